@@ -1,0 +1,126 @@
+"""Statements as frozen values: `parse_statement` reads one, `split_statements` takes a script apart."""
+
+from snowmelt.sql.statements.base import (
+    AnonymousBlock,
+    CloneSource,
+    Explain,
+    NameRef,
+    ObjectType,
+    Query,
+    Statement,
+    TimePoint,
+)
+from snowmelt.sql.statements.changes import (
+    Action,
+    CommentOn,
+    Drop,
+    RenameTo,
+    SetOptions,
+    SetSecure,
+    SwapWith,
+    Undrop,
+    UnsetOptions,
+)
+from snowmelt.sql.statements.columns import (
+    CheckSpec,
+    ColumnSpec,
+    Constraint,
+    ForeignKeySpec,
+    IdentitySpec,
+    PrimaryKey,
+    UniqueKey,
+)
+from snowmelt.sql.statements.databases_schemas import (
+    AlterDatabase,
+    AlterSchema,
+    ContainerOptions,
+    CreateDatabase,
+    CreateSchema,
+    SetManagedAccess,
+)
+from snowmelt.sql.statements.dml import (
+    DeleteStatement,
+    InsertStatement,
+    MatchedDelete,
+    MatchedUpdate,
+    MergeClause,
+    MergeStatement,
+    NotMatchedInsert,
+    UpdateStatement,
+)
+from snowmelt.sql.statements.options import (
+    Options,
+)
+from snowmelt.sql.statements.parse import (
+    parse_statement,
+)
+from snowmelt.sql.statements.session import (
+    AlterParameters,
+    Begin,
+    Commit,
+    Rollback,
+    SetVariables,
+    UnsetVariables,
+    Use,
+)
+from snowmelt.sql.statements.tables import (
+    CreateTable,
+    TableOptions,
+    Truncate,
+)
+from snowmelt.sql.tokens import SqlText, split_statements
+
+__all__ = [
+    "Action",
+    "AlterDatabase",
+    "AlterParameters",
+    "AlterSchema",
+    "AnonymousBlock",
+    "Begin",
+    "CheckSpec",
+    "CloneSource",
+    "ColumnSpec",
+    "CommentOn",
+    "Commit",
+    "Constraint",
+    "ContainerOptions",
+    "CreateDatabase",
+    "CreateSchema",
+    "CreateTable",
+    "DeleteStatement",
+    "Drop",
+    "Explain",
+    "ForeignKeySpec",
+    "IdentitySpec",
+    "InsertStatement",
+    "MatchedDelete",
+    "MatchedUpdate",
+    "MergeClause",
+    "MergeStatement",
+    "NameRef",
+    "NotMatchedInsert",
+    "ObjectType",
+    "Options",
+    "PrimaryKey",
+    "Query",
+    "RenameTo",
+    "Rollback",
+    "SetManagedAccess",
+    "SetOptions",
+    "SetSecure",
+    "SetVariables",
+    "SqlText",
+    "Statement",
+    "SwapWith",
+    "TableOptions",
+    "TimePoint",
+    "Truncate",
+    "Undrop",
+    "UniqueKey",
+    "UnsetOptions",
+    "UnsetVariables",
+    "UpdateStatement",
+    "Use",
+    "parse_statement",
+    "split_statements",
+]

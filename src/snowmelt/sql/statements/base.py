@@ -1,0 +1,83 @@
+"""What all statements share: names, points in time, and the words for kinds of objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from snowmelt.sql.tokens import SqlText
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One parsed statement. Queries and expressions in it are kept as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameRef:
+    """A name as a statement mentions it: folded, not yet completed with the session's database and schema."""
+
+    parts: tuple[str, ...]
+    line: int = field(default=1, compare=False)
+    position: int = field(default=0, compare=False)
+    variable: str | None = None
+    """`$X` or `:X` for IDENTIFIER($x): the parts are then empty until somebody resolves it."""
+
+    def __str__(self) -> str:
+        return self.variable if self.variable is not None else ".".join(self.parts)
+
+
+class ObjectType(StrEnum):
+    """The words after CREATE, ALTER, DROP, … Equal to the state store's kinds where it has them."""
+
+    DATABASE = "DATABASE"
+    SCHEMA = "SCHEMA"
+    TABLE = "TABLE"
+    VIEW = "VIEW"
+    STAGE = "STAGE"
+    FILE_FORMAT = "FILE FORMAT"
+    SEQUENCE = "SEQUENCE"
+    FUNCTION = "FUNCTION"
+    PROCEDURE = "PROCEDURE"
+    WAREHOUSE = "WAREHOUSE"
+
+
+NAME_PARTS = {ObjectType.DATABASE: 1, ObjectType.WAREHOUSE: 1, ObjectType.SCHEMA: 2}
+"""How many parts a name of this kind may have; three where nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimePoint:
+    """`AT (OFFSET => -60)` and its siblings."""
+
+    when: Literal["AT", "BEFORE"]
+    kind: Literal["TIMESTAMP", "OFFSET", "STATEMENT", "STREAM"]
+    value: SqlText
+
+
+@dataclass(frozen=True, slots=True)
+class CloneSource:
+    name: NameRef
+    point: TimePoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Statement):
+    """SELECT, WITH, VALUES or a parenthesised query."""
+
+    text: SqlText
+
+
+@dataclass(frozen=True, slots=True)
+class AnonymousBlock(Statement):
+    """BEGIN … END or DECLARE … BEGIN … END, as written."""
+
+    text: SqlText
+
+
+@dataclass(frozen=True, slots=True)
+class Explain(Statement):
+    text: SqlText
+    """The query or DML statement to explain."""
+    format: Literal["TABULAR", "JSON", "TEXT"] = "TABULAR"

@@ -1,0 +1,113 @@
+"""The ALTER actions that several kinds of objects share, and DROP, UNDROP and COMMENT ON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
+from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.heads import if_exists, object_name
+from snowmelt.sql.statements.options import Options
+from snowmelt.sql.tokens import SqlText
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that an ALTER does."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTo(Action):
+    new_name: NameRef
+
+
+@dataclass(frozen=True, slots=True)
+class SwapWith(Action):
+    other: NameRef
+
+
+@dataclass(frozen=True, slots=True)
+class SetOptions(Action):
+    options: Options
+
+
+@dataclass(frozen=True, slots=True)
+class UnsetOptions(Action):
+    names: tuple[str, ...]
+    """Upper-cased option names."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetSecure(Action):
+    secure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Drop(Statement):
+    kind: ObjectType
+    name: NameRef
+    if_exists: bool = False
+    restrict: bool = False
+    """RESTRICT was written; CASCADE is the default."""
+    arguments: tuple[SqlText, ...] | None = None
+    """The argument types that pick one FUNCTION or PROCEDURE of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undrop(Statement):
+    kind: ObjectType
+    name: NameRef
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOn(Statement):
+    kind: ObjectType | None
+    """None for COMMENT ON COLUMN, where the name's last part is the column."""
+    name: NameRef
+    comment: str
+    if_exists: bool = False
+    arguments: tuple[SqlText, ...] | None = None
+
+
+ROUTINES = frozenset({ObjectType.FUNCTION, ObjectType.PROCEDURE})
+
+
+def argument_types(cursor: Cursor, kind: ObjectType) -> tuple[SqlText, ...] | None:
+    """`(NUMBER, VARCHAR)` after the name of a routine; None for other kinds."""
+    if kind not in ROUTINES:
+        return None
+    cursor.expect("(")
+    found: list[SqlText] = []
+    while not cursor.match(")"):
+        if found:
+            cursor.expect(",")
+        found.append(cursor.type_text())
+    return tuple(found)
+
+
+def parse_drop(cursor: Cursor, kind: ObjectType) -> Drop:
+    guarded = if_exists(cursor)
+    name = object_name(cursor, kind)
+    guarded = guarded or if_exists(cursor)
+    arguments = argument_types(cursor, kind)
+    behaviour = cursor.match_any(("CASCADE", "RESTRICT"))
+    return Drop(kind, name, guarded, behaviour == "RESTRICT", arguments)
+
+
+def parse_undrop(cursor: Cursor, kind: ObjectType) -> Undrop:
+    return Undrop(kind, object_name(cursor, kind))
+
+
+def parse_comment_on(cursor: Cursor, kind: ObjectType, *, guarded: bool) -> CommentOn:
+    name = object_name(cursor, kind)
+    arguments = argument_types(cursor, kind)
+    cursor.expect("IS")
+    return CommentOn(kind, name, cursor.string(), guarded, arguments)
+
+
+def parse_comment_on_column(cursor: Cursor, *, guarded: bool) -> CommentOn:
+    name = cursor.name(4)
+    if name.variable is None and len(name.parts) < 2:
+        raise cursor.unexpected()
+    cursor.expect("IS")
+    return CommentOn(None, name, cursor.string(), guarded)

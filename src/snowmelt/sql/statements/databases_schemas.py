@@ -1,0 +1,142 @@
+"""CREATE and ALTER of databases and schemas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snowmelt.core import errors
+from snowmelt.sql.statements.base import CloneSource, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, SwapWith, UnsetOptions
+from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.heads import (
+    CreateHead,
+    CreateRule,
+    clone_source,
+    created_name,
+    if_exists,
+    object_name,
+    refuse_tags,
+)
+from snowmelt.sql.statements.options import (
+    Options,
+    boolean,
+    option,
+    read_options,
+    read_required_options,
+    read_unset,
+    text,
+    whole,
+    word,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerOptions(Options):
+    """Options of a database or schema."""
+
+    data_retention_time_in_days: int | None = option(whole)
+    max_data_extension_time_in_days: int | None = option(whole)
+    default_ddl_collation: str | None = option(text)
+    replace_invalid_characters: bool | None = option(boolean)
+    log_level: str | None = option(word)
+    trace_level: str | None = option(word)
+    comment: str | None = option(text)
+
+
+@dataclass(frozen=True, slots=True)
+class SetManagedAccess(Action):
+    managed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase(Statement):
+    name: NameRef
+    or_replace: bool = False
+    if_not_exists: bool = False
+    transient: bool = False
+    options: ContainerOptions = ContainerOptions()
+    clone: CloneSource | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema(Statement):
+    name: NameRef
+    or_replace: bool = False
+    if_not_exists: bool = False
+    transient: bool = False
+    managed_access: bool = False
+    options: ContainerOptions = ContainerOptions()
+    clone: CloneSource | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterDatabase(Statement):
+    name: NameRef
+    action: Action
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSchema(Statement):
+    name: NameRef
+    action: Action
+    if_exists: bool = False
+
+
+def parse_create_database(cursor: Cursor, head: CreateHead) -> CreateDatabase:
+    name, guarded = created_name(cursor, head)
+    if cursor.at("FROM") or cursor.at("AS", "REPLICA"):
+        raise errors.unsupported(f"CREATE DATABASE … {cursor.peek().word}")
+    clone = clone_source(cursor, head.kind)
+    options = _options(cursor, "DATABASE")
+    return CreateDatabase(name, head.or_replace, guarded, head.transient, options, clone)
+
+
+def parse_create_schema(cursor: Cursor, head: CreateHead) -> CreateSchema:
+    name, guarded = created_name(cursor, head)
+    clone = clone_source(cursor, head.kind)
+    managed = cursor.match("WITH", "MANAGED", "ACCESS")
+    options = _options(cursor, "SCHEMA")
+    return CreateSchema(name, head.or_replace, guarded, head.transient, managed, options, clone)
+
+
+def _options(cursor: Cursor, kind: str) -> ContainerOptions:
+    refuse_tags(cursor, kind)
+    options = read_options(cursor, ContainerOptions, kind)
+    refuse_tags(cursor, kind)
+    if options.default_ddl_collation:
+        raise errors.unsupported("DEFAULT_DDL_COLLATION")
+    return options
+
+
+def parse_alter_database(cursor: Cursor, kind: ObjectType) -> AlterDatabase:
+    guarded = if_exists(cursor)
+    name = object_name(cursor, kind)
+    return AlterDatabase(name, _action(cursor, kind), guarded)
+
+
+def parse_alter_schema(cursor: Cursor, kind: ObjectType) -> AlterSchema:
+    guarded = if_exists(cursor)
+    name = object_name(cursor, kind)
+    if kind is ObjectType.SCHEMA and cursor.at_any(("ENABLE", "DISABLE")):
+        enable = cursor.advance().word == "ENABLE"
+        cursor.expect("MANAGED", "ACCESS")
+        return AlterSchema(name, SetManagedAccess(enable), guarded)
+    return AlterSchema(name, _action(cursor, kind), guarded)
+
+
+def _action(cursor: Cursor, kind: ObjectType) -> Action:
+    if cursor.match("RENAME", "TO"):
+        return RenameTo(object_name(cursor, kind))
+    if cursor.match("SWAP", "WITH"):
+        return SwapWith(object_name(cursor, kind))
+    verb = cursor.expect_any(("SET", "UNSET"))
+    if cursor.at("TAG"):
+        raise errors.unsupported(f"ALTER {kind} … {verb} TAG")
+    if verb == "SET":
+        return SetOptions(read_required_options(cursor, ContainerOptions, kind))
+    return UnsetOptions(read_unset(cursor, ContainerOptions, kind))
+
+
+CREATE_DATABASE = CreateRule(parse_create_database, frozenset({"TRANSIENT"}))
+CREATE_SCHEMA = CreateRule(parse_create_schema, frozenset({"TRANSIENT"}))

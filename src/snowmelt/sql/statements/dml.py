@@ -1,0 +1,176 @@
+"""INSERT, UPDATE, DELETE and MERGE, taken apart into names and texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snowmelt.core import errors
+from snowmelt.sql.statements.base import NameRef, Statement
+from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.tokens import SqlText
+
+_QUERY_WORDS = frozenset({"SELECT", "WITH", "VALUES", "("})
+
+Assignment = tuple[NameRef, SqlText]
+"""The column, perhaps qualified with the target's name or alias, and its new value."""
+
+
+@dataclass(frozen=True, slots=True)
+class InsertStatement(Statement):
+    target: NameRef
+    columns: tuple[str, ...] | None
+    """None where no column list was written."""
+    source: SqlText
+    """`VALUES …` or a query."""
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStatement(Statement):
+    target: NameRef
+    alias: str | None
+    assignments: tuple[Assignment, ...]
+    from_: SqlText | None = None
+    where: SqlText | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteStatement(Statement):
+    target: NameRef
+    alias: str | None
+    using: SqlText | None = None
+    where: SqlText | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeClause:
+    condition: SqlText | None
+    """What stands behind AND."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedUpdate(MergeClause):
+    assignments: tuple[Assignment, ...] = ()
+    all_by_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedDelete(MergeClause):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class NotMatchedInsert(MergeClause):
+    columns: tuple[NameRef, ...] | None = None
+    values: tuple[SqlText, ...] = ()
+    all_by_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MergeStatement(Statement):
+    target: NameRef
+    alias: str | None
+    source: SqlText
+    """The table or subquery, with its alias as written."""
+    on: SqlText
+    clauses: tuple[MergeClause, ...]
+    """In the order written, which is the order in which they are tried."""
+
+
+def parse_insert(cursor: Cursor) -> InsertStatement:
+    overwrite = cursor.match("OVERWRITE")
+    if cursor.at_any(("ALL", "FIRST")):
+        raise errors.unsupported(f"INSERT {cursor.peek().word}")
+    cursor.expect("INTO")
+    target = cursor.name()
+    columns: tuple[str, ...] | None = None
+    if cursor.at("(") and not (cursor.peek(1).word in _QUERY_WORDS and cursor.peek(2).word not in (",", ")")):
+        columns = cursor.identifiers()
+    if not cursor.at_any(_QUERY_WORDS):
+        raise cursor.unexpected()
+    return InsertStatement(target, columns, cursor.rest(), overwrite)
+
+
+def parse_update(cursor: Cursor) -> UpdateStatement:
+    target = cursor.name()
+    alias = _alias(cursor, "SET")
+    cursor.expect("SET")
+    assignments = _assignments(cursor, "FROM", "WHERE")
+    source = cursor.until("WHERE") if cursor.match("FROM") else None
+    where = cursor.rest() if cursor.match("WHERE") else None
+    return UpdateStatement(target, alias, assignments, source, where)
+
+
+def parse_delete(cursor: Cursor) -> DeleteStatement:
+    cursor.expect("FROM")
+    target = cursor.name()
+    alias = _alias(cursor, "USING", "WHERE")
+    using = cursor.until("WHERE") if cursor.match("USING") else None
+    where = cursor.rest() if cursor.match("WHERE") else None
+    return DeleteStatement(target, alias, using, where)
+
+
+def parse_merge(cursor: Cursor) -> MergeStatement:
+    cursor.expect("INTO")
+    target = cursor.name()
+    alias = _alias(cursor, "USING")
+    cursor.expect("USING")
+    source = cursor.until("ON")
+    cursor.expect("ON")
+    on = cursor.until("WHEN")
+    clauses: list[MergeClause] = []
+    while not clauses or not cursor.at_end:
+        clauses.append(_merge_clause(cursor))
+    return MergeStatement(target, alias, source, on, tuple(clauses))
+
+
+def _alias(cursor: Cursor, *following: str) -> str | None:
+    if cursor.match("AS"):
+        return cursor.identifier()
+    return None if cursor.at_any(following) or cursor.at_end else cursor.identifier()
+
+
+def _assignments(cursor: Cursor, *stops: str) -> tuple[Assignment, ...]:
+    found: list[Assignment] = []
+    while not found or cursor.match(","):
+        # One part more than a table's name has: `db.schema.t.column`.
+        column = cursor.name(4)
+        cursor.expect("=")
+        found.append((column, cursor.until(",", *stops)))
+    return tuple(found)
+
+
+def _merge_clause(cursor: Cursor) -> MergeClause:
+    cursor.expect("WHEN")
+    matched = not cursor.match("NOT")
+    cursor.expect("MATCHED")
+    if cursor.at("BY"):
+        raise errors.unsupported(f"MERGE … WHEN NOT MATCHED BY {cursor.peek(1).word}")
+    condition = cursor.until("THEN") if cursor.match("AND") else None
+    cursor.expect("THEN")
+    if not matched:
+        return _merge_insert(cursor, condition)
+    if cursor.match("DELETE"):
+        return MatchedDelete(condition)
+    cursor.expect("UPDATE")
+    if cursor.match("ALL"):
+        cursor.expect("BY", "NAME")
+        return MatchedUpdate(condition, all_by_name=True)
+    cursor.expect("SET")
+    return MatchedUpdate(condition, _assignments(cursor, "WHEN"))
+
+
+def _merge_insert(cursor: Cursor, condition: SqlText | None) -> NotMatchedInsert:
+    cursor.expect("INSERT")
+    if cursor.match("ALL"):
+        cursor.expect("BY", "NAME")
+        return NotMatchedInsert(condition, all_by_name=True)
+    columns: list[NameRef] | None = None
+    if cursor.match("("):
+        columns = [cursor.name(4)]
+        while cursor.match(","):
+            columns.append(cursor.name(4))
+        cursor.expect(")")
+    cursor.expect("VALUES")
+    values = cursor.expression_list()
+    return NotMatchedInsert(condition, None if columns is None else tuple(columns), values)

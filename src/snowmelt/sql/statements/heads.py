@@ -1,0 +1,105 @@
+"""The parts that CREATE, ALTER and DROP statements of all kinds begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from snowmelt.core import errors
+from snowmelt.sql.statements.base import (
+    NAME_PARTS,
+    CloneSource,
+    NameRef,
+    ObjectType,
+    Statement,
+    TimePoint,
+)
+from snowmelt.sql.statements.cursor import Cursor
+
+
+@dataclass(frozen=True, slots=True)
+class CreateHead:
+    """`CREATE [OR REPLACE | OR ALTER] [modifiers] KIND`, already read."""
+
+    kind: ObjectType
+    or_replace: bool = False
+    or_alter: bool = False
+    modifiers: frozenset[str] = frozenset()
+
+    @property
+    def temporary(self) -> bool:
+        return not self.modifiers.isdisjoint({"TEMP", "TEMPORARY", "VOLATILE"})
+
+    @property
+    def transient(self) -> bool:
+        return "TRANSIENT" in self.modifiers
+
+    @property
+    def secure(self) -> bool:
+        return "SECURE" in self.modifiers
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRule:
+    """How a kind of object is created: its parser, and the words that may stand before the kind."""
+
+    parse: Callable[[Cursor, CreateHead], Statement]
+    modifiers: frozenset[str] = frozenset()
+    or_alter: bool = False
+
+
+def if_not_exists(cursor: Cursor) -> bool:
+    if not cursor.match("IF"):
+        return False
+    cursor.expect("NOT", "EXISTS")
+    return True
+
+
+def if_exists(cursor: Cursor) -> bool:
+    if not cursor.match("IF"):
+        return False
+    cursor.expect("EXISTS")
+    return True
+
+
+def object_name(cursor: Cursor, kind: ObjectType) -> NameRef:
+    return cursor.name(NAME_PARTS.get(kind, 3))
+
+
+def created_name(cursor: Cursor, head: CreateHead) -> tuple[NameRef, bool]:
+    """`[IF NOT EXISTS] name`, in either order as Snowflake takes it; the flag says if it was there."""
+    guarded = if_not_exists(cursor)
+    name = object_name(cursor, head.kind)
+    guarded = guarded or if_not_exists(cursor)
+    if guarded and head.or_replace:
+        raise errors.compilation("002019", "0A000", "options IF NOT EXISTS and OR REPLACE are incompatible.")
+    return name, guarded
+
+
+def time_point(cursor: Cursor) -> TimePoint | None:
+    """`AT (…)` or `BEFORE (…)`."""
+    word = cursor.match_any(("AT", "BEFORE"))
+    if word is None:
+        return None
+    cursor.expect("(")
+    kind = cursor.expect_any(("TIMESTAMP", "OFFSET", "STATEMENT", "STREAM"))
+    cursor.expect("=>")
+    value = cursor.until()
+    cursor.expect(")")
+    return TimePoint(
+        "AT" if word == "AT" else "BEFORE",
+        next(known for known in ("TIMESTAMP", "OFFSET", "STATEMENT", "STREAM") if known == kind),
+        value,
+    )
+
+
+def clone_source(cursor: Cursor, kind: ObjectType) -> CloneSource | None:
+    if not cursor.match("CLONE"):
+        return None
+    name = object_name(cursor, kind)
+    return CloneSource(name, time_point(cursor))
+
+
+def refuse_tags(cursor: Cursor, kind: str) -> None:
+    if cursor.at("TAG", "(") or cursor.at("WITH", "TAG"):
+        raise errors.unsupported(f"CREATE {kind} … TAG")

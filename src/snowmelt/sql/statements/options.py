@@ -1,0 +1,143 @@
+"""`NAME = value` lists, read into frozen models.
+
+A model is a dataclass whose fields are the options in lower case; each field says how its value is read. None
+means that the option was not given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+from snowmelt.core import errors
+from snowmelt.sql.statements.base import NameRef
+from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.tokens import TokenKind
+
+Reader = Callable[[Cursor, str], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Base of the option models."""
+
+    def given(self) -> dict[str, Any]:
+        """The options that were written, by upper-cased name."""
+        values = {item.name.upper(): getattr(self, item.name) for item in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+Model = TypeVar("Model", bound=Options)
+
+
+def option(reader: Reader) -> Any:
+    """A field of an option model. Typed Any so that the field keeps its own annotation."""
+    return field(default=None, metadata={"reader": reader})
+
+
+# Readers: each takes the value that comes next and names the option in its error.
+
+
+def text(cursor: Cursor, name: str) -> str:
+    return cursor.string()
+
+
+def whole(cursor: Cursor, name: str) -> int:
+    token = cursor.peek()
+    if token.kind is TokenKind.STRING:
+        if not token.text.isascii() or not token.text.isdigit() or len(token.text) > 38:
+            raise errors.invalid_value(token.text, name)
+        return int(cursor.advance().text)
+    return cursor.whole()
+
+
+def boolean(cursor: Cursor, name: str) -> bool:
+    token = cursor.peek()
+    if token.kind not in (TokenKind.WORD, TokenKind.STRING):
+        raise cursor.unexpected()
+    value = {"TRUE": True, "FALSE": False}.get(token.text.upper())
+    if value is None:
+        raise errors.invalid_value(token.text, name)
+    cursor.advance()
+    return value
+
+
+def word(cursor: Cursor, name: str) -> str:
+    """A bare word or a string, upper-cased: Snowflake takes both for most enumerations."""
+    if cursor.at_kind(TokenKind.STRING) or cursor.at_kind(TokenKind.QUOTED):
+        return cursor.advance().text.upper()
+    return cursor.identifier()
+
+
+def name_reference(cursor: Cursor, name: str) -> NameRef:
+    return cursor.name()
+
+
+def one_of(*allowed: str) -> Reader:
+    def read(cursor: Cursor, name: str) -> str:
+        shown = cursor.peek().text
+        value = word(cursor, name)
+        if value not in allowed:
+            raise errors.invalid_value(shown, name)
+        return value
+
+    return read
+
+
+def readers(model: type[Options]) -> dict[str, Reader]:
+    return {item.name.upper(): item.metadata["reader"] for item in fields(model)}
+
+
+def at_option(cursor: Cursor) -> bool:
+    return cursor.at_kind(TokenKind.WORD) and cursor.peek(1).word == "="
+
+
+def read_options(
+    cursor: Cursor, model: type[Model], kind: str, *, extra: Collection[str] = (), commas: bool = True
+) -> Model:
+    """All `NAME = value` pairs that come next. An unknown NAME is an invalid property of `kind`.
+
+    `extra`: options the caller reads by itself; the list ends before one of them.
+    """
+    values: dict[str, Any] = {}
+    known = readers(model)
+    while at_option(cursor) and cursor.peek().word not in extra:
+        name = cursor.peek().word
+        if name not in known:
+            raise errors.invalid_property(name, kind)
+        if name.lower() in values:
+            raise duplicate(name)
+        cursor.index += 2
+        values[name.lower()] = known[name](cursor, name)
+        if commas and cursor.at(",") and cursor.peek(1).kind is TokenKind.WORD and cursor.peek(2).word == "=":
+            cursor.advance()
+    return model(**values)
+
+
+def read_required_options(cursor: Cursor, model: type[Model], kind: str) -> Model:
+    """As `read_options`, for SET: at least one must be there."""
+    if not at_option(cursor):
+        raise cursor.unexpected()
+    return read_options(cursor, model, kind)
+
+
+def read_unset(
+    cursor: Cursor, model: type[Options], kind: str, *, extra: Collection[str] = ()
+) -> tuple[str, ...]:
+    """The option names after UNSET."""
+    found: list[str] = []
+    known = readers(model)
+    while True:
+        if not cursor.at_kind(TokenKind.WORD):
+            raise cursor.unexpected()
+        name = cursor.advance().word
+        if name not in known and name not in extra:
+            raise errors.invalid_property(name, kind)
+        found.append(name)
+        if not cursor.match(",") and cursor.at_end:
+            return tuple(found)
+
+
+def duplicate(name: str) -> errors.SnowmeltError:
+    return errors.compilation("001492", "42601", f"duplicate property '{name}'")

@@ -1,0 +1,164 @@
+"""The entry: which words lead to which parser.
+
+Everything is in the tables below. A new kind of statement gets a module of its own, and a row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from snowmelt.core import errors
+from snowmelt.sql.statements import changes, databases_schemas, dml, session, tables
+from snowmelt.sql.statements.base import AnonymousBlock, Explain, ObjectType, Query, Statement
+from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.heads import CreateHead, CreateRule
+from snowmelt.sql.statements.unsupported import KINDS, LEADING_WORDS
+from snowmelt.sql.tokens import SqlText, TokenKind, block_end, starts_block
+
+Parser = Callable[[Cursor], Statement]
+AlterParser = Callable[[Cursor, ObjectType], Statement]
+Row = TypeVar("Row")
+
+
+def parse_statement(sql: SqlText | str) -> Statement:
+    """One statement. Raises a `SnowmeltError` for all that is none, and nothing else for any text."""
+    cursor = Cursor(sql)
+    if cursor.at_end:
+        raise errors.empty_statement()
+    if starts_block(cursor.tokens, 0):
+        return _block(cursor)
+    word = cursor.peek().word
+    parser = STATEMENTS.get(word)
+    if parser is None:
+        if word in LEADING_WORDS:
+            raise errors.unsupported(word)
+        raise cursor.unexpected()
+    if parser is not _query:
+        cursor.advance()
+    statement = parser(cursor)
+    if cursor.at("->>"):
+        raise errors.unsupported("->>")
+    cursor.done()
+    return statement
+
+
+def _query(cursor: Cursor) -> Query:
+    return Query(cursor.until("->>"))
+
+
+def _block(cursor: Cursor) -> AnonymousBlock:
+    cursor.index = block_end(cursor.tokens, 0)
+    text = cursor.since(0)
+    cursor.done()
+    return AnonymousBlock(text)
+
+
+def _explain(cursor: Cursor) -> Explain:
+    if not cursor.match("USING"):
+        return Explain(cursor.rest())
+    word = cursor.expect_any(("TABULAR", "JSON", "TEXT"))
+    text = cursor.rest()
+    return Explain(text, "JSON" if word == "JSON" else "TEXT" if word == "TEXT" else "TABULAR")
+
+
+def _create(cursor: Cursor) -> Statement:
+    or_replace = cursor.match("OR", "REPLACE")
+    or_alter = not or_replace and cursor.match("OR", "ALTER")
+    modifiers: set[str] = set()
+    while cursor.at_any(MODIFIERS) and cursor.peek(1).kind is TokenKind.WORD and not _at_kind(cursor):
+        modifiers.add(cursor.advance().word)
+    kind, rule = _take_kind(cursor, CREATE, "CREATE")
+    if or_alter and not rule.or_alter:
+        raise errors.unsupported(f"CREATE OR ALTER {kind}")
+    wrong = modifiers - rule.modifiers
+    if wrong:
+        raise errors.unsupported(f"CREATE {min(wrong)} {kind}")
+    return rule.parse(cursor, CreateHead(kind, or_replace, or_alter, frozenset(modifiers)))
+
+
+def _alter(cursor: Cursor) -> Statement:
+    if cursor.match("SESSION"):
+        return session.parse_alter_session(cursor)
+    if cursor.match("ACCOUNT"):
+        return session.parse_alter_account(cursor)
+    kind, parser = _take_kind(cursor, ALTER, "ALTER")
+    return parser(cursor, kind)
+
+
+def _drop(cursor: Cursor) -> Statement:
+    kind, _ = _take_kind(cursor, DROP, "DROP")
+    return changes.parse_drop(cursor, kind)
+
+
+def _undrop(cursor: Cursor) -> Statement:
+    kind, _ = _take_kind(cursor, UNDROP, "UNDROP")
+    return changes.parse_undrop(cursor, kind)
+
+
+def _comment(cursor: Cursor) -> Statement:
+    guarded = cursor.match("IF", "EXISTS")
+    cursor.expect("ON")
+    if cursor.match("COLUMN"):
+        return changes.parse_comment_on_column(cursor, guarded=guarded)
+    kind, _ = _take_kind(cursor, DROP, "COMMENT ON")
+    return changes.parse_comment_on(cursor, kind, guarded=guarded)
+
+
+def _at_kind(cursor: Cursor) -> bool:
+    """Whether a kind of several words comes next that begins like a modifier: EXTERNAL TABLE, …"""
+    return any(" " in kind and cursor.at(*kind.split()) for kind in KINDS)
+
+
+def _take_kind(cursor: Cursor, table: Mapping[ObjectType, Row], verb: str) -> tuple[ObjectType, Row]:
+    for kind, row in table.items():
+        if cursor.match(*kind.split()):
+            return kind, row
+    for name in KINDS:
+        if cursor.at(*name.split()):
+            raise errors.unsupported(f"{verb} {name}")
+    for kind in ObjectType:
+        if cursor.at(*kind.split()):
+            raise errors.unsupported(f"{verb} {kind}")
+    raise cursor.unexpected()
+
+
+CREATE: dict[ObjectType, CreateRule] = {
+    ObjectType.DATABASE: databases_schemas.CREATE_DATABASE,
+    ObjectType.SCHEMA: databases_schemas.CREATE_SCHEMA,
+    ObjectType.TABLE: tables.CREATE_TABLE,
+}
+MODIFIERS = frozenset().union(*(rule.modifiers for rule in CREATE.values()))
+
+ALTER: dict[ObjectType, AlterParser] = {
+    ObjectType.DATABASE: databases_schemas.parse_alter_database,
+    ObjectType.SCHEMA: databases_schemas.parse_alter_schema,
+}
+
+DROP = dict.fromkeys(ObjectType)
+UNDROP = dict.fromkeys((ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.TABLE))
+
+STATEMENTS: dict[str, Parser] = {
+    "SELECT": _query,
+    "WITH": _query,
+    "VALUES": _query,
+    "(": _query,
+    "EXPLAIN": _explain,
+    "CREATE": _create,
+    "ALTER": _alter,
+    "DROP": _drop,
+    "UNDROP": _undrop,
+    "COMMENT": _comment,
+    "TRUNCATE": tables.parse_truncate,
+    "INSERT": dml.parse_insert,
+    "UPDATE": dml.parse_update,
+    "DELETE": dml.parse_delete,
+    "MERGE": dml.parse_merge,
+    "USE": session.parse_use,
+    "SET": session.parse_set,
+    "UNSET": session.parse_unset,
+    "BEGIN": session.parse_begin,
+    "START": session.parse_start,
+    "COMMIT": session.parse_commit,
+    "ROLLBACK": session.parse_rollback,
+}

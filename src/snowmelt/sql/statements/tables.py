@@ -1,0 +1,164 @@
+"""CREATE TABLE and TRUNCATE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snowmelt.core import errors
+from snowmelt.sql.statements.base import CloneSource, NameRef, Statement
+from snowmelt.sql.statements.columns import (
+    ColumnSpec,
+    Constraint,
+    at_constraint,
+    column_spec,
+    table_constraint,
+)
+from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.heads import (
+    CreateHead,
+    CreateRule,
+    clone_source,
+    created_name,
+    if_exists,
+    refuse_tags,
+)
+from snowmelt.sql.statements.options import Options, boolean, option, read_options, text, whole
+from snowmelt.sql.tokens import SqlText
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions(Options):
+    data_retention_time_in_days: int | None = option(whole)
+    max_data_extension_time_in_days: int | None = option(whole)
+    change_tracking: bool | None = option(boolean)
+    enable_schema_evolution: bool | None = option(boolean)
+    default_ddl_collation: str | None = option(text)
+    comment: str | None = option(text)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable(Statement):
+    """The source is exactly one of `columns` alone, `query` (with columns or without), `like` and `clone`."""
+
+    name: NameRef
+    or_replace: bool = False
+    if_not_exists: bool = False
+    transient: bool = False
+    temporary: bool = False
+    columns: tuple[ColumnSpec, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    cluster_by: tuple[SqlText, ...] = ()
+    options: TableOptions = TableOptions()
+    copy_grants: bool = False
+    query: SqlText | None = None
+    like: NameRef | None = None
+    clone: CloneSource | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate(Statement):
+    name: NameRef
+    if_exists: bool = False
+
+
+def parse_create_table(cursor: Cursor, head: CreateHead) -> CreateTable:
+    name, guarded = created_name(cursor, head)
+    columns: list[ColumnSpec] = []
+    constraints: list[Constraint] = []
+    like: NameRef | None = None
+    clone: CloneSource | None = None
+    opening = cursor.peek()
+    if cursor.match("("):
+        _table_elements(cursor, columns, constraints)
+    elif cursor.match("LIKE"):
+        like = cursor.name()
+    elif cursor.at("USING", "TEMPLATE"):
+        raise errors.unsupported("CREATE TABLE … USING TEMPLATE")
+    else:
+        clone = clone_source(cursor, head.kind)
+    cluster_by, options, copy_grants = _table_tail(cursor)
+    query = cursor.rest() if cursor.match("AS") else None
+    if (like is not None or clone is not None) and query is not None:
+        raise cursor.unexpected()
+    if query is None:
+        untyped = next(
+            (column for column in columns if column.type is None and column.identity is None), None
+        )
+        if untyped is not None:
+            raise errors.syntax_error(
+                untyped.line, untyped.position, untyped.name, hint="The type is missing."
+            )
+        if like is None and clone is None and not columns:
+            raise cursor.unexpected(opening if constraints else None)
+    return CreateTable(
+        name, head.or_replace, guarded, head.transient, head.temporary, tuple(columns), tuple(constraints),
+        cluster_by, options, copy_grants, query, like, clone,
+    )  # fmt: skip
+
+
+def _table_elements(cursor: Cursor, columns: list[ColumnSpec], constraints: list[Constraint]) -> None:
+    while True:
+        if at_constraint(cursor):
+            constraints.append(table_constraint(cursor))
+        else:
+            columns.append(column_spec(cursor))
+        if not cursor.match(","):
+            break
+    cursor.expect(")")
+    seen: set[str] = set()
+    for column in columns:
+        if column.name in seen:
+            raise errors.duplicate_column(column.name)
+        seen.add(column.name)
+
+
+def _table_tail(cursor: Cursor) -> tuple[tuple[SqlText, ...], TableOptions, bool]:
+    """What follows the columns, in any order."""
+    cluster_by: tuple[SqlText, ...] = ()
+    copy_grants = False
+    start = cursor.index
+    pieces: list[TableOptions] = []
+    while True:
+        if cursor.match("CLUSTER", "BY"):
+            cluster_by = clustering_keys(cursor)
+        elif cursor.match("COPY", "GRANTS"):
+            copy_grants = True
+        elif cursor.at("COPY", "TAGS"):
+            raise errors.unsupported("COPY TAGS")
+        elif cursor.at("STAGE_FILE_FORMAT", "=") or cursor.at("STAGE_COPY_OPTIONS", "="):
+            raise errors.unsupported(cursor.peek().word)
+        elif cursor.at("ROW", "ACCESS", "POLICY") or cursor.at("WITH", "ROW"):
+            raise errors.unsupported("ROW ACCESS POLICY")
+        else:
+            refuse_tags(cursor, "TABLE")
+            pieces.append(read_options(cursor, TableOptions, "TABLE"))
+        if cursor.index == start:
+            break
+        start = cursor.index
+    options = TableOptions(
+        **{name.lower(): value for piece in pieces for name, value in piece.given().items()}
+    )
+    if options.default_ddl_collation:
+        raise errors.unsupported("DEFAULT_DDL_COLLATION")
+    return cluster_by, options, copy_grants
+
+
+def clustering_keys(cursor: Cursor) -> tuple[SqlText, ...]:
+    """`(a, TO_DATE(b))`, also as `LINEAR(…)`, which is how SHOW prints it."""
+    cursor.match("LINEAR")
+    keys = cursor.expression_list()
+    if not keys:
+        raise cursor.unexpected()
+    return keys
+
+
+def parse_truncate(cursor: Cursor) -> Truncate:
+    cursor.match("TABLE")
+    guarded = if_exists(cursor)
+    return Truncate(cursor.name(), guarded)
+
+
+CREATE_TABLE = CreateRule(
+    parse_create_table,
+    frozenset({"LOCAL", "GLOBAL", "TRANSIENT", "TEMP", "TEMPORARY", "VOLATILE"}),
+)
