@@ -1,0 +1,237 @@
+"""Semi-structured values as Spark VARIANT: how each primitive operation is said in Spark.
+
+Every helper takes and returns Spark syntax trees. VARIANT, OBJECT and ARRAY are all Spark VARIANT; a JSON null is
+a VARIANT that is not SQL NULL. Only functions every Spark 4 engine has are used: `variant_get` and
+`try_variant_get` with literal paths, `parse_json`, `to_json`, `schema_of_variant`, `to_variant_object` and casts.
+
+Where a VARIANT cannot hold what Snowflake's can:
+
+* `undefined` array elements (a SQL NULL put into an array) become JSON null.
+* BINARY, TIME and TIMESTAMP_TZ become text, written as Snowflake writes them in JSON.
+* A FLOAT inside an object or an array is printed in its shortest form (0.5), not as 5.000000000000000e-01.
+
+Lambda variables begin with `sm_`: a user's column of the same name would otherwise be captured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
+from snowmelt.sql.dialect import call, identifier, spark, string
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MAX_INDEX = 2**31 - 1
+
+NULL_VARIANT = "CAST(NULL AS VARIANT)"
+
+
+def get_path(value: exp.Expression, elements: Sequence[str | int]) -> exp.Expression:
+    """`value:a.b[0]`: the VARIANT at a constant path, SQL NULL where there is none. Keys match by exact case."""
+    path = "$"
+    for element in elements:
+        segment = _segment(element)
+        if segment is not None:
+            path += segment
+            continue
+        # What no path can say is looked up by itself; the path starts again behind it.
+        value = _at(value, path)
+        value = spark(NULL_VARIANT) if isinstance(element, int) else get_key(value, string(element))
+        path = "$"
+    return _at(value, path)
+
+
+def _segment(element: str | int) -> str | None:
+    if isinstance(element, int):
+        return f"[{element}]" if 0 <= element <= _MAX_INDEX else None
+    if _PLAIN_KEY.fullmatch(element):
+        return f".{element}"
+    # Spark's paths have no escapes, and the quote that encloses a key may not occur in it.
+    if '"' not in element:
+        return f'["{element}"]'
+    return f"['{element}']" if "'" not in element else None
+
+
+def _at(value: exp.Expression, path: str) -> exp.Expression:
+    return value if path == "$" else call("variant_get", value, string(path), string("variant"))
+
+
+def get_key(value: exp.Expression, key: exp.Expression) -> exp.Expression:
+    """The VARIANT under a text key of an object, SQL NULL where there is none."""
+    return spark("try_element_at(_0, _1)", object_entries(value), key)
+
+
+def get_position(value: exp.Expression, position: exp.Expression) -> exp.Expression:
+    """The VARIANT at a 0-based position of an array, SQL NULL outside of it and for negative positions."""
+    return spark("get(_0, TRY_CAST(_1 AS INT))", array_elements(value), position)
+
+
+def get_index(value: exp.Expression, index: exp.Expression, index_type: DataType) -> exp.Expression:
+    """`value[index]` and GET where the index is computed; a text index is a key, a numeric one a position."""
+    if index_type.kind is Kind.NULL:
+        return spark(NULL_VARIANT)
+    if index_type.is_numeric:
+        return get_position(value, index)
+    if index_type.is_semi_structured:
+        return spark(
+            "CASE WHEN left(to_json(_0), 1) = '\"' THEN _1 ELSE _2 END",
+            index,
+            get_key(value, spark("CAST(_0 AS STRING)", index)),
+            get_position(value, spark("try_variant_get(_0, '$', 'bigint')", index)),
+        )
+    return get_key(value, index)
+
+
+def to_variant(value: exp.Expression, source_type: DataType) -> exp.Expression:
+    """A typed value as VARIANT. Numbers stay exact; DATE, TIMESTAMP_NTZ and TIMESTAMP_LTZ keep their type.
+
+    SQL NULL stays SQL NULL: it does not become a JSON null.
+    """
+    match source_type.kind:
+        case Kind.VARIANT | Kind.OBJECT | Kind.ARRAY:
+            return value
+        case Kind.TIME:
+            return spark("CAST(CAST(_0 AS STRING) AS VARIANT)", value)
+        case Kind.BINARY:
+            return spark("CAST(hex(_0) AS VARIANT)", value)
+        case Kind.TIMESTAMP_TZ:
+            return spark("CAST(_0 AS VARIANT)", timestamp_tz_text(value))
+        case _:
+            return spark("CAST(_0 AS VARIANT)", value)
+
+
+def timestamp_tz_text(value: exp.Expression) -> exp.Expression:
+    """TIMESTAMP_TZ as `2024-01-31 10:00:00.000 +0100`."""
+    instant = exp.Dot(this=exp.Paren(this=value.copy()), expression=identifier(TZ_INSTANT))
+    offset = exp.Dot(this=exp.Paren(this=value.copy()), expression=identifier(TZ_OFFSET))
+    wall = spark(
+        "timestampadd(MINUTE, _1, convert_timezone(current_timezone(), 'UTC', CAST(_0 AS TIMESTAMP_NTZ)))",
+        instant,
+        offset,
+    )
+    zone = spark(
+        "concat(CASE WHEN _0 < 0 THEN '-' ELSE '+' END, lpad(CAST(abs(_0) DIV 60 AS STRING), 2, '0'), "
+        "lpad(CAST(abs(_0) % 60 AS STRING), 2, '0'))",
+        offset,
+    )
+    return spark("concat(_0, ' ', _1)", _milliseconds(wall), zone)
+
+
+def _milliseconds(wall: exp.Expression) -> exp.Expression:
+    """A TIMESTAMP_NTZ with three fractional digits. `date_format` would move times the session's zone skips."""
+    text = spark("CAST(_0 AS STRING)", wall)
+    return spark("rpad(CASE WHEN length(_0) = 19 THEN concat(_0, '.') ELSE _0 END, 23, '0')", text)
+
+
+def is_json_null(value: exp.Expression) -> exp.Expression:
+    """Whether the value is a JSON null; FALSE for SQL NULL."""
+    return call("is_variant_null", value)
+
+
+def first_character(value: exp.Expression) -> exp.Expression:
+    """The first character of the JSON text tells the kinds apart: `{`, `[`, `"`, `n`, `t`, `f`, `-` or a digit."""
+    return spark("left(to_json(_0), 1)", value)
+
+
+def type_word(value: exp.Expression) -> exp.Expression:
+    """Spark's name of the value's own type: OBJECT, ARRAY, STRING, BOOLEAN, BIGINT, DECIMAL, VOID, …"""
+    return spark("regexp_extract(schema_of_variant(_0), '^[A-Z_]+', 0)", value)
+
+
+def to_text(value: exp.Expression) -> exp.Expression:
+    """The VARCHAR of a VARIANT: strings as they are, objects and arrays as JSON, SQL NULL for a JSON null."""
+    return spark(
+        "CASE left(schema_of_variant(_0), 9) WHEN 'DOUBLE' THEN _1 WHEN 'TIMESTAMP' THEN _2 "
+        "ELSE CAST(_0 AS STRING) END",
+        value,
+        float_text(spark("CAST(_0 AS DOUBLE)", value)),
+        _timestamp_text(value),
+    )
+
+
+def to_json_text(value: exp.Expression) -> exp.Expression:
+    """TO_JSON: like `to_text`, but strings are quoted and a JSON null is `null`."""
+    return spark(
+        "CASE left(schema_of_variant(_0), 9) WHEN 'DOUBLE' THEN format_string('%.15e', CAST(_0 AS DOUBLE)) "
+        "WHEN 'TIMESTAMP' THEN concat('\"', _1, '\"') ELSE to_json(_0) END",
+        value,
+        _timestamp_text(value),
+    )
+
+
+def _timestamp_text(value: exp.Expression) -> exp.Expression:
+    local = _milliseconds(spark("CAST(CAST(_0 AS TIMESTAMP) AS TIMESTAMP_NTZ)", value))
+    zone = spark("date_format(CAST(_0 AS TIMESTAMP), 'xx')", value)
+    return spark(
+        "CASE WHEN schema_of_variant(_0) = 'TIMESTAMP_NTZ' THEN _1 ELSE concat(_2, ' ', _3) END",
+        value,
+        _milliseconds(spark("CAST(_0 AS TIMESTAMP_NTZ)", value)),
+        local,
+        zone,
+    )
+
+
+def float_text(value: exp.Expression) -> exp.Expression:
+    """A DOUBLE as Snowflake prints it: 100, 0.5, 12345678.9, 1e+20, 1e-07."""
+    digits = spark("CAST(CAST(CAST(_0 AS STRING) AS DECIMAL(38, 20)) AS STRING)", value)
+    plain = spark("rtrim('.', rtrim('0', _0))", digits)
+    exponent = spark(
+        "regexp_replace(regexp_replace(replace(replace(CAST(_0 AS STRING), '.0E', 'E'), 'E', 'e'), "
+        "'e([0-9])', 'e+$1'), '([+-])([0-9])$', '$10$2')",
+        value,
+    )
+    return spark(
+        "CASE WHEN _0 = 0 THEN '0' WHEN abs(_0) < 1e15 AND abs(_0) >= 1e-5 THEN _1 "
+        "WHEN _0 = double('Infinity') THEN 'inf' WHEN _0 = double('-Infinity') THEN '-inf' "
+        "WHEN isnan(_0) THEN 'NaN' ELSE _2 END",
+        value,
+        plain,
+        exponent,
+    )
+
+
+def comparable(value: exp.Expression) -> exp.Expression:
+    """What stands for a VARIANT in `=`, `<`, GROUP BY, DISTINCT, joins and ORDER BY. SQL NULL stays SQL NULL.
+
+    Spark can neither compare nor hash VARIANT. The stand-in is a struct compared field by field: kinds first (JSON
+    null, booleans, numbers, strings, arrays, objects: Snowflake documents no order between kinds), then numbers by
+    value whatever their type (1, 1.0 and 1e0 are equal, 38-digit integers may differ in their last digit), then
+    everything else by its text. An object's keys are sorted in its text, so objects are equal when they have the
+    same keys with the same values. A date or timestamp compares as its text.
+    """
+    number = spark(
+        "CASE WHEN left(to_json(_0), 1) RLIKE '[0-9-]' THEN try_variant_get(_0, '$', 'double') END", value
+    )
+    return spark(
+        "CASE WHEN _0 IS NOT NULL THEN named_struct("
+        "'RANK', coalesce(nullif(instr('nft0\"[{', left(to_json(_0), 1)), 0), 4), "
+        "'NUMBER', _1, "
+        "'INTEGER', CASE WHEN _1 IS NOT NULL THEN try_variant_get(_0, '$', 'decimal(38, 0)') END, "
+        "'FRACTION', CASE WHEN _1 IS NOT NULL THEN try_variant_get(_0, '$', 'decimal(38, 18)') END, "
+        "'TEXT', CASE WHEN _1 IS NULL THEN CAST(_0 AS STRING) END) END",
+        value,
+        number,
+    )
+
+
+def array_elements(value: exp.Expression) -> exp.Expression:
+    """The elements of a VARIANT array as Spark ARRAY<VARIANT>; SQL NULL for anything that is not an array."""
+    return call("try_variant_get", value, string("$"), string("array<variant>"))
+
+
+def from_elements(elements: exp.Expression) -> exp.Expression:
+    """A VARIANT array from Spark ARRAY<VARIANT>. SQL NULLs among the elements become JSON nulls."""
+    return call("to_variant_object", elements)
+
+
+def object_entries(value: exp.Expression) -> exp.Expression:
+    """A VARIANT object as Spark MAP<STRING, VARIANT>, sorted by key; SQL NULL for anything else."""
+    return call("try_variant_get", value, string("$"), string("map<string, variant>"))
+
+
+def from_entries(entries: exp.Expression) -> exp.Expression:
+    """A VARIANT object from Spark MAP<STRING, VARIANT>. SQL NULLs among the values become JSON nulls."""
+    return call("to_variant_object", entries)
