@@ -1,0 +1,125 @@
+"""Data files and their statistics, written straight from Arrow.
+
+An append through delta-rs first brings the whole file list up to date, which grows with the table (25 ms at
+5,000 files). A blind append needs none of it: a Parquet file, and one line in the log that names it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from snowmelt.core.errors import internal, null_in_column
+from snowmelt.storage.log import Action
+from snowmelt.storage.schema import as_type
+
+TARGET_FILE_BYTES = 256 * 1024 * 1024
+"""Of Arrow memory per file; on disk a file is several times smaller."""
+_STATISTICS_COLUMNS = 32
+_STATISTICS_TEXT = 32
+
+
+def conform(data: pa.Table, schema: pa.Schema, location: str) -> pa.Table:
+    """`data` with exactly the table's columns and types; a column it lacks is NULL. Checks NOT NULL."""
+    unknown = set(data.column_names) - set(schema.names)
+    if unknown or len(set(data.column_names)) != data.num_columns:
+        raise internal(f"the table at '{location}' has no columns {sorted(unknown)}, or data names one twice")
+    columns = []
+    for field in schema:
+        if field.name in data.column_names:
+            column = data.column(field.name)
+        else:
+            column = pa.chunked_array([pa.nulls(data.num_rows, field.type)])
+        column = pa.chunked_array([as_type(chunk, field.type) for chunk in column.chunks], field.type)
+        if not field.nullable and column.null_count:
+            raise null_in_column(location, field.name)
+        columns.append(column)
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def write_files(data: pa.Table, folder: Path) -> list[Action]:
+    """Write `data` as new Parquet files of the table, and return their `add` actions."""
+    return [_write_file(part, folder) for part in _parts(data)]
+
+
+def _parts(data: pa.Table) -> Iterator[pa.Table]:
+    rows = max(1, math.ceil(data.num_rows / max(1, math.ceil(data.nbytes / TARGET_FILE_BYTES))))
+    for start in range(0, data.num_rows, rows):
+        yield data.slice(start, rows)
+
+
+def _write_file(data: pa.Table, folder: Path) -> Action:
+    name = f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
+    path = folder / name
+    # Decimals as integers are what Spark's vectorised reader is quickest with; Arrow's own schema is of no
+    # use to the other readers.
+    pq.write_table(data, path, compression="zstd", store_decimal_as_integer=True, store_schema=False)
+    found = path.stat()
+    return {
+        "add": {
+            "path": name,
+            "partitionValues": {},
+            "size": found.st_size,
+            "modificationTime": int(found.st_mtime * 1000),
+            "dataChange": True,
+            "stats": json.dumps(statistics(data), separators=(",", ":")),
+        }
+    }
+
+
+def statistics(data: pa.Table) -> dict[str, Any]:
+    """Delta's per-file statistics. A bound that JSON can't state exactly is left out, which is always
+    safe."""
+    found: dict[str, Any] = {"numRecords": data.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
+    for field, column in list(zip(data.schema, data.columns, strict=True))[:_STATISTICS_COLUMNS]:
+        if pa.types.is_nested(field.type):
+            continue
+        found["nullCount"][field.name] = column.null_count
+        bounds = _bounds(column)
+        if bounds is not None:
+            found["minValues"][field.name], found["maxValues"][field.name] = bounds
+    return found
+
+
+def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
+    if pa.types.is_boolean(column.type) or pa.types.is_binary(column.type):
+        return None
+    # Arrow's minimum passes over NaN, which Spark sorts above every number.
+    if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+        return None
+    bounds = pc.min_max(column)
+    try:
+        low, high = _exact(bounds["min"].as_py()), _exact(bounds["max"].as_py())
+    except (OverflowError, ValueError):
+        return None  # a date beyond the years Python has
+    return None if low is None or high is None else (low, high)
+
+
+def _exact(value: Any) -> Any:
+    match value:
+        case datetime():
+            # Years before 1000 need their leading zeros; isoformat writes them, strftime may not.
+            text = value.replace(tzinfo=None).isoformat(timespec="microseconds")
+            return text if value.tzinfo is None else f"{text}Z"
+        case date():
+            return value.isoformat()
+        case str():
+            return value if len(value) <= _STATISTICS_TEXT else None
+        case float():
+            return value if math.isfinite(value) else None
+        case Decimal():
+            if value == value.to_integral_value():
+                return int(value)
+            return float(value) if Decimal(repr(float(value))) == value else None
+        case _:
+            return value

@@ -1,0 +1,83 @@
+"""The open tables: one record per table with its lock, its log and delta-rs' loaded state."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from deltalake import DeltaTable
+
+from snowmelt.storage.layout import StorageRoot
+from snowmelt.storage.log import LocalLogStore, RemoteLogStore, TransactionLog
+
+CHECKPOINT_INTERVAL = 100
+_RELOAD_AFTER = 64
+"""delta-rs replays every commit since the checkpoint it was loaded from on each update (0.07 ms each), and
+never moves on to a newer checkpoint. So it is loaded anew once that costs more than the loading (about 6
+ms)."""
+
+
+class Handle:
+    """One table. Hold `lock` around everything that uses `loaded`; delta-rs' object is not safe to share."""
+
+    def __init__(self, root: StorageRoot, location: str) -> None:
+        self.lock = threading.RLock()
+        self.location = location
+        self.uri = root.uri_of(location)
+        self.local = root.is_local_table(location)
+        store = (
+            LocalLogStore(root.path(location)) if self.local else RemoteLogStore(root.filesystem(location))
+        )
+        self.log = TransactionLog(store, self.uri)
+        self._options = root.options
+        self._table: DeltaTable | None = None
+        self._loaded_version = -1
+
+    def loaded(self) -> DeltaTable:
+        """delta-rs' table at the newest version."""
+        latest = self.log.latest()
+        if self._table is not None and self._table.version() == latest:
+            return self._table
+        if (
+            self._table is None
+            or latest < self._table.version()
+            or latest > self._loaded_version + _RELOAD_AFTER
+        ):
+            self._table = self.at(None)
+            self._loaded_version = self._table.version()
+        else:
+            self._table.update_incremental()
+        return self._table
+
+    def at(self, version: int | None) -> DeltaTable:
+        """A separate delta-rs table at one version, free to use without the lock."""
+        return DeltaTable(self.uri, version=version, storage_options=self._options or None)
+
+    def unload(self) -> None:
+        """Drop delta-rs' state, whatever a failed operation left it in."""
+        self._table = None
+
+
+class Handles:
+    """The handles of the tables used most recently."""
+
+    def __init__(self, root: StorageRoot, limit: int = 512) -> None:
+        self._root = root
+        self._limit = limit
+        self._open: OrderedDict[str, Handle] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, location: str) -> Handle:
+        with self._lock:
+            handle = self._open.get(location)
+            if handle is None:
+                handle = self._open[location] = Handle(self._root, location)
+                if len(self._open) > self._limit:
+                    self._open.popitem(last=False)
+            else:
+                self._open.move_to_end(location)
+            return handle
+
+    def forget(self, location: str) -> None:
+        with self._lock:
+            self._open.pop(location, None)

@@ -1,0 +1,166 @@
+"""The Delta log of one table, file by file: which versions exist, and what each commit says.
+
+Reading the log ourselves, rather than through delta-rs, makes the look-ups that every statement needs cost
+microseconds and not depend on the length of the log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import pyarrow.fs
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+
+from snowmelt.core.errors import internal
+from snowmelt.storage.layout import LOG_FOLDER
+
+Action = dict[str, Any]
+T = TypeVar("T")
+
+
+class LogStore(Protocol):
+    """The log's files by name. A commit's file appears whole or not at all."""
+
+    def exists(self, name: str) -> bool: ...
+    def read(self, name: str) -> bytes:
+        """Raises FileNotFoundError."""
+        ...
+
+    def names(self) -> Iterator[str]: ...
+
+
+class LocalLogStore:
+    def __init__(self, table: Path) -> None:
+        self.folder = table / LOG_FOLDER
+        # os.stat on a joined string is several times cheaper than on a Path, and this is the hottest call.
+        self._prefix = f"{self.folder}{os.sep}"
+
+    def exists(self, name: str) -> bool:
+        return os.path.exists(self._prefix + name)  # noqa: PTH110
+
+    def read(self, name: str) -> bytes:
+        return Path(self._prefix + name).read_bytes()
+
+    def names(self) -> Iterator[str]:
+        if self.folder.is_dir():
+            yield from (entry.name for entry in os.scandir(self.folder))
+
+    def put_new(self, name: str, content: bytes) -> None:
+        """Write the file, or raise FileExistsError. Nobody ever sees it half-written: it is linked in
+        complete."""
+        temporary = self.folder / f".{name}.{uuid.uuid4().hex}.tmp"
+        try:
+            temporary.write_bytes(content)
+            os.link(temporary, self.folder / name)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+class RemoteLogStore:
+    """The log in an object store. Only reads are retried: a write whose answer was lost may have
+    succeeded."""
+
+    def __init__(self, files: pyarrow.fs.FileSystem) -> None:
+        self._files = files
+
+    def exists(self, name: str) -> bool:
+        path = f"{LOG_FOLDER}/{name}"
+        info = _retried(lambda: self._files.get_file_info(path))
+        return bool(info.type == pyarrow.fs.FileType.File)
+
+    def read(self, name: str) -> bytes:
+        def load() -> bytes:
+            with self._files.open_input_stream(f"{LOG_FOLDER}/{name}") as stream:
+                content: bytes = stream.readall()
+                return content
+
+        return _retried(load)
+
+    def names(self) -> Iterator[str]:
+        selector = pyarrow.fs.FileSelector(LOG_FOLDER, allow_not_found=True)
+        for info in _retried(lambda: self._files.get_file_info(selector)):
+            yield info.path.rsplit("/", 1)[-1]
+
+
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, OSError) and not isinstance(
+        error, FileNotFoundError | FileExistsError | PermissionError | NotADirectoryError
+    )
+
+
+def _retried(call: Callable[[], T]) -> T:
+    retrying = Retrying(
+        retry=retry_if_exception(_is_transient),
+        stop=stop_after_attempt(5),
+        wait=wait_exponential_jitter(initial=0.1, max=2),
+        reraise=True,
+    )
+    return retrying(call)
+
+
+def commit_name(version: int) -> str:
+    return f"{version:020d}.json"
+
+
+def parse_actions(content: bytes) -> list[Action]:
+    return [json.loads(line) for line in content.splitlines() if line.strip()]
+
+
+class TransactionLog:
+    """Versions and commits of one table."""
+
+    def __init__(self, store: LogStore, uri: str) -> None:
+        self.store = store
+        self._uri = uri
+        self._known = -1
+
+    def has(self, version: int) -> bool:
+        return version >= 0 and self.store.exists(commit_name(version))
+
+    def latest(self) -> int:
+        """The newest version. Costs one look-up when nothing was committed since the last call.
+
+        Versions have no gaps, so that the newest is found by doubling steps from a version known to exist;
+        the folder is only listed when the beginning of the log was cleaned away by another tool.
+        """
+        low = self._known
+        if not self.has(low):
+            low = self._start()
+        step = 1
+        while self.has(low + step):
+            low, step = low + step, step * 2
+        # Invariant: `low` exists and `low + step` does not.
+        while step > 1:
+            step //= 2
+            if self.has(low + step):
+                low += step
+        self._known = low
+        return low
+
+    def _start(self) -> int:
+        """Some version that exists: the last checkpoint's if its pointer is usable, else the first of the
+        log."""
+        try:
+            pointed = int(json.loads(self.store.read("_last_checkpoint"))["version"])
+        except (OSError, ValueError, KeyError, TypeError):
+            pointed = 0
+        for version in (pointed, 0):
+            if self.has(version):
+                return version
+        versions = [int(name[:20]) for name in self.store.names() if _is_commit(name)]
+        if not versions:
+            raise internal(f"there is no Delta table at '{self._uri}'")
+        return max(versions)
+
+    def actions(self, version: int) -> list[Action]:
+        """The actions of one commit. Raises FileNotFoundError when its file is gone."""
+        return parse_actions(self.store.read(commit_name(version)))
+
+
+def _is_commit(name: str) -> bool:
+    return len(name) == 25 and name.endswith(".json") and name[:20].isdigit()

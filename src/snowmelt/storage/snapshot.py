@@ -1,0 +1,254 @@
+"""What a table consists of at one version: its data files, schema and protocol.
+
+A snapshot is immutable. The next version's is derived from it by applying one commit's actions, so that
+following a table costs one small file per commit however long its log is.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable, Schema
+
+from snowmelt.storage.log import Action
+
+_WRITABLE_FEATURES = frozenset({"changeDataFeed", "timestampNtz", "variantType", "appendOnly", "invariants"})
+_RULES_IN_SCHEMA = ("delta.generationExpression", "delta.invariants", "delta.identity", "delta.columnMapping")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    uri: str
+    """Absolute, not percent-encoded: Spark and Hadoop take such text literally."""
+    path: str
+    """As the log has it, decoded: relative to the table's folder unless another tool made it absolute."""
+    size: int
+    rows: int | None
+    deletion_vector: bool = False
+
+
+@dataclass(frozen=True)
+class TableMetadata:
+    schema_json: str
+    partition_columns: tuple[str, ...]
+    configuration: Mapping[str, str]
+    min_reader: int
+    min_writer: int
+    features: frozenset[str]
+
+    @cached_property
+    def arrow_schema(self) -> pa.Schema:
+        return pa.schema(Schema.from_json(self.schema_json).to_arrow())
+
+    @property
+    def change_feed(self) -> bool:
+        return self.configuration.get("delta.enableChangeDataFeed", "false").lower() == "true"
+
+    @property
+    def column_mapping(self) -> bool:
+        return self.configuration.get("delta.columnMapping.mode", "none").lower() != "none"
+
+    @property
+    def plain_append(self) -> bool:
+        """Whether a row may be appended by adding a file, with no rule of the table left unchecked."""
+        return (
+            not self.partition_columns
+            and not self.column_mapping
+            and (self.min_writer < 7 or self.features <= _WRITABLE_FEATURES)
+            and not any(key.startswith("delta.constraints.") for key in self.configuration)
+            and not any(rule in self.schema_json for rule in _RULES_IN_SCHEMA)
+        )
+
+
+@dataclass(frozen=True)
+class FileList:
+    """The active data files of a table at a version."""
+
+    version: int
+    by_path: Mapping[str, DataFile]
+    metadata: TableMetadata
+    total_bytes: int
+    known_rows: int
+    uncounted: int
+    """Files whose writer left no row count."""
+
+    @property
+    def total_rows(self) -> int | None:
+        """None when the count of some file is unknown."""
+        return None if self.uncounted else self.known_rows
+
+    @cached_property
+    def files(self) -> tuple[DataFile, ...]:
+        return tuple(self.by_path.values())
+
+    @cached_property
+    def uris(self) -> tuple[str, ...]:
+        return tuple(file.uri for file in self.files)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the rows of the table are exactly the rows of its files.
+
+        When not (deletion vectors, partition columns, renamed columns), a reader must go through Delta.
+        """
+        return (
+            not self.metadata.partition_columns
+            and not self.metadata.column_mapping
+            and not ("deletionVectors" in self.metadata.features and self._any_deletion_vector)
+        )
+
+    @cached_property
+    def _any_deletion_vector(self) -> bool:
+        return any(file.deletion_vector for file in self.files)
+
+    def apply(self, version: int, actions: Sequence[Action], folder: str) -> FileList:
+        """The file list after one more commit."""
+        # Totals are carried forward, so that a one-row append costs one copy of the mapping and nothing per
+        # file.
+        by_path = dict(self.by_path)
+        size, rows, uncounted = self.total_bytes, self.known_rows, self.uncounted
+
+        def discard(path: str) -> None:
+            nonlocal size, rows, uncounted
+            gone = by_path.pop(path, None)
+            if gone is not None:
+                size -= gone.size
+                rows -= gone.rows or 0
+                uncounted -= gone.rows is None
+
+        for action in actions:
+            if "remove" in action:
+                discard(unquote(action["remove"]["path"]))
+        # Removals first: a new deletion vector removes and adds the same path in one commit.
+        for action in actions:
+            if "add" in action:
+                file = _data_file(action["add"], folder)
+                discard(file.path)
+                by_path[file.path] = file
+                size += file.size
+                rows += file.rows or 0
+                uncounted += file.rows is None
+        return FileList(version, by_path, updated_metadata(self.metadata, actions), size, rows, uncounted)
+
+
+def load_file_list(table: DeltaTable, folder: str) -> FileList:
+    """The file list of the version that `table` has loaded, from delta-rs' own reading of the log."""
+    protocol, metadata = table.protocol(), table.metadata()
+    features = frozenset(protocol.writer_features or ()) | frozenset(protocol.reader_features or ())
+    adds = pa.table(table.get_add_actions())
+    paths = [unquote(path) for path in adds.column("path").to_pylist()]
+    with_vector = set()
+    if "deletionVectors" in features:
+        vectors = pa.RecordBatchReader.from_stream(table.deletion_vectors()).read_all()
+        with_vector = {str(uri).rsplit("/", 1)[-1] for uri in vectors.column(0).to_pylist()}
+    files = tuple(
+        DataFile(_absolute(folder, path), path, size, rows, path.rsplit("/", 1)[-1] in with_vector)
+        for path, size, rows in zip(
+            paths, adds.column("size_bytes").to_pylist(), adds.column("num_records").to_pylist(), strict=True
+        )
+    )
+    described = TableMetadata(
+        schema_json=table.schema().to_json(),
+        partition_columns=tuple(metadata.partition_columns),
+        configuration=dict(metadata.configuration),
+        min_reader=protocol.min_reader_version,
+        min_writer=protocol.min_writer_version,
+        features=features,
+    )
+    return FileList(
+        version=table.version(),
+        by_path={file.path: file for file in files},
+        metadata=described,
+        total_bytes=sum(file.size for file in files),
+        known_rows=sum(file.rows or 0 for file in files),
+        uncounted=sum(file.rows is None for file in files),
+    )
+
+
+def updated_metadata(metadata: TableMetadata, actions: Sequence[Action]) -> TableMetadata:
+    for action in actions:
+        if "metaData" in action:
+            described = action["metaData"]
+            metadata = replace(
+                metadata,
+                schema_json=described["schemaString"],
+                partition_columns=tuple(described.get("partitionColumns") or ()),
+                configuration=dict(described.get("configuration") or {}),
+            )
+        elif "protocol" in action:
+            protocol = action["protocol"]
+            metadata = replace(
+                metadata,
+                min_reader=protocol["minReaderVersion"],
+                min_writer=protocol["minWriterVersion"],
+                features=frozenset(protocol.get("writerFeatures") or ())
+                | frozenset(protocol.get("readerFeatures") or ()),
+            )
+    return metadata
+
+
+class FileListCache:
+    """Recently used file lists of all tables, bounded by the number of files they name."""
+
+    def __init__(self, *, max_lists: int = 1024, max_files: int = 2_000_000) -> None:
+        self._max_lists = max_lists
+        self._max_files = max_files
+        self._lists: OrderedDict[tuple[str, int], FileList] = OrderedDict()
+        self._files = 0
+        self._lock = threading.Lock()
+
+    def get(self, location: str, version: int) -> FileList | None:
+        with self._lock:
+            found = self._lists.get((location, version))
+            if found is not None:
+                self._lists.move_to_end((location, version))
+            return found
+
+    def nearest_before(self, location: str, version: int) -> FileList | None:
+        """The newest cached list of the table that is older than `version`."""
+        with self._lock:
+            versions = [kept for table, kept in self._lists if table == location and kept < version]
+            return self._lists[location, max(versions)] if versions else None
+
+    def put(self, location: str, files: FileList) -> None:
+        with self._lock:
+            if (location, files.version) in self._lists:
+                return
+            self._lists[location, files.version] = files
+            self._files += len(files.by_path)
+            while len(self._lists) > 1 and (
+                len(self._lists) > self._max_lists or self._files > self._max_files
+            ):
+                _, evicted = self._lists.popitem(last=False)
+                self._files -= len(evicted.by_path)
+
+    def forget(self, location: str) -> None:
+        with self._lock:
+            for key in [key for key in self._lists if key[0] == location]:
+                self._files -= len(self._lists.pop(key).by_path)
+
+
+def _data_file(add: Mapping[str, Any], folder: str) -> DataFile:
+    path = unquote(add["path"])
+    stats = add.get("stats")
+    rows = json.loads(stats).get("numRecords") if stats else None
+    return DataFile(_absolute(folder, path), path, add["size"], rows, bool(add.get("deletionVector")))
+
+
+def _absolute(folder: str, path: str) -> str:
+    """`folder` is the table's URI; a path with a scheme or a leading slash (a shallow clone's) stands for
+    itself."""
+    if "://" in path:
+        return path
+    if path.startswith("file:/"):
+        return "file://" + path.removeprefix("file:")
+    joined = path if path.startswith("/") else f"{folder}/{path}"
+    return joined if "://" in joined else f"file://{joined}"

@@ -1,0 +1,410 @@
+"""The Delta tables of one storage root: versions, files, writes, changes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import structlog
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
+
+from snowmelt.core.errors import internal
+from snowmelt.state.model import Column
+from snowmelt.storage.append import conform, write_files
+from snowmelt.storage.commits import (
+    AppTransaction,
+    CommitInfo,
+    CommitResult,
+    CommitTag,
+    MergeClause,
+    MergeSpec,
+)
+from snowmelt.storage.durable import sync_commit
+from snowmelt.storage.errors import translated
+from snowmelt.storage.feed import in_schema, read_feed
+from snowmelt.storage.handles import CHECKPOINT_INTERVAL, Handle, Handles
+from snowmelt.storage.history import commit_info, commit_result
+from snowmelt.storage.layout import LOG_FOLDER, StorageRoot
+from snowmelt.storage.log import Action, LocalLogStore, commit_name
+from snowmelt.storage.merging import quoted, run_merge
+from snowmelt.storage.schema import delta_schema
+from snowmelt.storage.snapshot import DataFile, FileList, FileListCache, load_file_list
+
+__all__ = [
+    "AppTransaction", "CommitInfo", "CommitResult", "CommitTag", "DataFile", "DeltaStore", "FileList",
+    "MergeClause", "MergeSpec",
+]  # fmt: skip
+
+_FOREVER = "interval 36500 days"
+# Nothing is cleaned up behind the state store's back: it alone knows which versions are still needed.
+_CONFIGURATION = {
+    "delta.logRetentionDuration": _FOREVER,
+    "delta.deletedFileRetentionDuration": _FOREVER,
+    "delta.enableExpiredLogCleanup": "false",
+    "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
+    "delta.enableDeletionVectors": "false",
+}
+_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+_INCREMENTAL_LIMIT = 200
+"""Commits worth reading one by one; beyond, a checkpoint is quicker."""
+
+_log = structlog.get_logger(__name__)
+
+
+class DeltaStore:
+    """Safe to use from several threads. The caller sees to it that each table has one writer at a time."""
+
+    def __init__(self, root: StorageRoot) -> None:
+        self.root = root
+        self._handles = Handles(root)
+        self._lists = FileListCache()
+        self._checkpointer = ThreadPoolExecutor(1, thread_name_prefix="snowmelt-checkpoint")
+
+    def close(self) -> None:
+        """Wait for checkpoints under way."""
+        self._checkpointer.shutdown(wait=True)
+
+    # Tables
+
+    def create(
+        self,
+        location: str,
+        columns: Sequence[Column],
+        *,
+        change_feed: bool,
+        tag: CommitTag,
+        data: pa.Table | None = None,
+    ) -> int:
+        """Create the table and return its version: 0, or 1 when there is data."""
+        configuration = _CONFIGURATION | ({"delta.enableChangeDataFeed": "true"} if change_feed else {})
+        handle = self._handles.get(location)
+        with handle.lock, translated(location):
+            if handle.local:
+                self.root.path(location).mkdir(parents=True, exist_ok=True)
+            DeltaTable.create(
+                handle.uri,
+                schema=delta_schema(columns),
+                mode="error",
+                configuration=configuration,
+                storage_options=self.root.options or None,
+                commit_properties=_commit(tag),
+                post_commithook_properties=_HOOKS,
+            )
+        if data is None or data.num_rows == 0:
+            return 0
+        return self.append(location, data, tag).version
+
+    def forget(self, location: str) -> None:
+        """Keep nothing in memory about a table; for one that was removed or replaced by other means."""
+        self._handles.forget(location)
+        self._lists.forget(location)
+
+    def remove(self, location: str) -> None:
+        self.forget(location)
+        self.root.remove(location)
+
+    # Versions and files
+
+    def latest_version(self, location: str) -> int:
+        return self._handles.get(location).log.latest()
+
+    def has_version(self, location: str, version: int) -> bool:
+        return self._handles.get(location).log.has(version)
+
+    def files(self, location: str, version: int) -> FileList:
+        """The active data files at a version. Immutable, and cached."""
+        found = self._lists.get(location, version)
+        if found is None:
+            found = self._derive(location, version) or self._load(location, version)
+            self._lists.put(location, found)
+        return found
+
+    def _derive(self, location: str, version: int) -> FileList | None:
+        base = self._lists.nearest_before(location, version)
+        if base is None or version - base.version > _INCREMENTAL_LIMIT:
+            return None
+        handle = self._handles.get(location)
+        for following in range(base.version + 1, version + 1):
+            try:
+                base = base.apply(following, handle.log.actions(following), handle.uri)
+            except FileNotFoundError:
+                return None
+        return base
+
+    def _load(self, location: str, version: int) -> FileList:
+        handle = self._handles.get(location)
+        with translated(location):
+            return load_file_list(handle.at(version), handle.uri)
+
+    def row_count(self, location: str, version: int) -> int:
+        files = self.files(location, version)
+        if files.total_rows is not None:
+            return files.total_rows
+        with translated(location):
+            return self._handles.get(location).at(version).count()
+
+    def size(self, location: str, version: int) -> int:
+        """Bytes of the active data files."""
+        return self.files(location, version).total_bytes
+
+    def commits(self, location: str, after: int, upto: int) -> list[CommitInfo]:
+        """What the commits `after` < version <= `upto` did, oldest first."""
+        log = self._handles.get(location).log
+        return [commit_info(version, log.actions(version)) for version in range(after + 1, upto + 1)]
+
+    def app_version(self, location: str, app_id: str, version: int | None = None) -> int | None:
+        """The newest `txn` version of an application at a table version; None when there is none."""
+        handle = self._handles.get(location)
+        with handle.lock, translated(location):
+            current = handle.loaded()
+            table = current if version in (None, current.version()) else handle.at(version)
+            found = table.transaction_version(app_id)
+        return None if found is None or found < 0 else found
+
+    # Reading
+
+    def read(self, location: str, version: int, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows at a version, for small reads; large ones are the engine's."""
+        schema = self.files(location, version).metadata.arrow_schema
+        names = list(columns) if columns is not None else schema.names
+        wanted = pa.schema([schema.field(name) for name in names])
+        handle = self._handles.get(location)
+        with translated(location):
+            reader = pa.RecordBatchReader.from_stream(handle.at(version).scan(columns=names))
+            return pa.Table.from_batches([in_schema(batch, wanted) for batch in reader], schema=wanted)
+
+    def changes(self, location: str, ranges: Sequence[tuple[int, int]]) -> pa.RecordBatchReader:
+        """The change feed of version ranges, both ends included: the table's columns as of the last version,
+        `_change_type` and `_commit_version`. Rows come in no particular order."""
+        handle = self._handles.get(location)
+        version = max((last for _, last in ranges), default=None)
+        with translated(location):
+            table = handle.at(version)
+            schema = self.files(location, table.version()).metadata.arrow_schema
+            return read_feed(table, schema, ranges)
+
+    # Writing
+
+    def append(
+        self,
+        location: str,
+        data: pa.Table,
+        tag: CommitTag,
+        *,
+        app_transactions: Sequence[AppTransaction] = (),
+    ) -> CommitResult:
+        """Add rows. Columns that `data` lacks become NULL."""
+        handle = self._handles.get(location)
+        with handle.lock, translated(location):
+            version = handle.log.latest()
+            metadata = self.files(location, version).metadata
+            data = conform(data, metadata.arrow_schema, location)
+            if isinstance(handle.log.store, LocalLogStore) and metadata.plain_append:
+                return self._append_locally(handle, handle.log.store, data, tag, app_transactions)
+            table = handle.loaded()
+            write_deltalake(
+                table,
+                data,
+                mode="append",
+                commit_properties=_commit(tag, app_transactions),
+                post_commithook_properties=_HOOKS,
+            )
+            return self._committed(handle, version, {"inserted": data.num_rows})
+
+    def _append_locally(
+        self,
+        handle: Handle,
+        store: LocalLogStore,
+        data: pa.Table,
+        tag: CommitTag,
+        app_transactions: Sequence[AppTransaction],
+    ) -> CommitResult:
+        now = int(time.time() * 1000)
+        adds = write_files(data, self.root.path(handle.location))
+        metrics = {"num_added_files": len(adds), "num_removed_files": 0, "num_added_rows": data.num_rows}
+        told = {
+            "timestamp": now,
+            "operation": "WRITE",
+            "operationParameters": {"mode": "Append"},
+            "operationMetrics": metrics,
+            "isBlindAppend": True,
+            "engineInfo": "snowmelt",
+            "userMetadata": tag.user_metadata(),
+        }
+        applied: list[Action] = [
+            {"txn": {"appId": one.app_id, "version": one.version, "lastUpdated": now}}
+            for one in app_transactions
+        ]
+        actions: list[Action] = [{"commitInfo": told}, *applied, *adds]
+        content = "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions).encode()
+        while True:
+            version = handle.log.latest()
+            try:
+                store.put_new(commit_name(version + 1), content)
+            except FileExistsError:
+                # Another tool was quicker. Adding files conflicts with nothing but a change of the table
+                # itself.
+                following = handle.log.actions(version + 1)
+                if any("metaData" in action or "protocol" in action for action in following):
+                    raise internal(
+                        f"the table at '{handle.location}' was altered by another writer"
+                    ) from None
+                continue
+            break
+        self._checkpoint_if_due(handle, version + 1)
+        return commit_result(version + 1, actions, {"inserted": data.num_rows})
+
+    def overwrite(self, location: str, data: pa.Table, tag: CommitTag) -> CommitResult:
+        """Replace all rows; the schema stays."""
+        handle = self._handles.get(location)
+        before = self.latest_version(location)
+        replaced = self.row_count(location, before)
+        data = conform(data, self.files(location, before).metadata.arrow_schema, location)
+
+        def run(table: DeltaTable) -> Mapping[str, Any]:
+            write_deltalake(
+                table,
+                data,
+                mode="overwrite",
+                commit_properties=_commit(tag),
+                post_commithook_properties=_HOOKS,
+            )
+            return {}
+
+        return self._run(handle, run, lambda _: {"inserted": data.num_rows, "deleted": replaced})
+
+    def delete(self, location: str, predicate: str | None, tag: CommitTag) -> CommitResult:
+        """Delete the rows for which the DataFusion predicate is true; all of them without one."""
+        return self._run(
+            self._handles.get(location),
+            lambda table: table.delete(
+                predicate, commit_properties=_commit(tag), post_commithook_properties=_HOOKS
+            ),
+            lambda metrics: {"deleted": int(metrics.get("num_deleted_rows") or 0)},
+        )
+
+    def update(
+        self, location: str, updates: Mapping[str, str], predicate: str | None, tag: CommitTag
+    ) -> CommitResult:
+        """Set columns to DataFusion expressions over the old row."""
+        named = {quoted(column): expression for column, expression in updates.items()}
+        return self._run(
+            self._handles.get(location),
+            lambda table: table.update(
+                updates=named,
+                predicate=predicate,
+                commit_properties=_commit(tag),
+                post_commithook_properties=_HOOKS,
+            ),
+            lambda metrics: {"updated": int(metrics.get("num_updated_rows") or 0)},
+        )
+
+    def merge(self, location: str, source: pa.Table, spec: MergeSpec, tag: CommitTag) -> CommitResult:
+        """Raises `nondeterministic_merge` when several source rows would update one target row."""
+        return self._run(
+            self._handles.get(location),
+            lambda table: run_merge(table, source, spec, _commit(tag), _HOOKS),
+            lambda metrics: {
+                "inserted": int(metrics["num_target_rows_inserted"]),
+                "updated": int(metrics["num_target_rows_updated"]),
+                "deleted": int(metrics["num_target_rows_deleted"]),
+            },
+        )
+
+    def restore(self, location: str, version: int, tag: CommitTag) -> int:
+        """Undo everything after `version` with one more commit, and return its version.
+
+        Data files stay; nothing is rewritten. `txn` versions go back as well, or else a batch whose commit
+        was undone would be taken for one that is in the table.
+        """
+        handle = self._handles.get(location)
+        with handle.lock:
+            latest = handle.log.latest()
+            if version == latest:
+                return latest
+            undone = {
+                one.app_id
+                for info in self.commits(location, version, latest)
+                for one in info.app_transactions
+            }
+            former = [AppTransaction(app, self._former(location, app, version)) for app in sorted(undone)]
+            result = self._run(
+                handle,
+                lambda table: table.restore(
+                    version,
+                    ignore_missing_files=True,
+                    protocol_downgrade_allowed=True,
+                    commit_properties=_commit(tag, former),
+                    post_commithook_properties=_HOOKS,
+                ),
+                lambda _: {},
+            )
+            return result.version
+
+    def _former(self, location: str, app_id: str, version: int) -> int:
+        found = self.app_version(location, app_id, version)
+        # Delta can't take a txn action back; a negative version stands for "none", see `app_version`.
+        return -1 if found is None else found
+
+    def sync(self, location: str, version: int) -> None:
+        """Flush a commit to disk. An object store's writes are durable already."""
+        handle = self._handles.get(location)
+        if handle.local:
+            sync_commit(Path(handle.uri), version, handle.log.actions(version), Path(self.root.uri))
+
+    # Carrying out
+
+    def _run(
+        self,
+        handle: Handle,
+        operation: Callable[[DeltaTable], Mapping[str, Any]],
+        rows: Callable[[Mapping[str, Any]], dict[str, int]],
+    ) -> CommitResult:
+        with handle.lock, translated(handle.location):
+            table = handle.loaded()
+            before = table.version()
+            try:
+                metrics = operation(table)
+            except BaseException:
+                handle.unload()
+                raise
+            return self._committed(handle, before, rows(metrics))
+
+    def _committed(self, handle: Handle, before: int, rows: Mapping[str, int]) -> CommitResult:
+        version = handle.loaded().version()
+        if version == before:
+            return CommitResult(version, committed=False)
+        self._checkpoint_if_due(handle, version)
+        return commit_result(version, handle.log.actions(version), rows)
+
+    def _checkpoint_if_due(self, handle: Handle, version: int) -> None:
+        """Checkpoints are made on a thread of their own: no statement waits for one."""
+        if version % CHECKPOINT_INTERVAL == 0:
+            self._checkpointer.submit(_checkpoint, handle, version)
+
+
+def _checkpoint(handle: Handle, version: int) -> None:
+    try:
+        handle.at(version).create_checkpoint()
+        if handle.local:
+            # Spark keeps a checksum beside the pointer it wrote, and would refuse the one delta-rs just
+            # replaced.
+            (Path(handle.uri) / LOG_FOLDER / "._last_checkpoint.crc").unlink(missing_ok=True)
+    except Exception:
+        # A checkpoint is only ever an optimisation; the table may also be gone by now.
+        _log.warning("checkpoint failed", location=handle.location, version=version, exc_info=True)
+
+
+def _commit(tag: CommitTag, app_transactions: Sequence[AppTransaction] = ()) -> CommitProperties:
+    return CommitProperties(
+        custom_metadata={"userMetadata": tag.user_metadata()},
+        app_transactions=[
+            Transaction(one.app_id, one.version, int(time.time() * 1000)) for one in app_transactions
+        ]
+        or None,
+    )
