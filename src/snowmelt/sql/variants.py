@@ -1,8 +1,9 @@
 """Semi-structured values as Spark VARIANT: how each primitive operation is said in Spark.
 
-Every helper takes and returns Spark syntax trees. VARIANT, OBJECT and ARRAY are all Spark VARIANT; a JSON null is
-a VARIANT that is not SQL NULL. Only functions every Spark 4 engine has are used: `variant_get` and
-`try_variant_get` with literal paths, `parse_json`, `to_json`, `schema_of_variant`, `to_variant_object` and casts.
+Every helper takes and returns Spark syntax trees. VARIANT, OBJECT and ARRAY are all Spark VARIANT; a JSON
+null is a VARIANT that is not SQL NULL. Only functions every Spark 4 engine has are used: `variant_get` and
+`try_variant_get` with literal paths, `parse_json`, `to_json`, `schema_of_variant`, `to_variant_object`,
+casts.
 
 Where a VARIANT cannot hold what Snowflake's can:
 
@@ -24,13 +25,48 @@ from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
 from snowmelt.sql.dialect import call, identifier, spark, string
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ELEMENT = re.compile(
+    r"""(?P<dot>\.)?(?:(?P<name>[A-Za-z_][A-Za-z0-9_$]*)|(?P<quoted>"[^"]*")"""
+    r"""|\[\s*(?:(?P<index>\d+)|(?P<key>'[^']*'|"[^"]*"))\s*\])"""
+)
 _MAX_INDEX = 2**31 - 1
 
 NULL_VARIANT = "CAST(NULL AS VARIANT)"
 
 
+def parse_path(text: str) -> tuple[str | int, ...] | None:
+    """The elements of a path such as `a.b[0]['odd key']`; None when it is no path. The empty path has none."""
+    elements: list[str | int] = []
+    position = 0
+    while position < len(text):
+        match = _ELEMENT.match(text, position)
+        if match is None or bool(match["dot"]) != (bool(elements) and match["index"] is match["key"] is None):
+            return None
+        position = match.end()
+        if match["index"]:
+            elements.append(int(match["index"]))
+        elif match["name"]:
+            elements.append(match["name"])
+        else:
+            elements.append((match["key"] or match["quoted"])[1:-1])
+    return tuple(elements)
+
+
+def path_text(elements: Sequence[str | int]) -> str:
+    """A path as FLATTEN prints it."""
+    text = ""
+    for element in elements:
+        if isinstance(element, int):
+            text += f"[{element}]"
+        elif _PLAIN_KEY.fullmatch(element):
+            text += f".{element}" if text else element
+        else:
+            text += f"['{element}']"
+    return text
+
+
 def get_path(value: exp.Expression, elements: Sequence[str | int]) -> exp.Expression:
-    """`value:a.b[0]`: the VARIANT at a constant path, SQL NULL where there is none. Keys match by exact case."""
+    """`value:a.b[0]`: the VARIANT at a constant path, or SQL NULL. Keys are case-sensitive."""
     path = "$"
     for element in elements:
         segment = _segment(element)
@@ -121,7 +157,7 @@ def timestamp_tz_text(value: exp.Expression) -> exp.Expression:
 
 
 def _milliseconds(wall: exp.Expression) -> exp.Expression:
-    """A TIMESTAMP_NTZ with three fractional digits. `date_format` would move times the session's zone skips."""
+    """A TIMESTAMP_NTZ with three fractional digits. `date_format` would move times that the zone skips."""
     text = spark("CAST(_0 AS STRING)", wall)
     return spark("rpad(CASE WHEN length(_0) = 19 THEN concat(_0, '.') ELSE _0 END, 23, '0')", text)
 
@@ -132,7 +168,7 @@ def is_json_null(value: exp.Expression) -> exp.Expression:
 
 
 def first_character(value: exp.Expression) -> exp.Expression:
-    """The first character of the JSON text tells the kinds apart: `{`, `[`, `"`, `n`, `t`, `f`, `-` or a digit."""
+    """The JSON text's first character tells the kinds apart: `{`, `[`, `"`, `n`, `t`, `f`, `-` or a digit."""
     return spark("left(to_json(_0), 1)", value)
 
 
@@ -196,11 +232,12 @@ def float_text(value: exp.Expression) -> exp.Expression:
 def comparable(value: exp.Expression) -> exp.Expression:
     """What stands for a VARIANT in `=`, `<`, GROUP BY, DISTINCT, joins and ORDER BY. SQL NULL stays SQL NULL.
 
-    Spark can neither compare nor hash VARIANT. The stand-in is a struct compared field by field: kinds first (JSON
-    null, booleans, numbers, strings, arrays, objects: Snowflake documents no order between kinds), then numbers by
-    value whatever their type (1, 1.0 and 1e0 are equal, 38-digit integers may differ in their last digit), then
-    everything else by its text. An object's keys are sorted in its text, so objects are equal when they have the
-    same keys with the same values. A date or timestamp compares as its text.
+    Spark can neither compare nor hash VARIANT. The stand-in is a struct compared field by field: kinds
+    first (JSON null, booleans, numbers, strings, arrays, objects: Snowflake documents no order between
+    kinds), then numbers by value whatever their type (1, 1.0 and 1e0 are equal, 38-digit integers may
+    differ in their last digit), then everything else by its text. An object's keys are sorted in its text,
+    so objects are equal when they have the same keys with the same values. A date or timestamp compares as
+    its text.
     """
     number = spark(
         "CASE WHEN left(to_json(_0), 1) RLIKE '[0-9-]' THEN try_variant_get(_0, '$', 'double') END", value
