@@ -1,0 +1,1 @@
+"""Snowmelt: continuously refreshing data pipelines on your own Spark and Delta Lake."""

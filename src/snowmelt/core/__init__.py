@@ -1,0 +1,1 @@
+"""The vocabulary every other package shares: names, types, time, errors, settings."""

@@ -1,0 +1,257 @@
+"""One catalogue of errors.
+
+Every failure a user can see is a `SnowmeltError`: what happened, to which object, and what to do. Codes and
+wording follow Snowflake where it has them, because clients, dbt and playbooks match on both.
+"""
+
+from __future__ import annotations
+
+
+class SnowmeltError(Exception):
+    """A failure with Snowflake's code and SQLSTATE.
+
+    `transient` says whether trying the same thing again may succeed; retry logic reads nothing else.
+    """
+
+    def __init__(
+        self, code: str, sqlstate: str, message: str, *, hint: str | None = None, transient: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.sqlstate = sqlstate
+        self.message = message
+        self.hint = hint
+        self.transient = transient
+
+    @property
+    def text(self) -> str:
+        """The message with its hint, as a client shows it behind the code."""
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+    def __str__(self) -> str:
+        return f"{self.code} ({self.sqlstate}): {self.text}"
+
+
+def compilation(code: str, sqlstate: str, detail: str, *, hint: str | None = None) -> SnowmeltError:
+    return SnowmeltError(code, sqlstate, f"SQL compilation error:\n{detail}", hint=hint)
+
+
+def at_position(code: str, sqlstate: str, line: int, position: int, detail: str) -> SnowmeltError:
+    return SnowmeltError(
+        code, sqlstate, f"SQL compilation error: error line {line} at position {position}\n{detail}"
+    )
+
+
+def syntax_error(line: int, position: int, token: str, *, hint: str | None = None) -> SnowmeltError:
+    shown = "<EOF>" if not token else token
+    return compilation(
+        "001003", "42000", f"syntax error line {line} at position {position} unexpected '{shown}'.", hint=hint
+    )
+
+
+def empty_statement() -> SnowmeltError:
+    return SnowmeltError("000900", "42601", "SQL compilation error:\nEmpty SQL statement.")
+
+
+def unsupported(feature: str, *, hint: str | None = None) -> SnowmeltError:
+    return compilation("000002", "0A000", f"Unsupported feature '{feature}'.", hint=hint)
+
+
+def not_found(kind: str, name: str) -> SnowmeltError:
+    """`kind` is the word in the message: Object, Table, Schema, Database, Dynamic table, Stage, …"""
+    sqlstate = "42S02" if kind in {"Object", "Table", "View", "Dynamic table"} else "02000"
+    return compilation("002003", sqlstate, f"{kind} '{name}' does not exist or not authorized.")
+
+
+def cannot_operate() -> SnowmeltError:
+    return compilation("002043", "02000", "Object does not exist, or operation cannot be performed.")
+
+
+def already_exists(name: str) -> SnowmeltError:
+    return compilation("002002", "42710", f"Object '{name}' already exists.")
+
+
+def invalid_identifier(name: str, line: int, position: int) -> SnowmeltError:
+    return at_position("000904", "42000", line, position, f"invalid identifier '{name}'")
+
+
+def ambiguous_column(name: str, line: int, position: int) -> SnowmeltError:
+    return at_position("002028", "42601", line, position, f"ambiguous column name '{name}'")
+
+
+def duplicate_column(name: str) -> SnowmeltError:
+    return compilation("002025", "42S21", f"duplicate column name '{name}'")
+
+
+def unknown_function(name: str, nearest: str | None) -> SnowmeltError:
+    hint = f"The nearest function that exists here is {nearest}." if nearest else None
+    return compilation("002140", "42601", f"Unknown function {name}", hint=hint)
+
+
+def not_enough_arguments(call: str, expected: int, got: int) -> SnowmeltError:
+    return compilation(
+        "000938", "22023", f"not enough arguments for function [{call}], expected {expected}, got {got}"
+    )
+
+
+def too_many_arguments(call: str, expected: int, got: int) -> SnowmeltError:
+    return compilation(
+        "000939", "22023", f"too many arguments for function [{call}] expected {expected}, got {got}"
+    )
+
+
+def invalid_argument_types(function: str, types: str) -> SnowmeltError:
+    return compilation("001044", "42P13", f"Invalid argument types for function '{function}': ({types})")
+
+
+def invalid_value(value: str, parameter: str) -> SnowmeltError:
+    return compilation("001008", "22023", f"invalid value [{value}] for parameter '{parameter}'")
+
+
+def invalid_property(name: str, kind: str) -> SnowmeltError:
+    return compilation("001423", "22023", f"invalid property '{name}' for '{kind}'")
+
+
+def type_mismatch(expected: str, got: str, column: str) -> SnowmeltError:
+    return compilation(
+        "002023",
+        "22000",
+        f"Expression type does not match column data type, expecting {expected} but got {got} for column {column}",
+    )
+
+
+def no_current_database(operation: str) -> SnowmeltError:
+    return SnowmeltError(
+        "090105",
+        "22000",
+        f"Cannot perform {operation}. This session does not have a current database. "
+        "Call 'USE DATABASE', or use a qualified name.",
+    )
+
+
+def no_current_schema(operation: str) -> SnowmeltError:
+    return SnowmeltError(
+        "090106",
+        "22000",
+        f"Cannot perform {operation}. This session does not have a current schema. "
+        "Call 'USE SCHEMA', or use a qualified name.",
+    )
+
+
+def null_in_column(table: str, column: str) -> SnowmeltError:
+    return SnowmeltError(
+        "100072",
+        "22000",
+        f"DML operation to table {table} failed on column {column} with error: "
+        "NULL result in a non-nullable column",
+    )
+
+
+def string_too_long(table: str, column: str, value: str) -> SnowmeltError:
+    return SnowmeltError(
+        "100078",
+        "22000",
+        f"DML operation to table {table} failed on column {column} with error: "
+        f"String '{value}' is too long and would be truncated",
+    )
+
+
+def check_violated(table: str, constraint: str) -> SnowmeltError:
+    return SnowmeltError(
+        "100079", "23514", f"DML operation to table {table} failed: CHECK constraint {constraint} violated"
+    )
+
+
+def not_recognized(kind: str, value: str) -> SnowmeltError:
+    """`kind`: Numeric value, Boolean value, Date, Timestamp, Time."""
+    code, state = {
+        "Numeric value": ("100038", "22018"),
+        "Boolean value": ("100037", "22018"),
+        "Date": ("100040", "22007"),
+        "Timestamp": ("100035", "22007"),
+        "Time": ("100108", "22007"),
+    }[kind]
+    return SnowmeltError(code, state, f"{kind} '{value}' is not recognized")
+
+
+def out_of_range(value: str) -> SnowmeltError:
+    return SnowmeltError("100046", "22003", f"Number out of representable range: {value}")
+
+
+def division_by_zero() -> SnowmeltError:
+    return SnowmeltError("100051", "22012", "Division by zero")
+
+
+def invalid_json(detail: str) -> SnowmeltError:
+    return SnowmeltError("100069", "22P02", f"Error parsing JSON: {detail}")
+
+
+def nondeterministic_merge() -> SnowmeltError:
+    return SnowmeltError(
+        "100090",
+        "42P18",
+        "Duplicate row detected during DML action",
+        hint="More than one source row matches one target row. Make the source unique on the join keys.",
+    )
+
+
+def time_travel_unavailable(table: str) -> SnowmeltError:
+    return SnowmeltError(
+        "000707",
+        "02000",
+        f"Time travel data is not available for table {table}. The requested time is either beyond the "
+        "allowed time travel period or before the object creation time.",
+    )
+
+
+def statement_not_found(query_id: str) -> SnowmeltError:
+    return SnowmeltError("000709", "02000", f"Statement {query_id} not found")
+
+
+def cancelled() -> SnowmeltError:
+    return SnowmeltError("000604", "57014", "SQL execution canceled")
+
+
+def timed_out(seconds: int) -> SnowmeltError:
+    return SnowmeltError(
+        "000630",
+        "57014",
+        f"Statement reached its statement or warehouse timeout of {seconds} second(s) and was canceled.",
+    )
+
+
+def lock_timeout(table: str, seconds: float) -> SnowmeltError:
+    return SnowmeltError(
+        "000625",
+        "57014",
+        f"Statement waited {seconds:g} seconds for the lock on table '{table}', which another transaction holds.",
+        hint="Commit or roll back the other transaction, or raise LOCK_TIMEOUT.",
+        transient=True,
+    )
+
+
+def deadlock(table: str) -> SnowmeltError:
+    return SnowmeltError(
+        "000625",
+        "40001",
+        f"Deadlock: waiting for the lock on table '{table}' would never end. The transaction was not changed.",
+        hint="Roll back this transaction and run it again.",
+        transient=True,
+    )
+
+
+def insufficient_privileges(kind: str, name: str) -> SnowmeltError:
+    return SnowmeltError(
+        "003001",
+        "42501",
+        f"SQL access control error:\nInsufficient privileges to operate on {kind} '{name}'",
+    )
+
+
+def configuration(message: str, *, hint: str | None = None) -> SnowmeltError:
+    """A setting, the machine or the data directory is not as it must be."""
+    return SnowmeltError("370001", "F0000", message, hint=hint)
+
+
+def internal(message: str) -> SnowmeltError:
+    return SnowmeltError("300002", "XX000", f"Internal error: {message}")

@@ -1,0 +1,1 @@
+"""Snowflake SQL: split, parse, bind names and types, and say it in Spark SQL."""

@@ -1,0 +1,236 @@
+"""Binding of calls: built-in functions from the allow-list, and SQL functions of the user's, put in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from snowmelt.core import errors, types
+from snowmelt.core.types import DataType
+from snowmelt.sql import coercion
+from snowmelt.sql.bound import Bound, Scope
+from snowmelt.sql.dialect import parse_snowflake, string
+from snowmelt.sql.functions.catalog import FUNCTIONS, lookup
+from snowmelt.sql.functions.registry import Call, Function, FunctionKind
+from snowmelt.sql.relations import ScalarRoutine
+
+if TYPE_CHECKING:
+    from snowmelt.sql.expressions import ExpressionBinder
+
+MAX_ROUTINE_DEPTH = 32
+
+
+def bind_call(
+    binder: ExpressionBinder,
+    node: exp.Anonymous,
+    qualifier: tuple[str, ...] = (),
+    *,
+    ignore_nulls: bool = False,
+    order: tuple[exp.Ordered, ...] = (),
+) -> Bound:
+    """A call by name: the allow-list first, then the user's own functions."""
+    name = node.name.upper()
+    if qualifier or name not in FUNCTIONS:
+        routines = binder.environment.relations.routine((*qualifier, name), len(node.expressions))
+        if routines:
+            return _bind_routine(binder, routines, node)
+    function = lookup(".".join((*qualifier, name)))
+    arguments, distinct = _arguments(binder, node)
+    _check_count(function, arguments)
+    if function.kind is FunctionKind.WINDOW and binder.window is None:
+        raise errors.compilation("002303", "42601", f"Window function [{name}] requires an OVER clause")
+    inside = binder.in_scope(binder.scope)
+    bounds = [_bind_argument(inside, function, index, argument) for index, argument in enumerate(arguments)]
+    first_ignores_nulls = bool(arguments) and isinstance(arguments[0], exp.IgnoreNulls)
+    bounds = _common_arguments(inside, function, bounds)
+    call = Call(
+        name=name,
+        args=tuple(bound.tree for bound in bounds),
+        types=tuple(bound.type for bound in bounds),
+        source=tuple(_constant(binder, argument) for argument in arguments),
+        returns=function.result_type(tuple(bound.type for bound in bounds)),
+        context=binder.context,
+        distinct=distinct,
+        order=order,
+        ignore_nulls=ignore_nulls or first_ignores_nulls,
+        window=binder.window is not None,
+    )
+    aggregates = function.kind is FunctionKind.AGGREGATE and binder.window is None
+    return Bound(
+        function.to_spark(call),
+        _refined_type(function, call),
+        aggregate=aggregates or any(bound.aggregate for bound in bounds),
+        volatile=function.volatile or any(bound.volatile for bound in bounds),
+    )
+
+
+def _refined_type(function: Function, call: Call) -> DataType:
+    """Constants may decide the type (TO_NUMBER's scale): such a function says so through `typed`."""
+    return function.typed(call) if function.typed is not None else call.returns
+
+
+def bind_within_group(binder: ExpressionBinder, node: exp.WithinGroup) -> Bound:
+    call = node.this
+    if not isinstance(call, exp.Anonymous):
+        raise errors.unsupported("WITHIN GROUP here")
+    inside = binder.in_scope(binder.scope)
+    order = tuple(
+        exp.Ordered(
+            this=inside.orderable(inside.bind(item.this)).tree,
+            desc=item.args.get("desc"),
+            nulls_first=item.args.get("nulls_first"),
+        )
+        for item in node.expression.expressions
+    )
+    return bind_call(binder, call, order=order)
+
+
+def _arguments(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[list[exp.Expression], bool]:
+    arguments = list(node.expressions)
+    distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
+    if distinct:
+        arguments = [*arguments[0].expressions, *arguments[1:]]
+    for argument in arguments:
+        if isinstance(argument, exp.Kwarg):
+            raise errors.unsupported(f"named arguments of {node.name.upper()}")
+    is_star = len(arguments) == 1 and (
+        isinstance(arguments[0], exp.Star)
+        or (isinstance(arguments[0], exp.Column) and isinstance(arguments[0].this, exp.Star))
+    )
+    if is_star and node.name.upper() != "COUNT":
+        arguments = _star_pairs(binder, arguments[0])
+    return arguments, distinct
+
+
+def _star_pairs(binder: ExpressionBinder, star: exp.Expression) -> list[exp.Expression]:
+    """OBJECT_CONSTRUCT(*) and its like: every column's name and value."""
+    wanted = tuple(part.name.upper() for part in star.parts[:-1]) if isinstance(star, exp.Column) else ()
+    pairs: list[exp.Expression] = []
+    for source, column in binder.scope.visible():
+        if not wanted or source.answers_to(wanted):
+            pairs.append(string(column.name))
+            reference = exp.column(exp.to_identifier(column.name, quoted=True))
+            if source.alias is not None:
+                reference.set("table", exp.to_identifier(source.alias, quoted=True))
+            pairs.append(reference)
+    return pairs
+
+
+def _check_count(function: Function, arguments: Sequence[exp.Expression]) -> None:
+    shown = f"{function.name}({', '.join(argument.sql(dialect='snowflake') for argument in arguments[:4])})"
+    if len(arguments) < function.min_args:
+        raise errors.not_enough_arguments(shown, function.min_args, len(arguments))
+    if function.max_args is not None and len(arguments) > function.max_args:
+        raise errors.too_many_arguments(shown, function.max_args, len(arguments))
+
+
+def _bind_argument(binder: ExpressionBinder, function: Function, index: int, node: exp.Expression) -> Bound:
+    word = function.takes[min(index, len(function.takes) - 1)] if function.takes else "any"
+    if word == "word":
+        return Bound(exp.Literal.string(node.name), types.VARCHAR)
+    if isinstance(node, exp.Star):
+        return Bound(exp.Star(), types.INTEGER)
+    if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+        node = node.this
+    if isinstance(node, exp.Lambda):
+        return _bind_lambda(binder, node)
+    bound = binder.bind(node)
+    if word in ("any", "same"):
+        return bound
+    tree, type_ = coercion.argument(word, bound.tree, bound.type, binder.context)
+    return replace(bound, tree=tree, type=type_)
+
+
+def _common_arguments(binder: ExpressionBinder, function: Function, bounds: list[Bound]) -> list[Bound]:
+    """Casts the arguments whose word is `same` to their common type."""
+    words = [function.takes[min(index, len(function.takes) - 1)] for index in range(len(bounds))]
+    chosen = [index for index, word in enumerate(words) if word == "same"]
+    if not chosen:
+        return bounds
+    casted, _ = binder.same_type([bounds[index] for index in chosen])
+    result = list(bounds)
+    for index, value in zip(chosen, casted, strict=True):
+        result[index] = value
+    return result
+
+
+def _bind_lambda(binder: ExpressionBinder, node: exp.Lambda) -> Bound:
+    names = [parameter.name for parameter in node.expressions]
+    scope = Scope(parent=binder.scope)
+    for name in names:
+        scope.arguments[name.upper()] = Bound(exp.to_identifier(name.lower()), types.VARIANT)
+    body = node.this.transform(
+        lambda part: exp.column(part.copy())
+        if isinstance(part, exp.Identifier) and part.name in names and not isinstance(part.parent, exp.Column)
+        else part
+    )
+    bound = binder.in_scope(scope).bind(body)
+    tree = exp.Lambda(this=bound.tree, expressions=[exp.to_identifier(name.lower()) for name in names])
+    return replace(bound, tree=tree)
+
+
+def _constant(binder: ExpressionBinder, node: exp.Expression) -> exp.Expression:
+    """A session variable counts as the constant it holds."""
+    if isinstance(node, exp.Parameter) and not isinstance(node.this, exp.Literal):
+        return binder.environment.relations.variable(node.name.upper()) or node
+    return node
+
+
+def _bind_routine(binder: ExpressionBinder, routines: list[ScalarRoutine], node: exp.Anonymous) -> Bound:
+    inside = binder.in_scope(binder.scope)
+    routine, arguments = match_routine(inside, routines, node)
+    if routine.returns is None:
+        raise errors.compilation("002142", "42601", f"Table function {routine.name} must stand in TABLE(…)")
+    scope = routine_scope(inside, routine, arguments)
+    environment = replace(
+        binder.environment, relations=binder.environment.relations.within(routine.database, routine.schema)
+    )
+    body_binder = type(binder)(environment, scope, binder.queries.within(environment))
+    tree = parse_snowflake(routine.body)
+    bound = body_binder.bind(exp.Subquery(this=tree) if isinstance(tree, exp.Query) else tree)
+    result = binder.cast(bound, routine.returns)
+    return replace(
+        result,
+        tree=exp.Paren(this=result.tree),
+        aggregate=any(argument.aggregate for argument in arguments.values()),
+        volatile=result.volatile or any(argument.volatile for argument in arguments.values()),
+    )
+
+
+def match_routine(
+    binder: ExpressionBinder, routines: list[ScalarRoutine], node: exp.Anonymous
+) -> tuple[ScalarRoutine, dict[str, Bound]]:
+    """The overload whose argument types fit best, with its bound arguments by name."""
+    positional = [argument for argument in node.expressions if not isinstance(argument, exp.Kwarg)]
+    named = {argument.name.upper(): argument.expression for argument in node.expressions if isinstance(argument, exp.Kwarg)}
+    given = [binder.bind(argument) for argument in positional]
+    routine = min(routines, key=lambda candidate: _distance(candidate, given))
+    bound: dict[str, Bound] = {}
+    for index, (name, type_) in enumerate(routine.arguments):
+        if index < len(given):
+            value = given[index]
+        elif name in named:
+            value = binder.bind(named[name])
+        elif name in routine.defaults:
+            value = binder.bind(parse_snowflake(routine.defaults[name]))
+        else:
+            raise errors.not_enough_arguments(routine.name, len(routine.arguments), len(node.expressions))
+        bound[name] = binder.cast(value, type_)
+    return routine, bound
+
+
+def _distance(routine: ScalarRoutine, given: list[Bound]) -> int:
+    pairs = zip(routine.arguments, given, strict=False)
+    return sum(0 if type_.kind is value.type.kind else 1 for (_, type_), value in pairs)
+
+
+def routine_scope(binder: ExpressionBinder, routine: ScalarRoutine, arguments: dict[str, Bound]) -> Scope:
+    depth, scope = 0, binder.scope
+    while scope.parent is not None:
+        depth, scope = depth + 1, scope.parent
+    if depth > MAX_ROUTINE_DEPTH:
+        raise errors.unsupported(f"recursive function {routine.name}")
+    return Scope(parent=Scope(), arguments={name: replace(v, tree=exp.Paren(this=v.tree)) for name, v in arguments.items()})

@@ -1,0 +1,1 @@
+"""The allow-list of functions: one module per family, all of them gathered in `catalog`."""

@@ -1,0 +1,90 @@
+"""What the binder asks of the outside: tables and views by name, variables, user-defined functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sqlglot import exp
+
+from snowmelt.core.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class RelationColumn:
+    name: str
+    type: DataType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ViewText:
+    """A view: bound in the place where it was created."""
+
+    name: str
+    query: str
+    database: str
+    schema: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Something that can stand in FROM.
+
+    `reference` names what Spark reads: a temporary view that the engine makes for one version of one table.
+    """
+
+    name: str
+    columns: tuple[RelationColumn, ...]
+    reference: str | None = None
+    view: ViewText | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTravel:
+    """AT or BEFORE a constant: `kind` is TIMESTAMP, OFFSET, STATEMENT or STREAM."""
+
+    before: bool
+    kind: str
+    expression: exp.Expression
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarRoutine:
+    """A SQL user-defined function: its body is an expression or a query over its arguments."""
+
+    name: str
+    arguments: tuple[tuple[str, DataType], ...]
+    returns: DataType | None
+    returns_table: tuple[RelationColumn, ...] | None
+    body: str
+    database: str
+    schema: str
+    defaults: dict[str, str] = field(default_factory=dict)
+
+
+class Relations(Protocol):
+    """The catalog as one statement sees it. All methods are cheap and may be called often."""
+
+    def relation(self, parts: tuple[str, ...], when: TimeTravel | None) -> Relation:
+        """Raises the not-found error that names the object."""
+        ...
+
+    def table_function(self, name: str, arguments: dict[str, exp.Expression]) -> Relation:
+        """A table function over metadata or results: RESULT_SCAN, INFORMATION_SCHEMA functions, …
+
+        Positional arguments come under the keys "0", "1", …. Raises the unknown-function error.
+        """
+        ...
+
+    def variable(self, name: str) -> exp.Expression | None:
+        """The value of a session variable, as a Snowflake literal."""
+        ...
+
+    def routine(self, parts: tuple[str, ...], argument_count: int) -> list[ScalarRoutine]:
+        """The user-defined functions of that name that take so many arguments."""
+        ...
+
+    def within(self, database: str, schema: str) -> Relations:
+        """The same catalog with names resolved from another schema, for view bodies."""
+        ...

@@ -1,0 +1,386 @@
+"""Binding of FROM: tables, views, subqueries, VALUES, table functions, FLATTEN, and joins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from snowmelt.core import errors, types
+from snowmelt.core.names import split_name
+from snowmelt.core.types import DataType
+from snowmelt.sql import flatten as flattening
+from snowmelt.sql.bound import Bound, BoundQuery, Scope, Source, SourceColumn, place_of
+from snowmelt.sql.calls import match_routine, routine_scope
+from snowmelt.sql.dialect import identifier, parse_snowflake, spark
+from snowmelt.sql.expressions import fold_identifier
+from snowmelt.sql.relations import Relation, TimeTravel
+
+if TYPE_CHECKING:
+    from snowmelt.sql.expressions import ExpressionBinder
+    from snowmelt.sql.queries import QueryBinder
+
+FLATTEN_COLUMNS: tuple[tuple[str, DataType], ...] = (
+    ("SEQ", types.INTEGER),
+    ("KEY", types.VARCHAR),
+    ("PATH", types.VARCHAR),
+    ("INDEX", types.INTEGER),
+    ("VALUE", types.VARIANT),
+    ("THIS", types.VARIANT),
+)
+SEQUENCE_COLUMN = "__seq"
+"""Row numbers of a GENERATOR, from 0: what SEQ4() and its like read."""
+
+
+class SourceBinder:
+    """Binds the FROM clause of one SELECT into its scope."""
+
+    def __init__(self, queries: QueryBinder, scope: Scope, expressions: ExpressionBinder) -> None:
+        self.queries = queries
+        self.scope = scope
+        self.expressions = expressions
+        self.unnamed = 0
+
+    def bind(self, select: exp.Select, target: exp.Select) -> None:
+        """Adds FROM and JOINs to `target`, and their sources to the scope."""
+        from_ = select.args.get("from_")
+        if from_ is None:
+            return
+        target.set("from_", exp.From(this=self._item(from_.this)))
+        joins: list[exp.Join] = []
+        self._nested_joins(from_.this, joins)
+        for lateral in select.args.get("laterals") or []:
+            joins.append(exp.Join(this=self._item(lateral), kind="CROSS"))
+        for join in select.args.get("joins") or []:
+            joins.append(self._join(join))
+            self._nested_joins(join.this, joins)
+        if joins:
+            target.set("joins", joins)
+
+    def _nested_joins(self, node: exp.Expression, joins: list[exp.Join]) -> None:
+        for join in node.args.get("joins") or []:
+            joins.append(self._join(join))
+
+    # -- items ----------------------------------------------------------------------------------------------------
+
+    def _item(self, node: exp.Expression) -> exp.Expression:
+        for refused, name in (("pivots", "PIVOT / UNPIVOT"), ("sample", "SAMPLE"), ("match_recognize", "MATCH_RECOGNIZE")):
+            if node.args.get(refused):
+                raise errors.unsupported(name)
+        if isinstance(node, exp.Table):
+            return self._table(node)
+        if isinstance(node, exp.Subquery):
+            return self._subquery(node)
+        if isinstance(node, exp.Values):
+            return self._values(node)
+        if isinstance(node, exp.Lateral):
+            return self._lateral(node)
+        raise errors.unsupported(f"{type(node).__name__} in FROM")
+
+    def _table(self, node: exp.Table) -> exp.Expression:
+        this = node.this
+        if isinstance(this, exp.Var):
+            raise errors.unsupported("SELECT FROM a stage", hint="Load the files with COPY INTO first.")
+        if isinstance(this, exp.Anonymous):
+            if this.name.upper() == "TABLE" and len(this.expressions) == 1:
+                return self._table_function(this.expressions[0], node)
+            if this.name.upper() == "IDENTIFIER":
+                return self._named(self._identifier_parts(this), node)
+            return self._table_function(this, node)
+        if isinstance(this, exp.Dot):
+            return self._table_function(this, node)
+        return self._named(tuple(fold_identifier(part) for part in node.parts), node)
+
+    def _identifier_parts(self, call: exp.Anonymous) -> tuple[str, ...]:
+        bound = self.expressions.bind(call.expressions[0])
+        text = str(bound.tree.this) if isinstance(bound.tree, exp.Literal) else ""
+        parts = split_name(text)
+        if parts is None:
+            where = place_of(call)
+            raise errors.invalid_identifier(text, where.line, where.position)
+        return parts
+
+    def _named(self, parts: tuple[str, ...], node: exp.Expression) -> exp.Expression:
+        when = _time_travel(node)
+        if len(parts) == 1 and when is None:
+            cte = self.scope.cte(parts[0])
+            if cte is not None:
+                return self._derived(exp.Table(this=identifier(parts[0])), cte, node, parts)
+        relation = self.queries.environment.relations.relation(parts, when)
+        return self._relation(relation, node, parts)
+
+    def _relation(self, relation: Relation, node: exp.Expression, parts: tuple[str, ...]) -> exp.Expression:
+        if relation.view is not None:
+            bound = self.queries.view(relation)
+            return self._derived(exp.Subquery(this=bound.tree), bound, node, parts)
+        reference = exp.Table(this=identifier(relation.reference or relation.name))
+        columns = [(column.name, column.name, column.type) for column in relation.columns]
+        return self._aliased(reference, columns, node, parts)
+
+    def _subquery(self, node: exp.Subquery) -> exp.Expression:
+        inner = node.this
+        if isinstance(inner, exp.Table | exp.Subquery) and not node.alias:
+            tree = self._item(inner)
+            return tree
+        bound = self.queries.bind(inner, Scope(parent=_only_ctes(self.scope)))
+        return self._derived(exp.Subquery(this=bound.tree), bound, node, ())
+
+    def _derived(
+        self, tree: exp.Expression, bound: BoundQuery, node: exp.Expression, parts: tuple[str, ...]
+    ) -> exp.Expression:
+        columns = [(column.name, column.key, column.type) for column in bound.columns]
+        return self._aliased(tree, columns, node, parts)
+
+    def _aliased(
+        self,
+        tree: exp.Expression,
+        columns: list[tuple[str, str, DataType]],
+        node: exp.Expression,
+        parts: tuple[str, ...],
+    ) -> exp.Expression:
+        """Names a source in Spark and in the scope. `columns` are (visible name, Spark name, type)."""
+        alias = node.args.get("alias")
+        visible: str | None = parts[-1] if parts else None
+        renamed: list[str] = []
+        if isinstance(alias, exp.TableAlias):
+            visible = fold_identifier(alias.this) if alias.this is not None else visible
+            renamed = [fold_identifier(column) for column in alias.columns]
+        if len(renamed) > len(columns):
+            raise errors.compilation("002057", "42601", f"{visible} has {len(columns)} column(s), not {len(renamed)}")
+        spark_alias = self._spark_alias(visible)
+        source = Source(
+            alias=visible,
+            columns=tuple(
+                SourceColumn(
+                    name=renamed[index] if index < len(renamed) else name,
+                    type=type_,
+                    tree=exp.column(identifier(key), table=identifier(spark_alias)),
+                )
+                for index, (name, key, type_) in enumerate(columns)
+            ),
+            qualified=parts if not isinstance(alias, exp.TableAlias) else (),
+        )
+        self._add(source)
+        tree.set("alias", exp.TableAlias(this=identifier(spark_alias)))
+        return tree
+
+    def _spark_alias(self, visible: str | None) -> str:
+        if visible is not None and all(source.alias != visible for source in self.scope.sources):
+            return visible
+        self.unnamed += 1
+        return f"__s{self.unnamed}"
+
+    def _add(self, source: Source) -> None:
+        self.scope.sources.append(source)
+
+    def _values(self, node: exp.Values) -> exp.Expression:
+        rows = [
+            [self.expressions.bind(cell) for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])]
+            for row in node.expressions
+        ]
+        width = len(rows[0])
+        if any(len(row) != width for row in rows):
+            raise errors.compilation("001969", "42601", "all rows of VALUES must have the same number of columns")
+        cells: list[list[exp.Expression]] = [[] for _ in rows]
+        columns: list[tuple[str, str, DataType]] = []
+        for index in range(width):
+            casted, type_ = self.expressions.same_type([row[index] for row in rows])
+            for place, cell in enumerate(casted):
+                cells[place].append(cell.tree)
+            columns.append((f"COLUMN{index + 1}", f"COLUMN{index + 1}", type_))
+        tuples = [exp.Tuple(expressions=row) for row in cells]
+        names = [identifier(key) for _, key, _ in columns]
+        inner = exp.select(*[exp.column(name.copy()) for name in names]).from_(
+            exp.Values(expressions=tuples, alias=exp.TableAlias(this=identifier("__v"), columns=names))
+        )
+        return self._aliased(exp.Subquery(this=inner), columns, node, ())
+
+    # -- table functions ------------------------------------------------------------------------------------------
+
+    def _lateral(self, node: exp.Lateral) -> exp.Expression:
+        inner = node.this
+        if isinstance(inner, exp.Subquery):
+            bound = self.queries.bind(inner.this, Scope(parent=self.scope))
+            tree = self._derived(exp.Subquery(this=bound.tree), bound, node, ())
+            alias = tree.args.pop("alias")
+            return exp.Lateral(this=tree, alias=alias)
+        return self._table_function(inner, node, lateral=True)
+
+    def _table_function(self, call: exp.Expression, node: exp.Expression, *, lateral: bool = False) -> exp.Expression:
+        parts: list[str] = []
+        while isinstance(call, exp.Dot):
+            parts = [part.name.upper() for part in call.this.flatten()] if isinstance(call.this, exp.Dot) else [
+                fold_identifier(call.this)
+            ]
+            call = call.expression
+        if isinstance(call, exp.Parameter | exp.Literal | exp.Column):
+            return self._named(self._identifier_parts(exp.Anonymous(this="IDENTIFIER", expressions=[call])), node)
+        if not isinstance(call, exp.Anonymous):
+            raise errors.unsupported(f"{type(call).__name__} in TABLE(…)")
+        name = call.name.upper()
+        arguments = _named_arguments(call)
+        if name == "FLATTEN":
+            return self._flatten(arguments, node)
+        if name == "GENERATOR":
+            return self._generator(arguments, node)
+        if name in ("SPLIT_TO_TABLE", "STRTOK_SPLIT_TO_TABLE"):
+            return self._split_to_table(name, call, node)
+        routines = self.queries.environment.relations.routine((*parts, name), len(call.expressions))
+        if routines:
+            return self._routine(call, node)
+        relation = self.queries.environment.relations.table_function(".".join((*parts, name)), arguments)
+        return self._relation(relation, node, ())
+
+    def _flatten(self, arguments: dict[str, exp.Expression], node: exp.Expression) -> exp.Expression:
+        given = arguments.get("INPUT") or arguments.get("0")
+        if given is None:
+            raise errors.not_enough_arguments("FLATTEN", 1, 0)
+        value = self.expressions.bind(given)
+        value = value if value.type.is_semi_structured else self.expressions.cast(value, types.VARIANT)
+        path = arguments.get("PATH") or arguments.get("1")
+        rows = flattening.flatten(
+            value.tree,
+            path=path.name if path is not None else None,
+            outer=_flag(arguments.get("OUTER") or arguments.get("2")),
+            recursive=_flag(arguments.get("RECURSIVE") or arguments.get("3")),
+            mode=(arguments["MODE"].name.upper() if "MODE" in arguments else "BOTH"),
+        )
+        return self._inline(rows, list(FLATTEN_COLUMNS), node)
+
+    def _inline(
+        self, rows: exp.Expression, columns: list[tuple[str, DataType]], node: exp.Expression
+    ) -> exp.Expression:
+        """A lateral join with the rows of an ARRAY<STRUCT<…>>."""
+        self._aliased(exp.Table(this=identifier("x")), [(n, n, t) for n, t in columns], node, ())
+        source = self.scope.sources[-1]
+        alias = source.columns[0].tree.table
+        inner = exp.Anonymous(this="inline", expressions=[rows])
+        names = [identifier(name) for name, _ in columns]
+        return exp.Lateral(this=inner, alias=exp.TableAlias(this=identifier(alias), columns=names))
+
+    def _split_to_table(self, name: str, call: exp.Anonymous, node: exp.Expression) -> exp.Expression:
+        text, separator = (self.expressions.cast(self.expressions.bind(a), types.VARCHAR) for a in call.expressions)
+        template = (
+            "split(_0, concat('\\\\Q', _1, '\\\\E'), -1)"
+            if name == "SPLIT_TO_TABLE"
+            else "filter(split(_0, concat('[', regexp_replace(_1, '([\\\\[\\\\]\\\\\\\\^-])', '\\\\\\\\$1'), ']')), p -> p <> '')"
+        )
+        parts = spark(template, text.tree, separator.tree)
+        rows = spark("transform(_0, (x, i) -> named_struct('SEQ', 1L, 'INDEX', cast(i + 1 as bigint), 'VALUE', x))", parts)
+        columns = [("SEQ", types.INTEGER), ("INDEX", types.INTEGER), ("VALUE", types.VARCHAR)]
+        return self._inline(rows, columns, node)
+
+    def _generator(self, arguments: dict[str, exp.Expression], node: exp.Expression) -> exp.Expression:
+        count = arguments.get("ROWCOUNT") or arguments.get("0")
+        if count is None:
+            raise errors.unsupported("GENERATOR without ROWCOUNT")
+        bound = self.expressions.bind(count)
+        rows = exp.Table(this=exp.Anonymous(this="range", expressions=[bound.tree]))
+        inner = exp.select(exp.alias_(exp.column("id"), SEQUENCE_COLUMN)).from_(rows)
+        return self._aliased(exp.Subquery(this=inner), [], node, ())
+
+    def _routine(self, call: exp.Anonymous, node: exp.Expression) -> exp.Expression:
+        routines = self.queries.environment.relations.routine((call.name.upper(),), len(call.expressions))
+        routine, given = match_routine(self.expressions, routines, call)
+        if routine.returns_table is None:
+            raise errors.compilation("002143", "42601", f"{routine.name} is not a table function")
+        environment = replace(
+            self.queries.environment,
+            relations=self.queries.environment.relations.within(routine.database, routine.schema),
+        )
+        scope = routine_scope(self.expressions, routine, given)
+        bound = self.queries.within(environment).bind(parse_snowflake(routine.body), scope)
+        declared = [
+            (column.name, produced.key, column.type)
+            for column, produced in zip(routine.returns_table, bound.columns, strict=True)
+        ]
+        tree = self._aliased(exp.Subquery(this=bound.tree), declared, node, ())
+        alias = tree.args.pop("alias")
+        return exp.Lateral(this=tree, alias=alias)
+
+    # -- joins ----------------------------------------------------------------------------------------------------
+
+    def _join(self, join: exp.Join) -> exp.Join:
+        method = str(join.args.get("method") or "").upper()
+        if method == "ASOF":
+            raise errors.unsupported("ASOF JOIN")
+        before = list(self.scope.sources)
+        tree = self._item(join.this)
+        added = self.scope.sources[len(before) :]
+        side = str(join.args.get("side") or "").upper()
+        kind = str(join.args.get("kind") or "").upper()
+        bound = exp.Join(this=tree, side=side or None, kind=kind if kind not in ("", "INNER", "OUTER") else None)
+        using = join.args.get("using") or []
+        names = [fold_identifier(part) for part in using]
+        if method == "NATURAL":
+            names = _shared_names(before, added)
+        if names:
+            bound.set("on", self._using(names, before, added, side))
+        elif join.args.get("on") is not None:
+            bound.set("on", self.expressions.boolean(join.args["on"]).tree)
+        elif side and not isinstance(tree, exp.Lateral):
+            bound.set("on", exp.true())
+        if not side and bound.args.get("on") is None:
+            bound.set("kind", "CROSS")
+        return bound
+
+    def _using(self, names: list[str], before: list[Source], added: list[Source], side: str) -> exp.Expression:
+        conditions: list[exp.Expression] = []
+        for name in names:
+            left = self._one_side(name, before)
+            right = self._one_side(name, added)
+            conditions.append(self.expressions.compare(exp.EQ, left, right).tree)
+            merged = {"RIGHT": right, "FULL": None}.get(side, left)
+            if merged is None:
+                values, type_ = self.expressions.same_type([left, right])
+                merged = Bound(spark("coalesce(_0, _1)", values[0].tree, values[1].tree), type_)
+            self.scope.merged[name] = merged
+            self._hide(name, added if side != "RIGHT" else before)
+        return exp.and_(*conditions)
+
+    def _one_side(self, name: str, sources: list[Source]) -> Bound:
+        if name in self.scope.merged and any(name in s.hidden or any(c.name == name for c in s.columns) for s in sources):
+            first = self.scope.sources[0]
+            if sources and sources[0] == first:
+                return self.scope.merged[name]
+        found = [c for s in sources for c in s.columns if c.name == name and name not in s.hidden]
+        if not found:
+            raise errors.invalid_identifier(name, 1, 0)
+        return Bound(found[0].tree.copy(), found[0].type)
+
+    def _hide(self, name: str, sources: list[Source]) -> None:
+        for index, source in enumerate(self.scope.sources):
+            if any(source is hidden or source == hidden for hidden in sources):
+                self.scope.sources[index] = replace(source, hidden=source.hidden | {name})
+
+
+def _only_ctes(scope: Scope) -> Scope:
+    """What a derived table may see of the scope around it: common table expressions, and outer scopes."""
+    return Scope(parent=scope.parent, ctes=scope.ctes, arguments=scope.arguments)
+
+
+def _shared_names(before: list[Source], added: list[Source]) -> list[str]:
+    right = {column.name for source in added for column in source.columns}
+    return list(dict.fromkeys(c.name for s in before for c in s.columns if c.name in right))
+
+
+def _time_travel(node: exp.Expression) -> TimeTravel | None:
+    when = node.args.get("when")
+    if when is None:
+        return None
+    return TimeTravel(before=str(when.this).upper() == "BEFORE", kind=str(when.args["kind"]).upper(), expression=when.expression)
+
+
+def _named_arguments(call: exp.Anonymous) -> dict[str, exp.Expression]:
+    arguments: dict[str, exp.Expression] = {}
+    for index, argument in enumerate(call.expressions):
+        if isinstance(argument, exp.Kwarg | exp.PropertyEQ):
+            arguments[argument.this.name.upper()] = argument.expression
+        else:
+            arguments[str(index)] = argument
+    return arguments
+
+
+def _flag(node: exp.Expression | None) -> bool:
+    return isinstance(node, exp.Boolean) and bool(node.this)

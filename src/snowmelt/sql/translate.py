@@ -1,0 +1,50 @@
+"""The front door of the translator: Snowflake text in, Spark text and types out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.core.names import quote
+from snowmelt.core.types import DataType
+from snowmelt.sql.bound import Bound, Scope
+from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
+from snowmelt.sql.expressions import Environment, ExpressionBinder
+from snowmelt.sql.functions.registry import SessionContext
+from snowmelt.sql.queries import QueryBinder
+from snowmelt.sql.relations import Relation, Relations, ScalarRoutine, TimeTravel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class NoRelations:
+    """A catalog with nothing in it, for expressions that stand alone."""
+
+    def relation(self, parts: tuple[str, ...], when: TimeTravel | None) -> Relation:
+        raise errors.not_found("Object", ".".join(quote(part) for part in parts))
+
+    def table_function(self, name: str, arguments: Mapping[str, exp.Expression]) -> Relation:
+        raise errors.unknown_function(name, None)
+
+    def variable(self, name: str) -> exp.Expression | None:
+        return None
+
+    def routine(self, parts: tuple[str, ...], argument_count: int) -> list[ScalarRoutine]:
+        return []
+
+    def within(self, database: str, schema: str) -> Relations:
+        return self
+
+
+def bind_expression(node: exp.Expression, environment: Environment, scope: Scope | None = None) -> Bound:
+    """One expression in a scope of its own (a DEFAULT, a CHECK, a SET value)."""
+    return ExpressionBinder(environment, scope or Scope(), QueryBinder(environment)).bind(node)
+
+
+def translate_expression(text: str, context: SessionContext) -> tuple[str, DataType]:
+    """The Spark SQL of an expression that needs no table, and its type."""
+    bound = bind_expression(parse_snowflake(text), Environment(NoRelations(), context))
+    return to_spark_sql(bound.tree), bound.type

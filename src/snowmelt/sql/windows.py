@@ -1,0 +1,105 @@
+"""OVER (…): the window around a call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.sql.bound import Bound
+
+if TYPE_CHECKING:
+    from snowmelt.sql.expressions import ExpressionBinder
+
+_WHOLE_PARTITION = {"FIRST_VALUE", "LAST_VALUE", "NTH_VALUE"}
+"""Without a frame of their own these see the whole partition in Snowflake; in Spark only up to the current row."""
+
+SPARK_WINDOWED = frozenset(
+    """any any_value approx_count_distinct approx_percentile array_agg avg bit_and bit_or bit_xor bool_and bool_or
+    collect_list collect_set corr count count_if covar_pop covar_samp cume_dist dense_rank every first first_value
+    kurtosis lag last last_value lead listagg max max_by mean median min min_by mode nth_value ntile percent_rank
+    percentile percentile_approx percentile_cont percentile_disc rank regr_avgx regr_avgy regr_count regr_intercept
+    regr_r2 regr_slope regr_sxx regr_sxy regr_syy row_number skewness some std stddev stddev_pop stddev_samp
+    string_agg sum try_avg try_sum var_pop var_samp variance hll_sketch_agg""".split()
+)
+"""The Spark functions that OVER may follow."""
+
+
+class WindowBinder:
+    """Puts a window behind the aggregates of an emitted expression.
+
+    What a function emits may be more than one call (a cast, a COALESCE around it), so the window goes to each
+    aggregate inside, not to the whole.
+    """
+
+    def wrap(self, binder: ExpressionBinder, node: exp.Window, bound: Bound) -> Bound:
+        if node.args.get("alias") is not None and not node.args.get("partition_by") and not node.args.get("order"):
+            raise errors.unsupported("named windows")
+        inside = binder.in_scope(binder.scope)
+        partition = [inside.orderable(inside.bind(part)) for part in node.args.get("partition_by") or []]
+        order_node = node.args.get("order")
+        order = [self._ordered(inside, item) for item in order_node.expressions] if order_node is not None else []
+        frame = self._frame(node, has_order=bool(order))
+        tree = _attach(
+            bound.tree,
+            partition=[part.tree for part in partition],
+            order=[item for item, _ in order],
+            frame=frame,
+        )
+        parts = [bound, *partition, *[value for _, value in order]]
+        return Bound(
+            tree,
+            bound.type,
+            aggregate=any(part.aggregate for part in parts),
+            volatile=any(part.volatile for part in parts),
+        )
+
+    def _ordered(self, binder: ExpressionBinder, item: exp.Expression) -> tuple[exp.Ordered, Bound]:
+        value = binder.orderable(binder.bind(item.this if isinstance(item, exp.Ordered) else item))
+        ordered = exp.Ordered(
+            this=value.tree, desc=item.args.get("desc"), nulls_first=bool(item.args.get("nulls_first"))
+        )
+        return ordered, value
+
+    def _frame(self, node: exp.Window, *, has_order: bool) -> exp.WindowSpec | None:
+        spec = node.args.get("spec")
+        if isinstance(spec, exp.WindowSpec):
+            return spec.copy()
+        call = node.this
+        while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
+            call = call.this
+        if has_order and isinstance(call, exp.Anonymous) and call.name.upper() in _WHOLE_PARTITION:
+            return exp.WindowSpec(
+                kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="UNBOUNDED", end_side="FOLLOWING"
+            )
+        return None
+
+
+def _attach(
+    tree: exp.Expression, *, partition: list[exp.Expression], order: list[exp.Ordered], frame: exp.WindowSpec | None
+) -> exp.Expression:
+    def window(call: exp.Expression) -> exp.Window:
+        return exp.Window(
+            this=call,
+            partition_by=[part.copy() for part in partition],
+            order=exp.Order(expressions=[item.copy() for item in order]) if order else None,
+            spec=frame.copy() if frame is not None else None,
+            over="OVER",
+        )
+
+    def visit(node: exp.Expression) -> exp.Expression:
+        wrapper = isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup | exp.Filter)
+        call = node.this if wrapper else node
+        while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup | exp.Filter):
+            call = call.this
+        if isinstance(call, exp.Anonymous) and call.name.lower() in SPARK_WINDOWED:
+            return window(node.copy())
+        for key, value in list(node.args.items()):
+            if isinstance(value, exp.Expression):
+                node.set(key, visit(value))
+            elif isinstance(value, list):
+                node.set(key, [visit(item) if isinstance(item, exp.Expression) else item for item in value])
+        return node
+
+    return visit(tree.copy())

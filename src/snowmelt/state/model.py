@@ -1,0 +1,313 @@
+"""What the state store keeps, as frozen records."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from snowmelt.core.names import ObjectName
+from snowmelt.core.types import DataType
+
+
+class Record(BaseModel):
+    """A frozen value that reads and writes itself as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ObjectKind(StrEnum):
+    TABLE = "TABLE"
+    VIEW = "VIEW"
+    STAGE = "STAGE"
+    FILE_FORMAT = "FILE FORMAT"
+    SEQUENCE = "SEQUENCE"
+    FUNCTION = "FUNCTION"
+    PROCEDURE = "PROCEDURE"
+
+
+RELATIONS = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
+"""Kinds that share one namespace inside a schema: a view can't have a table's name."""
+
+
+class Identity(Record):
+    """AUTOINCREMENT / IDENTITY of a column."""
+
+    start: int = 1
+    step: int = 1
+    ordered: bool = False
+
+
+class Column(Record):
+    name: str
+    type: DataType
+    nullable: bool = True
+    default: str | None = None
+    """The DEFAULT expression, as Snowflake SQL."""
+    identity: Identity | None = None
+    comment: str | None = None
+
+
+class ForeignKey(Record):
+    name: str
+    columns: tuple[str, ...]
+    references: ObjectName
+    referenced_columns: tuple[str, ...]
+
+
+class Key(Record):
+    """A declared PRIMARY KEY or UNIQUE constraint. Snowflake does not enforce them, nor do we."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
+class Check(Record):
+    """An enforced CHECK constraint; the expression is Snowflake SQL over the table's columns."""
+
+    name: str
+    expression: str
+
+
+class TableDefinition(Record):
+    kind: Literal["TABLE"] = "TABLE"
+    columns: tuple[Column, ...]
+    location: str
+    """The Delta table's folder, relative to the storage root (or a full URI for a table other tools own)."""
+    transient: bool = False
+    primary_key: Key | None = None
+    unique_keys: tuple[Key, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    checks: tuple[Check, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+    """Clustering expressions, as written."""
+    retention_days: int = 1
+    change_tracking: bool = False
+    """Whether the user switched it on. The Delta change feed itself is on unless `change_feed` is false."""
+    change_feed: bool = True
+    schema_evolution: bool = False
+    spark_only: bool = False
+    """True once a Delta feature that delta-rs can't write (column mapping, type widening) was needed."""
+
+
+class ViewDefinition(Record):
+    kind: Literal["VIEW"] = "VIEW"
+    columns: tuple[Column, ...]
+    """Names, types and comments of the view's output when it was created."""
+    query: str
+    """The SELECT, as written."""
+    database: str
+    schema_: str = Field(alias="schema")
+    """Where the view was created: names in the query resolve there."""
+    text: str
+    """The whole CREATE VIEW statement, as SHOW VIEWS prints it."""
+    secure: bool = False
+    change_tracking: bool = False
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class StageDefinition(Record):
+    kind: Literal["STAGE"] = "STAGE"
+    url: str | None = None
+    """None for an internal stage, whose files live below the storage root."""
+    location: str | None = None
+    """An internal stage's folder, relative to the storage root."""
+    file_format: dict[str, str | int | bool | tuple[str, ...] | None] = {}
+    directory: bool = False
+
+
+class FileFormatDefinition(Record):
+    kind: Literal["FILE FORMAT"] = "FILE FORMAT"
+    type: str
+    options: dict[str, str | int | bool | tuple[str, ...] | None] = {}
+
+
+class SequenceDefinition(Record):
+    kind: Literal["SEQUENCE"] = "SEQUENCE"
+    start: int = 1
+    step: int = 1
+    ordered: bool = False
+
+
+class Argument(Record):
+    name: str
+    type: DataType
+    default: str | None = None
+
+
+class RoutineDefinition(Record):
+    """A SQL UDF, a table function or a stored procedure."""
+
+    kind: Literal["FUNCTION", "PROCEDURE"]
+    arguments: tuple[Argument, ...]
+    returns: DataType | None
+    """None for a table function, whose `returns_table` says the columns."""
+    returns_table: tuple[Column, ...] | None = None
+    language: Literal["SQL", "PYTHON"] = "SQL"
+    body: str
+    handler: str | None = None
+    volatile: bool = False
+    secure: bool = False
+    execute_as_caller: bool = False
+    database: str
+    schema_: str = Field(alias="schema")
+    text: str = ""
+    """The CREATE statement, for GET_DDL."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+Definition = Annotated[
+    TableDefinition | ViewDefinition | StageDefinition | FileFormatDefinition | SequenceDefinition
+    | RoutineDefinition,
+    Field(discriminator="kind"),
+]  # fmt: skip
+
+
+class Database(Record):
+    id: str
+    name: str
+    owner: str
+    comment: str | None = None
+    transient: bool = False
+    retention_days: int = 1
+    created_on: datetime
+    altered_on: datetime
+    dropped_on: datetime | None = None
+
+
+class Schema(Record):
+    id: str
+    database: str
+    name: str
+    owner: str
+    comment: str | None = None
+    transient: bool = False
+    managed_access: bool = False
+    retention_days: int = 1
+    created_on: datetime
+    altered_on: datetime
+    dropped_on: datetime | None = None
+
+
+class CatalogObject(Record):
+    """Anything that lives in a schema."""
+
+    id: str
+    name: ObjectName
+    owner: str
+    comment: str | None = None
+    session_id: str | None = None
+    """Set for a TEMPORARY object: only that session sees it; it hides a permanent one of the same name."""
+    created_on: datetime
+    altered_on: datetime
+    dropped_on: datetime | None = None
+    definition: Definition
+
+    @property
+    def kind(self) -> ObjectKind:
+        return ObjectKind(self.definition.kind)
+
+
+class TableVersion(Record):
+    """One version of a table that became visible, and when."""
+
+    table_id: str
+    version: int
+    """The Delta version."""
+    committed_at: datetime
+    """Strictly increasing over the whole account: one instant names one state of all tables."""
+    transaction_id: str
+    query_id: str | None
+    operation: str
+    rows: int
+    """Rows in the table at this version."""
+    bytes: int
+    foreign: bool = False
+    """Written by another tool and adopted."""
+
+
+class WarehouseState(StrEnum):
+    STARTED = "STARTED"
+    SUSPENDED = "SUSPENDED"
+
+
+class Warehouse(Record):
+    id: str
+    name: str
+    owner: str
+    size: str = "X-Small"
+    auto_suspend: int | None = 600
+    auto_resume: bool = True
+    state: WarehouseState = WarehouseState.STARTED
+    comment: str | None = None
+    min_cluster_count: int = 1
+    max_cluster_count: int = 1
+    scaling_policy: str = "STANDARD"
+    created_on: datetime
+    resumed_on: datetime
+    altered_on: datetime
+
+
+class QueryRecord(Record):
+    """One statement that ran, as QUERY_HISTORY shows it."""
+
+    query_id: str
+    session_id: str
+    text: str
+    query_type: str
+    database: str | None
+    schema_name: str | None
+    user: str
+    role: str
+    warehouse: str | None
+    query_tag: str = ""
+    status: Literal["running", "success", "failed_with_error"]
+    error_code: str | None = None
+    error_message: str | None = None
+    start_time: datetime
+    end_time: datetime | None = None
+    rows_produced: int | None = None
+    rows_inserted: int | None = None
+    transaction_id: str | None = None
+    spark_jobs: tuple[str, ...] = ()
+
+
+class FileLoad(Record):
+    """One file that COPY INTO considered for a table."""
+
+    table_id: str
+    file: str
+    """The file's path inside its stage, with the stage."""
+    etag: str
+    """Changes when the file does: size, modification time or the store's own tag."""
+    size: int
+    loaded_at: datetime
+    status: Literal["LOADED", "LOAD_FAILED", "PARTIALLY_LOADED"]
+    rows_parsed: int
+    rows_loaded: int
+    error_count: int = 0
+    first_error: str | None = None
+    first_error_line: int | None = None
+    first_error_column: str | None = None
+
+
+class TransactionState(StrEnum):
+    OPEN = "OPEN"
+    COMMITTED = "COMMITTED"
+    ROLLED_BACK = "ROLLED_BACK"
+
+
+class ParameterLevel(StrEnum):
+    """Where a parameter can be set."""
+
+    ACCOUNT = "ACCOUNT"
+    USER = "USER"
+    SESSION = "SESSION"
+    DATABASE = "DATABASE"
+    SCHEMA = "SCHEMA"
+    TABLE = "TABLE"
+    WAREHOUSE = "WAREHOUSE"
