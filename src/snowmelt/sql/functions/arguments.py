@@ -1,0 +1,64 @@
+"""What several families ask of a call's arguments."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from snowmelt.core.types import VARCHAR, DataType, Kind
+from snowmelt.sql.casts import cast
+from snowmelt.sql.dialect import integer, spark
+from snowmelt.sql.functions.registry import Call
+from snowmelt.sql.patterns import is_null
+
+_INT_LIMIT = 2**31 - 1
+
+
+def any_null(call: Call) -> bool:
+    """Whether an argument is the constant NULL."""
+    return any(is_null(argument) for argument in call.args)
+
+
+def null(call: Call) -> exp.Expression:
+    """NULL of the type that the call returns."""
+    return exp.cast(exp.Null(), call.returns.spark, dialect="spark")
+
+
+def constant_integer(call: Call, index: int, default: int) -> int | None:
+    """The value of an integer argument, the default when it is left out; None when it is not a constant."""
+    if index >= len(call.args):
+        return default
+    text = call.literal(index)
+    try:
+        return int(text) if text is not None else None
+    except ValueError:
+        return None
+
+
+def small_integer(call: Call, index: int) -> exp.Expression:
+    """An integer argument as Spark's INT, which is what its functions of text take."""
+    value = constant_integer(call, index, 0)
+    if value is not None:
+        return integer(max(min(value, _INT_LIMIT), -_INT_LIMIT))
+    return spark("CAST(_0 AS INT)", call.args[index])
+
+
+def is_binary(call: Call, index: int = 0) -> bool:
+    return call.types[index].kind is Kind.BINARY
+
+
+def text_or_bytes(call: Call, index: int = 0) -> exp.Expression:
+    """An argument that may be BINARY; anything else is cast to VARCHAR."""
+    type_ = call.types[index]
+    if type_.kind in (Kind.BINARY, Kind.VARCHAR):
+        return call.args[index]
+    return cast(call.args[index], type_, VARCHAR, call.context)
+
+
+def text_type(types: tuple[DataType, ...]) -> DataType:
+    """The type of the first argument if it is VARCHAR or BINARY, VARCHAR otherwise."""
+    return types[0] if types[0].kind in (Kind.BINARY, Kind.VARCHAR) else VARCHAR
+
+
+def unbounded_text_type(types: tuple[DataType, ...]) -> DataType:
+    """BINARY for BINARY and VARCHAR otherwise, of the greatest length."""
+    return DataType(Kind.BINARY, length=8_388_608) if types[0].kind is Kind.BINARY else VARCHAR
