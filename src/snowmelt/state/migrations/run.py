@@ -1,0 +1,55 @@
+"""Applying the steps, each in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import Connection, Engine
+
+from snowmelt.core import errors
+from snowmelt.state.migrations import v0001_initial
+
+Migration = Callable[[Connection], None]
+
+MIGRATIONS: tuple[Migration, ...] = (v0001_initial.apply,)
+"""The step at index n leads from version n to version n + 1."""
+
+_POSTGRES_LOCK = 7_095_120_913
+"""Any number of our own: names the advisory lock that keeps two processes from migrating at once."""
+
+
+def migrate(engine: Engine, migrations: Sequence[Migration] = MIGRATIONS) -> int:
+    """Bring the store to the newest version, and return it.
+
+    A step and its version number commit together, so that a crash between steps resumes with the next one.
+    Raises a configuration error when the store was written by a newer Snowmelt: nothing is changed then.
+    `engine` must begin write transactions.
+    """
+    with engine.begin() as connection:
+        version = _locked_version(connection)
+    if version > len(migrations):
+        raise errors.configuration(
+            f"The state store has schema version {version}, and this Snowmelt knows versions up to "
+            f"{len(migrations)}.",
+            hint="It was written by a newer Snowmelt: install that version, or use another state store.",
+        )
+    while version < len(migrations):
+        with engine.begin() as connection:
+            version = _locked_version(connection)
+            # Another process may have taken the step since.
+            if version < len(migrations):
+                migrations[version](connection)
+                version += 1
+                connection.exec_driver_sql(f"INSERT INTO schema_version (version) VALUES ({version})")
+    return version
+
+
+def _locked_version(connection: Connection) -> int:
+    """The store's version (0 if empty), with the right to change it until the transaction ends."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_POSTGRES_LOCK})")
+    connection.exec_driver_sql(
+        "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL PRIMARY KEY)"
+    )
+    version = connection.exec_driver_sql("SELECT max(version) FROM schema_version").scalar()
+    return int(version) if version is not None else 0

@@ -1,0 +1,97 @@
+"""What all repositories share: a connection, and whether it may write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, CursorResult, Executable, Row, Table
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
+
+from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
+
+AnyRow: TypeAlias = "Row[*tuple[Any, ...]]"
+
+CHUNK = 500
+"""Values in one IN list: databases limit how many a statement may carry."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """One open database transaction."""
+
+    connection: Connection
+
+
+@dataclass(slots=True)
+class WriteScope(Scope):
+    now: datetime
+    """The transaction's commit instant."""
+    generation: int
+    next_generation: Callable[[], int]
+
+    def bump_generation(self) -> None:
+        """Note that the catalog changed. Each value is used once, even if this transaction is rolled back."""
+        self.generation = self.next_generation()
+
+
+class Repository:
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def _execute(
+        self,
+        statement: Executable,
+        values: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None,
+    ) -> CursorResult[*tuple[Any, ...]]:
+        return self._scope.connection.execute(statement, values)
+
+    def _writing(self) -> WriteScope:
+        """The scope of a write. Raises an internal error in a reader."""
+        if not isinstance(self._scope, WriteScope):
+            raise errors.internal("a write was attempted through a StateReader; use StateStore.begin().")
+        return self._scope
+
+    @contextmanager
+    def _unless_taken(self, name: object) -> Iterator[None]:
+        """Turn a violated uniqueness into `already_exists`, undoing only the writes inside.
+
+        The transaction stays usable, as a caller that carries on with IF NOT EXISTS needs.
+        """
+        try:
+            with self._scope.connection.begin_nested():
+                yield
+        except IntegrityError as error:
+            raise already_exists_or(error, name) from error
+
+    def _upsert(self, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
+        """Insert rows, replacing those with the same primary key."""
+        if not rows:
+            return
+        keys = [column.name for column in table.primary_key]
+        others = [column.name for column in table.columns if not column.primary_key]
+        dialect = postgresql if self._scope.connection.dialect.name == "postgresql" else sqlite
+        insert = dialect.insert(table)
+        if others:
+            kept = {name: insert.excluded[name] for name in others}
+            self._execute(insert.on_conflict_do_update(index_elements=keys, set_=kept), rows)
+        else:
+            self._execute(insert.on_conflict_do_nothing(index_elements=keys), rows)
+
+
+def already_exists_or(error: IntegrityError, name: object) -> SnowmeltError:
+    """`already_exists` when a uniqueness was violated; an internal error for any other constraint."""
+    code = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "sqlite_errorname", "")
+    if code in {"23505", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"}:
+        return errors.already_exists(str(name))
+    return errors.internal(f"the state store refused '{name}': {error.orig}")
+
+
+def chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(values), CHUNK):
+        yield values[start : start + CHUNK]

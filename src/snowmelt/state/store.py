@@ -1,0 +1,146 @@
+"""The state store: one place that says what is true.
+
+Writers run one after the other. Each has a commit instant, `now`, later than that of every writer before it,
+so that one instant names one state of all tables. Readers see one snapshot and wait for nobody.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.exc import DBAPIError
+
+from snowmelt.core import errors
+from snowmelt.core.clock import Clock
+from snowmelt.state.catalog import Catalog
+from snowmelt.state.connect import Engines, open_engines
+from snowmelt.state.counters import Counters
+from snowmelt.state.loads import Loads
+from snowmelt.state.migrations.run import migrate
+from snowmelt.state.parameters import Parameters
+from snowmelt.state.queries import Queries
+from snowmelt.state.repository import Scope, WriteScope
+from snowmelt.state.tables import LEDGER
+from snowmelt.state.transactions import Transactions
+from snowmelt.state.versions import Versions
+from snowmelt.state.warehouses import Warehouses
+
+_LEDGER = select(LEDGER.c.last_instant, LEDGER.c.generation)
+# On PostgreSQL this row lock makes writers of several processes take turns; SQLite has its own.
+_LOCK_LEDGER = _LEDGER.with_for_update()
+_ADVANCE = update(LEDGER).values(last_instant=bindparam("now"), generation=bindparam("newest"))
+_TICK = timedelta(microseconds=1)
+
+
+class StateReader:
+    """The repositories as of one snapshot. Their write methods raise an internal error."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.catalog = Catalog(scope)
+        self.versions = Versions(scope)
+        self.warehouses = Warehouses(scope)
+        self.parameters = Parameters(scope)
+        self.queries = Queries(scope)
+        self.loads = Loads(scope)
+        self.counters = Counters(scope)
+        self.transactions = Transactions(scope)
+
+
+class StateTransaction(StateReader):
+    """The repositories inside one atomic transaction, which see its own writes."""
+
+    def __init__(self, scope: WriteScope) -> None:
+        super().__init__(scope)
+        self._now = scope.now
+
+    @property
+    def now(self) -> datetime:
+        """The instant at which this commits: later than every earlier one, even if the clock stands still."""
+        return self._now
+
+
+class StateStore:
+    def __init__(self, engines: Engines, clock: Clock, generation: int) -> None:
+        """Use `open`."""
+        self._engines = engines
+        self._clock = clock
+        self._writer = threading.Lock()
+        self._writing_thread: int | None = None
+        self._generation = generation
+        self._highest_generation = generation
+
+    @classmethod
+    def open(cls, url: str, clock: Clock) -> StateStore:
+        """Open the store at a `sqlite:///` or `postgresql://` URL, creating or upgrading its tables.
+
+        Raises a configuration error when it can't be reached or was written by a newer Snowmelt.
+        """
+        engines = open_engines(url)
+        try:
+            migrate(engines.write)
+            with engines.read.connect() as connection:
+                generation = connection.execute(_LEDGER).one().generation
+        except DBAPIError as error:
+            engines.dispose()
+            shown = engines.write.url.render_as_string(hide_password=True)
+            raise errors.configuration(
+                f"The state store at {shown} cannot be opened: {error.orig}"
+            ) from error
+        except BaseException:
+            engines.dispose()
+            raise
+        return cls(engines, clock, generation)
+
+    @contextmanager
+    def begin(self) -> Iterator[StateTransaction]:
+        """One atomic transaction: commits at the end of the block, rolls back when an exception leaves it.
+
+        Waits for the writer before it. Keep the block short, and never begin a second one inside it.
+        """
+        with self._sole_writer():
+            with self._engines.write.begin() as connection:
+                ledger = connection.execute(_LOCK_LEDGER).one()
+                now = max(self._clock.now(), ledger.last_instant + _TICK)
+                self._highest_generation = max(self._highest_generation, ledger.generation)
+                scope = WriteScope(connection, now, ledger.generation, self._next_generation)
+                yield StateTransaction(scope)
+                connection.execute(_ADVANCE, {"now": now, "newest": scope.generation})
+            self._generation = scope.generation
+
+    @contextmanager
+    def read(self) -> Iterator[StateReader]:
+        """A consistent snapshot, taken at the first look-up. Never waits for a writer."""
+        with self._engines.read.connect() as connection:
+            yield StateReader(Scope(connection))
+
+    def generation(self) -> int:
+        """The catalog's newest generation as this process knows it, without asking the database.
+
+        A snapshot may be older: what is cached for later goes by `catalog.generation()` of the reader used.
+        """
+        return self._generation
+
+    def close(self) -> None:
+        """Give back all connections. The store must not be used afterwards."""
+        self._engines.dispose()
+
+    def _next_generation(self) -> int:
+        """Called by the sole writer only. A rolled-back value is not used again: caches may know it."""
+        self._highest_generation += 1
+        return self._highest_generation
+
+    @contextmanager
+    def _sole_writer(self) -> Iterator[None]:
+        me = threading.get_ident()
+        if self._writing_thread == me:
+            raise errors.internal("a state transaction was begun inside another one of the same thread.")
+        with self._writer:
+            self._writing_thread = me
+            try:
+                yield
+            finally:
+                self._writing_thread = None

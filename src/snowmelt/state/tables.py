@@ -1,0 +1,152 @@
+"""The tables as queries see them. The DDL that makes them is in `migrations/`; a test compares the two."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, Table, Text
+
+from snowmelt.state.columns import DefinitionJson, Instant
+
+METADATA = MetaData()
+
+SCHEMA_VERSION = Table("schema_version", METADATA, Column("version", Integer, primary_key=True))
+
+LEDGER = Table(
+    "ledger",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("last_instant", Instant),
+    Column("generation", BigInteger),
+)
+
+DATABASES = Table(
+    "databases",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("name", Text),
+    Column("owner", Text),
+    Column("comment", Text),
+    Column("transient", Boolean),
+    Column("retention_days", Integer),
+    Column("created_on", Instant),
+    Column("altered_on", Instant),
+    Column("dropped_on", Instant),
+)
+
+SCHEMAS = Table(
+    "schemas",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("database_id", Text),
+    Column("name", Text),
+    Column("owner", Text),
+    Column("comment", Text),
+    Column("transient", Boolean),
+    Column("managed_access", Boolean),
+    Column("retention_days", Integer),
+    Column("created_on", Instant),
+    Column("altered_on", Instant),
+    Column("dropped_on", Instant),
+    Column("dropped_with", Text),
+)
+
+OBJECTS = Table(
+    "objects",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("schema_id", Text),
+    Column("kind", Text),
+    Column("name", Text),
+    Column("slot", Text),
+    Column("owner", Text),
+    Column("comment", Text),
+    Column("session_id", Text),
+    Column("created_on", Instant),
+    Column("altered_on", Instant),
+    Column("dropped_on", Instant),
+    Column("dropped_with", Text),
+    Column("definition", DefinitionJson),
+)
+
+TABLE_VERSIONS = Table(
+    "table_versions",
+    METADATA,
+    Column("table_id", Text, primary_key=True),
+    Column("version", BigInteger, primary_key=True),
+    Column("committed_at", Instant),
+    Column("transaction_id", Text),
+    Column("query_id", Text),
+    Column("operation", Text),
+    Column("row_count", BigInteger),
+    Column("byte_count", BigInteger),
+    Column("is_foreign", Boolean),
+    Column("superseded_by", BigInteger),
+)
+
+UNDONE_RANGES = Table(
+    "undone_ranges",
+    METADATA,
+    Column("table_id", Text, primary_key=True),
+    Column("first_version", BigInteger, primary_key=True),
+    Column("last_version", BigInteger, primary_key=True),
+)
+
+TRANSACTIONS = Table(
+    "transactions",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("state", Text),
+    Column("opened_at", Instant),
+    Column("finished_at", Instant),
+)
+
+TRANSACTION_TABLES = Table(
+    "transaction_tables",
+    METADATA,
+    Column("transaction_id", Text, primary_key=True),
+    Column("table_id", Text, primary_key=True),
+)
+
+COUNTERS = Table(
+    "counters",
+    METADATA,
+    Column("owner_id", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("next_value", BigInteger),
+)
+
+WAREHOUSES = Table(
+    "warehouses",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("name", Text),
+    Column("record", Text),
+)
+
+PARAMETERS = Table(
+    "parameters",
+    METADATA,
+    Column("level", Text, primary_key=True),
+    Column("owner", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("value", Text),
+)
+
+QUERIES = Table(
+    "queries",
+    METADATA,
+    Column("query_id", Text, primary_key=True),
+    Column("session_id", Text),
+    Column("user_name", Text),
+    Column("status", Text),
+    Column("start_time", Instant),
+    Column("record", Text),
+)
+
+FILE_LOADS = Table(
+    "file_loads",
+    METADATA,
+    Column("table_id", Text, primary_key=True),
+    Column("file", Text, primary_key=True),
+    Column("loaded_at", Instant, primary_key=True),
+    Column("record", Text),
+)

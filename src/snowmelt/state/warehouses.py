@@ -1,0 +1,55 @@
+"""Warehouses by name."""
+
+from __future__ import annotations
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from snowmelt.core import errors
+from snowmelt.core.names import quote
+from snowmelt.state.model import Warehouse
+from snowmelt.state.repository import Repository
+from snowmelt.state.tables import WAREHOUSES
+
+_GET = select(WAREHOUSES.c.record).where(WAREHOUSES.c.name == bindparam("warehouse"))
+
+
+class Warehouses(Repository):
+    def get(self, name: str) -> Warehouse | None:
+        record = self._execute(_GET, {"warehouse": name}).scalar()
+        return None if record is None else Warehouse.model_validate_json(record)
+
+    def list(self) -> list[Warehouse]:
+        """All warehouses by name."""
+        records = self._execute(select(WAREHOUSES.c.record).order_by(WAREHOUSES.c.name)).scalars()
+        return [Warehouse.model_validate_json(record) for record in records]
+
+    def create(self, warehouse: Warehouse) -> None:
+        """Raises `already_exists` when the name is taken."""
+        self._writing()
+        with self._unless_taken(quote(warehouse.name)):
+            self._execute(insert(WAREHOUSES), _row(warehouse))
+
+    def update(self, warehouse: Warehouse) -> None:
+        """Store everything about it, found by its id."""
+        self._writing()
+        with self._unless_taken(quote(warehouse.name)):
+            change = update(WAREHOUSES).where(WAREHOUSES.c.id == warehouse.id).values(_row(warehouse))
+            if self._execute(change).rowcount != 1:
+                raise errors.not_found("Warehouse", quote(warehouse.name))
+
+    def drop(self, name: str) -> None:
+        self._writing()
+        if self._execute(delete(WAREHOUSES).where(WAREHOUSES.c.name == name)).rowcount != 1:
+            raise errors.not_found("Warehouse", quote(name))
+
+    def rename(self, name: str, new_name: str) -> None:
+        """Raises `already_exists` when the new name is taken."""
+        scope = self._writing()
+        warehouse = self.get(name)
+        if warehouse is None:
+            raise errors.not_found("Warehouse", quote(name))
+        self.update(warehouse.model_copy(update={"name": new_name, "altered_on": scope.now}))
+
+
+def _row(warehouse: Warehouse) -> dict[str, object]:
+    return {"id": warehouse.id, "name": warehouse.name, "record": warehouse.model_dump_json()}
