@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -18,9 +19,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from deltalake.exceptions import CommitFailedError
 
 from snowmelt.core.errors import internal, null_in_column
-from snowmelt.storage.log import Action
+from snowmelt.storage.commits import AppTransaction, CommitTag
+from snowmelt.storage.log import Action, LocalLogStore, TransactionLog, commit_name, format_actions
 from snowmelt.storage.schema import as_type
 
 TARGET_FILE_BYTES = 256 * 1024 * 1024
@@ -50,6 +53,42 @@ def conform(data: pa.Table, schema: pa.Schema, location: str) -> pa.Table:
 def write_files(data: pa.Table, folder: Path) -> list[Action]:
     """Write `data` as new Parquet files of the table, and return their `add` actions."""
     return [_write_file(part, folder) for part in _parts(data)]
+
+
+def commit_append(
+    log: TransactionLog,
+    store: LocalLogStore,
+    adds: Sequence[Action],
+    rows: int,
+    tag: CommitTag,
+    app_transactions: Sequence[AppTransaction],
+) -> tuple[int, list[Action]]:
+    """Add the files to the table in one commit; returns its version and actions."""
+    now = int(time.time() * 1000)
+    told = {
+        "timestamp": now,
+        "operation": "WRITE",
+        "operationParameters": {"mode": "Append"},
+        "operationMetrics": {"num_added_files": len(adds), "num_removed_files": 0, "num_added_rows": rows},
+        "isBlindAppend": True,
+        "engineInfo": "snowmelt",
+        "userMetadata": tag.user_metadata(),
+    }
+    applied = [
+        {"txn": {"appId": one.app_id, "version": one.version, "lastUpdated": now}} for one in app_transactions
+    ]
+    actions: list[Action] = [{"commitInfo": told}, *applied, *adds]
+    content = format_actions(actions)
+    while True:
+        version = log.latest() + 1
+        try:
+            store.put_new(commit_name(version), content)
+        except FileExistsError:
+            # Another tool was quicker. New files conflict with nothing but a change of the table itself.
+            if any("metaData" in action or "protocol" in action for action in log.actions(version)):
+                raise CommitFailedError("the table was altered meanwhile") from None
+        else:
+            return version, actions
 
 
 def _parts(data: pa.Table) -> Iterator[pa.Table]:

@@ -10,7 +10,6 @@ from deltalake import DeltaTable
 from snowmelt.storage.layout import StorageRoot
 from snowmelt.storage.log import LocalLogStore, RemoteLogStore, TransactionLog
 
-CHECKPOINT_INTERVAL = 100
 _RELOAD_AFTER = 64
 """delta-rs replays every commit since the checkpoint it was loaded from on each update (0.07 ms each), and
 never moves on to a newer checkpoint. So it is loaded anew once that costs more than the loading (about 6

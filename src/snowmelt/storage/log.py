@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -109,6 +109,10 @@ def commit_name(version: int) -> str:
 
 def parse_actions(content: bytes) -> list[Action]:
     return [json.loads(line) for line in content.splitlines() if line.strip()]
+
+
+def format_actions(actions: Sequence[Action]) -> bytes:
+    return "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions).encode()
 
 
 class TransactionLog:

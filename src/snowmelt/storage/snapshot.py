@@ -43,6 +43,8 @@ class TableMetadata:
     min_reader: int
     min_writer: int
     features: frozenset[str]
+    """Of readers and writers; a reader's feature is always a writer's too."""
+    reader_features: frozenset[str]
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:
@@ -162,6 +164,7 @@ def load_file_list(table: DeltaTable, folder: str) -> FileList:
         min_reader=protocol.min_reader_version,
         min_writer=protocol.min_writer_version,
         features=features,
+        reader_features=frozenset(protocol.reader_features or ()),
     )
     return FileList(
         version=table.version(),
@@ -191,6 +194,7 @@ def updated_metadata(metadata: TableMetadata, actions: Sequence[Action]) -> Tabl
                 min_writer=protocol["minWriterVersion"],
                 features=frozenset(protocol.get("writerFeatures") or ())
                 | frozenset(protocol.get("readerFeatures") or ()),
+                reader_features=frozenset(protocol.get("readerFeatures") or ()),
             )
     return metadata
 

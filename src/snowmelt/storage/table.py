@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import structlog
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
-from snowmelt.core.errors import internal
 from snowmelt.state.model import Column
-from snowmelt.storage.append import conform, write_files
+from snowmelt.storage.append import commit_append, conform, write_files
+from snowmelt.storage.checkpoints import Checkpoints
+from snowmelt.storage.clone import clone_table
 from snowmelt.storage.commits import (
     AppTransaction,
     CommitInfo,
@@ -27,11 +24,12 @@ from snowmelt.storage.commits import (
 from snowmelt.storage.durable import sync_commit
 from snowmelt.storage.errors import translated
 from snowmelt.storage.feed import in_schema, read_feed
-from snowmelt.storage.handles import CHECKPOINT_INTERVAL, Handle, Handles
+from snowmelt.storage.handles import Handle, Handles
 from snowmelt.storage.history import commit_info, commit_result
-from snowmelt.storage.layout import LOG_FOLDER, StorageRoot
-from snowmelt.storage.log import Action, LocalLogStore, commit_name
+from snowmelt.storage.layout import StorageRoot
+from snowmelt.storage.log import LocalLogStore
 from snowmelt.storage.merging import quoted, run_merge
+from snowmelt.storage.properties import CONFIGURATION, HOOKS, commit_properties
 from snowmelt.storage.schema import delta_schema
 from snowmelt.storage.snapshot import DataFile, FileList, FileListCache, load_file_list
 
@@ -40,20 +38,8 @@ __all__ = [
     "MergeClause", "MergeSpec",
 ]  # fmt: skip
 
-_FOREVER = "interval 36500 days"
-# Nothing is cleaned up behind the state store's back: it alone knows which versions are still needed.
-_CONFIGURATION = {
-    "delta.logRetentionDuration": _FOREVER,
-    "delta.deletedFileRetentionDuration": _FOREVER,
-    "delta.enableExpiredLogCleanup": "false",
-    "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
-    "delta.enableDeletionVectors": "false",
-}
-_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _INCREMENTAL_LIMIT = 200
 """Commits worth reading one by one; beyond, a checkpoint is quicker."""
-
-_log = structlog.get_logger(__name__)
 
 
 class DeltaStore:
@@ -63,11 +49,11 @@ class DeltaStore:
         self.root = root
         self._handles = Handles(root)
         self._lists = FileListCache()
-        self._checkpointer = ThreadPoolExecutor(1, thread_name_prefix="snowmelt-checkpoint")
+        self._checkpoints = Checkpoints()
 
     def close(self) -> None:
         """Wait for checkpoints under way."""
-        self._checkpointer.shutdown(wait=True)
+        self._checkpoints.close()
 
     # Tables
 
@@ -81,7 +67,7 @@ class DeltaStore:
         data: pa.Table | None = None,
     ) -> int:
         """Create the table and return its version: 0, or 1 when there is data."""
-        configuration = _CONFIGURATION | ({"delta.enableChangeDataFeed": "true"} if change_feed else {})
+        configuration = CONFIGURATION | ({"delta.enableChangeDataFeed": "true"} if change_feed else {})
         handle = self._handles.get(location)
         with handle.lock, translated(location):
             if handle.local:
@@ -92,12 +78,19 @@ class DeltaStore:
                 mode="error",
                 configuration=configuration,
                 storage_options=self.root.options or None,
-                commit_properties=_commit(tag),
-                post_commithook_properties=_HOOKS,
+                commit_properties=commit_properties(tag),
+                post_commithook_properties=HOOKS,
             )
         if data is None or data.num_rows == 0:
             return 0
         return self.append(location, data, tag).version
+
+    def clone(self, source_location: str, version: int, target_location: str, tag: CommitTag) -> int:
+        """A new table with the rows of `version` of another, sharing its data files; returns its version."""
+        source, target = self._handles.get(source_location), self._handles.get(target_location)
+        with translated(source_location):
+            clone_table(self.root, source, self.files(source_location, version), target, tag)
+        return 0
 
     def forget(self, location: str) -> None:
         """Keep nothing in memory about a table; for one that was removed or replaced by other means."""
@@ -205,59 +198,21 @@ class DeltaStore:
             metadata = self.files(location, version).metadata
             data = conform(data, metadata.arrow_schema, location)
             if isinstance(handle.log.store, LocalLogStore) and metadata.plain_append:
-                return self._append_locally(handle, handle.log.store, data, tag, app_transactions)
+                adds = write_files(data, self.root.path(location))
+                version, actions = commit_append(
+                    handle.log, handle.log.store, adds, data.num_rows, tag, app_transactions
+                )
+                self._checkpoints.after_commit(handle, version)
+                return commit_result(version, actions, {"inserted": data.num_rows})
             table = handle.loaded()
             write_deltalake(
                 table,
                 data,
                 mode="append",
-                commit_properties=_commit(tag, app_transactions),
-                post_commithook_properties=_HOOKS,
+                commit_properties=commit_properties(tag, app_transactions),
+                post_commithook_properties=HOOKS,
             )
             return self._committed(handle, version, {"inserted": data.num_rows})
-
-    def _append_locally(
-        self,
-        handle: Handle,
-        store: LocalLogStore,
-        data: pa.Table,
-        tag: CommitTag,
-        app_transactions: Sequence[AppTransaction],
-    ) -> CommitResult:
-        now = int(time.time() * 1000)
-        adds = write_files(data, self.root.path(handle.location))
-        metrics = {"num_added_files": len(adds), "num_removed_files": 0, "num_added_rows": data.num_rows}
-        told = {
-            "timestamp": now,
-            "operation": "WRITE",
-            "operationParameters": {"mode": "Append"},
-            "operationMetrics": metrics,
-            "isBlindAppend": True,
-            "engineInfo": "snowmelt",
-            "userMetadata": tag.user_metadata(),
-        }
-        applied: list[Action] = [
-            {"txn": {"appId": one.app_id, "version": one.version, "lastUpdated": now}}
-            for one in app_transactions
-        ]
-        actions: list[Action] = [{"commitInfo": told}, *applied, *adds]
-        content = "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions).encode()
-        while True:
-            version = handle.log.latest()
-            try:
-                store.put_new(commit_name(version + 1), content)
-            except FileExistsError:
-                # Another tool was quicker. Adding files conflicts with nothing but a change of the table
-                # itself.
-                following = handle.log.actions(version + 1)
-                if any("metaData" in action or "protocol" in action for action in following):
-                    raise internal(
-                        f"the table at '{handle.location}' was altered by another writer"
-                    ) from None
-                continue
-            break
-        self._checkpoint_if_due(handle, version + 1)
-        return commit_result(version + 1, actions, {"inserted": data.num_rows})
 
     def overwrite(self, location: str, data: pa.Table, tag: CommitTag) -> CommitResult:
         """Replace all rows; the schema stays."""
@@ -271,8 +226,8 @@ class DeltaStore:
                 table,
                 data,
                 mode="overwrite",
-                commit_properties=_commit(tag),
-                post_commithook_properties=_HOOKS,
+                commit_properties=commit_properties(tag),
+                post_commithook_properties=HOOKS,
             )
             return {}
 
@@ -283,7 +238,7 @@ class DeltaStore:
         return self._run(
             self._handles.get(location),
             lambda table: table.delete(
-                predicate, commit_properties=_commit(tag), post_commithook_properties=_HOOKS
+                predicate, commit_properties=commit_properties(tag), post_commithook_properties=HOOKS
             ),
             lambda metrics: {"deleted": int(metrics.get("num_deleted_rows") or 0)},
         )
@@ -298,8 +253,8 @@ class DeltaStore:
             lambda table: table.update(
                 updates=named,
                 predicate=predicate,
-                commit_properties=_commit(tag),
-                post_commithook_properties=_HOOKS,
+                commit_properties=commit_properties(tag),
+                post_commithook_properties=HOOKS,
             ),
             lambda metrics: {"updated": int(metrics.get("num_updated_rows") or 0)},
         )
@@ -308,7 +263,7 @@ class DeltaStore:
         """Raises `nondeterministic_merge` when several source rows would update one target row."""
         return self._run(
             self._handles.get(location),
-            lambda table: run_merge(table, source, spec, _commit(tag), _HOOKS),
+            lambda table: run_merge(table, source, spec, commit_properties(tag), HOOKS),
             lambda metrics: {
                 "inserted": int(metrics["num_target_rows_inserted"]),
                 "updated": int(metrics["num_target_rows_updated"]),
@@ -339,8 +294,8 @@ class DeltaStore:
                     version,
                     ignore_missing_files=True,
                     protocol_downgrade_allowed=True,
-                    commit_properties=_commit(tag, former),
-                    post_commithook_properties=_HOOKS,
+                    commit_properties=commit_properties(tag, former),
+                    post_commithook_properties=HOOKS,
                 ),
                 lambda _: {},
             )
@@ -379,32 +334,5 @@ class DeltaStore:
         version = handle.loaded().version()
         if version == before:
             return CommitResult(version, committed=False)
-        self._checkpoint_if_due(handle, version)
+        self._checkpoints.after_commit(handle, version)
         return commit_result(version, handle.log.actions(version), rows)
-
-    def _checkpoint_if_due(self, handle: Handle, version: int) -> None:
-        """Checkpoints are made on a thread of their own: no statement waits for one."""
-        if version % CHECKPOINT_INTERVAL == 0:
-            self._checkpointer.submit(_checkpoint, handle, version)
-
-
-def _checkpoint(handle: Handle, version: int) -> None:
-    try:
-        handle.at(version).create_checkpoint()
-        if handle.local:
-            # Spark keeps a checksum beside the pointer it wrote, and would refuse the one delta-rs just
-            # replaced.
-            (Path(handle.uri) / LOG_FOLDER / "._last_checkpoint.crc").unlink(missing_ok=True)
-    except Exception:
-        # A checkpoint is only ever an optimisation; the table may also be gone by now.
-        _log.warning("checkpoint failed", location=handle.location, version=version, exc_info=True)
-
-
-def _commit(tag: CommitTag, app_transactions: Sequence[AppTransaction] = ()) -> CommitProperties:
-    return CommitProperties(
-        custom_metadata={"userMetadata": tag.user_metadata()},
-        app_transactions=[
-            Transaction(one.app_id, one.version, int(time.time() * 1000)) for one in app_transactions
-        ]
-        or None,
-    )

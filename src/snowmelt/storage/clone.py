@@ -1,0 +1,143 @@
+"""Zero-copy clones: a new Delta table over the same data files.
+
+On a local disk the files are hard links: every reader finds them at a plain relative path inside the clone,
+and removing or vacuuming either table leaves the other whole. An object store has no links, and absolute
+paths in the
+log break when the source goes, so there the store copies the files.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet as pq
+
+from snowmelt.core.errors import unsupported
+from snowmelt.storage.commits import CommitTag
+from snowmelt.storage.handles import Handle
+from snowmelt.storage.layout import LOG_FOLDER, StorageRoot
+from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
+from snowmelt.storage.snapshot import DataFile, FileList
+
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
+_NOT_LINKABLE = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS})
+
+
+def clone_table(root: StorageRoot, source: Handle, files: FileList, target: Handle, tag: CommitTag) -> None:
+    """Make the files of `source` the whole content of a new table at `target`, in one commit: version 0."""
+    if not files.plain:
+        raise unsupported(
+            "CLONE of a table with deletion vectors, partitions or column mapping",
+            hint="CREATE TABLE … AS SELECT copies it.",
+        )
+    known = _statistics(source, files.version)
+    actions = [*_description(files, tag), *(_add(root, source, file, target, known) for file in files.files)]
+    content = format_actions(actions)
+    if isinstance(target.log.store, LocalLogStore):
+        target.log.store.folder.mkdir(parents=True, exist_ok=True)
+        target.log.store.put_new(commit_name(0), content)
+        return
+    # The target's folder is new and has a unique name, so that nobody else can be writing its version 0.
+    with root.filesystem(target.location).open_output_stream(f"{LOG_FOLDER}/{commit_name(0)}") as stream:
+        stream.write(content)
+
+
+def _description(files: FileList, tag: CommitTag) -> list[Action]:
+    metadata, now = files.metadata, int(time.time() * 1000)
+    protocol: dict[str, Any] = {
+        "minReaderVersion": metadata.min_reader,
+        "minWriterVersion": metadata.min_writer,
+    }
+    if metadata.min_reader >= 3:
+        protocol["readerFeatures"] = sorted(metadata.reader_features)
+    if metadata.min_writer >= 7:
+        protocol["writerFeatures"] = sorted(metadata.features)
+    return [
+        {
+            "commitInfo": {
+                "timestamp": now,
+                "operation": "CLONE",
+                "operationParameters": {"sourceVersion": files.version},
+                "operationMetrics": {"num_added_files": len(files.files)},
+                "engineInfo": "snowmelt",
+                "userMetadata": tag.user_metadata(),
+            }
+        },
+        {"protocol": protocol},
+        {
+            "metaData": {
+                "id": str(uuid.uuid4()),
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": metadata.schema_json,
+                "partitionColumns": [],
+                "configuration": dict(metadata.configuration),
+                "createdTime": now,
+            }
+        },
+    ]
+
+
+def _add(
+    root: StorageRoot, source: Handle, file: DataFile, target: Handle, known: Mapping[str, str]
+) -> Action:
+    # A file that the source itself holds by an absolute path gets a name of its own inside the clone.
+    path = file.path if "://" not in file.path and not file.path.startswith("/") else Path(file.path).name
+    if target.local:
+        _link(Path(file.uri.removeprefix("file://")), root.path(target.location) / path)
+    else:
+        filesystem = root.filesystem()
+        filesystem.copy_file(f"{source.location}/{file.path}", f"{target.location}/{path}")
+    counted = {} if file.rows is None else {"numRecords": file.rows}
+    return {
+        "add": {
+            "path": quote(path, safe="/=:-_.~"),
+            "partitionValues": {},
+            "size": file.size,
+            "modificationTime": int(time.time() * 1000),
+            "dataChange": True,
+            "stats": known.get(file.path) or json.dumps(counted),
+        }
+    }
+
+
+def _link(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in _NOT_LINKABLE:
+            raise
+        shutil.copy2(source, target)
+
+
+def _statistics(source: Handle, version: int) -> dict[str, str]:
+    """The files' statistics as the log has them. Best effort: without, a reader skips fewer files."""
+    names = [match for name in source.log.store.names() if (match := _CHECKPOINT.fullmatch(name))]
+    start = max((int(match[1]) for match in names if int(match[1]) <= version), default=-1)
+    found: dict[str, str] = {}
+    if start >= 0:
+        checkpoint = pa.BufferReader(source.log.store.read(f"{start:020d}.checkpoint.parquet"))
+        for add in pq.read_table(checkpoint, columns=["add"]).column("add").to_pylist():
+            if add is not None and add.get("stats"):
+                found[unquote(add["path"])] = add["stats"]
+    for following in range(start + 1, version + 1):
+        try:
+            actions = source.log.actions(following)
+        except FileNotFoundError:
+            continue
+        for action in actions:
+            if "add" in action and action["add"].get("stats"):
+                found[unquote(action["add"]["path"])] = action["add"]["stats"]
+    return found
