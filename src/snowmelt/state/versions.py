@@ -31,8 +31,10 @@ _VISIBLE = _OF_TABLE.where(_C.superseded_by.is_(None))
 _SNAPSHOT = _VERSIONS.where(
     _C.table_id.in_(bindparam("table_ids", expanding=True)), _C.superseded_by.is_(None)
 )
-_AS_OF = _NEWEST_FIRST.where(_C.committed_at <= bindparam("at")).limit(1)
-_EARLIER_THAN = _NEWEST_FIRST.where(_C.committed_at < bindparam("at")).limit(1)
+# The same order, as versions and instants rise together; but an index leads straight to an instant of long ago.
+_LATEST_FIRST = _OF_TABLE.order_by(_C.committed_at.desc(), _C.version.desc())
+_AS_OF = _LATEST_FIRST.where(_C.committed_at <= bindparam("at")).limit(1)
+_EARLIER_THAN = _LATEST_FIRST.where(_C.committed_at < bindparam("at")).limit(1)
 _LOWER_THAN = _NEWEST_FIRST.where(_C.version < bindparam("version")).limit(1)
 _OF_QUERY = _VERSIONS.where(_C.query_id == bindparam("query_id")).order_by(_C.table_id, _C.version)
 _FIRST_OF_QUERY = select(func.min(_C.version)).where(

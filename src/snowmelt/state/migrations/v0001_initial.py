@@ -84,7 +84,7 @@ _STATEMENTS = (
     )
     """,
     "CREATE UNIQUE INDEX table_versions_visible ON table_versions (table_id) WHERE superseded_by IS NULL",
-    "CREATE INDEX table_versions_by_instant ON table_versions (table_id, committed_at)",
+    "CREATE INDEX table_versions_by_instant ON table_versions (table_id, committed_at, version)",
     "CREATE INDEX table_versions_by_query ON table_versions (query_id) WHERE query_id IS NOT NULL",
     """
     CREATE TABLE undone_ranges (
