@@ -31,7 +31,7 @@ _VISIBLE = _OF_TABLE.where(_C.superseded_by.is_(None))
 _SNAPSHOT = _VERSIONS.where(
     _C.table_id.in_(bindparam("table_ids", expanding=True)), _C.superseded_by.is_(None)
 )
-# The same order, as versions and instants rise together; but an index leads straight to an instant of long ago.
+# The same order, as versions and instants rise together; but an index leads straight to an old instant.
 _LATEST_FIRST = _OF_TABLE.order_by(_C.committed_at.desc(), _C.version.desc())
 _AS_OF = _LATEST_FIRST.where(_C.committed_at <= bindparam("at")).limit(1)
 _EARLIER_THAN = _LATEST_FIRST.where(_C.committed_at < bindparam("at")).limit(1)
