@@ -99,7 +99,7 @@ _OPENINGS = re.compile(
       | '(?:[^'\\]|''|\\.)*' | (?P<string>')
       | "(?:[^"]|"")*" | (?P<identifier>")
       | \$\$.*?\$\$ | (?P<text>\$\$)
-      | file:// | .""",
+      | (?:file://)[^\s;'"]* | .""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 
@@ -135,7 +135,7 @@ def tokenize(sql: SqlText | str) -> Source:
     text = sql.text
     line_starts = (0, *(match.end() for match in re.finditer("\n", text)))
     try:
-        raw = _Tokenizer(dialect="snowflake").tokenize(text)
+        raw = _Tokenizer(dialect="snowflake").tokenize(_without_wild_cards(text))
     except TokenError:
         raise _left_open(Source(sql, (), line_starts)) from None
     tokens: list[Token] = []
@@ -145,6 +145,21 @@ def tokenize(sql: SqlText | str) -> Source:
         tokens.append(Token(kind, item.text, word, item.start, item.end + 1))
     tokens.append(Token(TokenKind.END, "", "", len(text), len(text)))
     return Source(sql, tuple(tokens), line_starts)
+
+
+def _without_wild_cards(text: str) -> str:
+    """Hides what an unquoted `file:///tmp/*.csv` has behind its scheme, where `/*` would begin a comment.
+
+    No offset changes, so that whoever wants the path takes it from the text.
+    """
+    if "file://" not in text.lower():
+        return text
+
+    def hide(match: re.Match[str]) -> str:
+        found = match[0]
+        return found[:7] + "_" * (len(found) - 7) if found[:7].lower() == "file://" else found
+
+    return _OPENINGS.sub(hide, text)
 
 
 def _left_open(source: Source) -> errors.SnowmeltError:

@@ -1,5 +1,21 @@
 """Statements as frozen values: `parse_statement` reads one, `split_statements` takes a script apart."""
 
+from snowmelt.sql.statements.alter_table import (
+    AddColumn,
+    AddConstraint,
+    AlterTable,
+    ClusterBy,
+    DropColumn,
+    DropConstraint,
+    DropDefault,
+    DropNotNull,
+    RenameColumn,
+    RenameConstraint,
+    SetDefault,
+    SetNotNull,
+    SetRecluster,
+    SetType,
+)
 from snowmelt.sql.statements.base import (
     AnonymousBlock,
     CloneSource,
@@ -10,16 +26,26 @@ from snowmelt.sql.statements.base import (
     Statement,
     TimePoint,
 )
+from snowmelt.sql.statements.calls import (
+    Call,
+    CallArgument,
+    ExecuteImmediate,
+)
 from snowmelt.sql.statements.changes import (
     Action,
     CommentOn,
     Drop,
     RenameTo,
+    SetColumnComment,
     SetOptions,
     SetSecure,
     SwapWith,
     Undrop,
     UnsetOptions,
+)
+from snowmelt.sql.statements.classify import (
+    StatementKind,
+    classify,
 )
 from snowmelt.sql.statements.columns import (
     CheckSpec,
@@ -30,6 +56,13 @@ from snowmelt.sql.statements.columns import (
     PrimaryKey,
     UniqueKey,
 )
+from snowmelt.sql.statements.copy import (
+    CopyIntoLocation,
+    CopyIntoTable,
+    CopyOptions,
+    OnError,
+    UnloadOptions,
+)
 from snowmelt.sql.statements.databases_schemas import (
     AlterDatabase,
     AlterSchema,
@@ -37,6 +70,9 @@ from snowmelt.sql.statements.databases_schemas import (
     CreateDatabase,
     CreateSchema,
     SetManagedAccess,
+)
+from snowmelt.sql.statements.describe import (
+    DescribeStatement,
 )
 from snowmelt.sql.statements.dml import (
     DeleteStatement,
@@ -48,11 +84,38 @@ from snowmelt.sql.statements.dml import (
     NotMatchedInsert,
     UpdateStatement,
 )
+from snowmelt.sql.statements.file_formats import (
+    AlterFileFormat,
+    CreateFileFormat,
+    FileFormatSpec,
+    SetFormatOptions,
+)
+from snowmelt.sql.statements.files import (
+    Get,
+    GetOptions,
+    ListFiles,
+    PatternOption,
+    Put,
+    PutOptions,
+    RemoveFiles,
+)
 from snowmelt.sql.statements.options import (
     Options,
 )
 from snowmelt.sql.statements.parse import (
     parse_statement,
+)
+from snowmelt.sql.statements.routines import (
+    AlterRoutine,
+    CreateRoutine,
+    RoutineArgument,
+    RoutineOptions,
+    SetExecuteAs,
+)
+from snowmelt.sql.statements.sequences import (
+    AlterSequence,
+    CreateSequence,
+    SetSequence,
 )
 from snowmelt.sql.statements.session import (
     AlterParameters,
@@ -63,36 +126,98 @@ from snowmelt.sql.statements.session import (
     UnsetVariables,
     Use,
 )
+from snowmelt.sql.statements.show import (
+    ShowScope,
+    ShowStatement,
+)
+from snowmelt.sql.statements.stages import (
+    AlterStage,
+    CreateStage,
+    DirectoryOptions,
+    ExternalOptions,
+    RefreshStage,
+    StageLocation,
+    StageOptions,
+    UrlLocation,
+)
 from snowmelt.sql.statements.tables import (
     CreateTable,
     TableOptions,
     Truncate,
 )
+from snowmelt.sql.statements.views import (
+    AlterView,
+    CreateView,
+    ViewColumn,
+    ViewOptions,
+)
+from snowmelt.sql.statements.warehouses import (
+    AbortAllQueries,
+    AlterWarehouse,
+    CreateWarehouse,
+    Resume,
+    Suspend,
+    WarehouseOptions,
+)
 from snowmelt.sql.tokens import SqlText, split_statements
 
 __all__ = [
+    "AbortAllQueries",
     "Action",
+    "AddColumn",
+    "AddConstraint",
     "AlterDatabase",
+    "AlterFileFormat",
     "AlterParameters",
+    "AlterRoutine",
     "AlterSchema",
+    "AlterSequence",
+    "AlterStage",
+    "AlterTable",
+    "AlterView",
+    "AlterWarehouse",
     "AnonymousBlock",
     "Begin",
+    "Call",
+    "CallArgument",
     "CheckSpec",
     "CloneSource",
+    "ClusterBy",
     "ColumnSpec",
     "CommentOn",
     "Commit",
     "Constraint",
     "ContainerOptions",
+    "CopyIntoLocation",
+    "CopyIntoTable",
+    "CopyOptions",
     "CreateDatabase",
+    "CreateFileFormat",
+    "CreateRoutine",
     "CreateSchema",
+    "CreateSequence",
+    "CreateStage",
     "CreateTable",
+    "CreateView",
+    "CreateWarehouse",
     "DeleteStatement",
+    "DescribeStatement",
+    "DirectoryOptions",
     "Drop",
+    "DropColumn",
+    "DropConstraint",
+    "DropDefault",
+    "DropNotNull",
+    "ExecuteImmediate",
     "Explain",
+    "ExternalOptions",
+    "FileFormatSpec",
     "ForeignKeySpec",
+    "Get",
+    "GetOptions",
     "IdentitySpec",
     "InsertStatement",
+    "ListFiles",
     "MatchedDelete",
     "MatchedUpdate",
     "MergeClause",
@@ -100,27 +225,58 @@ __all__ = [
     "NameRef",
     "NotMatchedInsert",
     "ObjectType",
+    "OnError",
     "Options",
+    "PatternOption",
     "PrimaryKey",
+    "Put",
+    "PutOptions",
     "Query",
+    "RefreshStage",
+    "RemoveFiles",
+    "RenameColumn",
+    "RenameConstraint",
     "RenameTo",
+    "Resume",
     "Rollback",
+    "RoutineArgument",
+    "RoutineOptions",
+    "SetColumnComment",
+    "SetDefault",
+    "SetExecuteAs",
+    "SetFormatOptions",
     "SetManagedAccess",
+    "SetNotNull",
     "SetOptions",
+    "SetRecluster",
     "SetSecure",
+    "SetSequence",
+    "SetType",
     "SetVariables",
+    "ShowScope",
+    "ShowStatement",
     "SqlText",
+    "StageLocation",
+    "StageOptions",
     "Statement",
+    "StatementKind",
+    "Suspend",
     "SwapWith",
     "TableOptions",
     "TimePoint",
     "Truncate",
     "Undrop",
     "UniqueKey",
+    "UnloadOptions",
     "UnsetOptions",
     "UnsetVariables",
     "UpdateStatement",
+    "UrlLocation",
     "Use",
+    "ViewColumn",
+    "ViewOptions",
+    "WarehouseOptions",
+    "classify",
     "parse_statement",
     "split_statements",
 ]

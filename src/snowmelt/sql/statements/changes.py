@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import if_exists, object_name
@@ -43,6 +44,13 @@ class SetSecure(Action):
 
 
 @dataclass(frozen=True, slots=True)
+class SetColumnComment(Action):
+    column: str
+    comment: str | None
+    """None removes it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Drop(Statement):
     kind: ObjectType
     name: NameRef
@@ -67,6 +75,25 @@ class CommentOn(Statement):
     comment: str
     if_exists: bool = False
     arguments: tuple[SqlText, ...] | None = None
+
+
+_GOVERNANCE = (
+    ("ROW", "ACCESS", "POLICY"), ("ALL", "ROW", "ACCESS", "POLICIES"), ("MASKING", "POLICY"),
+    ("PROJECTION", "POLICY"), ("AGGREGATION", "POLICY"), ("JOIN", "POLICY"),
+    ("STORAGE", "LIFECYCLE", "POLICY"), ("DATA", "METRIC"), ("SEARCH", "OPTIMIZATION"),
+)  # fmt: skip
+
+
+def refuse_governance(cursor: Cursor, before: str) -> None:
+    """Refuses policies, tags and the like by name; `before` is how the statement began.
+
+    Only behind SET and UNSET are TAG and CONTACT such clauses: `ADD contact VARCHAR` adds a column.
+    """
+    for words in _GOVERNANCE:
+        if cursor.at(*words):
+            raise errors.unsupported(f"{before} {' '.join(words)}")
+    if before.endswith("SET") and cursor.at_any(("TAG", "CONTACT")) and cursor.peek(1).word != "=":
+        raise errors.unsupported(f"{before} {cursor.peek().word}")
 
 
 ROUTINES = frozenset({ObjectType.FUNCTION, ObjectType.PROCEDURE})

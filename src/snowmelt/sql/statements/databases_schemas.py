@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import CloneSource, NameRef, ObjectType, Statement
@@ -20,7 +21,6 @@ from snowmelt.sql.statements.heads import (
 from snowmelt.sql.statements.options import (
     Options,
     boolean,
-    option,
     read_options,
     read_required_options,
     read_unset,
@@ -34,13 +34,13 @@ from snowmelt.sql.statements.options import (
 class ContainerOptions(Options):
     """Options of a database or schema."""
 
-    data_retention_time_in_days: int | None = option(whole)
-    max_data_extension_time_in_days: int | None = option(whole)
-    default_ddl_collation: str | None = option(text)
-    replace_invalid_characters: bool | None = option(boolean)
-    log_level: str | None = option(word)
-    trace_level: str | None = option(word)
-    comment: str | None = option(text)
+    data_retention_time_in_days: Annotated[int | None, whole] = None
+    max_data_extension_time_in_days: Annotated[int | None, whole] = None
+    default_ddl_collation: Annotated[str | None, text] = None
+    replace_invalid_characters: Annotated[bool | None, boolean] = None
+    log_level: Annotated[str | None, word] = None
+    trace_level: Annotated[str | None, word] = None
+    comment: Annotated[str | None, text] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,15 @@
 """`NAME = value` lists, read into frozen models.
 
-A model is a dataclass whose fields are the options in lower case; each field says how its value is read. None
-means that the option was not given.
+A model is a dataclass whose fields are the options in lower case, each annotated with the reader of its
+value, as in `comment: Annotated[str | None, text] = None`. None means that the option was not given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Hashable
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, TypeVar, cast, get_type_hints
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef
@@ -29,11 +30,6 @@ class Options:
 
 
 Model = TypeVar("Model", bound=Options)
-
-
-def option(reader: Reader) -> Any:
-    """A field of an option model. Typed Any so that the field keeps its own annotation."""
-    return field(default=None, metadata={"reader": reader})
 
 
 # Readers: each takes the value that comes next and names the option in its error.
@@ -70,6 +66,17 @@ def word(cursor: Cursor, name: str) -> str:
     return cursor.identifier()
 
 
+def strings(cursor: Cursor, name: str) -> tuple[str, ...]:
+    """`('a', 'b')`, perhaps empty."""
+    cursor.expect("(")
+    found: list[str] = []
+    while not cursor.match(")"):
+        if found:
+            cursor.expect(",")
+        found.append(cursor.string())
+    return tuple(found)
+
+
 def name_reference(cursor: Cursor, name: str) -> NameRef:
     return cursor.name()
 
@@ -86,7 +93,15 @@ def one_of(*allowed: str) -> Reader:
 
 
 def readers(model: type[Options]) -> dict[str, Reader]:
-    return {item.name.upper(): item.metadata["reader"] for item in fields(model)}
+    """The readers of a model, by upper-cased option."""
+    # mypy takes the class of a frozen dataclass for unhashable.
+    return _readers(cast("Hashable", model))
+
+
+@cache
+def _readers(model: Any) -> dict[str, Reader]:
+    hints = get_type_hints(model, include_extras=True)
+    return {item.name.upper(): hints[item.name].__metadata__[0] for item in fields(model)}
 
 
 def at_option(cursor: Cursor) -> bool:
@@ -141,3 +156,14 @@ def read_unset(
 
 def duplicate(name: str) -> errors.SnowmeltError:
     return errors.compilation("001492", "42601", f"duplicate property '{name}'")
+
+
+def merged(model: type[Model], pieces: Collection[Model]) -> Model:
+    """One model from option lists that other clauses stood between."""
+    values: dict[str, Any] = {}
+    for piece in pieces:
+        for name, value in piece.given().items():
+            if name.lower() in values:
+                raise duplicate(name)
+            values[name.lower()] = value
+    return model(**values)

@@ -9,7 +9,25 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from snowmelt.core import errors
-from snowmelt.sql.statements import changes, databases_schemas, dml, session, tables
+from snowmelt.sql.statements import (
+    alter_table,
+    calls,
+    changes,
+    copy,
+    databases_schemas,
+    describe,
+    dml,
+    file_formats,
+    files,
+    routines,
+    sequences,
+    session,
+    show,
+    stages,
+    tables,
+    views,
+    warehouses,
+)
 from snowmelt.sql.statements.base import AnonymousBlock, Explain, ObjectType, Query, Statement
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import CreateHead, CreateRule
@@ -127,12 +145,27 @@ CREATE: dict[ObjectType, CreateRule] = {
     ObjectType.DATABASE: databases_schemas.CREATE_DATABASE,
     ObjectType.SCHEMA: databases_schemas.CREATE_SCHEMA,
     ObjectType.TABLE: tables.CREATE_TABLE,
+    ObjectType.VIEW: views.CREATE_VIEW,
+    ObjectType.STAGE: stages.CREATE_STAGE,
+    ObjectType.FILE_FORMAT: file_formats.CREATE_FILE_FORMAT,
+    ObjectType.SEQUENCE: sequences.CREATE_SEQUENCE,
+    ObjectType.FUNCTION: routines.CREATE_FUNCTION,
+    ObjectType.PROCEDURE: routines.CREATE_PROCEDURE,
+    ObjectType.WAREHOUSE: warehouses.CREATE_WAREHOUSE,
 }
 MODIFIERS = frozenset().union(*(rule.modifiers for rule in CREATE.values()))
 
 ALTER: dict[ObjectType, AlterParser] = {
     ObjectType.DATABASE: databases_schemas.parse_alter_database,
     ObjectType.SCHEMA: databases_schemas.parse_alter_schema,
+    ObjectType.TABLE: alter_table.parse_alter_table,
+    ObjectType.VIEW: views.parse_alter_view,
+    ObjectType.STAGE: stages.parse_alter_stage,
+    ObjectType.FILE_FORMAT: file_formats.parse_alter_file_format,
+    ObjectType.SEQUENCE: sequences.parse_alter_sequence,
+    ObjectType.FUNCTION: routines.parse_alter_routine,
+    ObjectType.PROCEDURE: routines.parse_alter_routine,
+    ObjectType.WAREHOUSE: warehouses.parse_alter_warehouse,
 }
 
 DROP = dict.fromkeys(ObjectType)
@@ -154,6 +187,18 @@ STATEMENTS: dict[str, Parser] = {
     "UPDATE": dml.parse_update,
     "DELETE": dml.parse_delete,
     "MERGE": dml.parse_merge,
+    "COPY": copy.parse_copy,
+    "PUT": files.parse_put,
+    "GET": files.parse_get,
+    "LIST": files.parse_list,
+    "LS": files.parse_list,
+    "REMOVE": files.parse_remove,
+    "RM": files.parse_remove,
+    "CALL": calls.parse_call,
+    "EXECUTE": calls.parse_execute,
+    "SHOW": show.parse_show,
+    "DESCRIBE": describe.parse_describe,
+    "DESC": describe.parse_describe,
     "USE": session.parse_use,
     "SET": session.parse_set,
     "UNSET": session.parse_unset,

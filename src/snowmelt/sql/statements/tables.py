@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import CloneSource, NameRef, Statement
@@ -22,18 +23,18 @@ from snowmelt.sql.statements.heads import (
     if_exists,
     refuse_tags,
 )
-from snowmelt.sql.statements.options import Options, boolean, option, read_options, text, whole
+from snowmelt.sql.statements.options import Options, boolean, merged, read_options, text, whole
 from snowmelt.sql.tokens import SqlText
 
 
 @dataclass(frozen=True, slots=True)
 class TableOptions(Options):
-    data_retention_time_in_days: int | None = option(whole)
-    max_data_extension_time_in_days: int | None = option(whole)
-    change_tracking: bool | None = option(boolean)
-    enable_schema_evolution: bool | None = option(boolean)
-    default_ddl_collation: str | None = option(text)
-    comment: str | None = option(text)
+    data_retention_time_in_days: Annotated[int | None, whole] = None
+    max_data_extension_time_in_days: Annotated[int | None, whole] = None
+    change_tracking: Annotated[bool | None, boolean] = None
+    enable_schema_evolution: Annotated[bool | None, boolean] = None
+    default_ddl_collation: Annotated[str | None, text] = None
+    comment: Annotated[str | None, text] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +136,7 @@ def _table_tail(cursor: Cursor) -> tuple[tuple[SqlText, ...], TableOptions, bool
         if cursor.index == start:
             break
         start = cursor.index
-    options = TableOptions(
-        **{name.lower(): value for piece in pieces for name, value in piece.given().items()}
-    )
+    options = merged(TableOptions, pieces)
     if options.default_ddl_collation:
         raise errors.unsupported("DEFAULT_DDL_COLLATION")
     return cluster_by, options, copy_grants

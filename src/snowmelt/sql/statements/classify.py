@@ -1,0 +1,138 @@
+"""What a statement is, in the words of QUERY_HISTORY's QUERY_TYPE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snowmelt.core import errors
+from snowmelt.sql.statements import (
+    alter_table,
+    base,
+    calls,
+    changes,
+    copy,
+    databases_schemas,
+    dml,
+    file_formats,
+    files,
+    routines,
+    sequences,
+    session,
+    show,
+    stages,
+    tables,
+    views,
+    warehouses,
+)
+from snowmelt.sql.statements import describe as describing
+from snowmelt.sql.statements.base import Statement
+
+
+@dataclass(frozen=True, slots=True)
+class StatementKind:
+    query_type: str
+    is_ddl: bool = False
+    """Commits an open transaction before it runs."""
+    is_dml: bool = False
+    """Changes rows of tables."""
+    is_query: bool = False
+    """Reads rows through the query engine and changes nothing."""
+
+
+def _ddl(query_type: str) -> StatementKind:
+    return StatementKind(query_type, is_ddl=True)
+
+
+def _dml(query_type: str) -> StatementKind:
+    return StatementKind(query_type, is_dml=True)
+
+
+_OTHER = StatementKind
+
+_FIXED: dict[type[Statement], StatementKind] = {
+    base.Query: StatementKind("SELECT", is_query=True),
+    base.Explain: _OTHER("EXPLAIN"),
+    base.AnonymousBlock: _OTHER("CALL"),
+    dml.InsertStatement: _dml("INSERT"),
+    dml.UpdateStatement: _dml("UPDATE"),
+    dml.DeleteStatement: _dml("DELETE"),
+    dml.MergeStatement: _dml("MERGE"),
+    copy.CopyIntoTable: _dml("COPY"),
+    copy.CopyIntoLocation: _OTHER("UNLOAD"),
+    tables.Truncate: _dml("TRUNCATE_TABLE"),
+    databases_schemas.CreateDatabase: _ddl("CREATE_DATABASE"),
+    databases_schemas.CreateSchema: _ddl("CREATE_SCHEMA"),
+    databases_schemas.AlterDatabase: _ddl("ALTER_DATABASE"),
+    databases_schemas.AlterSchema: _ddl("ALTER_SCHEMA"),
+    views.CreateView: _ddl("CREATE_VIEW"),
+    views.AlterView: _ddl("ALTER_VIEW"),
+    stages.CreateStage: _ddl("CREATE_STAGE"),
+    stages.AlterStage: _ddl("ALTER_STAGE"),
+    file_formats.CreateFileFormat: _ddl("CREATE_FILE_FORMAT"),
+    file_formats.AlterFileFormat: _ddl("ALTER_FILE_FORMAT"),
+    sequences.CreateSequence: _ddl("CREATE_SEQUENCE"),
+    sequences.AlterSequence: _ddl("ALTER_SEQUENCE"),
+    warehouses.CreateWarehouse: _ddl("CREATE_WAREHOUSE"),
+    changes.CommentOn: _ddl("COMMENT"),
+    files.Put: _OTHER("PUT_FILES"),
+    files.Get: _OTHER("GET_FILES"),
+    files.ListFiles: _OTHER("LIST_FILES"),
+    files.RemoveFiles: _OTHER("REMOVE_FILES"),
+    calls.Call: _OTHER("CALL"),
+    calls.ExecuteImmediate: _OTHER("EXECUTE_IMMEDIATE"),
+    show.ShowStatement: _OTHER("SHOW"),
+    describing.DescribeStatement: _OTHER("DESCRIBE"),
+    session.Use: _OTHER("USE"),
+    session.SetVariables: _OTHER("SET"),
+    session.UnsetVariables: _OTHER("UNSET"),
+    session.Begin: _OTHER("BEGIN_TRANSACTION"),
+    session.Commit: _OTHER("COMMIT"),
+    session.Rollback: _OTHER("ROLLBACK"),
+}
+
+_TABLE_ACTIONS: dict[type[changes.Action], str] = {
+    alter_table.AddColumn: "ALTER_TABLE_ADD_COLUMN",
+    alter_table.DropColumn: "ALTER_TABLE_DROP_COLUMN",
+    alter_table.RenameColumn: "RENAME_COLUMN",
+    alter_table.SetNotNull: "ALTER_TABLE_MODIFY_COLUMN",
+    alter_table.DropNotNull: "ALTER_TABLE_MODIFY_COLUMN",
+    alter_table.SetType: "ALTER_TABLE_MODIFY_COLUMN",
+    alter_table.SetDefault: "ALTER_TABLE_MODIFY_COLUMN",
+    alter_table.DropDefault: "ALTER_TABLE_MODIFY_COLUMN",
+    changes.SetColumnComment: "ALTER_TABLE_MODIFY_COLUMN",
+    alter_table.AddConstraint: "ALTER_TABLE_ADD_CONSTRAINT",
+    alter_table.DropConstraint: "ALTER_TABLE_DROP_CONSTRAINT",
+    alter_table.ClusterBy: "ALTER_TABLE_CLUSTER_BY",
+    changes.RenameTo: "RENAME_TABLE",
+    changes.SwapWith: "SWAP_TABLE",
+}
+_WAREHOUSE_ACTIONS: dict[type[changes.Action], str] = {
+    warehouses.Suspend: "ALTER_WAREHOUSE_SUSPEND",
+    warehouses.Resume: "ALTER_WAREHOUSE_RESUME",
+}
+
+
+def classify(statement: Statement) -> StatementKind:
+    """The kind of any statement that `parse_statement` gives."""
+    fixed = _FIXED.get(type(statement))
+    if fixed is not None:
+        return fixed
+    match statement:
+        case tables.CreateTable(query=query):
+            # One statement that creates and fills: it commits as DDL does.
+            return _ddl("CREATE_TABLE" if query is None else "CREATE_TABLE_AS_SELECT")
+        case alter_table.AlterTable(actions=actions):
+            return _ddl(_TABLE_ACTIONS.get(type(actions[0]), "ALTER_TABLE"))
+        case warehouses.AlterWarehouse(action=action):
+            return _OTHER(_WAREHOUSE_ACTIONS.get(type(action), "ALTER_WAREHOUSE"))
+        case routines.CreateRoutine(kind=kind):
+            return _ddl(f"CREATE_{kind}")
+        case routines.AlterRoutine(kind=kind):
+            return _ddl(f"ALTER_{kind}")
+        case changes.Drop(kind=kind):
+            return _ddl(f"DROP_{kind.replace(' ', '_')}")
+        case changes.Undrop(kind=kind):
+            return _ddl(f"UNDROP_{kind.replace(' ', '_')}")
+        case session.AlterParameters(level=level):
+            return _OTHER(f"ALTER_{level}")
+    raise errors.internal(f"no kind for {type(statement).__name__}")

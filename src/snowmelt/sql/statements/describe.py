@@ -1,0 +1,58 @@
+"""DESCRIBE, one statement for all kinds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from snowmelt.core import errors
+from snowmelt.sql.statements.base import NAME_PARTS, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.changes import argument_types
+from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.unsupported import KINDS as OTHER_KINDS
+from snowmelt.sql.tokens import SqlText, TokenKind
+
+KINDS = (
+    "FILE FORMAT", "DYNAMIC TABLE", "EXTERNAL TABLE", "EVENT TABLE", "MATERIALIZED VIEW", "TABLE", "VIEW",
+    "SCHEMA", "DATABASE", "STAGE", "FUNCTION", "PROCEDURE", "WAREHOUSE", "SEQUENCE", "STREAM", "TASK",
+    "PIPE", "ALERT", "USER",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeStatement(Statement):
+    kind: str
+    """One of `KINDS`, or RESULT."""
+    name: NameRef | None
+    arguments: tuple[SqlText, ...] | None = None
+    type: Literal["COLUMNS", "STAGE"] = "COLUMNS"
+    """DESCRIBE TABLE t TYPE = STAGE shows the stage's properties."""
+    query_id: SqlText | None = None
+    """Of DESCRIBE RESULT: `'id'` or LAST_QUERY_ID()."""
+
+
+def parse_describe(cursor: Cursor) -> DescribeStatement:
+    if cursor.match("RESULT"):
+        return DescribeStatement("RESULT", None, query_id=cursor.rest())
+    for kind in KINDS:
+        if cursor.at(*kind.split()) and cursor.peek(len(kind.split())).word != ".":
+            cursor.index += len(kind.split())
+            return _described(cursor, kind)
+    for kind in OTHER_KINDS:
+        if cursor.at(*kind.split()):
+            raise errors.unsupported(f"DESCRIBE {kind}")
+    if cursor.at("SEARCH", "OPTIMIZATION"):
+        raise errors.unsupported("DESCRIBE SEARCH OPTIMIZATION")
+    raise cursor.unexpected()
+
+
+def _described(cursor: Cursor, kind: str) -> DescribeStatement:
+    known = ObjectType(kind) if kind in {str(item) for item in ObjectType} else None
+    name = cursor.name(NAME_PARTS.get(known, 3) if known is not None else 3)
+    arguments = argument_types(cursor, known) if known is not None else None
+    described: Literal["COLUMNS", "STAGE"] = "COLUMNS"
+    if cursor.match("TYPE", "="):
+        described = "STAGE" if cursor.expect_any(("COLUMNS", "STAGE")) == "STAGE" else "COLUMNS"
+    elif cursor.at_kind(TokenKind.WORD):
+        raise cursor.unexpected()
+    return DescribeStatement(kind, name, arguments, described)

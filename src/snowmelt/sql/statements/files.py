@@ -1,0 +1,94 @@
+"""PUT, GET, LIST and REMOVE: the files of a stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from snowmelt.sql.statements.base import Statement
+from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.options import Options, boolean, read_options, text, whole, word
+from snowmelt.sql.statements.stages import Location, StageLocation, UrlLocation, location
+
+
+@dataclass(frozen=True, slots=True)
+class PutOptions(Options):
+    parallel: Annotated[int | None, whole] = None
+    auto_compress: Annotated[bool | None, boolean] = None
+    source_compression: Annotated[str | None, word] = None
+    overwrite: Annotated[bool | None, boolean] = None
+
+
+@dataclass(frozen=True, slots=True)
+class GetOptions(Options):
+    parallel: Annotated[int | None, whole] = None
+    pattern: Annotated[str | None, text] = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatternOption(Options):
+    pattern: Annotated[str | None, text] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Put(Statement):
+    source: str
+    """A `file://` URL, perhaps with wild cards."""
+    target: StageLocation
+    options: PutOptions = PutOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Get(Statement):
+    source: StageLocation
+    target: str
+    """The `file://` URL of a folder."""
+    options: GetOptions = GetOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class ListFiles(Statement):
+    location: StageLocation
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFiles(Statement):
+    location: StageLocation
+    pattern: str | None = None
+
+
+def _stage(cursor: Cursor) -> StageLocation:
+    token = cursor.peek()
+    found: Location = location(cursor)
+    if not isinstance(found, StageLocation):
+        raise cursor.unexpected(token)
+    return found
+
+
+def _local(cursor: Cursor) -> str:
+    token = cursor.peek()
+    found: Location = location(cursor)
+    if not isinstance(found, UrlLocation) or not found.url.lower().startswith("file://"):
+        raise cursor.unexpected(token)
+    return found.url
+
+
+def parse_put(cursor: Cursor) -> Put:
+    source = _local(cursor)
+    return Put(source, _stage(cursor), read_options(cursor, PutOptions, "PUT"))
+
+
+def parse_get(cursor: Cursor) -> Get:
+    source = _stage(cursor)
+    return Get(source, _local(cursor), read_options(cursor, GetOptions, "GET"))
+
+
+def parse_list(cursor: Cursor) -> ListFiles:
+    place = _stage(cursor)
+    return ListFiles(place, read_options(cursor, PatternOption, "LIST").pattern)
+
+
+def parse_remove(cursor: Cursor) -> RemoveFiles:
+    place = _stage(cursor)
+    return RemoveFiles(place, read_options(cursor, PatternOption, "REMOVE").pattern)
