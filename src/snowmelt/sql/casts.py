@@ -158,7 +158,9 @@ def _spark_cast(value: exp.Expression, target: DataType) -> exp.Expression:
 
 
 def _spark_try(value: exp.Expression, target: DataType) -> exp.Expression:
-    return exp.TryCast(this=value.copy(), to=exp.DataType.build(target.spark, dialect="spark"))
+    return exp.TryCast(
+        this=value.copy(), to=exp.DataType.build(target.spark, dialect="spark"), safe=True
+    )
 
 
 def _to_spark_type(
@@ -305,27 +307,19 @@ def _text_to_temporal(
 def _temporal_to_temporal(
     value: exp.Expression, source: DataType, target: DataType, context: SessionContext, attempt: bool
 ) -> exp.Expression:
-    if source.kind is target.kind:
-        if (source.precision or 9) <= (target.precision or 9):
-            return value
-        if source.kind is Kind.TIME:
-            return spark("time_trunc(_0, _1)", string(_time_unit(target.precision or 0)), value)
+    if source.kind is target.kind and temporal.digits(source) <= temporal.digits(target):
+        return value
+    if source.kind is Kind.TIME:
+        return temporal.cut_time(value, temporal.digits(target))
     if source.kind is Kind.TIMESTAMP_TZ and target.kind is Kind.TIMESTAMP_LTZ:
         return temporal.cut_fraction(temporal.tz_instant(value), target.precision)
     if source.kind is Kind.TIMESTAMP_LTZ and target.kind is Kind.TIMESTAMP_TZ:
         return temporal.tz_from_instant(temporal.cut_fraction(value, target.precision), context.time_zone)
     wall = temporal.wall_of(value, source, context)
-    if target.is_timestamp and (source.precision or 0) > (target.precision or 0):
+    if target.kind is not Kind.DATE:
         wall = temporal.cut_fraction(wall, target.precision)
     keep = value if source.kind is Kind.TIMESTAMP_TZ and target.kind is Kind.TIMESTAMP_TZ else None
     return temporal.from_wall(wall, target, context, keep)
-
-
-def _time_unit(digits: int) -> str:
-    units = {0: "SECOND", 3: "MILLISECOND", 6: "MICROSECOND"}
-    if digits not in units:
-        raise errors.unsupported(f"TIME({digits}) as the target of a cast", hint="Use TIME(0), TIME(3) or TIME(6).")
-    return units[digits]
 
 
 def _number_to_timestamp(
@@ -405,18 +399,21 @@ def _try_from_variant(value: exp.Expression, target: DataType, context: SessionC
             text = temporal.try_from_text(spark("try_variant_get(_0, '$', 'string')", value), target, context)
             if target.kind is Kind.TIME:
                 return text
-            # A DATE or TIMESTAMP inside the VARIANT is taken as it is; text and counts are read.
+            # A DATE or TIMESTAMP inside the VARIANT is taken as it is, text is read, and a number counts seconds up
+            # to an instant, so that the session's zone shows even in a TIMESTAMP_NTZ.
             instant = spark("try_variant_get(_0, '$', 'timestamp')", value)
+            seconds = spark("try_variant_get(_0, '$', 'decimal(38,9)')", value)
             wall = spark("try_variant_get(_0, '$', 'timestamp_ntz')", value)
             ltz = replace(target, kind=Kind.TIMESTAMP_LTZ)
             ntz = replace(target, kind=Kind.TIMESTAMP_NTZ)
             return spark(
-                "case schema_of_variant(_0) when 'TIMESTAMP' then _1 when 'TIMESTAMP_NTZ' then _2 "
-                "when 'DATE' then _2 else _3 end",
+                "case left(schema_of_variant(_0), 13) when 'TIMESTAMP' then _1 when 'TIMESTAMP_NTZ' then _2 "
+                "when 'DATE' then _2 when 'STRING' then _3 else _4 end",
                 value,
                 cast(instant, ltz, target, context),
                 cast(wall, ntz, target, context),
                 text,
+                cast(epoch_timestamp(seconds, number(38, 9), 0, ltz, context), ltz, target, context),
             )
 
 

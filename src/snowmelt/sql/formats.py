@@ -20,7 +20,7 @@ from snowmelt.sql.functions.registry import SessionContext
 
 _ELEMENT = re.compile(
     r'"(?P<quoted>[^"]*)"|(?P<zone>TZH:?TZM|TZH|TZM|TZISO|TZD|TZR)|(?P<fraction>FF[0-9]?)'
-    r"|(?P<word>YYYY|YY|UUUU|MMMM|MON|MM|DD|DY|HH24|HH12|AM|PM|MI|SS)|(?P<letters>[A-Za-z])|(?P<other>.)",
+    r"|(?P<word>YYYY|YY|UUUU|MMMM|MON|MM|DD|DY|HH24|HH12|AM|PM|MI|SS)|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,
 )
 _PRINTED = {
@@ -45,21 +45,17 @@ _Element = tuple[str, str]
 
 
 def elements(model: str) -> list[_Element]:
+    """The elements of a model. What is none of Snowflake's elements stands for itself."""
     found: list[_Element] = []
     for match in _ELEMENT.finditer(model):
         kind = str(match.lastgroup)
         text = match[kind]
-        if kind in ("quoted", "other"):
-            if found and found[-1][0] == "text":
-                found[-1] = ("text", found[-1][1] + text)
-            else:
-                found.append(("text", text))
-        elif kind == "letters" and text.upper() != "T":
-            raise errors.unsupported(f"the letter '{text}' in the format '{model}'", hint="Quote literal text: \"…\".")
-        elif kind == "letters":
-            found.append(("text", text))
-        else:
+        if kind not in ("quoted", "other"):
             found.append((kind, text.upper()))
+        elif found and found[-1][0] == "text":
+            found[-1] = ("text", found[-1][1] + text)
+        else:
+            found.append(("text", text))
     return found
 
 
@@ -216,7 +212,7 @@ _PLAIN_TIME = re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?")
 
 def iso_constant(text: str, target: DataType, context: SessionContext) -> exp.Expression | None:
     """The constant that a plain ISO literal stands for, so that filters on it can be pushed down; None for others."""
-    if input_model(target.kind, context) is not None or (target.precision or 9) < 6:
+    if input_model(target.kind, context) is not None or temporal.digits(target) < 6:
         return None
     try:
         match target.kind:

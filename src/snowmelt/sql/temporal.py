@@ -22,7 +22,7 @@ _ISO = rf"^\s*[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}([ T]+{_CLOCK}({_ZONE})?)?\s*$
 _OFFSET = r"[T :][0-9.]+\s*(Z|z|[+-][0-9]{1,2}:?[0-9]{0,2})\s*[0-9]{0,4}\s*$"
 _TIME = r"^\s*[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?\s*$"
 _WEEKDAY = r"^\s*(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+"
-_ANY_ZONE = r"\s*[+-][0-9]{2}:?[0-9]{2}"
+_ANY_ZONE = r"\s+([+-][0-9]{2}:?[0-9]{2}|Z)\b"
 _OTHER_FORMS = (
     ("^[0-9]{1,2}/", "M/d/yyyy[ H:mm[:ss[.SSSSSSSSS][.SSSSSS][.SSS]]]"),
     ("^[0-9]{1,2}-[A-Za-z]", "d-MMM-yyyy[ H:mm[:ss[.SSSSSSSSS][.SSSSSS][.SSS]]]"),
@@ -148,16 +148,32 @@ def time_of_micros(micros: exp.Expression) -> exp.Expression:
     )
 
 
-def cut_fraction(wall: exp.Expression, digits: int | None) -> exp.Expression:
+def digits(type_: DataType) -> int:
+    """The fractional digits of the seconds that a type keeps."""
+    return 9 if type_.precision is None else type_.precision
+
+
+def cut_time(time: exp.Expression, kept: int) -> exp.Expression:
+    """A time of day with the fraction of its seconds cut to so many digits."""
+    if kept >= 6:
+        return time
+    if kept == 0:
+        return spark("time_trunc('SECOND', _0)", time)
+    return bind(
+        micros_of_time(time), lambda m: time_of_micros(spark("_0 - _0 % _1", m, integer(10 ** (6 - kept))))
+    )
+
+
+def cut_fraction(wall: exp.Expression, kept: int | None) -> exp.Expression:
     """A wall clock or an instant with the fraction of its seconds cut to so many digits."""
-    if digits is None or digits >= 6:
+    if kept is None or kept >= 6:
         return wall
     return bind(
         wall,
         lambda w: spark(
             "timestampadd(MICROSECOND, -pmod(unix_micros(cast(_0 as timestamp)), _1), _0)",
             w,
-            integer(10 ** (6 - digits)),
+            integer(10 ** (6 - kept)),
         ),
     )
 
@@ -230,7 +246,7 @@ def try_from_text(text: exp.Expression, target: DataType, context: SessionContex
         case Kind.DATE:
             return spark("cast(_0 as date)", try_wall(text))
         case Kind.TIME:
-            return try_time(text)
+            return cut_time(try_time(text), digits(target))
         case Kind.TIMESTAMP_NTZ:
             return cut_fraction(try_wall(text), target.precision)
         case _:

@@ -87,8 +87,6 @@ def read(part: str, value: exp.Expression, source: DataType, context: SessionCon
     if source.kind is Kind.TIME:
         if part not in CLOCK_PARTS:
             raise not_for(part, source, "DATE_PART")
-    elif source.kind is Kind.DATE and part in CLOCK_PARTS:
-        raise not_for(part, source, "DATE_PART")
     if part.startswith("epoch"):
         return _epoch(part, value, source)
     if part.startswith("timezone"):
@@ -97,7 +95,7 @@ def read(part: str, value: exp.Expression, source: DataType, context: SessionCon
         wall = value if source.kind is Kind.TIME else temporal.wall_of(value, source, context)
         fraction = spark("cast(extract(SECOND FROM _0) * 1000000000 as bigint)", wall)
         return call("pmod", fraction, spark("cast(1000000000 as bigint)"))
-    if source.kind in (Kind.TIME, Kind.DATE):
+    if source.kind is Kind.TIME or (source.kind is Kind.DATE and part not in CLOCK_PARTS):
         return spark("cast(_0 as bigint)", _field(part, value, context))
     wall = temporal.wall_of(value, source, context)
     return bind(wall, lambda w: spark("cast(_0 as bigint)", _field(part, w, context)))
@@ -105,7 +103,7 @@ def read(part: str, value: exp.Expression, source: DataType, context: SessionCon
 
 _FIELDS = {
     "year": "year(_0)", "quarter": "quarter(_0)", "month": "month(_0)", "day": "day(_0)", "hour": "hour(_0)",
-    "minute": "minute(_0)", "second": "floor(extract(SECOND FROM _0))", "dayofyear": "dayofyear(_0)",
+    "minute": "minute(_0)", "second": "second(_0)", "dayofyear": "dayofyear(_0)",
     "dayofweekiso": "weekday(_0) + 1", "weekiso": "weekofyear(_0)", "yearofweekiso": "extract(YEAROFWEEK FROM _0)",
 }  # fmt: skip
 
