@@ -246,6 +246,11 @@ def _opens(tokens: tuple[Token, ...], index: int) -> bool:
     return word in _OPENS_AT_START and not (word == "REPEAT" and tokens[index + 1].word == "(")
 
 
+def _ends(opened: str, following: str) -> bool:
+    """Whether an END amid a statement closes what was opened: CASE … END, REPEAT … UNTIL (…) END REPEAT."""
+    return opened == "CASE" or opened == following == "REPEAT"
+
+
 def block_end(tokens: tuple[Token, ...], index: int) -> int:
     """The index after the END that closes the block which starts at `index`, or that of the END token.
 
@@ -267,7 +272,7 @@ def block_end(tokens: tuple[Token, ...], index: int) -> int:
             open_words.append("PROCEDURE")
         elif at_start and _opens(tokens, index):
             open_words.append(word)
-        elif word == "END" and open_words and (at_start or open_words[-1] == "CASE"):
+        elif word == "END" and open_words and (at_start or _ends(open_words[-1], tokens[index + 1].word)):
             closed = open_words.pop()
             if tokens[index + 1].word in _AFTER_END:
                 index += 1

@@ -158,16 +158,10 @@ def _rename(cursor: Cursor, kind: ObjectType) -> Action:
     return RenameColumn(old, new) if word == "COLUMN" else RenameConstraint(old, new)
 
 
-def _take_column_word(cursor: Cursor) -> None:
-    """COLUMN is optional, and also a name a column may have: `DROP column` drops the column COLUMN."""
-    if cursor.at("COLUMN") and cursor.peek(1).word not in (",", ";") and cursor.peek(1).text:
-        cursor.advance()
-
-
 def _add(cursor: Cursor) -> tuple[Action, ...]:
     actions: list[Action] = []
     while not actions or cursor.match(","):
-        _take_column_word(cursor)
+        cursor.match("COLUMN")
         guarded = if_not_exists(cursor)
         column = column_spec(cursor)
         if column.type is None:
@@ -186,7 +180,7 @@ def _drop(cursor: Cursor) -> tuple[Action, ...]:
     actions: list[Action] = []
     guarded = False
     while not actions or cursor.match(","):
-        _take_column_word(cursor)
+        cursor.match("COLUMN")
         # IF EXISTS stands once and holds for the whole list.
         guarded = if_exists(cursor) or guarded
         actions.append(DropColumn(cursor.identifier(), guarded))
@@ -214,7 +208,7 @@ def _alter_columns(cursor: Cursor) -> tuple[Action, ...]:
     bracketed = cursor.match("(")
     actions: list[Action] = []
     while not actions or cursor.match(","):
-        _take_column_word(cursor)
+        cursor.match("COLUMN")
         actions.append(_alter_column(cursor, cursor.identifier()))
     if bracketed:
         cursor.expect(")")

@@ -6,13 +6,25 @@ import re
 from collections.abc import Collection
 
 from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import fold, split_name
 from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.tokens import SqlText, Token, TokenKind, tokenize
+from snowmelt.sql.tokens import SqlText, Token, TokenKind, statement_end, tokenize
 
 _WHOLE = re.compile(r"\d+\Z")
 _OPENING = frozenset({"(", "[", "{"})
 _CLOSING = frozenset({")", "]", "}"})
+_RESERVED = frozenset(
+    {
+        "ALL", "ALTER", "AND", "ANY", "AS", "BETWEEN", "BY", "CHECK", "COLUMN", "CONNECT", "CREATE",
+        "CURRENT", "DELETE", "DISTINCT", "DROP", "ELSE", "EXISTS", "FOLLOWING", "FOR", "FROM", "GRANT",
+        "GROUP", "HAVING", "ILIKE", "IN", "INCREMENT", "INSERT", "INTERSECT", "INTO", "IS", "LIKE", "MINUS",
+        "NOT", "NULL", "OF", "ON", "OR", "ORDER", "QUALIFY", "REGEXP", "REVOKE", "RLIKE", "ROW", "ROWS",
+        "SAMPLE", "SELECT", "SET", "SOME", "START", "TABLE", "TABLESAMPLE", "THEN", "TO", "TRIGGER",
+        "UNION", "UNIQUE", "UPDATE", "VALUES", "WHENEVER", "WHERE", "WITH",
+    }
+)  # fmt: skip
+"""Words that are no identifiers unless quoted."""
 _TYPE_TAILS = {
     "DOUBLE": (("PRECISION",),),
     "CHAR": (("VARYING",),),
@@ -79,16 +91,25 @@ class Cursor:
             raise self.unexpected()
         return word
 
-    def unexpected(self, token: Token | None = None) -> errors.SnowmeltError:
+    def unexpected(self, token: Token | None = None) -> SnowmeltError:
         """The syntax error at a token, by default the next one."""
         return self.source.unexpected(self.peek() if token is None else token)
 
     def done(self) -> None:
         """Nothing but semicolons may follow."""
-        while self.match(";"):
-            pass
-        if not self.at_kind(TokenKind.END):
+        if not self.at_end:
             raise self.unexpected()
+        count = 1
+        while not self.at_kind(TokenKind.END):
+            if not self.match(";"):
+                self.index = statement_end(self.tokens, self.index)
+                count += 1
+        if count > 1:
+            raise SnowmeltError(
+                "000008",
+                "0A000",
+                f"Actual statement count {count} did not match the desired statement count 1.",
+            )
 
     # Values
 
@@ -112,7 +133,7 @@ class Cursor:
     def identifier(self) -> str:
         """One identifier, folded."""
         token = self.peek()
-        if token.kind not in (TokenKind.WORD, TokenKind.QUOTED) or not token.text:
+        if token.kind not in (TokenKind.WORD, TokenKind.QUOTED) or not token.text or token.word in _RESERVED:
             raise self.unexpected()
         self.advance()
         return fold(token.text, quoted=token.kind is TokenKind.QUOTED)

@@ -115,7 +115,7 @@ def parse_merge(cursor: Cursor) -> MergeStatement:
     target = cursor.name()
     alias = _alias(cursor, "USING")
     cursor.expect("USING")
-    source = cursor.until("ON")
+    source = cursor.until("ON", "WHEN")
     cursor.expect("ON")
     on = cursor.until("WHEN")
     clauses: list[MergeClause] = []

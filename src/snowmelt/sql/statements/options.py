@@ -63,7 +63,10 @@ def word(cursor: Cursor, name: str) -> str:
     """A bare word or a string, upper-cased: Snowflake takes both for most enumerations."""
     if cursor.at_kind(TokenKind.STRING) or cursor.at_kind(TokenKind.QUOTED):
         return cursor.advance().text.upper()
-    return cursor.identifier()
+    # Not an identifier: a reserved word such as NULL may be a value.
+    if not cursor.at_kind(TokenKind.WORD):
+        raise cursor.unexpected()
+    return cursor.advance().word
 
 
 def strings(cursor: Cursor, name: str) -> tuple[str, ...]:

@@ -57,11 +57,15 @@ class Rollback(Statement):
 def parse_use(cursor: Cursor) -> Use:
     if cursor.match("SECONDARY"):
         cursor.expect("ROLES")
+        if cursor.at("ALL"):
+            line, position = cursor.source.place(cursor.advance().start)
+            return Use("SECONDARY ROLES", NameRef(("ALL",), line, position))
         first = cursor.name(1)
         while cursor.match(","):
             cursor.name(1)
         return Use("SECONDARY ROLES", first)
-    if cursor.peek(1).kind in (TokenKind.WORD, TokenKind.QUOTED):
+    # `USE database.s` names a database that is called DATABASE.
+    if cursor.peek(1).word != ".":
         if cursor.match("DATABASE"):
             return Use("DATABASE", cursor.name(1))
         if cursor.match("SCHEMA"):
@@ -81,9 +85,9 @@ def parse_set(cursor: Cursor) -> SetVariables:
     opening = cursor.peek()
     names = cursor.identifiers()
     cursor.expect("=")
-    values = cursor.expression_list()
-    if len(values) == 1 and len(names) > 1 and values[0].text[:6].upper() in ("SELECT", "WITH"):
+    if cursor.at("(") and cursor.peek(1).word in ("SELECT", "WITH"):
         raise errors.unsupported("SET of several variables from a query")
+    values = cursor.expression_list()
     if len(names) != len(values):
         raise cursor.unexpected(opening)
     return SetVariables(tuple(zip(names, values, strict=True)))

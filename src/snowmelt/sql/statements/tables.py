@@ -24,7 +24,7 @@ from snowmelt.sql.statements.heads import (
     refuse_tags,
 )
 from snowmelt.sql.statements.options import Options, boolean, merged, read_options, text, whole
-from snowmelt.sql.tokens import SqlText
+from snowmelt.sql.tokens import SqlText, Token
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,9 @@ def parse_create_table(cursor: Cursor, head: CreateHead) -> CreateTable:
     like: NameRef | None = None
     clone: CloneSource | None = None
     opening = cursor.peek()
+    untyped: Token | None = None
     if cursor.match("("):
-        _table_elements(cursor, columns, constraints)
+        untyped = _table_elements(cursor, columns, constraints)
     elif cursor.match("LIKE"):
         like = cursor.name()
     elif cursor.at("USING", "TEMPLATE"):
@@ -82,13 +83,8 @@ def parse_create_table(cursor: Cursor, head: CreateHead) -> CreateTable:
     if (like is not None or clone is not None) and query is not None:
         raise cursor.unexpected()
     if query is None:
-        untyped = next(
-            (column for column in columns if column.type is None and column.identity is None), None
-        )
         if untyped is not None:
-            raise errors.syntax_error(
-                untyped.line, untyped.position, untyped.name, hint="The type is missing."
-            )
+            raise cursor.unexpected(untyped)
         if like is None and clone is None and not columns:
             raise cursor.unexpected(opening if constraints else None)
     return CreateTable(
@@ -97,12 +93,17 @@ def parse_create_table(cursor: Cursor, head: CreateHead) -> CreateTable:
     )  # fmt: skip
 
 
-def _table_elements(cursor: Cursor, columns: list[ColumnSpec], constraints: list[Constraint]) -> None:
+def _table_elements(cursor: Cursor, columns: list[ColumnSpec], constraints: list[Constraint]) -> Token | None:
+    """Fills the lists. The result is the token that stands where the first missing type should."""
+    untyped: Token | None = None
     while True:
         if at_constraint(cursor):
             constraints.append(table_constraint(cursor))
         else:
+            following = cursor.peek(1)
             columns.append(column_spec(cursor))
+            if columns[-1].type is None and untyped is None:
+                untyped = following
         if not cursor.match(","):
             break
     cursor.expect(")")
@@ -111,6 +112,7 @@ def _table_elements(cursor: Cursor, columns: list[ColumnSpec], constraints: list
         if column.name in seen:
             raise errors.duplicate_column(column.name)
         seen.add(column.name)
+    return untyped
 
 
 def _table_tail(cursor: Cursor) -> tuple[tuple[SqlText, ...], TableOptions, bool]:
