@@ -1,0 +1,229 @@
+"""Aggregate functions: counts, sums, extremes, lists. All but counts and lists give NULL for an empty group."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.core.types import (
+    ARRAY,
+    BOOLEAN,
+    FLOAT,
+    INTEGER,
+    MAX_PRECISION,
+    OBJECT,
+    VARCHAR,
+    DataType,
+    Kind,
+    int64,
+    number,
+)
+from snowmelt.sql import arithmetic, variants
+from snowmelt.sql.dialect import call as invoke
+from snowmelt.sql.dialect import integer, spark, string
+from snowmelt.sql.functions import aggregates_statistics
+from snowmelt.sql.functions.arguments import constant_integer
+from snowmelt.sql.functions.ordered_lists import gather, gather_by
+from snowmelt.sql.functions.registry import Call, Function, aggregate, alias, first_type
+
+COUNT_TYPE = int64(18)
+"""What a count is when it divides: no group has 10^18 rows."""
+
+
+def aggregated(name: str, *arguments: exp.Expression, distinct: bool = False) -> exp.Expression:
+    """A Spark aggregate, over distinct values if asked."""
+    values = [argument.copy() for argument in arguments]
+    inside: list[exp.Expression] = [exp.Distinct(expressions=values)] if distinct else values
+    return exp.Anonymous(this=name, expressions=inside)
+
+
+def _refuse_distinct_window(call: Call) -> None:
+    if call.distinct and call.window:
+        raise errors.unsupported(f"{call.name}(DISTINCT …) OVER")
+
+
+def comparable(value: exp.Expression, type_: DataType) -> exp.Expression:
+    """Something that Spark can compare and hash in place of the value."""
+    return variants.comparable(value) if type_.is_semi_structured else value
+
+
+def _count(call: Call) -> exp.Expression:
+    if call.args and isinstance(call.args[0], exp.Star):
+        if call.distinct:
+            raise errors.unsupported("COUNT(DISTINCT *)", hint="Name the columns.")
+        return spark("count(1)")
+    values = [comparable(value, type_) for value, type_ in zip(call.args, call.types, strict=True)]
+    if not (call.distinct and call.window):
+        return aggregated("count", *values, distinct=call.distinct)
+    # Spark has no DISTINCT in windows.
+    if len(values) == 1:
+        return spark("CAST(size(_0) AS BIGINT)", aggregated("collect_set", values[0]))
+    row = invoke("struct", *values)
+    complete = spark(
+        "NOT exists(_0, sm_e -> sm_e)", invoke("array", *[spark("_0 IS NULL", v) for v in values])
+    )
+    seen = aggregated("collect_set", spark("CASE WHEN _0 THEN _1 END", complete, row))
+    return spark("CAST(size(_0) AS BIGINT)", seen)
+
+
+def _sum_type(types: tuple[DataType, ...]) -> DataType:
+    if types[0].kind is Kind.FLOAT or types[0].int64:
+        return FLOAT if types[0].kind is Kind.FLOAT else INTEGER
+    return number(MAX_PRECISION, types[0].scale or 0)
+
+
+def spark_sum_type(given: DataType) -> DataType:
+    """The type of Spark's own sum: ten digits more than the values have."""
+    if given.int64:
+        return INTEGER
+    return number(min((given.precision or MAX_PRECISION) + 10, MAX_PRECISION), given.scale or 0)
+
+
+def _sum(call: Call) -> exp.Expression:
+    _refuse_distinct_window(call)
+    total = aggregated("sum", call.args[0], distinct=call.distinct)
+    return (
+        arithmetic.cast(total, call.returns) if call.returns.is_number and not call.returns.int64 else total
+    )
+
+
+def _avg_type(types: tuple[DataType, ...]) -> DataType:
+    if types[0].kind is Kind.FLOAT:
+        return FLOAT
+    return number(MAX_PRECISION, arithmetic.result_type("/", types[0], COUNT_TYPE).scale or 0)
+
+
+def _avg(call: Call) -> exp.Expression:
+    _refuse_distinct_window(call)
+    value, given = call.args[0], call.types[0]
+    if given.kind is Kind.FLOAT:
+        return aggregated("avg", value, distinct=call.distinct)
+    total = aggregated("sum", value, distinct=call.distinct)
+    count = aggregated("count", value, distinct=call.distinct)
+    quotient = arithmetic.emit("/", total, spark_sum_type(given), count, COUNT_TYPE)
+    return arithmetic.cast(quotient, call.returns)
+
+
+def _extreme(name: str, call: Call) -> exp.Expression:
+    if call.types[0].is_semi_structured:
+        return invoke(f"{name}_by", call.args[0], variants.comparable(call.args[0]))
+    return invoke(name, call.args[0])
+
+
+def _extreme_by(name: str, call: Call) -> exp.Expression:
+    value, key = call.args[0], comparable(call.args[1], call.types[1])
+    if len(call.args) == 2:
+        return invoke(name, value, key)
+    most = constant_integer(call, 2, 1)
+    if most is None or not 1 <= most <= 1000:
+        raise errors.invalid_value(call.literal(2) or "", "maximum_number_of_values_to_return")
+    # NULL keys take no part, so their values are set to NULL: those are not gathered.
+    kept = spark("CASE WHEN _0 IS NOT NULL THEN _1 END", key, value)
+    order = (exp.Ordered(this=key, desc=name == "max_by", nulls_first=False),)
+    best = spark("slice(_0, 1, _1)", gather_by(kept, call.types[0], order), integer(most))
+    return _as_array(best, call.types[0])
+
+
+def _extreme_by_type(types: tuple[DataType, ...]) -> DataType:
+    return types[0] if len(types) == 2 else ARRAY
+
+
+def _listagg(call: Call) -> exp.Expression:
+    separator = call.args[1] if len(call.args) > 1 else string("")
+    return invoke("array_join", gather(call, call.args[0], call.types[0]), separator)
+
+
+def _array_agg(call: Call) -> exp.Expression:
+    return _as_array(gather(call, call.args[0], call.types[0]), call.types[0])
+
+
+def _array_unique_agg(call: Call) -> exp.Expression:
+    if call.types[0].is_semi_structured:
+        raise errors.unsupported(f"ARRAY_UNIQUE_AGG of {call.types[0].kind}")
+    return _as_array(invoke("collect_set", call.args[0]), call.types[0])
+
+
+def _as_array(elements: exp.Expression, type_: DataType) -> exp.Expression:
+    """A Snowflake ARRAY from a Spark one."""
+    if type_.is_semi_structured:
+        return variants.from_elements(elements)
+    element = variants.to_variant(spark("sm_e"), type_)
+    return variants.from_elements(spark("transform(_0, sm_e -> _1)", elements, element))
+
+
+def _object_agg(call: Call) -> exp.Expression:
+    entries = spark(
+        "collect_list(CASE WHEN _0 IS NOT NULL AND _1 IS NOT NULL THEN struct(_0, _1) END)", *call.args
+    )
+    return variants.from_entries(invoke("map_from_entries", entries))
+
+
+def _hash_agg(call: Call) -> exp.Expression:
+    _refuse_distinct_window(call)
+    values = [comparable(value, type_) for value, type_ in zip(call.args, call.types, strict=True)]
+    row = spark("CAST(_0 AS DECIMAL(19, 0))", invoke("xxhash64", *values))
+    total = aggregated("sum", row, distinct=call.distinct)
+    return spark("CAST(coalesce(_0, 0) % 9223372036854775807BD AS BIGINT)", total)
+
+
+def _grouping(call: Call) -> exp.Expression:
+    """One bit for each argument, the first the highest."""
+    total: exp.Expression | None = None
+    for place, value in enumerate(reversed(call.args)):
+        bit = spark("CAST(grouping(_0) AS BIGINT) * _1", value, integer(2**place))
+        total = bit if total is None else spark("_1 + _0", total, bit)
+    assert total is not None
+    return total
+
+
+def _approx_top_k(call: Call) -> exp.Expression:
+    most = constant_integer(call, 1, 1)
+    if most is None or call.window or call.distinct:
+        raise errors.unsupported("APPROX_TOP_K with a window, DISTINCT, or a number that is not constant")
+    item = variants.to_variant(spark("sm_e.item"), call.types[0])
+    pair = spark("to_variant_object(array(_0, CAST(sm_e.count AS VARIANT)))", item)
+    pairs = spark("transform(_0, sm_e -> _1)", invoke("approx_top_k", call.args[0], integer(most)), pair)
+    return variants.from_elements(pairs)
+
+
+_SUM = aggregate("SUM", "num", _sum_type, _sum)
+_ARRAY_AGG = aggregate("ARRAY_AGG", "any", ARRAY, _array_agg)
+_HLL = aggregate("APPROX_COUNT_DISTINCT", "any", INTEGER, "approx_count_distinct(_0)")
+_BIT_AND = aggregate("BITAND_AGG", "int", INTEGER, "bit_and(_0)")
+_BIT_OR = aggregate("BITOR_AGG", "int", INTEGER, "bit_or(_0)")
+_BIT_XOR = aggregate("BITXOR_AGG", "int", INTEGER, "bit_xor(_0)")
+_GROUPING = aggregate("GROUPING", "any", INTEGER, _grouping, variadic=True)
+
+FUNCTIONS: tuple[Function, ...] = (
+    aggregate("COUNT", "any", INTEGER, _count, variadic=True),
+    aggregate("COUNT_IF", "bool", INTEGER, "count_if(_0)"),
+    _SUM,
+    aggregate("AVG", "num", _avg_type, _avg),
+    aggregate("MIN", "any", first_type, lambda call: _extreme("min", call)),
+    aggregate("MAX", "any", first_type, lambda call: _extreme("max", call)),
+    aggregate("MIN_BY", "any, any, int", _extreme_by_type, lambda call: _extreme_by("min_by", call), least=2),
+    aggregate("MAX_BY", "any, any, int", _extreme_by_type, lambda call: _extreme_by("max_by", call), least=2),
+    aggregate("ANY_VALUE", "any", first_type, "any_value(_0)"),
+    aggregate("MODE", "any", first_type, "mode(_0)"),
+    aggregate("LISTAGG", "str, str", VARCHAR, _listagg, least=1),
+    _ARRAY_AGG,
+    *alias(_ARRAY_AGG, "ARRAYAGG"),
+    aggregate("ARRAY_UNIQUE_AGG", "any", ARRAY, _array_unique_agg),
+    aggregate("OBJECT_AGG", "str, variant", OBJECT, _object_agg),
+    _HLL,
+    *alias(_HLL, "HLL"),
+    aggregate("APPROX_TOP_K", "any, int, int", ARRAY, _approx_top_k, least=1),
+    aggregate("BOOLAND_AGG", "bool", BOOLEAN, "bool_and(_0)"),
+    aggregate("BOOLOR_AGG", "bool", BOOLEAN, "bool_or(_0)"),
+    aggregate("BOOLXOR_AGG", "bool", BOOLEAN, "CASE WHEN count(_0) > 0 THEN count_if(_0) = 1 END"),
+    _BIT_AND,
+    *alias(_BIT_AND, "BIT_AND_AGG", "BIT_ANDAGG", "BITANDAGG"),
+    _BIT_OR,
+    *alias(_BIT_OR, "BIT_OR_AGG", "BIT_ORAGG", "BITORAGG"),
+    _BIT_XOR,
+    *alias(_BIT_XOR, "BIT_XOR_AGG", "BIT_XORAGG", "BITXORAGG"),
+    aggregate("HASH_AGG", "any", INTEGER, _hash_agg, variadic=True),
+    _GROUPING,
+    *alias(_GROUPING, "GROUPING_ID"),
+    *aggregates_statistics.FUNCTIONS,
+)
