@@ -18,7 +18,8 @@ from snowmelt.sql.dialect import spark, string
 from snowmelt.sql.regular_expressions import Flags, translate
 
 _SAME_IN_BOTH = (
-    r"\A(?:[A-Za-z0-9 _,:;@/=%!<>~.^$|)-]|[(](?![?])|[*+?](?![*+?{])|[{][0-9]{1,3}(?:,[0-9]{0,3})?[}](?![*+?{])"
+    r"\A(?:[A-Za-z0-9 _,:;@/=%!<>~.^$|)-]|[(](?![?])|[*+?](?![*+?{])"
+    r"|[{][0-9]{1,3}(?:,[0-9]{0,3})?[}](?![*+?{])"
     r"|\\[dDsSwWbB.*+?()\[\]{}|^$\\/-]|\[\^?[A-Za-z0-9_ ,.:;@/=%!<>-]+\])*\z"
 )
 """Patterns that mean the same to Snowflake and to Java when the whole string must match."""
@@ -68,7 +69,7 @@ def like_all(
 def rlike(subject: exp.Expression, pattern: exp.Expression, flags: Flags | None = None) -> exp.Expression:
     """`subject RLIKE pattern`: whether the pattern matches the whole string.
 
-    A pattern that is not a constant is used when it means the same to both engines, and is an error otherwise.
+    A pattern that is not a constant must mean the same to both engines; it is an error otherwise.
     """
     chosen = flags or Flags()
     if is_null(pattern):
@@ -77,7 +78,9 @@ def rlike(subject: exp.Expression, pattern: exp.Expression, flags: Flags | None 
     if text is not None:
         java = f"{chosen.prefix}\\A(?:{translate(text, chosen).text})\\z"
         return spark("_0 RLIKE _1", subject, string(java))
-    refusal = fail("000002", "0A000", "Unsupported feature 'this regular expression as a value: ", pattern, "'.")
+    refusal = fail(
+        "000002", "0A000", "Unsupported feature 'this regular expression as a value: ", pattern, "'."
+    )
     return spark(
         "_0 RLIKE CASE WHEN _1 RLIKE _2 THEN concat(_3, _1, _4) WHEN _1 IS NOT NULL THEN _5 END",
         subject, pattern, string(_SAME_IN_BOTH), string(f"{chosen.prefix}\\A(?:"), string(")\\z"), refusal,
@@ -85,7 +88,7 @@ def rlike(subject: exp.Expression, pattern: exp.Expression, flags: Flags | None 
 
 
 def constant_string(tree: exp.Expression) -> str | None:
-    """The text of a Spark expression that is a constant string, also one put together with `||`; None otherwise."""
+    """The text of a constant string, also of one put together with `||`; None for other Spark expressions."""
     match tree:
         case exp.Literal(is_string=True):
             return str(tree.this)

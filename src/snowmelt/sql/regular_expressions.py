@@ -1,7 +1,7 @@
 """Snowflake's regular expressions, rewritten for the engine under Spark (java.util.regex).
 
-Snowflake's are POSIX extended ones with `\\d \\s \\w \\b`; the rewriting parses them and says each piece so that Java
-means the same by it. What would otherwise be different without any error:
+Snowflake's are POSIX extended ones with `\\d \\s \\w \\b`; the rewriting parses them and says each piece so
+that Java means the same by it. What would otherwise be different without any error:
 
 * `.` leaves out the newline only, and `$` stands at the very end only. Java knows more line ends.
 * `[[:alpha:]]`, `[[]`, `[]a]` and `[a&&b]` are sets of another meaning to Java.
@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from snowmelt.core import errors
 
 _CLASS_NAMES = {
-    "alnum": "Alnum", "alpha": "Alpha", "ascii": "ASCII", "blank": "Blank", "cntrl": "Cntrl", "digit": "Digit",
-    "graph": "Graph", "lower": "Lower", "print": "Print", "punct": "Punct", "space": "Space", "upper": "Upper",
-    "xdigit": "XDigit",
+    "alnum": "Alnum", "alpha": "Alpha", "ascii": "ASCII", "blank": "Blank", "cntrl": "Cntrl",
+    "digit": "Digit", "graph": "Graph", "lower": "Lower", "print": "Print", "punct": "Punct",
+    "space": "Space", "upper": "Upper", "xdigit": "XDigit",
 }  # fmt: skip
 _PLAIN_ESCAPES = {"a": r"\x07", "f": r"\f", "n": r"\n", "r": r"\r", "t": r"\t", "v": r"\x0B"}
 _SETS = "dDsSwW"
@@ -45,7 +45,11 @@ class Flags:
     def prefix(self) -> str:
         # `d`: a newline is the only line end. `u`: letters beyond ASCII have cases too.
         return (
-            "(?d" + ("iu" * self.case_insensitive) + ("m" * self.multiline) + ("s" * self.dot_matches_newline) + ")"
+            "(?d"
+            + ("iu" * self.case_insensitive)
+            + ("m" * self.multiline)
+            + ("s" * self.dot_matches_newline)
+            + ")"
         )
 
 

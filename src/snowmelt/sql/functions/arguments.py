@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from snowmelt.core.types import VARCHAR, DataType, Kind
+from snowmelt.core.types import BINARY, NULL, VARCHAR, DataType, Kind
 from snowmelt.sql.casts import cast
 from snowmelt.sql.dialect import integer, spark
 from snowmelt.sql.functions.registry import Call
@@ -20,7 +20,7 @@ def any_null(call: Call) -> bool:
 
 def null(call: Call) -> exp.Expression:
     """NULL of the type that the call returns."""
-    return exp.cast(exp.Null(), call.returns.spark, dialect="spark")
+    return cast(exp.Null(), NULL, call.returns, call.context)
 
 
 def constant_integer(call: Call, index: int, default: int) -> int | None:
@@ -61,4 +61,4 @@ def text_type(types: tuple[DataType, ...]) -> DataType:
 
 def unbounded_text_type(types: tuple[DataType, ...]) -> DataType:
     """BINARY for BINARY and VARCHAR otherwise, of the greatest length."""
-    return DataType(Kind.BINARY, length=8_388_608) if types[0].kind is Kind.BINARY else VARCHAR
+    return BINARY if types[0].kind is Kind.BINARY else VARCHAR

@@ -1,7 +1,7 @@
-"""Functions of regular expressions. `sql/regular_expressions` says what differs between the two engines' syntax.
+"""Functions of regular expressions. `sql/regular_expressions` says what differs between the two syntaxes.
 
-The pattern and its parameters must be constants, except for RLIKE's pattern. Where a pattern may match the empty
-string, what "the next match" means differs between engines: such uses are refused.
+The pattern and its parameters must be constants, except for RLIKE's pattern. Where a pattern may match the
+empty string, what "the next match" means differs between engines: such uses are refused.
 """
 
 from __future__ import annotations
@@ -13,19 +13,12 @@ from snowmelt.core.types import ARRAY, BOOLEAN, VARCHAR, int64
 from snowmelt.sql import patterns
 from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import integer, spark, string
+from snowmelt.sql.functions.arguments import any_null, constant_integer, null
 from snowmelt.sql.functions.registry import Call, alias, scalar
-from snowmelt.sql.patterns import constant_string, is_null
+from snowmelt.sql.patterns import constant_string
 from snowmelt.sql.regular_expressions import Pattern, parse_flags, translate
 
 _COUNT = int64(18)
-
-
-def _any_null(call: Call) -> bool:
-    return any(is_null(argument) for argument in call.args)
-
-
-def _null(call: Call) -> exp.Expression:
-    return exp.cast(exp.Null(), call.returns.spark, dialect="spark")
 
 
 def _pattern(call: Call, parameters: int) -> Pattern:
@@ -42,20 +35,9 @@ def _pattern(call: Call, parameters: int) -> Pattern:
     return translate(text, parse_flags(flags))
 
 
-def _constant(call: Call, index: int, default: int) -> int | None:
-    """The value of an integer argument; None when it is not a constant."""
-    if index >= len(call.args):
-        return default
-    text = call.literal(index)
-    try:
-        return int(text) if text is not None else None
-    except ValueError:
-        return None
-
-
 def _positive(call: Call, index: int, what: str) -> exp.Expression:
     """An integer argument, 1 when it is left out; an error when it is less than 1."""
-    value = _constant(call, index, 1)
+    value = constant_integer(call, index, 1)
     if value is None:
         argument = call.args[index]
         error = fail("001008", "22023", "invalid value [", argument, f"] for parameter '{what}'")
@@ -67,7 +49,7 @@ def _positive(call: Call, index: int, what: str) -> exp.Expression:
 
 def _from_position(call: Call, index: int) -> exp.Expression:
     """The part of the subject that is searched."""
-    if _constant(call, index, 1) == 1:
+    if constant_integer(call, index, 1) == 1:
         return call.args[0]
     return spark("substring(_0, _1)", call.args[0], _positive(call, index, "position"))
 
@@ -84,7 +66,7 @@ def _group(call: Call, pattern: Pattern, index: int) -> int | None:
     """Which group is wanted, 0 for the whole match; None when the pattern has no such group."""
     if index >= len(call.args):
         return 1 if pattern.flags.extract and pattern.groups else 0
-    number = _constant(call, index, 0)
+    number = constant_integer(call, index, 0)
     if number is None:
         raise errors.unsupported(f"{call.name} with a group number that is not a constant")
     if number < 0:
@@ -93,8 +75,8 @@ def _group(call: Call, pattern: Pattern, index: int) -> int | None:
 
 
 def _like(call: Call) -> exp.Expression:
-    if _any_null(call):
-        return _null(call)
+    if any_null(call):
+        return null(call)
     flags = parse_flags("")
     if len(call.args) > 2:
         given = constant_string(call.args[2])
@@ -113,14 +95,14 @@ def _matches(call: Call, pattern: Pattern, group: int) -> exp.Expression:
 
 
 def _substr(call: Call) -> exp.Expression:
-    if _any_null(call):
-        return _null(call)
+    if any_null(call):
+        return null(call)
     pattern = _pattern(call, 4)
     group = _group(call, pattern, 5)
     if group is None:
-        return _null(call)
+        return null(call)
     occurrence = _positive(call, 3, "occurrence")
-    if _constant(call, 3, 1) == 1:
+    if constant_integer(call, 3, 1) == 1:
         if group == 0 and not pattern.may_be_empty:
             java = string(pattern.flags.prefix + pattern.text)
             return spark("nullif(regexp_extract(_0, _1, 0), '')", _from_position(call, 2), java)
@@ -130,15 +112,15 @@ def _substr(call: Call) -> exp.Expression:
 
 
 def _substr_all(call: Call) -> exp.Expression:
-    if _any_null(call):
-        return _null(call)
+    if any_null(call):
+        return null(call)
     pattern = _pattern(call, 4)
     _refuse_empty(call, pattern)
     group = _group(call, pattern, 5)
     if group is None:
         raise errors.unsupported(f"{call.name} with a group that the pattern does not have")
     found = _matches(call, pattern, group)
-    if _constant(call, 3, 1) != 1:
+    if constant_integer(call, 3, 1) != 1:
         found = bind(
             (found, _positive(call, 3, "occurrence")),
             lambda matches, first: spark("slice(_0, _1, size(_0))", matches, first),
@@ -147,24 +129,24 @@ def _substr_all(call: Call) -> exp.Expression:
 
 
 def _count(call: Call) -> exp.Expression:
-    if _any_null(call):
-        return _null(call)
+    if any_null(call):
+        return null(call)
     pattern = _pattern(call, 3)
     _refuse_empty(call, pattern)
     return spark("CAST(size(_0) AS BIGINT)", _matches(call, pattern, 0))
 
 
 def _instr(call: Call) -> exp.Expression:
-    """Characters before the match, counted on the texts between the matches: Spark's own counts UTF-16 units."""
-    if _any_null(call):
-        return _null(call)
+    """Counts the characters of the texts between the matches: Spark's own function counts UTF-16 units."""
+    if any_null(call):
+        return null(call)
     pattern = _pattern(call, 5)
-    option = _constant(call, 4, 0)
+    option = constant_integer(call, 4, 0)
     if option not in (0, 1):
         raise errors.unsupported("REGEXP_INSTR with an option that is not the constant 0 or 1")
     if _group(call, pattern, 6) != 0:
         raise errors.unsupported("REGEXP_INSTR of a group")
-    if _constant(call, 3, 1) != 1:
+    if constant_integer(call, 3, 1) != 1:
         _refuse_empty(call, pattern)
     java = string(f"{pattern.flags.prefix}((?s:.*?))(?:{pattern.text})")
     arguments = (_from_position(call, 2), _positive(call, 3, "occurrence"), _positive(call, 2, "position"))
@@ -182,10 +164,10 @@ def _instr(call: Call) -> exp.Expression:
 
 
 def _replace(call: Call) -> exp.Expression:
-    if _any_null(call):
-        return _null(call)
+    if any_null(call):
+        return null(call)
     pattern = _pattern(call, 5)
-    occurrence = _constant(call, 4, 0)
+    occurrence = constant_integer(call, 4, 0)
     if occurrence is None:
         raise errors.unsupported("REGEXP_REPLACE with an occurrence that is not a constant")
     if occurrence < 0:
@@ -203,16 +185,20 @@ def _replace(call: Call) -> exp.Expression:
     replaced = spark(
         template, _from_position(call, 3), string(java), _replacement(replacement, pattern, shift)
     )
-    if _constant(call, 3, 1) == 1:
+    if constant_integer(call, 3, 1) == 1:
         return replaced
-    return spark("concat(substring(_0, 1, _1 - 1), _2)", call.args[0], _positive(call, 3, "position"), replaced)
+    return spark(
+        "concat(substring(_0, 1, _1 - 1), _2)", call.args[0], _positive(call, 3, "position"), replaced
+    )
 
 
 def _replacement(tree: exp.Expression, pattern: Pattern, shift: int) -> exp.Expression:
     """A replacement in Java's syntax: `\\1` is written `$1`, and `$` stands for itself."""
     text = constant_string(tree)
     if text is None:
-        refusal = fail("000002", "0A000", "Unsupported feature 'backslash in a replacement that is not a constant'.")
+        refusal = fail(
+            "000002", "0A000", "Unsupported feature 'backslash in a replacement that is not a constant'."
+        )
         return spark(
             "CASE WHEN contains(_0, _1) THEN _2 ELSE replace(_0, '$', _3) END",
             tree, string("\\"), refusal, string("\\$"),
@@ -227,7 +213,9 @@ def _replacement(tree: exp.Expression, pattern: Pattern, shift: int) -> exp.Expr
         if character == "\\" and following.isdigit():
             if int(following) > pattern.groups:
                 raise errors.SnowmeltError(
-                    "100048", "2201B", f"Invalid regular expression replacement: '{text}', no group {following}"
+                    "100048",
+                    "2201B",
+                    f"Invalid regular expression replacement: '{text}', no group {following}",
                 )
             written += f"${int(following) + shift}"
             position += 1

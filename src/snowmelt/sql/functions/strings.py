@@ -5,6 +5,8 @@ Positions are counted from 1 and in characters, not in UTF-16 units. A NULL argu
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from snowmelt.core import errors
@@ -36,6 +38,7 @@ from snowmelt.sql.functions.registry import Call, alias, scalar
 from snowmelt.sql.patterns import constant_string, is_null
 
 _COUNT = int64(18)
+_Emit = Callable[[Call], exp.Expression]
 
 
 def _concat_type(types: tuple[DataType, ...]) -> DataType:
@@ -128,7 +131,7 @@ def _position(call: Call) -> exp.Expression:
     )
 
 
-def _padded(name: str) -> object:
+def _padded(name: str) -> _Emit:
     def emit(call: Call) -> exp.Expression:
         if is_binary(call) and len(call.args) < 3:
             raise errors.not_enough_arguments(call.name, 3, 2)
@@ -148,7 +151,9 @@ def _trim(call: Call) -> exp.Expression:
 
 
 def _replace(call: Call) -> exp.Expression:
-    return spark_call("replace", *call.args) if len(call.args) > 2 else spark("replace(_0, _1, '')", *call.args)
+    return (
+        spark_call("replace", *call.args) if len(call.args) > 2 else spark("replace(_0, _1, '')", *call.args)
+    )
 
 
 def _insert(call: Call) -> exp.Expression:
@@ -187,9 +192,7 @@ def _character(call: Call) -> exp.Expression:
 
 def _ascii(call: Call) -> exp.Expression:
     error = fail("000002", "0A000", "Unsupported feature 'ASCII of a character outside of ASCII'.")
-    return spark(
-        "CASE WHEN ascii(_0) > 127 THEN _1 ELSE CAST(ascii(_0) AS BIGINT) END", call.args[0], error
-    )
+    return spark("CASE WHEN ascii(_0) > 127 THEN _1 ELSE CAST(ascii(_0) AS BIGINT) END", call.args[0], error)
 
 
 def _edit_distance(call: Call) -> exp.Expression:
@@ -200,7 +203,7 @@ def _edit_distance(call: Call) -> exp.Expression:
     return spark("CASE WHEN _1 < _0 OR _1 IS NULL THEN _1 ELSE _0 END", distance, call.args[2])
 
 
-def _search(name: str) -> object:
+def _search(name: str) -> _Emit:
     def emit(call: Call) -> exp.Expression:
         if is_binary(call, 0) != is_binary(call, 1) and not (is_null(call.args[0]) or is_null(call.args[1])):
             raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
@@ -232,7 +235,7 @@ def _refused(call: Call) -> exp.Expression:
     raise errors.unsupported(call.name)
 
 
-_INITCAP_DELIMITERS = "\t\n\x0b\f\r !?@\"^#$&~_,.:;+-*%/|\\[](){}<>"
+_INITCAP_DELIMITERS = '\t\n\x0b\f\r !?@"^#$&~_,.:;+-*%/|\\[](){}<>'
 
 
 def _initcap(call: Call) -> exp.Expression:
@@ -252,9 +255,11 @@ def _initcap(call: Call) -> exp.Expression:
     escaped = "".join(f"\\{character}" if character in "\\[]^-&" else character for character in delimiters)
     return spark(
         "array_join(transform(regexp_extract_all(_0, _1, 0), "
-        "sm_word -> concat(upper(left(sm_word, 1)), lower(substring(sm_word, 2)))), '')",
+        "sm_word -> CASE WHEN contains(_2, sm_word) THEN sm_word "
+        "ELSE concat(upper(left(sm_word, 1)), lower(substring(sm_word, 2))) END), '')",
         call.args[0],
         string(f"[^{escaped}]+|[{escaped}]"),
+        string(delimiters),
     )
 
 
@@ -287,7 +292,12 @@ FUNCTIONS = (
     scalar("LPAD", "any, int, any", unbounded_text_type, _padded("lpad"), least=2),
     scalar("LTRIM", "str, str", text_type, _trim, least=1),
     scalar("OCTET_LENGTH", "any", _COUNT, _bytes),
-    scalar("REPEAT", "str, int", VARCHAR, lambda call: spark("repeat(_0, _1)", call.args[0], small_integer(call, 1))),
+    scalar(
+        "REPEAT",
+        "str, int",
+        VARCHAR,
+        lambda call: spark("repeat(_0, _1)", call.args[0], small_integer(call, 1)),
+    ),
     scalar("REPLACE", "str, str, str", VARCHAR, _replace, least=2),
     scalar("REVERSE", "any", text_type, _reverse),
     scalar("RIGHT", "any, int", text_type, _right),

@@ -1,0 +1,79 @@
+"""Functions that cut text into parts."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from snowmelt.core.types import ARRAY, VARCHAR
+from snowmelt.sql.building import bind
+from snowmelt.sql.dialect import integer, spark, string
+from snowmelt.sql.functions.arguments import constant_integer, small_integer
+from snowmelt.sql.functions.registry import Call, scalar
+from snowmelt.sql.patterns import constant_string
+
+_BRACKET_META = "\\[]^-&"
+
+
+def _split(call: Call) -> exp.Expression:
+    """Spark splits by a regular expression: the separator is escaped. An empty one splits nothing."""
+    text = constant_string(call.args[1])
+    if text is not None:
+        if not text:
+            return _whole(call.args[0])
+        escaped = "".join(f"\\{letter}" if letter in "\\.[]{}()*+?^$|" else letter for letter in text)
+        return spark("CAST(split(_0, _1, -1) AS VARIANT)", call.args[0], string(escaped))
+    escape = spark(
+        "regexp_replace(_0, _1, _2)", call.args[1], string(r"([\\.\[\]{}()*+?^$|])"), string(r"\\$1")
+    )
+    return spark(
+        "CASE WHEN _1 = '' THEN _3 ELSE CAST(split(_0, _2, -1) AS VARIANT) END",
+        call.args[0], call.args[1], escape, _whole(call.args[0]),
+    )  # fmt: skip
+
+
+def _whole(text: exp.Expression) -> exp.Expression:
+    return spark("CASE WHEN _0 IS NOT NULL THEN CAST(array(_0) AS VARIANT) END", text)
+
+
+def _split_part(call: Call) -> exp.Expression:
+    constant = constant_integer(call, 2, 1)
+    part = small_integer(call, 2)
+    if constant is None:
+        part = bind(part, lambda number: spark("CASE WHEN _0 = 0 THEN 1 ELSE _0 END", number))
+    elif constant == 0:
+        part = integer(1)
+    return spark("split_part(_0, _1, _2)", call.args[0], call.args[1], part)
+
+
+def _tokens(call: Call) -> exp.Expression:
+    """The longest runs of characters that are no delimiters, as a Spark array."""
+    delimiters = constant_string(call.args[1]) if len(call.args) > 1 else " "
+    if delimiters is not None:
+        escaped = "".join(f"\\{letter}" if letter in _BRACKET_META else letter for letter in delimiters)
+        pattern = f"[^{escaped}]+" if escaped else "(?s).+"
+        return spark("regexp_extract_all(_0, _1, 0)", call.args[0], string(pattern))
+    return spark(
+        "regexp_extract_all(_0, CASE WHEN _1 = '' THEN '(?s).+' "
+        "ELSE concat('[^', regexp_replace(_1, _2, _3), ']+') END, 0)",
+        call.args[0], call.args[1], string(r"([\\\[\]^&-])"), string(r"\\$1"),
+    )  # fmt: skip
+
+
+def _strtok(call: Call) -> exp.Expression:
+    part = small_integer(call, 2) if len(call.args) > 2 else integer(1)
+    return spark("get(_0, _1 - 1)", _tokens(call), part)
+
+
+def _strtok_to_array(call: Call) -> exp.Expression:
+    tokens = spark("CAST(_0 AS VARIANT)", _tokens(call))
+    if len(call.args) < 2 or constant_string(call.args[1]):
+        return tokens
+    return spark("CASE WHEN _0 <> '' OR _1 <> '' THEN _2 END", call.args[0], call.args[1], tokens)
+
+
+FUNCTIONS = (
+    scalar("SPLIT", "str, str", ARRAY, _split),
+    scalar("SPLIT_PART", "str, str, int", VARCHAR, _split_part),
+    scalar("STRTOK", "str, str, int", VARCHAR, _strtok, least=1),
+    scalar("STRTOK_TO_ARRAY", "str, str", ARRAY, _strtok_to_array, least=1),
+)
