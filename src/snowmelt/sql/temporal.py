@@ -25,7 +25,7 @@ _WEEKDAY = r"^\s*(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+"
 _ANY_ZONE = r"\s+([+-][0-9]{2}:?[0-9]{2}|Z)\b"
 _OTHER_FORMS = (
     ("^[0-9]{1,2}/", "M/d/yyyy[ H:mm[:ss[.SSSSSSSSS][.SSSSSS][.SSS]]]"),
-    ("^[0-9]{1,2}-[A-Za-z]", "d-MMM-yyyy[ H:mm[:ss[.SSSSSSSSS][.SSSSSS][.SSS]]]"),
+    ("^[0-9]{1,2}-[A-Za-z]", "d-[MMMM][MMM]-yyyy[ H:mm[:ss[.SSSSSSSSS][.SSSSSS][.SSS]]]"),
     ("^[0-9]{1,2} [A-Za-z]", "d MMM yyyy[ H:mm[:ss]]"),
     ("^[A-Za-z]", "MMM d H:mm:ss yyyy"),
 )
