@@ -1,0 +1,238 @@
+"""Running Spark SQL: over pinned versions of tables, into Arrow or into Delta."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.types import Kind
+from snowmelt.engine import errors as spark_errors
+from snowmelt.engine.session import LIGHT, choose_pool, sibling, start
+from snowmelt.state.model import Column
+
+Result = TypeVar("Result")
+_KEPT_VIEWS = 2_000
+"""Temporary views kept a lane; the least recently used one goes first."""
+_WRITERS = 4
+
+
+class Lane(StrEnum):
+    """Which of Spark's settings fit the work."""
+
+    LIGHT = "light"
+    """Small inputs: no adaptive execution, one shuffle partition, no code generation."""
+    HEAVY = "heavy"
+
+
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """One version of a table, as the files that hold it."""
+
+    reference: str
+    """The name of its temporary view; it names the version too, so that a view never changes."""
+    columns: tuple[Column, ...]
+    files: tuple[str, ...]
+    delta_path: str | None = None
+    """Set when only Delta's own reader will do (column mapping, type widening); then `version` counts."""
+    version: int = 0
+
+
+class _LaneState:
+    def __init__(self, session: SparkSession) -> None:
+        self.session = session
+        self.views: OrderedDict[str, None] = OrderedDict()
+        self.lock = threading.Lock()
+
+
+class SparkEngine:
+    """One Spark application, started when first needed. Safe to use from many threads."""
+
+    def __init__(self, settings: Mapping[str, str], work_dir: Path) -> None:
+        self._settings = settings
+        self._work_dir = work_dir
+        self._lock = threading.Lock()
+        self._session: SparkSession | None = None
+        self._lanes: dict[Lane, _LaneState] = {}
+        self._writers: list[SparkSession] = []
+        self._writer_slots = threading.Semaphore(_WRITERS)
+        self.started = threading.Event()
+
+    # -- life -----------------------------------------------------------------------------------------------------
+
+    def session(self) -> SparkSession:
+        with self._lock:
+            if self._session is None:
+                session = start(self._settings, self._work_dir)
+                light = {key: value for key, value in LIGHT.items() if key not in self._settings}
+                self._lanes = {
+                    Lane.HEAVY: _LaneState(sibling(session, {})),
+                    Lane.LIGHT: _LaneState(sibling(session, light)),
+                }
+                self._session = session
+                self.started.set()
+            return self._session
+
+    def stop(self) -> None:
+        with self._lock:
+            if self._session is not None:
+                self._session.stop()
+                self._session = None
+                self._lanes = {}
+                self._writers = []
+                self.started.clear()
+
+    def _lane(self, lane: Lane) -> _LaneState:
+        self.session()
+        return self._lanes[lane]
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def to_arrow(
+        self, sql: str, tables: Sequence[TableFiles] = (), *, lane: Lane = Lane.HEAVY, tag: str | None = None,
+        pool: str | None = None, inputs: Mapping[str, pa.Table] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """The result of a query over the named tables. `inputs` are Arrow tables the query may name too."""
+        with self._prepared(lane, tables, inputs or {}) as state:
+            return self._run(state.session, tag, pool, lambda: state.session.sql(sql).toArrow())
+
+    def batches(
+        self, sql: str, tables: Sequence[TableFiles] = (), *, lane: Lane = Lane.HEAVY, tag: str | None = None,
+        pool: str | None = None,
+    ) -> Iterator[pa.RecordBatch]:  # fmt: skip
+        """As `to_arrow`, partition by partition."""
+        yield from self.to_arrow(sql, tables, lane=lane, tag=tag, pool=pool).to_batches(max_chunksize=65536)
+
+    def append(
+        self, sql: str, tables: Sequence[TableFiles], path: str, *, user_metadata: str, tag: str | None = None,
+        pool: str | None = None, overwrite: bool = False, inputs: Mapping[str, pa.Table] | None = None,
+    ) -> None:  # fmt: skip
+        """Writes a query's result to a Delta table with Spark's own writer."""
+        with self._prepared(Lane.HEAVY, tables, inputs or {}) as state:
+
+            def write() -> None:
+                frame: DataFrame = state.session.sql(sql)
+                writer = frame.write.format("delta").option("userMetadata", user_metadata)
+                writer.mode("overwrite" if overwrite else "append").save(path)
+
+            self._run(state.session, tag, pool, write)
+
+    def execute(
+        self, sql: str, tables: Sequence[TableFiles] = (), *, user_metadata: str, tag: str | None = None,
+        pool: str | None = None, inputs: Mapping[str, pa.Table] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """Runs a Delta command (MERGE, UPDATE, DELETE, ALTER TABLE) in a session of its own.
+
+        The commit's tag is a session setting there, so one session must not run two commands at once.
+        """
+        with self._writer() as session:
+            state = _LaneState(session)
+            session.conf.set("spark.databricks.delta.commitInfo.userMetadata", user_metadata)
+            names = [self._register(state, table) for table in tables]
+            for name, data in (inputs or {}).items():
+                session.createDataFrame(data).createOrReplaceTempView(name)
+                names.append(name)
+            try:
+                return self._run(session, tag, pool, lambda: session.sql(sql).toArrow())
+            finally:
+                for name in names:
+                    session.catalog.dropTempView(name)
+
+    @contextmanager
+    def _writer(self) -> Iterator[SparkSession]:
+        main = self.session()
+        with self._writer_slots:
+            with self._lock:
+                session = self._writers.pop() if self._writers else sibling(main, {})
+            try:
+                yield session
+            finally:
+                with self._lock:
+                    self._writers.append(session)
+
+    # -- stopping -------------------------------------------------------------------------------------------------
+
+    def cancel(self, tag: str) -> None:
+        """Stops the jobs of the statement that runs under the tag."""
+        if self.started.is_set():
+            self.session().interruptTag(tag)
+
+    def _run(self, session: SparkSession, tag: str | None, pool: str | None, work: Callable[[], Result]) -> Result:
+        choose_pool(session, pool)
+        if tag is not None:
+            session.addTag(tag)
+        try:
+            return work()
+        except SnowmeltError:
+            raise
+        except Exception as error:
+            raise spark_errors.translate(error) from error
+        finally:
+            if tag is not None:
+                session.removeTag(tag)
+
+    # -- views ----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _prepared(
+        self, lane: Lane, tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table]
+    ) -> Iterator[_LaneState]:
+        state = self._lane(lane)
+        for table in tables:
+            self._register(state, table)
+        for name, data in inputs.items():
+            state.session.createDataFrame(data).createOrReplaceTempView(name)
+        try:
+            yield state
+        finally:
+            for name in inputs:
+                state.session.catalog.dropTempView(name)
+
+    def _register(self, state: _LaneState, table: TableFiles) -> str:
+        """Makes the view of one table version, once a lane."""
+        with state.lock:
+            if table.reference in state.views:
+                state.views.move_to_end(table.reference)
+                return table.reference
+        frame = self._frame(state.session, table)
+        frame.createOrReplaceTempView(table.reference)
+        with state.lock:
+            state.views[table.reference] = None
+            dropped = [state.views.popitem(last=False)[0] for _ in range(len(state.views) - _KEPT_VIEWS)]
+        for name in dropped:
+            state.session.catalog.dropTempView(name)
+        return table.reference
+
+    def _frame(self, session: SparkSession, table: TableFiles) -> DataFrame:
+        stored = ", ".join(f"{_quoted(column.name)} {column.type.stored}" for column in table.columns)
+        if table.delta_path is not None:
+            frame = session.read.format("delta").option("versionAsOf", table.version).load(table.delta_path)
+        elif not table.files:
+            frame = session.createDataFrame([], schema=stored)
+        else:
+            frame = session.read.schema(stored).parquet(*table.files)
+        return frame.selectExpr(*[_scan(column) for column in table.columns])
+
+
+def new_tag() -> str:
+    return f"snowmelt-{uuid.uuid4().hex}"
+
+
+def _scan(column: Column) -> str:
+    """A stored column as its value in queries."""
+    name = _quoted(column.name)
+    return f"CAST({name} AS TIME(6)) AS {name}" if column.type.kind is Kind.TIME else name
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,80 @@
+"""Spark's failures in Snowflake's words."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.errors import AnalysisException, PySparkException
+
+from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
+
+_OWN = re.compile(r"SNOWMELT:([0-9]{6}):([0-9A-Z]{5}):(.*?)(?:\s*SQLSTATE: [0-9A-Z]{5}\s*)?\Z", re.DOTALL)
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'")
+
+
+def translate(error: Exception) -> SnowmeltError:
+    """The error a user should see for what Spark raised."""
+    if isinstance(error, SnowmeltError):
+        return error
+    condition, parameters, text = _condition(error)
+    own = _OWN.search(parameters.get("errorMessage", "").strip("'")) or _OWN.search(text.split("\n")[0])
+    if own is not None:
+        return SnowmeltError(own[1], own[2], own[3].strip().rstrip("'"))
+    if "DIVIDE_BY_ZERO" in condition or "REMAINDER_BY_ZERO" in condition:
+        return errors.division_by_zero()
+    if "CAST_INVALID_INPUT" in condition or "CANNOT_PARSE_TIMESTAMP" in condition:
+        return _bad_cast(parameters, text)
+    if "NUMERIC_VALUE_OUT_OF_RANGE" in condition or "ARITHMETIC_OVERFLOW" in condition or "CAST_OVERFLOW" in condition:
+        return errors.out_of_range(parameters.get("value", "the result of a calculation"))
+    if "MISSING_AGGREGATION" in condition or "MISSING_GROUP_BY" in condition or "UNRESOLVED_COLUMN" in condition and False:
+        return errors.compilation(
+            "000979", "42601", f"[{_plain(parameters.get('expression', ''))}] is not a valid group by expression"
+        )
+    if "SCALAR_SUBQUERY_TOO_MANY_ROWS" in condition:
+        return SnowmeltError("090150", "22000", "Single-row subquery returns more than one row.")
+    if "MULTIPLE_SOURCE_ROW_MATCHING" in text or "MERGE_MULTIPLE" in condition:
+        return errors.nondeterministic_merge()
+    if "MALFORMED_RECORD_IN_PARSING" in condition or "INVALID_JSON" in condition:
+        return errors.invalid_json(parameters.get("badRecord", ""))
+    if "OPERATION_CANCELED" in condition or "cancelled" in text.lower().split("\n")[0]:
+        return errors.cancelled()
+    if isinstance(error, AnalysisException):
+        return errors.compilation("001065", "22023", _first_line(text))
+    return SnowmeltError("300002", "XX000", f"Execution failed: {_first_line(text)}")
+
+
+def _condition(error: Exception) -> tuple[str, dict[str, str], str]:
+    condition, parameters = "", {}
+    text = str(error)
+    if isinstance(error, PySparkException):
+        condition = error.getCondition() or ""
+        parameters = dict(error.getMessageParameters() or {})
+    found = re.search(r"\[([A-Z_]+(?:\.[A-Z_]+)*)\]", text)
+    if not condition and found:
+        condition = found[1]
+    return condition, parameters, text
+
+
+def _bad_cast(parameters: dict[str, str], text: str) -> SnowmeltError:
+    value = _plain(parameters.get("expression", parameters.get("inputString", "")))
+    target = parameters.get("targetType", text)
+    if "DATE" in target.upper():
+        return errors.not_recognized("Date", value)
+    if "TIMESTAMP" in target.upper():
+        return errors.not_recognized("Timestamp", value)
+    if "TIME" in target.upper():
+        return errors.not_recognized("Time", value)
+    if "BOOLEAN" in target.upper():
+        return errors.not_recognized("Boolean value", value)
+    return errors.not_recognized("Numeric value", value)
+
+
+def _plain(text: str) -> str:
+    found = _QUOTED.search(text)
+    return found[1] if found else text.strip('"')
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().split("\n")[0]
+    return line if len(line) <= 500 else line[:500] + "…"

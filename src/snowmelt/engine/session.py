@@ -1,0 +1,124 @@
+"""Starting Spark. The only module that knows more than Spark Connect's part of PySpark's API."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from snowmelt.core import errors
+from snowmelt.engine.jars import ensure_jars, require_java
+
+WAREHOUSE_SIZES = {
+    "X-Small": 1, "Small": 2, "Medium": 4, "Large": 8, "X-Large": 16, "2X-Large": 32, "3X-Large": 64,
+    "4X-Large": 128, "5X-Large": 256, "6X-Large": 512,
+}  # fmt: skip
+"""A warehouse's size is its weight in Spark's fair scheduler, and its credits an hour."""
+
+_FIXED = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # Names are resolved before Spark sees them, quoted and in their exact case.
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timeType.enabled": "true",
+    # 1 in GROUP BY would otherwise mean the first column even where it is a constant of the query.
+    "spark.sql.groupByOrdinal": "false",
+    "spark.sql.orderByOrdinal": "false",
+    "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    # File lists come from the Delta log: listing them again with a Spark job would cost more than the query.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
+    "spark.databricks.delta.properties.defaults.enableRowTracking": "false",
+    "spark.scheduler.mode": "FAIR",
+}
+_DEFAULTS = {
+    "spark.master": "local[*]",
+    "spark.app.name": "snowmelt",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "4g",
+    "spark.sql.shuffle.partitions": str(max(os.cpu_count() or 2, 2) * 2),
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.log.level": "ERROR",
+}
+LIGHT = {
+    # On tiny inputs adaptive execution and generated code cost more than they give.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+}
+
+
+def start(settings: Mapping[str, str], work_dir: Path) -> SparkSession:
+    """The Spark application, configured so that translated SQL means what it should. `settings` win over defaults."""
+    chosen = {**_DEFAULTS, **settings, **_FIXED}
+    if chosen.get("spark.remote"):
+        raise errors.configuration(
+            "spark.remote (Spark Connect) is not supported yet.", hint="Set spark.master instead."
+        )
+    require_java()
+    pools = work_dir / "spark-pools.xml"
+    pools.parent.mkdir(parents=True, exist_ok=True)
+    pools.write_text(_pools_xml(), encoding="utf-8")
+    jars = [str(path) for path in ensure_jars()]
+    if settings.get("spark.jars"):
+        jars.append(settings["spark.jars"])
+    builder = SparkSession.builder
+    for key, value in chosen.items():
+        builder = builder.config(key, value)
+    builder = (
+        builder.config("spark.jars", ",".join(jars))
+        .config("spark.scheduler.allocation.file", pools.resolve().as_uri())
+        .config("spark.sql.warehouse.dir", (work_dir / "spark-warehouse").resolve().as_uri())
+    )
+    # Spark writes the JSON of every failed statement to this logger; the user gets a SnowmeltError instead.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1") if chosen["spark.master"].startswith("local") else None
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel(chosen["spark.log.level"])
+    return session
+
+
+def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """Another session of the same application, with settings and temporary views of its own."""
+    other = session.newSession()
+    for key, value in settings.items():
+        other.conf.set(key, value)
+    return other
+
+
+def choose_pool(session: SparkSession, pool: str | None) -> None:
+    """Jobs that this thread starts from now on run in the pool."""
+    session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+
+
+def pool_of(warehouse_id: str, size: str) -> str:
+    """The scheduling pool of a warehouse. Spark reads pools once, so each size has a few to share."""
+    return f"{size}-{sum(warehouse_id.encode()) % _POOLS_PER_SIZE}"
+
+
+_POOLS_PER_SIZE = 8
+
+
+def _pools_xml() -> str:
+    def pool(name: str, weight: int) -> str:
+        return (
+            f'  <pool name="{name}"><schedulingMode>FAIR</schedulingMode><weight>{weight}</weight>'
+            "<minShare>0</minShare></pool>"
+        )
+
+    lines: Iterable[str] = (
+        pool(f"{size}-{slot}", weight) for size, weight in WAREHOUSE_SIZES.items() for slot in range(_POOLS_PER_SIZE)
+    )
+    return "\n".join(['<?xml version="1.0"?>', "<allocations>", *lines, "</allocations>", ""])

@@ -1,0 +1,113 @@
+"""An account: one data directory with its catalog, tables and Spark, and the sessions on it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from snowmelt.core.clock import Clock, SystemClock
+from snowmelt.core.config import Settings, load_settings
+from snowmelt.engine.engine import SparkEngine
+from snowmelt.service.locks import TableLocks
+from snowmelt.service.objects import SYSTEM_ROLE, create_database
+from snowmelt.service.ownership import Ownership
+from snowmelt.service.recovery import Recovered, recover
+from snowmelt.service.results import ResultCache
+from snowmelt.service.session import Session
+from snowmelt.service.transactions import TransactionManager
+from snowmelt.state.ids import new_id
+from snowmelt.state.journal import QueryJournal
+from snowmelt.state.model import Warehouse
+from snowmelt.state.store import StateStore
+from snowmelt.storage.layout import StorageRoot
+from snowmelt.storage.table import DeltaStore
+
+class Account:
+    """Everything that sessions share. Open it once a process; close it to stop Spark and let the directory go."""
+
+    def __init__(self, data_dir: Path, settings: Settings, clock: Clock, ownership: Ownership) -> None:
+        self.data_dir = data_dir
+        self.settings = settings
+        self.clock = clock
+        self.ownership = ownership
+        self.state = StateStore.open(settings.state_url or f"sqlite:///{data_dir / 'state.db'}", clock)
+        root = settings.storage_root or str(data_dir / "tables")
+        self.store = DeltaStore(StorageRoot(root, settings.storage_options))
+        self.engine = SparkEngine(settings.spark, data_dir / "spark")
+        self.locks = TableLocks()
+        self.transactions = TransactionManager(self.state, self.store, self.locks, settings.lock_timeout_seconds)
+        self.journal = QueryJournal(self.state)
+        self.results = ResultCache()
+        self._sessions: dict[str, Session] = {}
+        self._lock = threading.Lock()
+        self.recovered: Recovered = recover(self.state, self.store)
+        self._bootstrap()
+
+    @classmethod
+    def open(cls, data_dir: str | Path, *, settings: Settings | None = None, clock: Clock | None = None) -> Self:
+        """Opens a data directory, making it on first use. Raises when another process owns it."""
+        path = Path(data_dir).expanduser().resolve()
+        chosen = settings or load_settings(path)
+        ownership = Ownership(path)
+        try:
+            return cls(path, chosen, clock or SystemClock(), ownership)
+        except BaseException:
+            ownership.release()
+            raise
+
+    def session(
+        self, *, user: str = "ADMIN", role: str = SYSTEM_ROLE, database: str | None = None, schema: str | None = None,
+        warehouse: str | None = None,
+    ) -> Session:  # fmt: skip
+        """A new session. Sessions are independent of each other; each runs one statement at a time."""
+        session = Session(
+            self,
+            user=user,
+            role=role,
+            database=database or self.settings.default_database,
+            schema=schema or "PUBLIC",
+            warehouse=warehouse or self.settings.default_warehouse,
+        )
+        with self._lock:
+            self._sessions[session.id] = session
+        return session
+
+    def forget(self, session: Session) -> None:
+        with self._lock:
+            self._sessions.pop(session.id, None)
+
+    def sessions(self) -> list[Session]:
+        with self._lock:
+            return list(self._sessions.values())
+
+    def close(self) -> None:
+        for session in self.sessions():
+            session.close()
+        self.journal.close()
+        self.engine.stop()
+        self.store.close()
+        self.state.close()
+        self.ownership.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _bootstrap(self) -> None:
+        """What a new account has: a database with a PUBLIC schema, and a warehouse."""
+        with self.state.begin() as state:
+            if not state.catalog.databases(include_dropped=True):
+                create_database(state, self.settings.default_database)
+            if not state.warehouses.list():
+                state.warehouses.create(
+                    Warehouse(
+                        id=new_id(), name=self.settings.default_warehouse, owner=SYSTEM_ROLE, created_on=state.now,
+                        resumed_on=state.now, altered_on=state.now,
+                    )  # fmt: skip
+                )

@@ -1,0 +1,39 @@
+"""Which handler runs which statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from snowmelt.core import errors
+from snowmelt.service.handlers import containers, inserts, queries, sessions, tables
+from snowmelt.service.results import Result
+from snowmelt.sql.statements.base import Statement
+from snowmelt.sql.statements.classify import classify
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+Handler = Callable[["Run", Any], Result]
+
+HANDLERS: dict[type[Statement], Handler] = {
+    **queries.HANDLERS,
+    **sessions.HANDLERS,
+    **containers.HANDLERS,
+    **tables.HANDLERS,
+    **inserts.HANDLERS,
+}
+
+
+def execute(run: Run, statement: Statement) -> Result:
+    """Runs one parsed statement; on failure nothing of it remains."""
+    handler = HANDLERS.get(type(statement))
+    kind = classify(statement)
+    if handler is None:
+        raise errors.unsupported(kind.query_type.replace("_", " "))
+    if kind.is_ddl and run.session.transaction is not None:
+        # As in Snowflake, DDL is a transaction of its own and commits the one that is open.
+        transaction, run.session.transaction = run.session.transaction, None
+        run.account.transactions.commit(transaction)
+    with run.atomic():
+        return handler(run, statement)

@@ -1,0 +1,32 @@
+"""INSERT."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from snowmelt.service.literal_rows import literal_rows
+from snowmelt.service.results import Result, counts
+from snowmelt.service.writing import RowWriter
+from snowmelt.sql.dialect import parse_snowflake
+from snowmelt.sql.queries import QueryBinder
+from snowmelt.sql.statements.dml import InsertStatement
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+
+def insert(run: Run, statement: InsertStatement) -> Result:
+    table = run.find_table(statement.target)
+    writer = RowWriter(run, table)
+    tree = parse_snowflake(statement.source.text, line=statement.source.line, column=statement.source.column)
+    ready = literal_rows(run, table, tree, statement.columns)
+    if ready is not None:
+        result = writer.write_arrow(ready, overwrite=statement.overwrite)
+    else:
+        with run.environment() as environment:
+            query = QueryBinder(environment).bind(tree)
+            result = writer.insert(environment, query, statement.columns, overwrite=statement.overwrite)
+    return counts("INSERT", number_of_rows_inserted=result.rows_inserted)
+
+
+HANDLERS = {InsertStatement: insert}

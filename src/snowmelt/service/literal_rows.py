@@ -1,0 +1,146 @@
+"""INSERT … VALUES of plain literals, without Spark.
+
+A row of literals needs no engine: one such INSERT takes milliseconds instead of a tenth of a second. Only values whose
+conversion is beyond doubt are taken; everything else, defaults that compute included, goes the general way, which also
+produces the error messages.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from snowmelt.core.types import DataType, Kind
+from snowmelt.service.constants import UNKNOWN
+from snowmelt.state.model import CatalogObject, Column, TableDefinition
+from snowmelt.storage.schema import arrow_schema
+from snowmelt.sql.dialect import parse_snowflake
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
+_TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?\Z")
+_MAX_ROWS = 20_000
+_INT64 = 1 << 63
+
+
+def literal_rows(
+    run: Run, table: CatalogObject, tree: exp.Expression, columns: tuple[str, ...] | None
+) -> pa.Table | None:
+    """The rows in stored form, when every value is a literal that needs no computing; otherwise None."""
+    definition = table.definition
+    assert isinstance(definition, TableDefinition)
+    if not isinstance(tree, exp.Values) or len(tree.expressions) > _MAX_ROWS:
+        return None
+    if definition.checks or definition.spark_only or any(c.type.is_semi_structured for c in definition.columns):
+        return None
+    names = list(columns) if columns is not None else [column.name for column in definition.columns]
+    if len(set(names)) != len(names):
+        return None
+    rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in tree.expressions]
+    if any(len(row) != len(names) for row in rows):
+        return None
+    arrays: list[pa.Array] = []
+    schema = arrow_schema(definition.columns)
+    for index, column in enumerate(definition.columns):
+        values = _column_values(run, table, column, names, rows)
+        if values is None:
+            return None
+        arrays.append(pa.array(values, type=schema.field(index).type))
+    if not set(names) <= {column.name for column in definition.columns}:
+        return None
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _column_values(
+    run: Run, table: CatalogObject, column: Column, names: list[str], rows: list[list[exp.Expression]]
+) -> list[Any] | None:
+    if column.name in names:
+        place = names.index(column.name)
+        values = [_converted(_literal(row[place], column), column.type) for row in rows]
+    elif column.identity is not None:
+        with run.account.state.begin() as state:
+            identity = column.identity
+            first = state.counters.take(table.id, column.name, len(rows), identity.start, identity.step)
+        values = [first + number * identity.step for number in range(len(rows))]
+        if not column.type.int64:
+            values = [Decimal(value) for value in values]
+    else:
+        default = _literal(parse_snowflake(column.default), column) if column.default is not None else None
+        values = [_converted(default, column.type)] * len(rows)
+    if any(value is UNKNOWN for value in values) or (not column.nullable and any(value is None for value in values)):
+        return None
+    return values
+
+
+def _literal(node: exp.Expression, column: Column) -> Any:
+    """The Python value of a literal as written; UNKNOWN for anything else."""
+    if isinstance(node, exp.Null):
+        return None
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    if isinstance(node, exp.Literal):
+        return str(node.this) if node.is_string else _number(str(node.this))
+    if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
+        value = _number(str(node.this.this))
+        return -value if value is not UNKNOWN else UNKNOWN
+    if isinstance(node, exp.Column) and node.name.upper() == "DEFAULT" and not node.table:
+        return UNKNOWN
+    return UNKNOWN
+
+
+def _number(text: str) -> Any:
+    if "e" in text.lower():
+        return UNKNOWN
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return UNKNOWN
+
+
+def _converted(value: Any, type_: DataType) -> Any:
+    """The value in the column's stored form; UNKNOWN where only the general way can tell."""
+    if value is None or value is UNKNOWN:
+        return value
+    match type_.kind:
+        case Kind.NUMBER:
+            return _as_number(value, type_)
+        case Kind.FLOAT:
+            return float(value) if isinstance(value, Decimal) else UNKNOWN
+        case Kind.VARCHAR:
+            return value if isinstance(value, str) and len(value) <= (type_.length or 0) else UNKNOWN
+        case Kind.BOOLEAN:
+            return value if isinstance(value, bool) else UNKNOWN
+        case Kind.DATE:
+            return _parsed(date.fromisoformat, value, _DATE)
+        case Kind.TIMESTAMP_NTZ if type_.precision is None or type_.precision >= 6:
+            return _parsed(datetime.fromisoformat, value, _TIMESTAMP)
+        case _:
+            return UNKNOWN
+
+
+def _as_number(value: Any, type_: DataType) -> Any:
+    if not isinstance(value, Decimal):
+        return UNKNOWN
+    scale = type_.scale or 0
+    rounded = value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP) if value.as_tuple().exponent < -scale else value  # type: ignore[operator]
+    if abs(rounded) >= Decimal(10) ** ((type_.precision or 38) - scale):
+        return UNKNOWN
+    if type_.int64:
+        return int(rounded) if -_INT64 <= rounded < _INT64 else UNKNOWN
+    return rounded
+
+
+def _parsed(parse: Any, value: Any, shape: re.Pattern[str]) -> Any:
+    if not isinstance(value, str) or not shape.match(value):
+        return UNKNOWN
+    try:
+        return parse(value)
+    except ValueError:
+        return UNKNOWN

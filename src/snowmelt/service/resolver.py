@@ -1,0 +1,213 @@
+"""The catalog as one statement sees it: names to table versions, views, variables and functions."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName, quote
+from snowmelt.engine.engine import TableFiles
+from snowmelt.service import information_schema, table_functions
+from snowmelt.sql.relations import Relation, RelationColumn, ScalarRoutine, TimeTravel, ViewText
+from snowmelt.state.model import (
+    CatalogObject,
+    ObjectKind,
+    RoutineDefinition,
+    TableDefinition,
+    TableVersion,
+    ViewDefinition,
+)
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+INFORMATION_SCHEMA = "INFORMATION_SCHEMA"
+
+
+class StatementCatalog:
+    """Implements `sql.relations.Relations` over one snapshot of the state store."""
+
+    def __init__(self, run: Run, state: StateReader, database: str | None, schema: str | None) -> None:
+        self.run = run
+        self.state = state
+        self.database = database
+        self.schema = schema
+
+    def within(self, database: str, schema: str) -> StatementCatalog:
+        return StatementCatalog(self.run, self.state, database, schema)
+
+    def full_name(self, parts: tuple[str, ...]) -> ObjectName:
+        if len(parts) > 3:
+            raise errors.not_found("Object", ".".join(quote(part) for part in parts))
+        if len(parts) == 3:
+            return ObjectName(*parts)
+        if self.database is None:
+            raise errors.no_current_database("SELECT")
+        if len(parts) == 2:
+            return ObjectName(self.database, parts[0], parts[1])
+        if self.schema is None:
+            raise errors.no_current_schema("SELECT")
+        return ObjectName(self.database, self.schema, parts[0])
+
+    # -- relations ------------------------------------------------------------------------------------------------
+
+    def relation(self, parts: tuple[str, ...], when: TimeTravel | None) -> Relation:
+        name = self.full_name(parts)
+        if name.schema == INFORMATION_SCHEMA:
+            return information_schema.view(self.run, self.state, name)
+        found = self.state.catalog.find(name, [ObjectKind.TABLE, ObjectKind.VIEW], self.run.session.id)
+        if found is None:
+            raise errors.not_found("Object", str(name) if len(parts) > 1 else quote(parts[0]))
+        if isinstance(found.definition, ViewDefinition):
+            if when is not None:
+                raise errors.unsupported("time travel on a view", hint="Put AT or BEFORE behind the tables in its query.")
+            return self._view(found, found.definition)
+        assert isinstance(found.definition, TableDefinition)
+        return self._table(found, found.definition, when)
+
+    def _view(self, view: CatalogObject, definition: ViewDefinition) -> Relation:
+        return Relation(
+            name=str(view.name),
+            columns=tuple(RelationColumn(column.name, column.type) for column in definition.columns),
+            view=ViewText(str(view.name), definition.query, definition.database, definition.schema_),
+        )
+
+    def _table(self, table: CatalogObject, definition: TableDefinition, when: TimeTravel | None) -> Relation:
+        version = self.version(table, definition, when)
+        return self.pin(table, definition, version)
+
+    def pin(self, table: CatalogObject, definition: TableDefinition, version: int) -> Relation:
+        """Makes one version of a table readable by the statement."""
+        reference = f"t_{table.id}_{version}"
+        if reference not in self.run.tables:
+            files = self.run.account.store.files(definition.location, version)
+            self.run.tables[reference] = TableFiles(
+                reference=reference,
+                columns=definition.columns,
+                files=tuple(file.uri for file in files.files),
+                delta_path=self.run.account.store.root.uri_of(definition.location) if definition.spark_only else None,
+                version=version,
+            )
+            self.run.input_bytes += files.total_bytes
+        return Relation(
+            name=str(table.name),
+            columns=tuple(RelationColumn(c.name, c.type, c.nullable) for c in definition.columns),
+            reference=reference,
+        )
+
+    def version(self, table: CatalogObject, definition: TableDefinition, when: TimeTravel | None) -> int:
+        """The Delta version to read: this transaction's own, the visible one, or the one of a point in time."""
+        if when is not None:
+            return self._version_at(table, when).version
+        own = self.run.pending_version(table.id)
+        if own is not None:
+            return own
+        visible = self.state.versions.visible(table.id)
+        if visible is None:
+            raise errors.not_found("Object", str(table.name))
+        account = self.run.account
+        if account.locks.holder(table.id) is None and account.store.has_version(definition.location, visible.version + 1):
+            return self._adopted(table, definition, visible)
+        return visible.version
+
+    def _adopted(self, table: CatalogObject, definition: TableDefinition, visible: TableVersion) -> int:
+        """Takes in what another tool wrote, unless a transaction of ours is at it this very moment."""
+        account = self.run.account
+        owner = f"adopt-{self.run.query_id}"
+        try:
+            account.locks.acquire(table.id, str(table.name), owner, timeout=0)
+        except errors.SnowmeltError:
+            return visible.version
+        try:
+            return account.transactions.adopt(table, definition).version
+        finally:
+            account.locks.release_all(owner)
+
+    def _version_at(self, table: CatalogObject, when: TimeTravel) -> TableVersion:
+        versions = self.state.versions
+        if when.kind == "STATEMENT":
+            query_id = str(self.run.evaluate(when.expression).value)
+            found = self._version_of_statement(table, query_id, before=when.before)
+        elif when.kind in ("TIMESTAMP", "OFFSET"):
+            instant = self._instant(when)
+            found = versions.as_of(table.id, instant - timedelta(microseconds=1) if when.before else instant)
+        else:
+            raise errors.unsupported(f"AT ({when.kind} => …)")
+        if found is None:
+            raise errors.time_travel_unavailable(table.name.name)
+        return found
+
+    def _version_of_statement(self, table: CatalogObject, query_id: str, *, before: bool) -> TableVersion | None:
+        record = self.run.account.journal.get(query_id)
+        if record is None:
+            raise errors.statement_not_found(query_id)
+        if before:
+            found = self.state.versions.before_query(table.id, query_id)
+            return found or self.state.versions.as_of(table.id, record.start_time)
+        own = [version for version in self.state.versions.of_query(query_id) if version.table_id == table.id]
+        return own[-1] if own else self.state.versions.as_of(table.id, record.end_time or record.start_time)
+
+    def _instant(self, when: TimeTravel) -> datetime:
+        value = self.run.evaluate(when.expression).value
+        if when.kind == "OFFSET":
+            if not isinstance(value, int | float) and value is not None:
+                value = float(value)
+            if value is None or value > 0:
+                raise errors.compilation("001007", "22023", f"Invalid data type [{value}] in AT(OFFSET => {value})")
+            return self.run.now + timedelta(seconds=float(value))
+        if isinstance(value, datetime):
+            zone = self.run.context.time_zone
+            return value if value.tzinfo is not None else value.replace(tzinfo=_zone(zone))
+        raise errors.compilation("001007", "22023", f"invalid type [{value}] for parameter 'TIMESTAMP'")
+
+    # -- the rest -------------------------------------------------------------------------------------------------
+
+    def table_function(self, name: str, arguments: dict[str, exp.Expression]) -> Relation:
+        return table_functions.call(self.run, self.state, name, arguments)
+
+    def variable(self, name: str) -> exp.Expression | None:
+        variable = self.run.session.variables.get(name)
+        return variable.literal() if variable is not None else None
+
+    def routine(self, parts: tuple[str, ...], argument_count: int) -> list[ScalarRoutine]:
+        if len(parts) < 3 and (self.database is None or (len(parts) == 1 and self.schema is None)):
+            return []
+        found = self.state.catalog.routines(self.full_name(parts), ObjectKind.FUNCTION)
+        return [
+            routine
+            for item in found
+            if isinstance(item.definition, RoutineDefinition)
+            for routine in [_scalar(str(item.name), item.definition)]
+            if _accepts(item.definition, argument_count)
+        ]
+
+
+def _zone(name: str):  # type: ignore[no-untyped-def]
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(name)
+
+
+def _accepts(definition: RoutineDefinition, count: int) -> bool:
+    required = sum(1 for argument in definition.arguments if argument.default is None)
+    return required <= count <= len(definition.arguments)
+
+
+def _scalar(name: str, definition: RoutineDefinition) -> ScalarRoutine:
+    if definition.language != "SQL":
+        raise errors.unsupported(f"functions in {definition.language}", hint="Python runs in stored procedures.")
+    table = definition.returns_table
+    return ScalarRoutine(
+        name=name,
+        arguments=tuple((argument.name, argument.type) for argument in definition.arguments),
+        returns=definition.returns,
+        returns_table=tuple(RelationColumn(c.name, c.type) for c in table) if table is not None else None,
+        body=definition.body,
+        database=definition.database,
+        schema=definition.schema_,
+        defaults={a.name: a.default for a in definition.arguments if a.default is not None},
+    )

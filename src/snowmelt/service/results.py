@@ -1,0 +1,127 @@
+"""Results: columns with Snowflake's types, rows as Arrow, and what was run last for RESULT_SCAN."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+
+from snowmelt.core import types
+from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class ResultColumn:
+    name: str
+    type: DataType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a statement gave back. VARIANT, OBJECT and ARRAY values are JSON text in `data`."""
+
+    columns: tuple[ResultColumn, ...]
+    data: pa.Table
+    query_id: str = ""
+    statement_type: str = "UNKNOWN"
+    rows_affected: int | None = None
+    """Rows inserted, updated and deleted by a DML statement."""
+    time_zone: str = "UTC"
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows as Python values: int, Decimal, float, str, bool, bytes, date, time, datetime, None."""
+        zone = ZoneInfo(self.time_zone)
+        columns = [
+            [_python(value, column.type, zone) for value in self.data.column(index).to_pylist()]
+            for index, column in enumerate(self.columns)
+        ]
+        return list(zip(*columns, strict=True)) if columns else []
+
+
+def _python(value: Any, type_: DataType, zone: ZoneInfo) -> Any:
+    if value is None:
+        return None
+    match type_.kind:
+        case Kind.NUMBER:
+            return int(value) if type_.scale == 0 else Decimal(value)
+        case Kind.TIMESTAMP_LTZ:
+            return value.astimezone(zone)
+        case Kind.TIMESTAMP_TZ:
+            offset = timezone(timedelta(minutes=value[TZ_OFFSET]))
+            instant: datetime = value[TZ_INSTANT]
+            return instant.astimezone(offset)
+        case _:
+            return value
+
+
+_ARROW = {
+    Kind.FLOAT: pa.float64(), Kind.VARCHAR: pa.string(), Kind.BINARY: pa.binary(), Kind.BOOLEAN: pa.bool_(),
+    Kind.DATE: pa.date32(), Kind.TIME: pa.time64("us"), Kind.TIMESTAMP_NTZ: pa.timestamp("us"),
+    Kind.TIMESTAMP_LTZ: pa.timestamp("us", "UTC"), Kind.VARIANT: pa.string(), Kind.OBJECT: pa.string(),
+    Kind.ARRAY: pa.string(), Kind.NULL: pa.null(),
+    Kind.TIMESTAMP_TZ: pa.struct([(TZ_INSTANT, pa.timestamp("us", "UTC")), (TZ_OFFSET, pa.int32())]),
+}  # fmt: skip
+
+
+def arrow_type(type_: DataType) -> pa.DataType:
+    """The Arrow type of a result column."""
+    if type_.kind is Kind.NUMBER:
+        return pa.int64() if type_.int64 else pa.decimal128(type_.precision or 38, type_.scale or 0)
+    return _ARROW[type_.kind]
+
+
+def table_result(columns: Sequence[ResultColumn], rows: Iterable[Sequence[Any]], *, statement_type: str = "SHOW") -> Result:
+    """A result from Python rows, for statements that need no Spark."""
+    materialised = list(rows)
+    arrays = [
+        pa.array([row[index] for row in materialised], type=arrow_type(column.type))
+        for index, column in enumerate(columns)
+    ]
+    names = [f"{index}" for index in range(len(columns))]
+    return Result(tuple(columns), pa.table(arrays, names=names), statement_type=statement_type)
+
+
+def status(text: str, statement_type: str) -> Result:
+    """The one row that DDL answers with."""
+    return table_result([ResultColumn("status", types.VARCHAR)], [[text]], statement_type=statement_type)
+
+
+def counts(statement_type: str, **numbers: int) -> Result:
+    """DML's answer: one row with a number for each kind of change. Underscores in the names become spaces."""
+    columns = [ResultColumn(name.replace("_", " "), types.int64()) for name in numbers]
+    result = table_result(columns, [list(numbers.values())], statement_type=statement_type)
+    changed = sum(value for name, value in numbers.items() if "multi" not in name)
+    return Result(result.columns, result.data, statement_type=statement_type, rows_affected=changed)
+
+
+@dataclass(slots=True)
+class ResultCache:
+    """The last results by query id, newest kept, within a budget of bytes."""
+
+    budget: int = 256 * 1024 * 1024
+    _results: OrderedDict[str, Result] = field(default_factory=OrderedDict)
+    _bytes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def put(self, result: Result) -> None:
+        size = result.data.nbytes
+        if size > self.budget:
+            return
+        with self._lock:
+            self._results[result.query_id] = result
+            self._bytes += size
+            while self._bytes > self.budget:
+                _, dropped = self._results.popitem(last=False)
+                self._bytes -= dropped.data.nbytes
+
+    def get(self, query_id: str) -> Result | None:
+        with self._lock:
+            return self._results.get(query_id)

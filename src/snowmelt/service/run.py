@@ -1,0 +1,238 @@
+"""One statement on its way through: its id, its instant, the tables it pinned, the transaction it writes in."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName, SchemaName, split_name
+from snowmelt.core.types import DataType
+from snowmelt.engine.engine import Lane, TableFiles, new_tag
+from snowmelt.engine.session import pool_of
+from snowmelt.service import constants
+from snowmelt.service.resolver import StatementCatalog
+from snowmelt.service.results import Result, ResultColumn
+from snowmelt.service.transactions import PendingTable, Transaction
+from snowmelt.service.variables import Variable
+from snowmelt.sql.bound import BoundQuery, Scope
+from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
+from snowmelt.sql.expressions import Environment, ExpressionBinder
+from snowmelt.sql.functions.registry import SessionContext
+from snowmelt.sql.output import presented
+from snowmelt.sql.queries import QueryBinder
+from snowmelt.sql.statements.base import NameRef
+from snowmelt.sql.tokens import SqlText
+from snowmelt.state.model import CatalogObject, ObjectKind
+
+if TYPE_CHECKING:
+    from snowmelt.service.account import Account
+    from snowmelt.service.session import Session
+
+
+class Run:
+    """What handlers work with. Lives as long as its statement."""
+
+    def __init__(self, session: Session, sql: SqlText) -> None:
+        self.session = session
+        self.account: Account = session.account
+        self.sql = sql
+        self.query_id = str(uuid.uuid4())
+        self.tag = new_tag()
+        self.now = self.account.clock.now()
+        self.cancelled = False
+        self.tables: dict[str, TableFiles] = {}
+        """Pinned table versions by the name of their Spark view."""
+        self.inputs: dict[str, pa.Table] = {}
+        """Arrow tables that the statement reads, by name."""
+        self.input_bytes = 0
+        self._statement_transaction: Transaction | None = None
+
+    # -- context --------------------------------------------------------------------------------------------------
+
+    @property
+    def context(self) -> SessionContext:
+        session = self.session
+        return SessionContext(
+            now=self.now,
+            time_zone=str(session.parameter("TIMEZONE")),
+            user=session.user,
+            role=session.role,
+            database=session.database,
+            schema=session.schema,
+            warehouse=session.warehouse,
+            session_id=session.id,
+            last_query_ids=tuple(session.query_ids),
+            transaction_id=session.transaction.id if session.transaction is not None else None,
+            parameters=dict(session.parameters),
+        )
+
+    @property
+    def pool(self) -> str | None:
+        """The scheduling pool of the session's warehouse."""
+        if self.session.warehouse is None:
+            return None
+        with self.account.state.read() as state:
+            warehouse = state.warehouses.get(self.session.warehouse)
+        return pool_of(warehouse.id, warehouse.size) if warehouse is not None else None
+
+    # -- names ----------------------------------------------------------------------------------------------------
+
+    def parts(self, name: NameRef) -> tuple[str, ...]:
+        """The written parts, with IDENTIFIER($x) looked up."""
+        if name.variable is None:
+            return name.parts
+        variable = self.session.variables.get(name.variable.lstrip("$:"))
+        parts = split_name(str(variable.value)) if variable is not None else None
+        if parts is None:
+            raise errors.invalid_identifier(name.variable, name.line, name.position)
+        return parts
+
+    def object_name(self, name: NameRef | tuple[str, ...], operation: str = "this operation") -> ObjectName:
+        """The full name, completed from the session."""
+        parts = self.parts(name) if isinstance(name, NameRef) else name
+        if len(parts) == 3:
+            return ObjectName(*parts)
+        if self.session.database is None:
+            raise errors.no_current_database(operation)
+        if len(parts) == 2:
+            return ObjectName(self.session.database, parts[0], parts[1])
+        if self.session.schema is None:
+            raise errors.no_current_schema(operation)
+        return ObjectName(self.session.database, self.session.schema, parts[0])
+
+    def schema_name(self, name: NameRef | tuple[str, ...]) -> SchemaName:
+        parts = self.parts(name) if isinstance(name, NameRef) else name
+        if len(parts) == 2:
+            return SchemaName(parts[0], parts[1])
+        if self.session.database is None:
+            raise errors.no_current_database("CREATE SCHEMA")
+        return SchemaName(self.session.database, parts[0])
+
+    def find_table(self, name: NameRef) -> CatalogObject:
+        """The table that a DML statement names."""
+        full = self.object_name(name)
+        with self.account.state.read() as state:
+            found = state.catalog.find(full, [ObjectKind.TABLE, ObjectKind.VIEW], self.session.id)
+        if found is None:
+            raise errors.not_found("Object", str(full))
+        if found.kind is not ObjectKind.TABLE:
+            raise errors.compilation("002203", "42601", f"Object found is of type '{found.kind}', not specified type 'TABLE'.")
+        return found
+
+    # -- binding --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def environment(self) -> Iterator[Environment]:
+        """The catalog as of one instant, for binding."""
+        with self.account.state.read() as state:
+            catalog = StatementCatalog(self, state, self.session.database, self.session.schema)
+            yield Environment(catalog, self.context)
+
+    def bind_query(self, text: SqlText) -> BoundQuery:
+        tree = parse_snowflake(text.text, line=text.line, column=text.column)
+        with self.environment() as environment:
+            return QueryBinder(environment).bind(tree)
+
+    def evaluate(self, text: SqlText | exp.Expression) -> Variable:
+        """The value of a constant expression (SET, DEFAULT, AT …)."""
+        tree = text if isinstance(text, exp.Expression) else parse_snowflake(text.text, line=text.line, column=text.column)
+        with self.environment() as environment:
+            bound = ExpressionBinder(environment, Scope(), QueryBinder(environment)).bind(tree)
+        folded = constants.fold(bound)
+        if folded is not constants.UNKNOWN:
+            return Variable(folded, bound.type)
+        query = exp.select(exp.alias_(bound.tree, "v"))
+        data = self.account.engine.to_arrow(
+            to_spark_sql(query), list(self.tables.values()), lane=Lane.LIGHT, tag=self.tag, inputs=self.inputs
+        )
+        row = Result((ResultColumn("V", bound.type),), data).rows()[0]
+        return Variable(row[0], bound.type)
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    @property
+    def lane(self) -> Lane:
+        return Lane.LIGHT if self.input_bytes <= self.account.settings.small_query_bytes else Lane.HEAVY
+
+    def fetch(self, bound: BoundQuery) -> Result:
+        """Runs a query and brings its rows."""
+        columns = tuple(ResultColumn(column.name, column.type) for column in bound.columns)
+        folded = constants.fold_query(bound, columns)
+        if folded is not None:
+            return folded
+        data = self.account.engine.to_arrow(
+            to_spark_sql(presented(bound)),
+            list(self.tables.values()),
+            lane=self.lane,
+            tag=self.tag,
+            pool=self.pool,
+            inputs=self.inputs,
+        )
+        return Result(columns, data, statement_type="SELECT")
+
+    def types_of(self, bound: BoundQuery) -> tuple[DataType, ...]:
+        return tuple(column.type for column in bound.columns)
+
+    # -- writing --------------------------------------------------------------------------------------------------
+
+    @property
+    def transaction(self) -> Transaction:
+        """The open transaction: the session's, or one of this statement alone."""
+        if self.session.transaction is not None:
+            return self.session.transaction
+        if not self.session.parameter("AUTOCOMMIT"):
+            self.session.transaction = self.account.transactions.begin(explicit=True)
+            return self.session.transaction
+        if self._statement_transaction is None:
+            self._statement_transaction = self.account.transactions.begin(explicit=False)
+        return self._statement_transaction
+
+    def open_for_write(self, table: CatalogObject) -> PendingTable:
+        timeout = min(float(self.session.parameter("LOCK_TIMEOUT")), self.account.settings.lock_timeout_seconds)
+        return self.account.transactions.open_for_write(self.transaction, table, timeout)
+
+    def pending_version(self, table_id: str) -> int | None:
+        """The version this session's own transaction has written, which only it sees."""
+        for transaction in (self.session.transaction, self._statement_transaction):
+            if transaction is not None and table_id in transaction.pending:
+                return transaction.pending[table_id].version
+        return None
+
+    @contextmanager
+    def atomic(self) -> Iterator[None]:
+        """The statement's own transaction: what it wrote is visible at the end, or was never there."""
+        session_transaction = self.session.transaction
+        marks = (
+            {table_id: (item.version, item.rows, item.bytes) for table_id, item in session_transaction.pending.items()}
+            if session_transaction is not None
+            else {}
+        )
+        try:
+            yield
+        except BaseException:
+            self._undo_statement(session_transaction, marks)
+            raise
+        if self._statement_transaction is not None:
+            transaction, self._statement_transaction = self._statement_transaction, None
+            self.account.transactions.commit(transaction)
+
+    def _undo_statement(self, open_transaction: Transaction | None, marks: dict[str, tuple[int, int, int]]) -> None:
+        if self._statement_transaction is not None:
+            transaction, self._statement_transaction = self._statement_transaction, None
+            self.account.transactions.rollback(transaction)
+        if open_transaction is not None:
+            self.account.transactions.rollback_statement(open_transaction, marks)
+
+    def check_cancelled(self) -> None:
+        if self.cancelled:
+            raise errors.cancelled()
+
+
+def value_of(variable: Variable) -> Any:
+    return variable.value

@@ -1,0 +1,148 @@
+"""A session: where names resolve, what variables hold, which transaction is open."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.service import parameters
+from snowmelt.service.binds import substitute
+from snowmelt.service.dispatch import execute
+from snowmelt.service.results import Result
+from snowmelt.service.run import Run
+from snowmelt.service.transactions import Transaction
+from snowmelt.service.variables import Variable
+from snowmelt.sql.statements.classify import classify
+from snowmelt.sql.statements.parse import parse_statement
+from snowmelt.sql.tokens import SqlText, split_statements
+from snowmelt.state.model import QueryRecord
+
+if TYPE_CHECKING:
+    from snowmelt.service.account import Account
+
+_KEPT_QUERY_IDS = 200
+_log = structlog.get_logger(__name__)
+
+
+class Session:
+    """Runs one statement at a time; calls from other threads wait. Make one with `Account.session`."""
+
+    def __init__(
+        self, account: Account, *, user: str, role: str, database: str | None, schema: str | None, warehouse: str | None
+    ) -> None:
+        self.account = account
+        self.id = str(uuid.uuid4().int >> 75)
+        self.user = user
+        self.role = role
+        self.database = database
+        self.schema = schema
+        self.warehouse = warehouse
+        self.variables: dict[str, Variable] = {}
+        self.parameters: dict[str, str | int | bool] = {}
+        """Session parameters that were set here; `parameter` knows the rest."""
+        self.transaction: Transaction | None = None
+        self.query_ids: list[str] = []
+        self.closed = False
+        self.running: Run | None = None
+        self._lock = threading.RLock()
+
+    def execute(self, text: str | SqlText, binds: Sequence[Any] | None = None) -> Result:
+        """Runs one statement. `binds` replace `?` and `:1` in order."""
+        with self._lock:
+            if self.closed:
+                raise errors.SnowmeltError("390111", "08003", "The session no longer exists. New login required.")
+            sql = text if isinstance(text, SqlText) else SqlText(text)
+            if binds:
+                sql = replace(sql, text=substitute(sql.text, binds))
+            return self._execute(sql)
+
+    def execute_script(self, text: str) -> list[Result]:
+        """Runs statements separated by `;` one after the other, stopping at the first that fails."""
+        return [self.execute(statement) for statement in split_statements(text)]
+
+    def parameter(self, name: str) -> str | int | bool:
+        """The value in force of a session parameter."""
+        return self.parameters.get(name, parameters.default(name))
+
+    def cancel(self) -> None:
+        """Stops the statement that runs now, from another thread."""
+        run = self.running
+        if run is not None:
+            run.cancelled = True
+            self.account.engine.cancel(run.tag)
+
+    def close(self) -> None:
+        """Rolls back what is open and drops what was temporary."""
+        with self._lock:
+            if self.closed:
+                return
+            self.closed = True
+            if self.transaction is not None:
+                self.account.transactions.rollback(self.transaction)
+                self.transaction = None
+            with self.account.state.begin() as state:
+                state.catalog.drop_session(self.id)
+            self.account.forget(self)
+
+    def _execute(self, sql: SqlText) -> Result:
+        run = Run(self, sql)
+        record = QueryRecord(
+            query_id=run.query_id, session_id=self.id, text=sql.text, query_type="UNKNOWN", database=self.database,
+            schema_name=self.schema, user=self.user, role=self.role, warehouse=self.warehouse,
+            query_tag=str(self.parameter("QUERY_TAG")), status="running", start_time=run.now,
+        )  # fmt: skip
+        outer, self.running = self.running, run
+        with structlog.contextvars.bound_contextvars(query_id=run.query_id, session_id=self.id):
+            try:
+                statement = parse_statement(sql)
+                record = record.model_copy(update={"query_type": classify(statement).query_type})
+                self.account.journal.start(record)
+                result = execute(run, statement)
+                result = replace(
+                    result, query_id=run.query_id, time_zone=run.context.time_zone, statement_type=record.query_type
+                )
+            except SnowmeltError as error:
+                self._failed(record, error)
+                raise
+            except RecursionError as error:
+                failure = errors.compilation("000913", "54001", "The statement is nested too deeply.")
+                self._failed(record, failure)
+                raise failure from error
+            finally:
+                self.running = outer
+        self.account.results.put(result)
+        self._finished(record, result)
+        return result
+
+    def _finished(self, record: QueryRecord, result: Result) -> None:
+        self.query_ids = [*self.query_ids[-_KEPT_QUERY_IDS:], record.query_id]
+        self.account.journal.finish(
+            record.model_copy(
+                update={
+                    "status": "success",
+                    "end_time": self.account.clock.now(),
+                    "rows_produced": result.data.num_rows,
+                    "rows_inserted": result.rows_affected,
+                }
+            )
+        )
+
+    def _failed(self, record: QueryRecord, error: SnowmeltError) -> None:
+        self.query_ids = [*self.query_ids[-_KEPT_QUERY_IDS:], record.query_id]
+        self.account.journal.finish(
+            record.model_copy(
+                update={
+                    "status": "failed_with_error",
+                    "end_time": self.account.clock.now(),
+                    "error_code": error.code,
+                    "error_message": error.text,
+                }
+            )
+        )
