@@ -14,21 +14,19 @@ import os
 import re
 import shutil
 import time
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote
 
 import pyarrow as pa
-import pyarrow.fs
 import pyarrow.parquet as pq
 
 from snowmelt.core.errors import unsupported
 from snowmelt.storage.commits import CommitTag
+from snowmelt.storage.first import first_actions, put_first
 from snowmelt.storage.handles import Handle
-from snowmelt.storage.layout import LOG_FOLDER, StorageRoot
-from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
+from snowmelt.storage.layout import StorageRoot
+from snowmelt.storage.log import Action
 from snowmelt.storage.snapshot import DataFile, FileList
 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
@@ -43,50 +41,8 @@ def clone_table(root: StorageRoot, source: Handle, files: FileList, target: Hand
             hint="CREATE TABLE … AS SELECT copies it.",
         )
     known = _statistics(source, files.version)
-    actions = [*_description(files, tag), *(_add(root, source, file, target, known) for file in files.files)]
-    content = format_actions(actions)
-    if isinstance(target.log.store, LocalLogStore):
-        target.log.store.folder.mkdir(parents=True, exist_ok=True)
-        target.log.store.put_new(commit_name(0), content)
-        return
-    # The target's folder is new and has a unique name, so that nobody else can be writing its version 0.
-    with root.filesystem(target.location).open_output_stream(f"{LOG_FOLDER}/{commit_name(0)}") as stream:
-        stream.write(content)
-
-
-def _description(files: FileList, tag: CommitTag) -> list[Action]:
-    metadata, now = files.metadata, int(time.time() * 1000)
-    protocol: dict[str, Any] = {
-        "minReaderVersion": metadata.min_reader,
-        "minWriterVersion": metadata.min_writer,
-    }
-    if metadata.min_reader >= 3:
-        protocol["readerFeatures"] = sorted(metadata.reader_features)
-    if metadata.min_writer >= 7:
-        protocol["writerFeatures"] = sorted(metadata.features)
-    return [
-        {
-            "commitInfo": {
-                "timestamp": now,
-                "operation": "CLONE",
-                "operationParameters": {"sourceVersion": files.version},
-                "operationMetrics": {"num_added_files": len(files.files)},
-                "engineInfo": "snowmelt",
-                "userMetadata": tag.user_metadata(),
-            }
-        },
-        {"protocol": protocol},
-        {
-            "metaData": {
-                "id": str(uuid.uuid4()),
-                "format": {"provider": "parquet", "options": {}},
-                "schemaString": metadata.schema_json,
-                "partitionColumns": [],
-                "configuration": dict(metadata.configuration),
-                "createdTime": now,
-            }
-        },
-    ]
+    adds = [_add(root, source, file, target, known) for file in files.files]
+    put_first(root, target, first_actions(files.metadata, "CLONE", tag, adds))
 
 
 def _add(

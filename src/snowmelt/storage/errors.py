@@ -32,5 +32,7 @@ def translated(location: str) -> Iterator[None]:
         if _DUPLICATE_MATCH in str(error):
             raise nondeterministic_merge() from error
         raise internal(f"the Delta table at '{location}': {error}") from error
+    except FileExistsError as error:
+        raise internal(f"there is a Delta table at '{location}' already") from error
     except pa.ArrowInvalid as error:
         raise internal(f"data does not fit the Delta table at '{location}': {error}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ def run_merge(
 
     delta-rs itself refuses a target row that several source rows would update, or update and delete.
     """
+    spec = with_plain_delete(spec)
     merger = table.merge(
         source,
         spec.predicate,
@@ -31,7 +32,7 @@ def run_merge(
         commit_properties=commit,
         post_commithook_properties=hooks,
     )
-    for clause in joined_deletes(spec.clauses):
+    for clause in spec.clauses:
         assignments = {quoted(column): expression for column, expression in clause.assignments.items()}
         match clause.when, clause.action:
             case "matched", "update":
@@ -49,32 +50,20 @@ def run_merge(
     return merger.execute()
 
 
-def joined_deletes(clauses: Sequence[MergeClause]) -> Iterator[MergeClause]:
-    """Adjacent WHEN MATCHED … DELETE clauses as one.
+def with_plain_delete(spec: MergeSpec) -> MergeSpec:
+    """A MERGE that only deletes, with its conditions moved into the join.
 
-    Two source rows that both delete a target row are deterministic in Snowflake, whichever clauses they meet;
-    delta-rs accepts that only within a single clause.
+    Several source rows that all delete one target row are deterministic in Snowflake; delta-rs accepts them
+    only for a single clause without a condition. A MERGE that deletes conditionally and also inserts keeps
+    its form, since there the join decides what is inserted: delta-rs then refuses such source rows.
     """
-    pending: MergeClause | None = None
-    for clause in clauses:
-        is_delete = clause.when == "matched" and clause.action == "delete"
-        if pending is not None and is_delete:
-            condition = (
-                f"({pending.condition}) OR ({clause.condition})"
-                if pending.condition is not None and clause.condition is not None
-                else None
-            )
-            pending = MergeClause("matched", "delete", condition)
-            continue
-        if pending is not None and clause.when == "matched":
-            yield pending
-            pending = None
-        if is_delete:
-            pending = clause
-        else:
-            yield clause
-    if pending is not None:
-        yield pending
+    if not all(clause.when == "matched" and clause.action == "delete" for clause in spec.clauses):
+        return spec
+    conditions = [clause.condition for clause in spec.clauses]
+    predicate = spec.predicate
+    if not any(condition is None for condition in conditions):
+        predicate = f"({predicate}) AND ({' OR '.join(f'({condition})' for condition in conditions)})"
+    return replace(spec, predicate=predicate, clauses=(MergeClause("matched", "delete"),))
 
 
 def quoted(column: str) -> str:

@@ -24,13 +24,13 @@ from snowmelt.storage.commits import (
 from snowmelt.storage.durable import sync_commit
 from snowmelt.storage.errors import translated
 from snowmelt.storage.feed import in_schema, read_feed
+from snowmelt.storage.first import first_actions, new_metadata, put_first
 from snowmelt.storage.handles import Handle, Handles
 from snowmelt.storage.history import commit_info, commit_result
 from snowmelt.storage.layout import StorageRoot
-from snowmelt.storage.log import LocalLogStore
+from snowmelt.storage.log import Action, LocalLogStore
 from snowmelt.storage.merging import quoted, run_merge
-from snowmelt.storage.properties import CONFIGURATION, HOOKS, commit_properties
-from snowmelt.storage.schema import delta_schema
+from snowmelt.storage.properties import HOOKS, commit_properties
 from snowmelt.storage.snapshot import DataFile, FileList, FileListCache, load_file_list
 
 __all__ = [
@@ -66,24 +66,23 @@ class DeltaStore:
         tag: CommitTag,
         data: pa.Table | None = None,
     ) -> int:
-        """Create the table and return its version: 0, or 1 when there is data."""
-        configuration = CONFIGURATION | ({"delta.enableChangeDataFeed": "true"} if change_feed else {})
+        """Create the table and return its version: 0, with the rows of `data` in it.
+
+        Only in an object store do the rows come as version 1.
+        """
         handle = self._handles.get(location)
+        metadata = new_metadata(columns, change_feed=change_feed)
         with handle.lock, translated(location):
+            adds: list[Action] = []
             if handle.local:
-                self.root.path(location).mkdir(parents=True, exist_ok=True)
-            DeltaTable.create(
-                handle.uri,
-                schema=delta_schema(columns),
-                mode="error",
-                configuration=configuration,
-                storage_options=self.root.options or None,
-                commit_properties=commit_properties(tag),
-                post_commithook_properties=HOOKS,
-            )
-        if data is None or data.num_rows == 0:
-            return 0
-        return self.append(location, data, tag).version
+                folder = self.root.path(location)
+                folder.mkdir(parents=True, exist_ok=True)
+                if data is not None:
+                    adds = write_files(conform(data, metadata.arrow_schema, location), folder)
+            put_first(self.root, handle, first_actions(metadata, "CREATE TABLE", tag, adds))
+            if handle.local or data is None:
+                return 0
+            return self.append(location, data, tag).version
 
     def clone(self, source_location: str, version: int, target_location: str, tag: CommitTag) -> int:
         """A new table with the rows of `version` of another, sharing its data files; returns its version."""

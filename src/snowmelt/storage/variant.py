@@ -66,7 +66,7 @@ def decode(metadata: bytes, value: bytes) -> Any:
     UUIDs."""
     try:
         return _decode(value, 0, _dictionary(metadata))
-    except (IndexError, struct.error, UnicodeDecodeError) as error:
+    except (IndexError, struct.error, ValueError, OverflowError, RecursionError) as error:
         raise internal(f"a malformed VARIANT value: {error}") from error
 
 
@@ -280,6 +280,8 @@ def _array_value(parts: Sequence[bytes]) -> bytes:
 
 
 def _read(content: bytes, position: int, width: int) -> int:
+    if position + width > len(content):
+        raise IndexError("it ends too early")
     return int.from_bytes(content[position : position + width], "little")
 
 
