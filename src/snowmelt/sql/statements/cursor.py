@@ -21,7 +21,7 @@ _RESERVED = frozenset(
         "GROUP", "HAVING", "ILIKE", "IN", "INCREMENT", "INSERT", "INTERSECT", "INTO", "IS", "LIKE", "MINUS",
         "NOT", "NULL", "OF", "ON", "OR", "ORDER", "QUALIFY", "REGEXP", "REVOKE", "RLIKE", "ROW", "ROWS",
         "SAMPLE", "SELECT", "SET", "SOME", "START", "TABLE", "TABLESAMPLE", "THEN", "TO", "TRIGGER",
-        "UNION", "UNIQUE", "UPDATE", "VALUES", "WHENEVER", "WHERE", "WITH",
+        "UNION", "UNIQUE", "UPDATE", "VALUES", "WHENEVER", "WHERE", "WINDOW", "WITH",
     }
 )  # fmt: skip
 """Words that are no identifiers unless quoted."""
@@ -213,8 +213,8 @@ class Cursor:
         return self.since(start)
 
     def rest(self) -> SqlText:
-        """All that is left of the statement, with balanced brackets."""
-        return self.until()
+        """All that is left of the statement, with balanced brackets; the pipe `->>` begins another one."""
+        return self.until("->>")
 
     def inside(self) -> SqlText:
         """The text between the parenthesis that comes next and the one that closes it."""

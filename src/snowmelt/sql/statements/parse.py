@@ -62,7 +62,23 @@ def parse_statement(sql: SqlText | str) -> Statement:
 
 
 def _query(cursor: Cursor) -> Query:
-    return Query(cursor.until("->>"))
+    if cursor.at("WITH"):
+        _refuse_other_ends(cursor)
+    return Query(cursor.rest())
+
+
+def _refuse_other_ends(cursor: Cursor) -> None:
+    """Behind its common table expressions a WITH holds a query only; a Query never changes rows."""
+    if cursor.peek(2).word == "AS" and cursor.peek(3).word == "PROCEDURE":
+        raise errors.unsupported("WITH … AS PROCEDURE")
+    depth = 0
+    for index, token in enumerate(cursor.tokens):
+        depth += (token.word == "(") - (token.word == ")")
+        if depth == 0 and token.word in ("INSERT", "UPDATE", "DELETE", "MERGE"):
+            if cursor.tokens[index - 1].word == ")":
+                raise cursor.unexpected(token)
+        elif depth == 0 and token.word == "SELECT":
+            return
 
 
 def _block(cursor: Cursor) -> AnonymousBlock:
