@@ -14,8 +14,8 @@ from tests.unit.sql_statements.test_statement_examples import EXAMPLES, blocks
 
 STATEMENTS = [sql for path in EXAMPLES for sql, _ in blocks(path)]
 WORDS = sorted({word for sql in STATEMENTS for word in sql.split()})
-LIMIT = 5.0
-"""Seconds, for the long texts below: linear work takes well below one."""
+LIMIT = 30.0
+"""Seconds, for the long texts below. They take at most one on an idle machine; a busy one must not fail this."""
 
 
 def check(text: str) -> None:
