@@ -1,7 +1,7 @@
 """Pieces of Spark expressions that casts and functions share.
 
-The generated SQL assumes that Spark's session time zone is UTC: the zone of the user's session appears in the SQL as
-a constant wherever it matters, so that one Spark session can serve sessions of any zone.
+The generated SQL assumes that Spark's session time zone is UTC: the zone of the user's session appears in the
+SQL as a constant wherever it matters, so that one Spark session can serve sessions of any zone.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from sqlglot import exp
 from snowmelt.sql.dialect import call, identifier, spark, string
 
 ERROR_PREFIX = "SNOWMELT"
-"""Begins the text of a run-time error that carries Snowflake's code: `SNOWMELT:<code>:<sqlstate>:<message>`."""
+"""Begins the text of a run-time error with Snowflake's code: `SNOWMELT:<code>:<sqlstate>:<message>`."""
 
 _CHEAP_NODES = 8
-"""A value of at most this many nodes is repeated rather than bound: its evaluation costs less than a lambda."""
+"""A value of so many nodes at most is repeated rather than bound: evaluating it costs less than a lambda."""
 
 
 def bind(
@@ -50,7 +50,7 @@ def fail(code: str, sqlstate: str, *parts: str | exp.Expression) -> exp.Expressi
 def or_fail(
     attempt: exp.Expression, original: exp.Expression, code: str, sqlstate: str, before: str, after: str
 ) -> exp.Expression:
-    """`attempt`, or an error that quotes `original` where the attempt is NULL although the original is not."""
+    """`attempt`, or an error that quotes `original` where the attempt is NULL and the original is not."""
     error = fail(code, sqlstate, before, original, after)
     return spark("coalesce(_0, if(_1 is null, null, _2))", attempt, original, error)
 
@@ -64,10 +64,7 @@ _ONE = exp.Literal.number(1)
 
 
 def _is_cheap(value: exp.Expression) -> bool:
-    for seen, _ in enumerate(value.walk()):
-        if seen >= _CHEAP_NODES:
-            return False
-    return True
+    return all(seen < _CHEAP_NODES for seen, _ in enumerate(value.walk()))
 
 
 def _depth(values: tuple[exp.Expression, ...]) -> int:

@@ -10,8 +10,9 @@ from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.core.types import MAX_PRECISION, TIMESTAMPS, DataType, Kind, int64, number, varchar
-from snowmelt.sql.casts import cast, lead, text_length
+from snowmelt.sql.casts import cast
 from snowmelt.sql.functions.registry import SessionContext
+from snowmelt.sql.recognition import lead, text_length
 
 _MAX_SCALE = 37
 _TEXT_NUMBER = number(MAX_PRECISION, 5)
@@ -21,7 +22,7 @@ _TIMESTAMP_RANK = {Kind.TIMESTAMP_NTZ: 0, Kind.TIMESTAMP_LTZ: 1, Kind.TIMESTAMP_
 
 
 def common_type(types_: Sequence[DataType]) -> DataType | None:
-    """The type of a CASE, COALESCE, UNION or VALUES column over values of these types; None if there is none."""
+    """The type of a CASE, COALESCE, UNION or VALUES column over these types; None if there is none."""
     found: DataType = types.NULL
     for type_ in types_:
         pair = _common_pair(found, type_)
@@ -125,7 +126,7 @@ def comparison_type(left: DataType, right: DataType) -> DataType | None:
 
 
 def literal_type(node: exp.Literal) -> DataType:
-    """The type of a literal: `1` is NUMBER(1,0), `1.50` is NUMBER(3,2), `1e3` is FLOAT, `'abc'` is VARCHAR(3)."""
+    """A literal's type: `1` is NUMBER(1,0), `1.50` is NUMBER(3,2), `1e3` is FLOAT, `'abc'` is VARCHAR(3)."""
     text = str(node.this)
     if node.is_string:
         return varchar(max(len(text), 1))

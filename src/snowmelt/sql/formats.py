@@ -1,13 +1,13 @@
 """Snowflake's format models for dates, times, timestamps and binary values, said in Spark.
 
-A model such as `YYYY-MM-DD HH24:MI:SS.FF3 TZHTZM` is read element by element. What Spark's patterns cannot express
-(offsets, full or short month names on input, the century of a two-digit year) is put around the pattern.
+A model such as `YYYY-MM-DD HH24:MI:SS.FF3 TZHTZM` is read element by element. What Spark's patterns cannot
+express (offsets, short or full month names on input, the century of a two-digit year) is put around them.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 
 from sqlglot import exp
 
@@ -24,8 +24,8 @@ _ELEMENT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _PRINTED = {
-    "YYYY": "yyyy", "UUUU": "yyyy", "YY": "yy", "MM": "MM", "MON": "MMM", "MMMM": "MMMM", "DD": "dd", "DY": "EEE",
-    "HH24": "HH", "HH12": "hh", "AM": "a", "PM": "a", "MI": "mm", "SS": "ss",
+    "YYYY": "yyyy", "UUUU": "yyyy", "YY": "yy", "MM": "MM", "MON": "MMM", "MMMM": "MMMM", "DD": "dd",
+    "DY": "EEE", "HH24": "HH", "HH12": "hh", "AM": "a", "PM": "a", "MI": "mm", "SS": "ss",
 }  # fmt: skip
 _READ = {
     "YYYY": "yyyy", "UUUU": "yyyy", "YY": "yy", "MM": "M", "MON": "[MMMM][MMM]", "MMMM": "MMMM", "DD": "d",
@@ -59,7 +59,7 @@ def elements(model: str) -> list[_Element]:
     return found
 
 
-# -- the session's formats --------------------------------------------------------------------------------------
+# -- the session's formats -----------------------------------------------------------------------------------
 
 
 def output_model(kind: Kind, context: SessionContext) -> str:
@@ -81,7 +81,7 @@ def input_model(kind: Kind, context: SessionContext) -> str | None:
     return None if chosen.upper() == "AUTO" else chosen
 
 
-# -- printing ---------------------------------------------------------------------------------------------------
+# -- printing ------------------------------------------------------------------------------------------------
 
 
 def temporal_text(
@@ -150,7 +150,7 @@ def _zone_text(offset: exp.Expression, element: str) -> exp.Expression:
     return spark(templates[element], offset)
 
 
-# -- reading ----------------------------------------------------------------------------------------------------
+# -- reading -------------------------------------------------------------------------------------------------
 
 
 def parse_temporal(
@@ -206,32 +206,51 @@ def _read_wall(text: exp.Expression, items: list[_Element], model: str) -> exp.E
 
 
 _PLAIN_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_PLAIN_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?")
+_PLAIN_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?) ?(Z|[+-]\d\d:?\d\d)?")
 _PLAIN_TIME = re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?")
 
 
 def iso_constant(text: str, target: DataType, context: SessionContext) -> exp.Expression | None:
-    """The constant that a plain ISO literal stands for, so that filters on it can be pushed down; None for others."""
+    """The constant that a plain ISO literal stands for, so that filters on it can be pushed down.
+
+    None for literals of other forms.
+    """
     if input_model(target.kind, context) is not None or temporal.digits(target) < 6:
         return None
     try:
-        match target.kind:
-            case Kind.DATE if _PLAIN_DATE.fullmatch(text):
-                date.fromisoformat(text)
-                return spark("cast(_0 as date)", string(text))
-            case Kind.TIME if _PLAIN_TIME.fullmatch(text):
-                time.fromisoformat(_six_digits(text))
-                return spark("cast(_0 as time(6))", string(text))
-            case Kind.TIMESTAMP_NTZ | Kind.TIMESTAMP_LTZ if _PLAIN_DATE.fullmatch(text) or _PLAIN_TIMESTAMP.fullmatch(
-                text
-            ):
-                datetime.fromisoformat(_six_digits(text))
-                wall = spark("cast(_0 as timestamp_ntz)", string(text))
-                return temporal.from_wall(wall, target, context)
-            case _:
-                return None
-    except ValueError:
+        if target.kind is Kind.DATE and _PLAIN_DATE.fullmatch(text):
+            date.fromisoformat(text)
+            return spark("cast(_0 as date)", string(text))
+        if target.kind is Kind.TIME and _PLAIN_TIME.fullmatch(text):
+            time.fromisoformat(_six_digits(text))
+            return spark("cast(_0 as time(6))", string(text))
+        if target.is_timestamp:
+            return _timestamp_constant(text, target, context)
+    except (ValueError, OverflowError):
         return None
+    return None
+
+
+def _timestamp_constant(text: str, target: DataType, context: SessionContext) -> exp.Expression | None:
+    match = _PLAIN_TIMESTAMP.fullmatch(text)
+    shown = match[1] if match is not None else text
+    if match is None and not _PLAIN_DATE.fullmatch(text):
+        return None
+    moment = datetime.fromisoformat(_six_digits(shown))
+    wall = spark("cast(_0 as timestamp_ntz)", string(shown))
+    if match is None or match[2] is None or target.kind is Kind.TIMESTAMP_NTZ:
+        return temporal.from_wall(wall, target, context)
+    offset = _minutes(match[2])
+    utc = (moment - timedelta(minutes=offset)).isoformat(sep=" ")
+    instant = spark("cast(_0 as timestamp)", string(f"{utc}+00:00"))
+    return instant if target.kind is Kind.TIMESTAMP_LTZ else temporal.tz_value(instant, integer(offset))
+
+
+def _minutes(zone: str) -> int:
+    if zone == "Z":
+        return 0
+    magnitude = int(zone[1:3]) * 60 + int(zone[-2:])
+    return -magnitude if zone[0] == "-" else magnitude
 
 
 def _six_digits(text: str) -> str:
@@ -239,7 +258,7 @@ def _six_digits(text: str) -> str:
     return f"{head}.{fraction.ljust(6, '0')}" if point else text
 
 
-# -- binary -----------------------------------------------------------------------------------------------------
+# -- binary --------------------------------------------------------------------------------------------------
 
 
 def binary_input(context: SessionContext) -> str:
@@ -266,9 +285,7 @@ def try_binary(text: exp.Expression, model: str) -> exp.Expression:
         case "HEX":
             return bind(
                 text,
-                lambda t: spark(
-                    "if(_0 rlike '^[0-9A-Fa-f]*$' and length(_0) % 2 = 0, unhex(_0), null)", t
-                ),
+                lambda t: spark("if(_0 rlike '^[0-9A-Fa-f]*$' and length(_0) % 2 = 0, unhex(_0), null)", t),
             )
         case "BASE64":
             return spark("try_to_binary(_0, 'base64')", text)

@@ -47,7 +47,7 @@ def add_interval(
     sign: int,
     context: SessionContext = _DEFAULT_CONTEXT,
 ) -> tuple[exp.Expression, DataType]:
-    """The value plus (`sign` 1) or minus (-1) an interval constant, and its type. Text is read as a timestamp."""
+    """The value plus (`sign` 1) or minus (-1) an interval, and its type. Text is read as a timestamp."""
     tree, type_ = value, source
     if source.kind in (Kind.VARCHAR, Kind.NULL, Kind.VARIANT):
         type_ = DataType(Kind.TIMESTAMP_NTZ, precision=9)

@@ -17,7 +17,9 @@ from snowmelt.sql import variants
 from snowmelt.sql.building import bind
 from snowmelt.sql.dialect import call, integer, spark, string
 
-_ELEMENT = re.compile(r'"((?:[^"]|"")*)"|(FM|FX|MI|TM9|TME|TM|EE+|[09.,DGSBX$%_])|(.)', re.IGNORECASE | re.DOTALL)
+_ELEMENT = re.compile(
+    r'"((?:[^"]|"")*)"|(FM|FX|MI|TM9|TME|TM|EE+|[09.,DGSBX$%_])|(.)', re.IGNORECASE | re.DOTALL
+)
 _KEPT_AS_THEY_ARE = ";:-=/() "
 _BIGGEST = 38
 
@@ -58,7 +60,9 @@ def parse_model(text: str) -> NumberModel:
         if element is None:
             shown = quoted.replace('""', '"') if quoted is not None else other
             if quoted is None and other not in _KEPT_AS_THEY_ARE:
-                raise errors.compilation("001028", "22007", f"Invalid format element '{other}' in format '{text}'")
+                raise errors.compilation(
+                    "001028", "22007", f"Invalid format element '{other}' in format '{text}'"
+                )
             literals[started] += shown
             continue
         word = element.upper()
@@ -91,7 +95,7 @@ def parse_model(text: str) -> NumberModel:
     )  # fmt: skip
 
 
-# -- printing ------------------------------------------------------------------------------------------------------
+# -- printing ------------------------------------------------------------------------------------------------
 
 
 def number_text(value: exp.Expression, source: DataType, text: str) -> exp.Expression:
@@ -99,7 +103,9 @@ def number_text(value: exp.Expression, source: DataType, text: str) -> exp.Expre
     model = parse_model(text)
     if model.percent:
         value, source = _hundredfold(value, source)
-    return bind(value, lambda v: _around(model, _minimal(v, source, model) if model.minimal else _fixed(v, model)))
+    return bind(
+        value, lambda v: _around(model, _minimal(v, source, model) if model.minimal else _fixed(v, model))
+    )
 
 
 def _hundredfold(value: exp.Expression, source: DataType) -> tuple[exp.Expression, DataType]:
@@ -167,7 +173,10 @@ def _whole_digits(whole: exp.Expression, model: NumberModel) -> exp.Expression:
         parts: list[exp.Expression] = []
         start = 1
         for behind in model.separators:
-            parts += [call("substring", padded, integer(start), integer(size - behind - start + 1)), string(",")]
+            parts += [
+                call("substring", padded, integer(start), integer(size - behind - start + 1)),
+                string(","),
+            ]
             start = size - behind + 1
         parts.append(call("substring", padded, integer(start), integer(size - start + 1)))
         return spark("regexp_replace(_0, '^[ ,]+', '')", call("concat", *parts))
@@ -177,7 +186,11 @@ def _whole_digits(whole: exp.Expression, model: NumberModel) -> exp.Expression:
 
 def _grouped_constant(digits: str, model: NumberModel) -> str:
     for behind in reversed(model.separators):
-        digits = digits[: len(digits) - behind - digits[len(digits) - behind :].count(",")] + "," + digits[-behind:]
+        digits = (
+            digits[: len(digits) - behind - digits[len(digits) - behind :].count(",")]
+            + ","
+            + digits[-behind:]
+        )
     return digits
 
 
@@ -191,7 +204,9 @@ def _fraction_digits(digits: exp.Expression, model: NumberModel) -> exp.Expressi
         return fraction
     rest = spark("rtrim('0', substring(_0, _1))", fraction, integer(forced + 1))
     return call(
-        "concat", call("left", fraction, integer(forced)), call("rpad", rest, integer(size - forced), string(" "))
+        "concat",
+        call("left", fraction, integer(forced)),
+        call("rpad", rest, integer(size - forced), string(" ")),
     )
 
 
@@ -214,7 +229,7 @@ def _with_sign(value: exp.Expression, body: exp.Expression, model: NumberModel) 
     return spark("replace(_0, ' ', '')", result) if model.compact else result
 
 
-# -- reading -------------------------------------------------------------------------------------------------------
+# -- reading -------------------------------------------------------------------------------------------------
 
 
 def try_number_with(text: exp.Expression, model_text: str, target: DataType) -> exp.Expression:
@@ -255,7 +270,9 @@ def _expected(model: NumberModel) -> str:
 
 def _expected_whole(model: NumberModel) -> str:
     size = len(model.whole)
-    forced = size - model.whole.index("0") if "0" in model.whole else (0 if model.blank_zero or not size else 1)
+    forced = (
+        size - model.whole.index("0") if "0" in model.whole else (0 if model.blank_zero or not size else 1)
+    )
     forms = [f"[0-9]{{{forced},{size}}}"]
     for first, behind in enumerate(model.separators):
         ahead = size - behind if first == 0 else model.separators[first - 1] - behind

@@ -1,7 +1,7 @@
 """Dates, times and timestamps: time zones, and text in the forms that Snowflake recognises by itself (AUTO).
 
-A *wall clock* is a TIMESTAMP_NTZ: what a clock on the wall shows. An *instant* is Spark's TIMESTAMP. Spark's session
-time zone is UTC (see `building`), so casting between the two treats the wall clock as UTC.
+A *wall clock* is a TIMESTAMP_NTZ: what a clock on the wall shows. An *instant* is Spark's TIMESTAMP. Spark's
+session time zone is UTC (see `building`), so casting between the two treats the wall clock as UTC.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OTHER_FORMS = (
     ("^[0-9]{1,2} [A-Za-z]", "d MMM yyyy[ H:mm[:ss]]"),
     ("^[A-Za-z]", "MMM d H:mm:ss yyyy"),
 )
-"""Of the forms AUTO knows besides ISO 8601: how the text starts, without weekday and zone, and Spark's pattern."""
+"""The forms besides ISO 8601: how the text starts once weekday and zone are gone, and Spark's pattern."""
 
 
 def is_utc(context: SessionContext) -> bool:
@@ -50,7 +50,11 @@ def wall_of_instant(moment: exp.Expression, zone: str) -> exp.Expression:
 def tz_value(moment: exp.Expression, offset_minutes: exp.Expression) -> exp.Expression:
     """A TIMESTAMP_TZ."""
     return call(
-        "named_struct", string(TZ_INSTANT), moment, string(TZ_OFFSET), spark("cast(_0 as int)", offset_minutes)
+        "named_struct",
+        string(TZ_INSTANT),
+        moment,
+        string(TZ_OFFSET),
+        spark("cast(_0 as int)", offset_minutes),
     )
 
 
@@ -76,7 +80,9 @@ def tz_from_instant(moment: exp.Expression, zone: str) -> exp.Expression:
         lambda m: spark(
             "if(_0 is null, null, _1)",
             m,
-            tz_value(m, spark("timestampdiff(MINUTE, _0, _1)", m, call("from_utc_timestamp", m, string(zone)))),
+            tz_value(
+                m, spark("timestampdiff(MINUTE, _0, _1)", m, call("from_utc_timestamp", m, string(zone)))
+            ),
         ),
     )
 
@@ -104,7 +110,7 @@ def wall_of(value: exp.Expression, source: DataType, context: SessionContext) ->
 def from_wall(
     wall: exp.Expression, target: DataType, context: SessionContext, original: exp.Expression | None = None
 ) -> exp.Expression:
-    """The value of a type from what the clock shows. A TIMESTAMP_TZ keeps the offset of `original`, if given."""
+    """The value of a type from what the clock shows. A TIMESTAMP_TZ keeps `original`'s offset, if given."""
     match target.kind:
         case Kind.TIMESTAMP_NTZ:
             return wall
@@ -179,7 +185,7 @@ def cut_fraction(wall: exp.Expression, kept: int | None) -> exp.Expression:
 
 
 def epoch_wall(count: exp.Expression) -> exp.Expression:
-    """Digits as text count seconds, milli-, micro- or nanoseconds since 1970, whichever their size suggests."""
+    """Digits as text count seconds, milli-, micro- or nanoseconds since 1970, as their size suggests."""
     return bind(
         spark("try_cast(_0 as bigint)", count),
         lambda n: spark(
@@ -205,7 +211,13 @@ def try_wall(text: exp.Expression) -> exp.Expression:
 
 def _other_wall(text: exp.Expression) -> exp.Expression:
     bare = call(
-        "trim", call("regexp_replace", call("regexp_replace", text, string(_WEEKDAY), _EMPTY), string(_ANY_ZONE), _EMPTY)
+        "trim",
+        call(
+            "regexp_replace",
+            call("regexp_replace", text, string(_WEEKDAY), _EMPTY),
+            string(_ANY_ZONE),
+            _EMPTY,
+        ),
     )
 
     def build(t: exp.Expression) -> exp.Expression:
@@ -264,7 +276,7 @@ def zoned(
     target: DataType,
     context: SessionContext,
 ) -> exp.Expression:
-    """A TIMESTAMP_LTZ or TIMESTAMP_TZ from a wall clock and an offset, which may be NULL: then the session's zone.
+    """A TIMESTAMP_LTZ or TIMESTAMP_TZ from a wall clock and an offset; the session's zone where that is NULL.
 
     Where `utc` is true the wall clock is UTC's, and only the offset shown is the session's.
     """
@@ -294,3 +306,24 @@ def try_time(text: exp.Expression) -> exp.Expression:
         return case.else_(time_of_wall(try_wall(t)))
 
     return bind(text, build)
+
+
+def epoch_timestamp(
+    value: exp.Expression, source: DataType, scale: int, target: DataType, context: SessionContext
+) -> exp.Expression:
+    """A NUMBER that counts units of 10^-scale seconds since 1970 in UTC, as TIMESTAMP_*."""
+    if source.int64 and scale <= 6:
+        micros = spark("_0 * _1", value, integer(10 ** (6 - scale)))
+    else:
+        shifted = spark("_0 * _1", value, exp.Literal.number(str(10 ** (6 - scale)))) if scale <= 6 else value
+        if scale > 6:
+            shifted = spark("_0 / _1", value, exp.Literal.number(str(10 ** (scale - 6))))
+        micros = spark("cast(floor(_0) as bigint)", shifted)
+    moment = call("timestamp_micros", micros)
+    match target.kind:
+        case Kind.TIMESTAMP_NTZ:
+            return cut_fraction(spark("cast(_0 as timestamp_ntz)", moment), target.precision)
+        case Kind.TIMESTAMP_LTZ:
+            return cut_fraction(moment, target.precision)
+        case _:
+            return tz_from_instant(cut_fraction(moment, target.precision), context.time_zone)

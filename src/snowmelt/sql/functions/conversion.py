@@ -11,9 +11,10 @@ from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.core.types import MAX_PRECISION, DataType, Kind, number
-from snowmelt.sql import casts, formats, number_formats
+from snowmelt.sql import casts, formats, number_formats, temporal
 from snowmelt.sql.building import bind
 from snowmelt.sql.functions.registry import Call, Function, alias, scalar
+from snowmelt.sql.recognition import failed
 
 _TIMESTAMP_TYPES = {
     "TO_TIMESTAMP_NTZ": types.TIMESTAMP_NTZ,
@@ -52,7 +53,7 @@ def _converted(invocation: Call, target: DataType) -> exp.Expression:
     return casts.cast(invocation.args[0], source, target, invocation.context, attempt=attempt)
 
 
-# -- text ----------------------------------------------------------------------------------------------------------
+# -- text ----------------------------------------------------------------------------------------------------
 
 
 def _to_char(invocation: Call) -> exp.Expression:
@@ -77,10 +78,10 @@ def _to_binary(invocation: Call) -> exp.Expression:
     if model is None or source.kind is not Kind.VARCHAR:
         return _converted(invocation, types.BINARY)
     attempt = _attempts(invocation)
-    return bind(value, lambda v: casts.failed(formats.try_binary(v, model), v, Kind.BINARY, attempt))
+    return bind(value, lambda v: failed(formats.try_binary(v, model), v, Kind.BINARY, attempt))
 
 
-# -- numbers -------------------------------------------------------------------------------------------------------
+# -- numbers -------------------------------------------------------------------------------------------------
 
 
 def _number_format(invocation: Call) -> str | None:
@@ -112,7 +113,7 @@ def _to_number(invocation: Call) -> exp.Expression:
     attempt = _attempts(invocation)
     return bind(
         invocation.args[0],
-        lambda v: casts.failed(number_formats.try_number_with(v, model, target), v, Kind.NUMBER, attempt),
+        lambda v: failed(number_formats.try_number_with(v, model, target), v, Kind.NUMBER, attempt),
     )
 
 
@@ -123,12 +124,12 @@ def _to_double(invocation: Call) -> exp.Expression:
     attempt = _attempts(invocation)
 
     def build(v: exp.Expression) -> exp.Expression:
-        return casts.failed(number_formats.try_number_with(v, model, types.FLOAT), v, Kind.FLOAT, attempt)
+        return failed(number_formats.try_number_with(v, model, types.FLOAT), v, Kind.FLOAT, attempt)
 
     return bind(invocation.args[0], build)
 
 
-# -- booleans, dates and times -------------------------------------------------------------------------------------
+# -- booleans, dates and times -------------------------------------------------------------------------------
 
 
 def _to_boolean(invocation: Call) -> exp.Expression:
@@ -154,7 +155,7 @@ def _temporal(target_of: Callable[[Call], DataType]) -> Callable[[Call], exp.Exp
 
         def build(v: exp.Expression) -> exp.Expression:
             tried = formats.parse_temporal(v, target, model, invocation.context)
-            return casts.failed(tried, v, target.kind, attempt)
+            return failed(tried, v, target.kind, attempt)
 
         return bind(value, build)
 
@@ -169,7 +170,7 @@ def _from_epoch(invocation: Call, target: DataType) -> exp.Expression:
         raise errors.invalid_value(scale or "", invocation.name)
     if source.kind is Kind.FLOAT:
         value, source = casts.cast(value, source, number(38, 9), invocation.context), number(38, 9)
-    return casts.epoch_timestamp(value, source, int(scale), target, invocation.context)
+    return temporal.epoch_timestamp(value, source, int(scale), target, invocation.context)
 
 
 def _timestamp_type(invocation: Call) -> DataType:
@@ -187,7 +188,12 @@ _TO_BOOLEAN = scalar("TO_BOOLEAN", "any", types.BOOLEAN, _to_boolean)
 _TO_DATE = scalar("TO_DATE", "any, any", types.DATE, _temporal(lambda _: types.DATE), least=1)
 _TO_TIME = scalar("TO_TIME", "any, any", types.TIME, _temporal(lambda _: types.TIME), least=1)
 _TO_TIMESTAMP = scalar(
-    "TO_TIMESTAMP", "any, any", types.TIMESTAMP_NTZ, _temporal(_timestamp_type), least=1, typed=_timestamp_type
+    "TO_TIMESTAMP",
+    "any, any",
+    types.TIMESTAMP_NTZ,
+    _temporal(_timestamp_type),
+    least=1,
+    typed=_timestamp_type,
 )
 _TO_BINARY = scalar("TO_BINARY", "any, any", types.BINARY, _to_binary, least=1)
 

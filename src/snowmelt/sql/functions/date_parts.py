@@ -1,7 +1,7 @@
 """Date and time parts: their names, and what it means to read, add, count and truncate them.
 
-Everything works on the wall clock (`temporal.wall_of`), so that days and months follow the calendar of the value's
-own zone, while hours and shorter parts of a zoned timestamp move the instant.
+Everything works on the wall clock (`temporal.wall_of`), so that days and months follow the calendar of the
+value's own zone, while hours and shorter parts of a zoned timestamp move the instant.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def part_named(text: str | None, function: str) -> str:
 
 def not_for(part: str, type_: DataType, function: str) -> Exception:
     return errors.compilation(
-        "001007", "22023", f"'{part}' is not a valid date/time component for function {function} and type {type_.kind}"
+        "001007",
+        "22023",
+        f"'{part}' is not a valid date/time component for function {function} and type {type_.kind}",
     )
 
 
@@ -72,7 +74,7 @@ def week_start(context: SessionContext) -> int:
     return int(context.parameters.get("WEEK_START") or 0)
 
 
-# -- reading ----------------------------------------------------------------------------------------------------
+# -- reading -------------------------------------------------------------------------------------------------
 
 
 def part_type(part: str) -> DataType:
@@ -84,9 +86,8 @@ def part_type(part: str) -> DataType:
 
 def read(part: str, value: exp.Expression, source: DataType, context: SessionContext) -> exp.Expression:
     """DATE_PART as a 64-bit integer."""
-    if source.kind is Kind.TIME:
-        if part not in CLOCK_PARTS:
-            raise not_for(part, source, "DATE_PART")
+    if source.kind is Kind.TIME and part not in CLOCK_PARTS:
+        raise not_for(part, source, "DATE_PART")
     if part.startswith("epoch"):
         return _epoch(part, value, source)
     if part.startswith("timezone"):
@@ -104,7 +105,8 @@ def read(part: str, value: exp.Expression, source: DataType, context: SessionCon
 _FIELDS = {
     "year": "year(_0)", "quarter": "quarter(_0)", "month": "month(_0)", "day": "day(_0)", "hour": "hour(_0)",
     "minute": "minute(_0)", "second": "second(_0)", "dayofyear": "dayofyear(_0)",
-    "dayofweekiso": "weekday(_0) + 1", "weekiso": "weekofyear(_0)", "yearofweekiso": "extract(YEAROFWEEK FROM _0)",
+    "dayofweekiso": "weekday(_0) + 1", "weekiso": "weekofyear(_0)",
+    "yearofweekiso": "extract(YEAROFWEEK FROM _0)",
 }  # fmt: skip
 
 
@@ -154,9 +156,7 @@ def _epoch(part: str, value: exp.Expression, source: DataType) -> exp.Expression
             return spark("_0 * 1000", micros)
 
 
-def _zone_part(
-    part: str, value: exp.Expression, source: DataType, context: SessionContext
-) -> exp.Expression:
+def _zone_part(part: str, value: exp.Expression, source: DataType, context: SessionContext) -> exp.Expression:
     match source.kind:
         case Kind.TIMESTAMP_TZ:
             offset = temporal.tz_offset(value)
@@ -169,7 +169,7 @@ def _zone_part(
     return spark(template, offset)
 
 
-# -- adding -----------------------------------------------------------------------------------------------------
+# -- adding --------------------------------------------------------------------------------------------------
 
 
 def add_type(part: str, source: DataType) -> DataType:
@@ -188,7 +188,9 @@ def add(
     if source.kind is Kind.TIME:
         if part not in CLOCK_PARTS:
             raise not_for(part, source, "DATEADD")
-        return temporal.time_of_micros(spark("_0 + _1", temporal.micros_of_time(value), _micros(part, amount)))
+        return temporal.time_of_micros(
+            spark("_0 + _1", temporal.micros_of_time(value), _micros(part, amount))
+        )
     if source.kind is Kind.DATE and part in _MONTHS:
         return spark("add_months(_0, int(_1))", value, _scaled(amount, _MONTHS[part]))
     if source.kind is Kind.DATE and part in CALENDAR_PARTS:
@@ -207,9 +209,7 @@ def add(
                 "if(_0 is null or _1 is null, null, _2)",
                 v,
                 amount,
-                temporal.tz_value(
-                    _timestampadd(part, amount, temporal.tz_instant(v)), temporal.tz_offset(v)
-                ),
+                temporal.tz_value(_timestampadd(part, amount, temporal.tz_instant(v)), temporal.tz_offset(v)),
             ),
         )
     start = spark("cast(_0 as timestamp_ntz)", value) if source.kind is Kind.DATE else value
@@ -234,7 +234,7 @@ def _scaled(amount: exp.Expression, factor: int) -> exp.Expression:
     return amount if factor == 1 else spark("_0 * _1", amount, integer(factor))
 
 
-# -- counting ---------------------------------------------------------------------------------------------------
+# -- counting ------------------------------------------------------------------------------------------------
 
 
 def count(part: str, start: exp.Expression, end: exp.Expression, context: SessionContext) -> exp.Expression:
@@ -247,7 +247,9 @@ def count_times(part: str, start: exp.Expression, end: exp.Expression) -> exp.Ex
     if part not in CLOCK_PARTS:
         raise not_for(part, types.TIME, "DATEDIFF")
     return spark(
-        "_0 - _1", _clock_index(part, temporal.micros_of_time(end)), _clock_index(part, temporal.micros_of_time(start))
+        "_0 - _1",
+        _clock_index(part, temporal.micros_of_time(end)),
+        _clock_index(part, temporal.micros_of_time(start)),
     )
 
 
@@ -284,17 +286,19 @@ def _clock_index(part: str, micros: exp.Expression) -> exp.Expression:
     return spark("(_0 - pmod(_0, _1)) div _1", micros, unit)
 
 
-# -- truncating -------------------------------------------------------------------------------------------------
+# -- truncating ----------------------------------------------------------------------------------------------
 
 
-def truncate(
-    part: str, value: exp.Expression, source: DataType, context: SessionContext
-) -> exp.Expression:
+def truncate(part: str, value: exp.Expression, source: DataType, context: SessionContext) -> exp.Expression:
     """DATE_TRUNC: the start of the part that the value lies in, in the value's own type."""
     if source.kind is Kind.TIME:
         if part not in CLOCK_PARTS:
             raise not_for(part, source, "DATE_TRUNC")
-        return value if part in ("microsecond", "nanosecond") else spark("time_trunc(_0, _1)", string(part), value)
+        return (
+            value
+            if part in ("microsecond", "nanosecond")
+            else spark("time_trunc(_0, _1)", string(part), value)
+        )
     if source.kind is Kind.DATE:
         return value if part in CLOCK_PARTS or part == "day" else _date_start(part, value, context)
 
@@ -312,7 +316,9 @@ def truncate(
                 ),
             )
         else:
-            start = spark("cast(_0 as timestamp_ntz)", _date_start(part, spark("cast(_0 as date)", wall), context))
+            start = spark(
+                "cast(_0 as timestamp_ntz)", _date_start(part, spark("cast(_0 as date)", wall), context)
+            )
         return temporal.from_wall(start, source, context, v if source.kind is Kind.TIMESTAMP_TZ else None)
 
     return value if part in ("microsecond", "nanosecond") else bind(value, build)
@@ -328,7 +334,9 @@ def _date_start(part: str, day: exp.Expression, context: SessionContext) -> exp.
             first = 1 if part == "weekiso" else max(week_start(context), 1)
             if first == 1:
                 return call("trunc", day, string("WEEK"))
-            return bind(day, lambda d: spark("date_sub(_0, pmod(weekday(_0) - _1, 7))", d, integer(first - 1)))
+            return bind(
+                day, lambda d: spark("date_sub(_0, pmod(weekday(_0) - _1, 7))", d, integer(first - 1))
+            )
         case _:
             raise errors.compilation(
                 "001007", "22023", f"'{part}' is not a valid date/time component for function DATE_TRUNC"

@@ -1,4 +1,4 @@
-"""Date and time functions. What each part means is in `date_parts`; building values is in `datetime_build`."""
+"""Date and time functions. What a part means is in `date_parts`; building values is in `datetime_build`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from snowmelt.sql.dialect import call, integer, spark, string
 from snowmelt.sql.functions import date_parts, datetime_build
 from snowmelt.sql.functions.registry import Call, Function, alias, first_type, scalar
 
-# -- DATEADD, DATEDIFF, DATE_TRUNC, DATE_PART ---------------------------------------------------------------------
+# -- DATEADD, DATEDIFF, DATE_TRUNC, DATE_PART ----------------------------------------------------------------
 
 
 def _part(invocation: Call, index: int = 0) -> str:
@@ -55,9 +55,7 @@ def _datediff_type(invocation: Call) -> DataType:
 
 
 def _date_trunc(invocation: Call) -> exp.Expression:
-    return date_parts.truncate(
-        _part(invocation), invocation.args[1], invocation.types[1], invocation.context
-    )
+    return date_parts.truncate(_part(invocation), invocation.args[1], invocation.types[1], invocation.context)
 
 
 def _date_part(invocation: Call) -> exp.Expression:
@@ -92,7 +90,7 @@ _READERS = {
     "HOUR": "hour", "MINUTE": "minute", "SECOND": "second",
 }  # fmt: skip
 
-# -- names of days and months --------------------------------------------------------------------------------------
+# -- names of days and months --------------------------------------------------------------------------------
 
 
 def _named(pattern: str) -> Callable[[Call], exp.Expression]:
@@ -117,7 +115,7 @@ def _previous_day(invocation: Call) -> exp.Expression:
     )
 
 
-# -- ends and distances of months ----------------------------------------------------------------------------------
+# -- ends and distances of months ----------------------------------------------------------------------------
 
 
 def _last_day(invocation: Call) -> exp.Expression:
@@ -167,7 +165,7 @@ def _months_between(invocation: Call) -> exp.Expression:
     return spark("cast(months_between(_0, _1, false) as decimal(38, 6))", left, right)
 
 
-# -- slices and zones ----------------------------------------------------------------------------------------------
+# -- slices and zones ----------------------------------------------------------------------------------------
 
 
 def _time_slice(invocation: Call) -> exp.Expression:

@@ -1,4 +1,4 @@
-"""Dates, times and timestamps from their parts. Parts beyond their range carry over: month 13 is next January."""
+"""Dates, times and timestamps from their parts. What is out of range carries over (month 13)."""
 
 from __future__ import annotations
 

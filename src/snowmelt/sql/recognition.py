@@ -1,0 +1,97 @@
+"""Text recognised as a value, and the errors when it is not; how large a value of a type may be."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from snowmelt.core.types import TIMESTAMPS, DataType, Kind
+from snowmelt.sql.building import or_fail
+from snowmelt.sql.dialect import spark, string
+
+_TRUE = ("true", "t", "yes", "y", "on", "1")
+_FALSE = ("false", "f", "no", "n", "off", "0")
+NOT_RECOGNIZED = {
+    Kind.NUMBER: ("100038", "22018", "Numeric value"),
+    Kind.FLOAT: ("100038", "22018", "Numeric value"),
+    Kind.BOOLEAN: ("100037", "22018", "Boolean value"),
+    Kind.DATE: ("100040", "22007", "Date"),
+    Kind.TIME: ("100108", "22007", "Time"),
+    Kind.TIMESTAMP_NTZ: ("100035", "22007", "Timestamp"),
+    Kind.TIMESTAMP_LTZ: ("100035", "22007", "Timestamp"),
+    Kind.TIMESTAMP_TZ: ("100035", "22007", "Timestamp"),
+    Kind.BINARY: ("100115", "22000", "Binary value"),
+}
+"""Code, SQLSTATE and the word that begins "… is not recognized"."""
+
+INT64_DIGITS = 19
+"""Digits before the point that a 64-bit integer may have."""
+
+
+def failed(
+    attempt_value: exp.Expression, original: exp.Expression, kind: Kind, attempt: bool
+) -> exp.Expression:
+    """The attempt itself, or with "… is not recognized" raised where it is NULL and the original is not."""
+    if attempt:
+        return attempt_value
+    code, sqlstate, word = NOT_RECOGNIZED[kind]
+    return or_fail(attempt_value, original, code, sqlstate, f"{word} '", "' is not recognized")
+
+
+def lead(type_: DataType) -> int:
+    """Digits before the decimal point that a NUMBER may have."""
+    if type_.int64:
+        return INT64_DIGITS
+    return (type_.precision or 0) - (type_.scale or 0)
+
+
+def out_of_range(attempt_value: exp.Expression, original: exp.Expression) -> exp.Expression:
+    """The attempt, or "… is out of range" raised where it is NULL and the original is not."""
+    return or_fail(attempt_value, original, "100039", "22003", "Numeric value '", "' is out of range")
+
+
+def try_number(text: exp.Expression, target: DataType) -> exp.Expression:
+    """A text as NUMBER, rounded; NULL where it is not a number or does not fit."""
+    if not target.int64:
+        return spark_try(text, target)
+    exact = spark("try_cast(try_cast(_0 as decimal(38, 0)) as bigint)", text)
+    return spark("coalesce(try_cast(_0 as bigint), _1)", text, exact)
+
+
+def spark_cast(value: exp.Expression, target: DataType) -> exp.Expression:
+    return exp.cast(value.copy(), target.spark, dialect="spark")
+
+
+def spark_try(value: exp.Expression, target: DataType) -> exp.Expression:
+    return exp.TryCast(this=value.copy(), to=exp.DataType.build(target.spark, dialect="spark"), safe=True)
+
+
+def try_boolean(text: exp.Expression) -> exp.Expression:
+    """A text as BOOLEAN; NULL where it is none of Snowflake's words."""
+    word = spark("lower(trim(_0))", text)
+    case = exp.Case()
+    case = case.when(exp.In(this=word.copy(), expressions=[string(item) for item in _TRUE]), exp.true())
+    return case.when(exp.In(this=word.copy(), expressions=[string(item) for item in _FALSE]), exp.false())
+
+
+def try_float(text: exp.Expression) -> exp.Expression:
+    """A text as FLOAT; NULL where it is not a number. Spark would also read Java's suffixes: 1d, 1f."""
+    return spark(r"if(_0 rlike '[0-9.]\\s*[dDfF]\\s*$', null, try_cast(_0 as double))", text)
+
+
+def text_length(source: DataType) -> int:
+    """The most characters that a value of a type can have as text."""
+    match source.kind:
+        case Kind.VARCHAR:
+            return source.length or 0
+        case Kind.NUMBER:
+            return 20 if source.int64 else (source.precision or 0) + 3
+        case Kind.BOOLEAN:
+            return 5
+        case Kind.DATE:
+            return 12
+        case Kind.FLOAT | Kind.TIME:
+            return 30
+        case kind if kind in TIMESTAMPS:
+            return 64
+        case _:
+            return 1 << 31
