@@ -25,6 +25,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.types import DATE, FLOAT, INTEGER, MAX_PRECISION, DataType, Kind, int64, number
+from snowmelt.sql.building import bind
 from snowmelt.sql.dialect import spark
 
 SPARK_SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.decimalOperations.allowPrecisionLoss": "false"}
@@ -182,7 +183,7 @@ def _multiply(
     if exact or precision_left + precision_right + 1 <= MAX_PRECISION:
         return cast(_node("*", left, right), target)
     left_type, right_type = number(precision_left, scale_left), number(precision_right, scale_right)
-    return _bind(left, right, lambda a, b: _multiply_in_parts(a, left_type, b, right_type, target))
+    return bind((left, right), lambda a, b: _multiply_in_parts(a, left_type, b, right_type, target))
 
 
 def _multiply_in_parts(
@@ -215,25 +216,6 @@ def _parts(value: exp.Expression, kind: DataType) -> list[tuple[exp.Expression, 
         (cast(spark("_0 - _0 % CAST(1 AS DECIMAL(1, 0))", value), whole), whole),
         (cast(spark("_0 % CAST(1 AS DECIMAL(1, 0))", value), fraction), fraction),
     ]
-
-
-def _bind(
-    left: exp.Expression,
-    right: exp.Expression,
-    body: Callable[[exp.Expression, exp.Expression], exp.Expression],
-) -> exp.Expression:
-    """`body(left, right)`, with each operand evaluated once although the body names it several times."""
-    if _is_cheap(left) and _is_cheap(right):
-        return body(left, right)
-    bound = body(spark("v.l"), spark("v.r"))
-    return spark("transform(array(struct(_0 AS l, _1 AS r)), v -> _2)[0]", left, right, bound)
-
-
-def _is_cheap(value: exp.Expression) -> bool:
-    inner = value.unnest()
-    if isinstance(inner, (exp.Cast, exp.Neg)):
-        return _is_cheap(inner.this)
-    return isinstance(inner, (exp.Column, exp.Literal))
 
 
 def _divide(

@@ -1,4 +1,4 @@
-"""Aggregate functions: counts, sums, extremes, lists. All but counts and lists give NULL for an empty group."""
+"""Aggregates: counts, sums, extremes, lists. All but counts and lists give NULL for an empty group."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Generated data: random values, identifiers, sequences.
 
 UNIFORM, NORMAL and RANDSTR take their randomness from an argument, usually RANDOM(): they are functions of
-its hash, so that a constant argument gives the same value in every row, as in Snowflake. The values themselves
-are not Snowflake's.
+its hash, so that a constant argument gives the same value in every row, as in Snowflake. The values
+themselves are not Snowflake's.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ def _uuid_string(call: Call) -> exp.Expression:
     return _with_source(
         digest,
         lambda hexadecimal: spark(
-            "concat_ws('-', left(_0, 8), substring(_0, 9, 4), concat('5', substring(_0, 14, 3)), "
-            "concat(translate(substring(_0, 17, 1), '0123456789abcdef', '89ab89ab89ab89ab'), "
-            "substring(_0, 18, 3)), substring(_0, 21, 12))",
+            "concat(left(_0, 8), '-', substring(_0, 9, 4), '-5', substring(_0, 14, 3), '-', "
+            "translate(substring(_0, 17, 1), '0123456789abcdef', '89ab89ab89ab89ab'), "
+            "substring(_0, 18, 3), '-', substring(_0, 21, 12))",
             hexadecimal,
         ),
     )

@@ -204,7 +204,7 @@ def _shift_left(call: Call) -> exp.Expression:
 
 def _get_bit(call: Call) -> exp.Expression:
     # Beyond 63 an integer of 128 bits repeats its sign.
-    return spark("CAST(getbit(_0, CAST(least(_1, 63L) AS INT)) AS BIGINT)", *call.args)
+    return spark("CAST(getbit(_0, CAST(CASE WHEN _1 > 63 THEN 63 ELSE _1 END AS INT)) AS BIGINT)", *call.args)
 
 
 def _width_bucket(call: Call) -> exp.Expression:
@@ -242,7 +242,12 @@ _BITS = (
     scalar("BITXOR", "int, int", INTEGER, "_0 ^ _1"),
     scalar("BITNOT", "int", INTEGER, "~_0"),
     scalar("BITSHIFTLEFT", "int, int", INTEGER, _shift_left),
-    scalar("BITSHIFTRIGHT", "int, int", INTEGER, "shiftright(_0, CAST(least(_1, 63L) AS INT))"),
+    scalar(
+        "BITSHIFTRIGHT",
+        "int, int",
+        INTEGER,
+        "shiftright(_0, CAST(CASE WHEN _1 > 63 THEN 63 ELSE _1 END AS INT))",
+    ),
 )
 
 FUNCTIONS: tuple[Function, ...] = (
