@@ -107,6 +107,10 @@ def _is_role_in_session(call: Call) -> exp.Expression:
     return spark("_0 = _1", call.args[0], string(call.context.role))
 
 
+def _statement(call: Call) -> exp.Expression:
+    raise errors.unsupported(call.name)
+
+
 def _type_of(call: Call) -> exp.Expression:
     type_ = call.types[0]
     if type_.kind is Kind.NUMBER:
@@ -149,6 +153,7 @@ FUNCTIONS = (
     _text("CURRENT_TRANSACTION", lambda session: session.transaction_id),
     _text("CURRENT_VERSION", lambda session: session.version),
     _text("CURRENT_CLIENT", lambda session: f"Snowmelt {session.version}"),
+    context("CURRENT_STATEMENT", "", VARCHAR, _statement),
     context("IS_ROLE_IN_SESSION", "str", BOOLEAN, _is_role_in_session),
     context("LAST_QUERY_ID", "int", VARCHAR, _last_query_id, least=0),
     _CURRENT_TIMESTAMP,

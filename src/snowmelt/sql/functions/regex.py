@@ -155,9 +155,9 @@ def _instr(call: Call) -> exp.Expression:
         before = spark("array_join(slice(regexp_extract_all(_0, _1, 0), 1, _2 - 1), '')", subject, java, nth)
         last = spark("get(regexp_extract_all(_0, _1, _3), _2 - 1)", subject, java, nth, integer(1 - option))
         return spark(
-            "CASE WHEN _0 IS NOT NULL AND _3 IS NOT NULL "
+            "CASE WHEN _0 IS NOT NULL AND _3 IS NOT NULL AND _4 IS NOT NULL "
             "THEN coalesce(CAST(length(_1) + length(_2) + _3 AS BIGINT), CAST(0 AS BIGINT)) END",
-            subject, before, last, position,
+            subject, before, last, position, nth,
         )  # fmt: skip
 
     return bind(arguments, build)

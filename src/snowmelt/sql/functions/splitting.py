@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from snowmelt.core.types import ARRAY, VARCHAR
-from snowmelt.sql.building import bind
+from snowmelt.core import errors
+from snowmelt.core.types import ARRAY, OBJECT, VARCHAR
+from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import integer, spark, string
 from snowmelt.sql.functions.arguments import constant_integer, small_integer
 from snowmelt.sql.functions.registry import Call, scalar
 from snowmelt.sql.patterns import constant_string
 
 _BRACKET_META = "\\[]^-&"
+_URL = (
+    r"(?s)\A([A-Za-z][A-Za-z0-9+.-]*):(?://([^/?#]*?)(?::([0-9]+))?(?=[/?#]|\z))?([^?#]*)"
+    r"(?:[?]([^#]*))?(?:#(.*))?\z"
+)
+_NO_SCHEME = "scheme not specified"
 
 
 def _split(call: Call) -> exp.Expression:
@@ -71,7 +77,42 @@ def _strtok_to_array(call: Call) -> exp.Expression:
     return spark("CASE WHEN _0 <> '' OR _1 <> '' THEN _2 END", call.args[0], call.args[1], tokens)
 
 
+def _parse_url(call: Call) -> exp.Expression:
+    """An OBJECT of the URL's parts, with JSON null for those that are missing."""
+    permissive = constant_integer(call, 1, 0)
+    if permissive not in (0, 1):
+        raise errors.unsupported("PARSE_URL with a second argument that is not the constant 0 or 1")
+
+    def build(url: exp.Expression) -> exp.Expression:
+        scheme, host, port, path, query, fragment = (
+            spark("regexp_extract(_0, _1, _2)", url, string(_URL), integer(group)) for group in range(1, 7)
+        )
+        parameters = spark(
+            "CASE WHEN _0 <> '' THEN map_from_entries(transform("
+            "filter(split(_0, '&'), sm_pair -> sm_pair <> ''), "
+            "sm_pair -> struct(_1, substring(sm_pair, length(_1) + 2)))) END",
+            query,
+            spark("split_part(sm_pair, '=', 1)"),
+        )
+        parts = spark(
+            "parse_json(to_json(named_struct('fragment', nullif(_0, ''), 'host', nullif(_1, ''), "
+            "'parameters', _2, 'path', CASE WHEN startswith(_3, '/') THEN substring(_3, 2) ELSE _3 END, "
+            "'port', nullif(_4, ''), 'query', nullif(_5, ''), 'scheme', lower(_6)), "
+            "map('ignoreNullFields', 'false')))",
+            fragment, host, parameters, path, port, query, scheme,
+        )  # fmt: skip
+        failed = fail("100139", "22000", f"Error parsing URL: {_NO_SCHEME}")
+        if permissive:
+            failed = spark("parse_json(_0)", string(f'{{"error": "{_NO_SCHEME}"}}'))
+        return spark(
+            "CASE WHEN _0 RLIKE _1 THEN _2 WHEN _0 IS NOT NULL THEN _3 END", url, string(_URL), parts, failed
+        )
+
+    return bind(call.args[0], build)
+
+
 FUNCTIONS = (
+    scalar("PARSE_URL", "str, int", OBJECT, _parse_url, least=1),
     scalar("SPLIT", "str, str", ARRAY, _split),
     scalar("SPLIT_PART", "str, str, int", VARCHAR, _split_part),
     scalar("STRTOK", "str, str, int", VARCHAR, _strtok, least=1),
