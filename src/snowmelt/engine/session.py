@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -84,10 +86,26 @@ def start(settings: Mapping[str, str], work_dir: Path) -> SparkSession:
     )
     # Spark writes the JSON of every failed statement to this logger; the user gets a SnowmeltError instead.
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1") if chosen["spark.master"].startswith("local") else None
-    session = builder.getOrCreate()
+    if chosen["spark.master"].startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    with _stderr_to(work_dir / "spark.log"):
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel(chosen["spark.log.level"])
     return session
+
+
+@contextmanager
+def _stderr_to(path: Path) -> Iterator[None]:
+    """The JVM started inside writes its log there, for as long as it lives; our own stderr is as before after."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with path.open("ab") as log:
+            os.dup2(log.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:

@@ -1,0 +1,44 @@
+"""One Spark application serves all tests that need one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from snowmelt.core.config import Settings
+from snowmelt.service.account import Account
+from snowmelt.service.session import Session
+
+SPARK = {
+    "spark.master": "local[2]",
+    "spark.driver.memory": "3g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite", action="store_true", help="write what .slt queries return into the files")
+
+
+@pytest.fixture(scope="session")
+def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    """An account in a temporary folder, shared: tests make databases of their own in it."""
+    folder: Path = tmp_path_factory.mktemp("account")
+    with Account.open(folder, settings=Settings(spark=SPARK)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def session(account: Account) -> Iterator[Session]:
+    """A session in a fresh database."""
+    opened = account.session()
+    name = f"TEST_{opened.id}"
+    opened.execute(f"CREATE DATABASE {name}")
+    yield opened
+    opened.close()
+    cleanup = account.session()
+    cleanup.execute(f"DROP DATABASE IF EXISTS {name}")
+    cleanup.close()
