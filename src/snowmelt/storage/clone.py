@@ -2,8 +2,8 @@
 
 On a local disk the files are hard links: every reader finds them at a plain relative path inside the clone,
 and removing or vacuuming either table leaves the other whole. An object store has no links, and absolute
-paths in the
-log break when the source goes, so there the store copies the files.
+paths in the log break when the source goes, so there the rows are copied; delta-rs' client for the store
+can't copy a file.
 """
 
 from __future__ import annotations
@@ -20,41 +20,52 @@ from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake import write_deltalake
 
 from snowmelt.core.errors import unsupported
 from snowmelt.storage.commits import CommitTag
-from snowmelt.storage.first import first_actions, put_first
+from snowmelt.storage.first import put_first
 from snowmelt.storage.handles import Handle
 from snowmelt.storage.layout import StorageRoot
 from snowmelt.storage.log import Action
+from snowmelt.storage.properties import HOOKS, commit_properties
 from snowmelt.storage.snapshot import DataFile, FileList
 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _NOT_LINKABLE = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS})
 
 
-def clone_table(root: StorageRoot, source: Handle, files: FileList, target: Handle, tag: CommitTag) -> None:
-    """Make the files of `source` the whole content of a new table at `target`, in one commit: version 0."""
+def clone_table(root: StorageRoot, source: Handle, files: FileList, target: Handle, tag: CommitTag) -> int:
+    """Make the files of `source` the whole content of a new table at `target`, and return its version."""
     if not files.plain:
         raise unsupported(
             "CLONE of a table with deletion vectors, partitions or column mapping",
             hint="CREATE TABLE … AS SELECT copies it.",
         )
+    if not target.local:
+        return _copy(root, source, files, target, tag)
     known = _statistics(source, files.version)
-    adds = [_add(root, source, file, target, known) for file in files.files]
-    put_first(root, target, first_actions(files.metadata, "CLONE", tag, adds))
+    adds = [_add(root, file, target, known) for file in files.files]
+    return put_first(root, target, files.metadata, "CLONE", tag, adds)
 
 
-def _add(
-    root: StorageRoot, source: Handle, file: DataFile, target: Handle, known: Mapping[str, str]
-) -> Action:
+def _copy(root: StorageRoot, source: Handle, files: FileList, target: Handle, tag: CommitTag) -> int:
+    put_first(root, target, files.metadata, "CLONE", tag, [])
+    copied = target.at(None)
+    write_deltalake(
+        copied,
+        source.at(files.version).scan(),
+        mode="append",
+        commit_properties=commit_properties(tag),
+        post_commithook_properties=HOOKS,
+    )
+    return copied.version()
+
+
+def _add(root: StorageRoot, file: DataFile, target: Handle, known: Mapping[str, str]) -> Action:
     # A file that the source itself holds by an absolute path gets a name of its own inside the clone.
     path = file.path if "://" not in file.path and not file.path.startswith("/") else Path(file.path).name
-    if target.local:
-        _link(Path(file.uri.removeprefix("file://")), root.path(target.location) / path)
-    else:
-        filesystem = root.filesystem()
-        filesystem.copy_file(f"{source.location}/{file.path}", f"{target.location}/{path}")
+    _link(Path(file.uri.removeprefix("file://")), root.path(target.location) / path)
     counted = {} if file.rows is None else {"numRecords": file.rows}
     return {
         "add": {

@@ -11,13 +11,16 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
+from deltalake import Schema, TableFeatures
+from deltalake.transaction import AddAction, create_table_with_add_actions
+
 from snowmelt.core.types import SEMI_STRUCTURED, Kind
 from snowmelt.state.model import Column
 from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.handles import Handle
-from snowmelt.storage.layout import LOG_FOLDER, StorageRoot
+from snowmelt.storage.layout import StorageRoot
 from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
-from snowmelt.storage.properties import CONFIGURATION
+from snowmelt.storage.properties import CONFIGURATION, HOOKS, commit_properties
 from snowmelt.storage.schema import delta_schema
 from snowmelt.storage.snapshot import TableMetadata
 
@@ -42,7 +45,7 @@ def new_metadata(columns: Sequence[Column], *, change_feed: bool) -> TableMetada
     )
 
 
-def first_actions(
+def _first_actions(
     metadata: TableMetadata, operation: str, tag: CommitTag, adds: Sequence[Action]
 ) -> list[Action]:
     now = int(time.time() * 1000)
@@ -80,15 +83,60 @@ def first_actions(
     ]
 
 
-def put_first(root: StorageRoot, handle: Handle, actions: Sequence[Action]) -> None:
-    """Write version 0, or raise FileExistsError."""
-    content = format_actions(actions)
+def put_first(
+    root: StorageRoot,
+    handle: Handle,
+    metadata: TableMetadata,
+    operation: str,
+    tag: CommitTag,
+    adds: Sequence[Action],
+) -> int:
+    """Make the table and return its version, or raise FileExistsError."""
     if isinstance(handle.log.store, LocalLogStore):
         handle.log.store.folder.mkdir(parents=True, exist_ok=True)
-        handle.log.store.put_new(commit_name(0), content)
-        return
-    # A new table's location has a unique name: nobody else is writing its first version at this moment.
+        handle.log.store.put_new(
+            commit_name(0), format_actions(_first_actions(metadata, operation, tag, adds))
+        )
+        return 0
+    return _put_first_remotely(root, handle, metadata, tag, adds)
+
+
+def _put_first_remotely(
+    root: StorageRoot, handle: Handle, metadata: TableMetadata, tag: CommitTag, adds: Sequence[Action]
+) -> int:
+    """Only delta-rs knows how to write a file of an object store on condition that it is new.
+
+    So here the missing feature is a second commit.
+    """
     if handle.log.has(0):
         raise FileExistsError(handle.uri)
-    with root.filesystem(handle.location).open_output_stream(f"{LOG_FOLDER}/{commit_name(0)}") as stream:
-        stream.write(content)
+    described = [
+        AddAction(
+            path=action["add"]["path"],
+            size=action["add"]["size"],
+            partition_values={},
+            modification_time=action["add"]["modificationTime"],
+            data_change=True,
+            stats=action["add"]["stats"],
+        )
+        for action in adds
+    ]
+    create_table_with_add_actions(
+        handle.uri,
+        Schema.from_json(metadata.schema_json),
+        described,
+        mode="error",
+        configuration=dict(metadata.configuration),
+        storage_options=root.options or None,
+        commit_properties=commit_properties(tag),
+        post_commithook_properties=HOOKS,
+    )
+    table = handle.at(None)
+    protocol = table.protocol()
+    if protocol.min_writer_version >= 7 and "invariants" not in (protocol.writer_features or ()):
+        table.alter.add_feature(
+            TableFeatures.Invariants,
+            commit_properties=commit_properties(tag),
+            post_commithook_properties=HOOKS,
+        )
+    return table.version()

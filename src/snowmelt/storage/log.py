@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import pyarrow.fs
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from snowmelt.core.errors import internal
 from snowmelt.storage.layout import LOG_FOLDER
@@ -97,7 +97,7 @@ def _retried(call: Callable[[], T]) -> T:
     retrying = Retrying(
         retry=retry_if_exception(_is_transient),
         stop=stop_after_attempt(5),
-        wait=wait_exponential_jitter(initial=0.1, max=2),
+        wait=wait_random_exponential(multiplier=0.1, max=2),
         reraise=True,
     )
     return retrying(call)

@@ -24,7 +24,7 @@ from snowmelt.storage.commits import (
 from snowmelt.storage.durable import sync_commit
 from snowmelt.storage.errors import translated
 from snowmelt.storage.feed import in_schema, read_feed
-from snowmelt.storage.first import first_actions, new_metadata, put_first
+from snowmelt.storage.first import new_metadata, put_first
 from snowmelt.storage.handles import Handle, Handles
 from snowmelt.storage.history import commit_info, commit_result
 from snowmelt.storage.layout import StorageRoot
@@ -68,7 +68,7 @@ class DeltaStore:
     ) -> int:
         """Create the table and return its version: 0, with the rows of `data` in it.
 
-        Only in an object store do the rows come as version 1.
+        In an object store it takes up to three commits: the table, a feature of its protocol, the rows.
         """
         handle = self._handles.get(location)
         metadata = new_metadata(columns, change_feed=change_feed)
@@ -79,17 +79,16 @@ class DeltaStore:
                 folder.mkdir(parents=True, exist_ok=True)
                 if data is not None:
                     adds = write_files(conform(data, metadata.arrow_schema, location), folder)
-            put_first(self.root, handle, first_actions(metadata, "CREATE TABLE", tag, adds))
+            version = put_first(self.root, handle, metadata, "CREATE TABLE", tag, adds)
             if handle.local or data is None:
-                return 0
+                return version
             return self.append(location, data, tag).version
 
     def clone(self, source_location: str, version: int, target_location: str, tag: CommitTag) -> int:
         """A new table with the rows of `version` of another, sharing its data files; returns its version."""
         source, target = self._handles.get(source_location), self._handles.get(target_location)
         with translated(source_location):
-            clone_table(self.root, source, self.files(source_location, version), target, tag)
-        return 0
+            return clone_table(self.root, source, self.files(source_location, version), target, tag)
 
     def forget(self, location: str) -> None:
         """Keep nothing in memory about a table; for one that was removed or replaced by other means."""

@@ -21,25 +21,33 @@ def remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeltaStore:
     return DeltaStore(root)
 
 
+def new_table(store: DeltaStore, name: str) -> str:
+    location = store.root.new_location("A", "B", name)
+    # An object store has no folders to make; the client for local files insists on one.
+    Path(store.root.uri.removeprefix("file://"), location).mkdir(parents=True)
+    return location
+
+
 def test_the_life_of_a_table(remote: DeltaStore) -> None:
-    where = remote.root.new_location("A", "B", "C")
-    assert remote.create(where, COLUMNS, change_feed=True, tag=TAG, data=rows({"ID": 1, "DOC": "{}"})) == 1
+    where = new_table(remote, "C")
+    first = remote.create(where, COLUMNS, change_feed=True, tag=TAG, data=rows({"ID": 1, "DOC": "{}"}))
+    assert "invariants" in remote.files(where, first).metadata.features
     with pytest.raises(SnowmeltError):
         remote.create(where, COLUMNS, change_feed=True, tag=TAG)
     result = remote.append(where, rows({"ID": 2}), TAG, app_transactions=[AppTransaction("app", 3)])
-    assert (result.version, result.rows_inserted, result.files_added) == (2, 1, 1)
+    assert (result.version, result.rows_inserted, result.files_added) == (first + 1, 1, 1)
     assert remote.app_version(where, "app") == 3
     remote.update(where, {"NAME": "'x'"}, '"ID" = 1', TAG)
     assert names(remote, where) == [(1, "x"), (2, None)]
-    assert remote.restore(where, 1, TAG) == 4
+    assert remote.restore(where, first, TAG) == first + 3
     assert names(remote, where) == [(1, None)]
-    assert [info.tag for info in remote.commits(where, -1, 4)] == [TAG] * 5
-    assert remote.files(where, 4).total_rows == 1
-    remote.sync(where, 4)
-    clone = remote.root.new_location("A", "B", "CLONE")
-    remote.clone(where, 3, clone, TAG)
+    assert [info.tag for info in remote.commits(where, -1, first + 3)] == [TAG] * (first + 4)
+    assert remote.files(where, first + 3).total_rows == 1
+    remote.sync(where, first + 3)
+    clone = new_table(remote, "CLONE")
+    cloned = remote.clone(where, first + 2, clone, TAG)
     assert sorted(remote.root.locations()) == sorted([where, clone])
     remote.remove(where)
     assert list(remote.root.locations()) == [clone]
     assert names(remote, clone) == [(1, "x"), (2, None)]
-    assert remote.changes(clone, [(0, 0)]).read_all().num_rows == 2
+    assert remote.changes(clone, [(0, cloned)]).read_all().num_rows == 2

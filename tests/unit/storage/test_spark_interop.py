@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from pyspark.sql import SparkSession
-from pyspark.sql.functions import expr
 
 from snowmelt.engine.jars import ensure_jars
 from snowmelt.storage.table import AppTransaction, CommitTag, DeltaStore, MergeClause, MergeSpec
@@ -31,6 +30,7 @@ UPSERT = MergeSpec(
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    shared = SparkSession.getActiveSession() is not None
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.jars", ",".join(str(path) for path in ensure_jars()))
@@ -44,7 +44,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .getOrCreate()
     )
     yield session
-    session.stop()
+    # Another test's application serves this one too, if it runs already.
+    if not shared:
+        session.stop()
 
 
 def delta(store: DeltaStore, location: str) -> str:
@@ -81,8 +83,9 @@ def test_both_writers_on_one_table(spark: SparkSession, store: DeltaStore, wide:
         wide, rows({"ID": 2, "NAME": "merged by rs", "DOC": "[true]"}, {"ID": 4, "DOC": "1e3"}), UPSERT, TAG
     )
     spark.sql(
-        f"MERGE INTO {table} t USING (SELECT 1L AS ID, parse_json('\"s\"') AS DOC UNION ALL SELECT 5L, NULL) s"
-        " ON t.ID = s.ID WHEN MATCHED THEN UPDATE SET NAME = 'merged by spark', DOC = s.DOC"
+        f"MERGE INTO {table} t"
+        " USING (SELECT 1L AS ID, parse_json('\"s\"') AS DOC UNION ALL SELECT 5L, NULL) s ON t.ID = s.ID"
+        " WHEN MATCHED THEN UPDATE SET NAME = 'merged by spark', DOC = s.DOC"
         " WHEN NOT MATCHED THEN INSERT (ID, DOC) VALUES (s.ID, s.DOC)"
     )
     spark.sql(f"DELETE FROM {table} WHERE ID = 3")
@@ -167,12 +170,15 @@ def test_checkpoints_of_both(spark: SparkSession, store: DeltaStore, wide: str) 
     spark.sql(f"INSERT INTO {table} (ID) VALUES (1000L)")
     log = Path(store.root.uri_of(wide)) / "_delta_log"
     assert (log / f"{100:020d}.checkpoint.parquet").exists()
+    # Spark would refuse a pointer that does not have this checksum.
+    assert (log / "._last_checkpoint.crc").exists()
     for key in range(100, 200):
         store.append(
             wide, rows({"ID": key, "DOC": str(key)}), TAG, app_transactions=[AppTransaction("app", key)]
         )
     store.close()
     assert json.loads((log / "_last_checkpoint").read_text())["version"] == 200
+    assert not (log / "._last_checkpoint.crc").exists()
     fresh = spark.newSession()
     assert len(by_spark(fresh, table)) == 200
     reopened = DeltaStore(store.root)
