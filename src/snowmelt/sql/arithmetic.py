@@ -183,13 +183,27 @@ def _multiply(
     if exact or precision_left + precision_right + 1 <= MAX_PRECISION:
         return cast(_node("*", left, right), target)
     left_type, right_type = number(precision_left, scale_left), number(precision_right, scale_right)
-    return bind((left, right), lambda a, b: _multiply_in_parts(a, left_type, b, right_type, target))
+    return bind((left, right), lambda a, b: _multiply_wide(a, left_type, b, right_type, target))
+
+
+def _multiply_wide(
+    left: exp.Expression, left_type: DataType, right: exp.Expression, right_type: DataType, target: DataType
+) -> exp.Expression:
+    """A product whose full scale does not fit beside the leading digits that its type may have.
+
+    Most values are small enough for Spark's own product all the same.
+    """
+    in_parts = _multiply_in_parts(left, left_type, right, right_type, target)
+    if (left_type.scale or 0) + (right_type.scale or 0) > MAX_PRECISION:
+        return in_parts
+    whole = cast(spark("try_multiply(_0, _1)", left, right), target)
+    return spark("coalesce(_0, _1)", whole, in_parts)
 
 
 def _multiply_in_parts(
     left: exp.Expression, left_type: DataType, right: exp.Expression, right_type: DataType, target: DataType
 ) -> exp.Expression:
-    """A product whose full scale does not fit beside its leading digits.
+    """A product of any size.
 
     Whole and fractional parts are multiplied apart. Only the product of the fractions has more than the
     target's scale, and as all four products have the same sign, rounding that one is rounding their sum.
