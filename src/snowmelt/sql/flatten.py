@@ -19,7 +19,8 @@ from snowmelt.sql.dialect import call, integer, spark, string
 from snowmelt.sql.variants import array_elements, get_path, object_entries, parse_path, path_text
 
 MAX_DEPTH = 16
-"""Levels that RECURSIVE => TRUE walks. Each costs Spark's analyzer four of its iterations, by default 100 in all."""
+"""Levels that RECURSIVE => TRUE walks. Each costs Spark's analyzer about four of its iterations
+(`spark.sql.analyzer.maxIterations`, by default 100), and those of chained FLATTENs add up."""
 
 COLUMNS = ("SEQ", "KEY", "PATH", "INDEX", "VALUE", "THIS")
 _TYPES = {
@@ -64,7 +65,8 @@ def flatten(
     )
     # The lambda binds the rows once; a plain CASE would unroll the walk twice.
     return spark(
-        "get(transform(array(_0), sm_rows -> CASE WHEN size(sm_rows) = 0 THEN array(_1) ELSE sm_rows END), 0)",
+        "get(transform(array(_0), "
+        "sm_rows -> CASE WHEN size(sm_rows) = 0 THEN array(_1) ELSE sm_rows END), 0)",
         rows,
         nothing,
     )
@@ -112,9 +114,12 @@ class _Walk:
             return rows
         element = f"sm_level{depth}"
         if depth == MAX_DEPTH:
-            return spark(
-                f"transform(_0, {element} -> CASE WHEN {_TOO_DEEP} IS NULL THEN {element} END)", rows
+            message = string(
+                "SNOWMELT:000002:0A000:FLATTEN with RECURSIVE => TRUE supports at most "
+                f"{MAX_DEPTH} nested levels."
             )
+            check = f"transform(_0, {element} -> CASE WHEN raise_error(_1) IS NULL THEN {element} END)"
+            return spark(check, rows, message)
         inside = self.below(spark(f"{element}.VALUE"), spark(f"{element}.PATH"), depth + 1)
         return spark(f"flatten(transform(_0, {element} -> concat(array({element}), _1)))", rows, inside)
 
@@ -150,6 +155,3 @@ class _Walk:
         )
         kinds = {"BOTH": (of_array, of_object), "ARRAY": (of_array,), "OBJECT": (of_object,)}[self._mode]
         return call("coalesce", *kinds, call("array"))
-
-
-_TOO_DEEP = f"raise_error('SNOWMELT:000002:0A000:FLATTEN with RECURSIVE => TRUE supports at most {MAX_DEPTH} nested levels')"

@@ -35,7 +35,7 @@ NULL_VARIANT = "CAST(NULL AS VARIANT)"
 
 
 def parse_path(text: str) -> tuple[str | int, ...] | None:
-    """The elements of a path such as `a.b[0]['odd key']`; None when it is no path. The empty path has none."""
+    """The elements of a path such as `a.b[0]['odd key']`, none if it is empty; None when it is no path."""
     elements: list[str | int] = []
     position = 0
     while position < len(text):
@@ -233,18 +233,18 @@ def comparable(value: exp.Expression) -> exp.Expression:
     """What stands for a VARIANT in `=`, `<`, GROUP BY, DISTINCT, joins and ORDER BY. SQL NULL stays SQL NULL.
 
     Spark can neither compare nor hash VARIANT. The stand-in is a struct compared field by field: kinds
-    first (JSON null, booleans, numbers, strings, arrays, objects: Snowflake documents no order between
-    kinds), then numbers by value whatever their type (1, 1.0 and 1e0 are equal, 38-digit integers may
-    differ in their last digit), then everything else by its text. An object's keys are sorted in its text,
-    so objects are equal when they have the same keys with the same values. A date or timestamp compares as
-    its text.
+    first (booleans, numbers, strings, arrays, objects; JSON null last, as ARRAY_SORT has it; for the others
+    Snowflake documents no order), then numbers by value whatever their type (1, 1.0 and 1e0 are equal,
+    38-digit integers may differ in their last digit), then everything else by its text. An object's keys
+    are sorted in its text, so objects are equal when they have the same keys with the same values. A date
+    or timestamp compares as text.
     """
     number = spark(
         "CASE WHEN left(to_json(_0), 1) RLIKE '[0-9-]' THEN try_variant_get(_0, '$', 'double') END", value
     )
     return spark(
         "CASE WHEN _0 IS NOT NULL THEN named_struct("
-        "'RANK', coalesce(nullif(instr('nft0\"[{', left(to_json(_0), 1)), 0), 4), "
+        "'RANK', coalesce(nullif(instr('ft0\"[{n', left(to_json(_0), 1)), 0), 3), "
         "'NUMBER', _1, "
         "'INTEGER', CASE WHEN _1 IS NOT NULL THEN try_variant_get(_0, '$', 'decimal(38, 0)') END, "
         "'FRACTION', CASE WHEN _1 IS NOT NULL THEN try_variant_get(_0, '$', 'decimal(38, 18)') END, "

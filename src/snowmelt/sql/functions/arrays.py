@@ -1,0 +1,376 @@
+"""ARRAY functions. An ARRAY is a VARIANT; its elements are taken out as Spark's ARRAY<VARIANT> and put back.
+
+Elements are compared as `variants.comparable` says, so 1 and 1.0 are the same element and objects compare
+by their content. Positions are 0-based. A SQL NULL that is put into an array becomes a JSON null
+(`variants`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.core.types import ARRAY, BOOLEAN, INTEGER, VARCHAR, VARIANT, Kind
+from snowmelt.sql import casts, variants
+from snowmelt.sql.building import bind, fail
+from snowmelt.sql.dialect import call as spark_call
+from snowmelt.sql.dialect import integer, spark, string
+from snowmelt.sql.functions.registry import Call, Function, scalar
+from snowmelt.sql.functions.semi_structured import refused, variant_argument
+
+_ELEMENT = spark("sm_element")
+
+
+def elements_argument(call: Call, index: int) -> exp.Expression:
+    """An ARRAY or VARIANT argument as Spark ARRAY<VARIANT>: NULL where it is not an array."""
+    if not call.types[index].is_semi_structured and call.types[index].kind is not Kind.NULL:
+        raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
+    return variants.array_elements(variant_argument(call, index))
+
+
+def _keys(elements: exp.Expression) -> exp.Expression:
+    """What stands for each element when it is compared."""
+    return spark("transform(_0, sm_element -> _1)", elements, variants.comparable(_ELEMENT))
+
+
+def _from_start(size: exp.Expression, position: exp.Expression) -> exp.Expression:
+    """A position that may count from the end, as one from the start; at least 0."""
+    return spark("CAST(CASE WHEN _1 < 0 THEN greatest(_0 + _1, 0) ELSE _1 END AS INT)", size, position)
+
+
+def _of_elements(template: str) -> Callable[[Call], exp.Expression]:
+    """A function from the elements of the first argument (`_0`) to those of the result."""
+    return lambda call: variants.from_elements(spark(template, elements_argument(call, 0)))
+
+
+def _with_value(template: str) -> Callable[[Call], exp.Expression]:
+    """Likewise, with a value as the second argument (`_1`)."""
+    return lambda call: variants.from_elements(
+        spark(template, elements_argument(call, 0), variant_argument(call, 1))
+    )
+
+
+# -- construction ---------------------------------------------------------------------------------------------
+
+
+def _spark_array(call: Call) -> exp.Expression:
+    values = [variant_argument(call, index) for index in range(len(call.args))]
+    return spark_call("array", *values) if values else spark("CAST(array() AS ARRAY<VARIANT>)")
+
+
+def _array_construct(call: Call) -> exp.Expression:
+    return variants.from_elements(_spark_array(call))
+
+
+def _array_construct_compact(call: Call) -> exp.Expression:
+    kept = spark("filter(_0, sm_element -> sm_element IS NOT NULL)", _spark_array(call))
+    return variants.from_elements(kept)
+
+
+def _array_generate_range(call: Call) -> exp.Expression:
+    step = call.args[2] if len(call.args) > 2 else integer(1)
+
+    def build(start: exp.Expression, stop: exp.Expression, by: exp.Expression) -> exp.Expression:
+        return spark(
+            "to_variant_object(CASE WHEN _0 IS NULL OR _1 IS NULL OR _2 IS NULL THEN NULL "
+            "WHEN _2 = 0 THEN _3 "
+            "WHEN (_2 > 0 AND _0 >= _1) OR (_2 < 0 AND _0 <= _1) THEN CAST(array() AS ARRAY<BIGINT>) "
+            "ELSE sequence(CAST(_0 AS BIGINT), CAST(_1 - sign(_2) AS BIGINT), CAST(_2 AS BIGINT)) END)",
+            start,
+            stop,
+            by,
+            fail("100353", "22023", "ARRAY_GENERATE_RANGE: the step must not be zero"),
+        )
+
+    return bind((call.args[0], call.args[1], step), build)
+
+
+def _array_cat(call: Call) -> exp.Expression:
+    joined = spark_call("concat", elements_argument(call, 0), elements_argument(call, 1))
+    return variants.from_elements(joined)
+
+
+def _array_insert(call: Call) -> exp.Expression:
+    def build(items: exp.Expression, position: exp.Expression, value: exp.Expression) -> exp.Expression:
+        at = _from_start(spark("size(_0)", items), position)
+        return spark(
+            "concat(slice(_0, 1, _1), array_repeat(CAST(NULL AS VARIANT), greatest(_1 - size(_0), 0)), "
+            "array(_2), slice(_0, _1 + 1, size(_0)))",
+            items,
+            at,
+            value,
+        )
+
+    given = (elements_argument(call, 0), call.args[1], variant_argument(call, 2))
+    return variants.from_elements(bind(given, build))
+
+
+def _arrays_zip(call: Call) -> exp.Expression:
+    def build(*arrays: exp.Expression) -> exp.Expression:
+        sizes = [spark("size(_0)", array) for array in arrays]
+        longest = spark_call("greatest", *sizes) if len(sizes) > 1 else sizes[0]
+        pairs: list[exp.Expression] = []
+        for index, array in enumerate(arrays):
+            pairs += [string(f"${index + 1}"), spark("get(_0, sm_index)", array)]
+        missing = exp.or_(*(spark("_0 IS NULL", array) for array in arrays))
+        return spark(
+            "CASE WHEN _0 THEN NULL WHEN _1 = 0 THEN CAST(array() AS ARRAY<VARIANT>) "
+            "ELSE transform(sequence(0, _1 - 1), sm_index -> to_variant_object(_2)) END",
+            exp.Paren(this=missing),
+            longest,
+            spark_call("map", *pairs),
+        )
+
+    arrays = tuple(elements_argument(call, index) for index in range(len(call.args)))
+    return variants.from_elements(bind(arrays, build))
+
+
+# -- searching ------------------------------------------------------------------------------------------------
+
+
+def _array_contains(call: Call) -> exp.Expression:
+    key = bind(variant_argument(call, 0), variants.comparable)
+    return spark("array_contains(_0, _1)", _keys(elements_argument(call, 1)), key)
+
+
+def _array_position(call: Call) -> exp.Expression:
+    key = bind(variant_argument(call, 0), variants.comparable)
+    return spark("nullif(array_position(_0, _1), 0) - 1", _keys(elements_argument(call, 1)), key)
+
+
+def _arrays_overlap(call: Call) -> exp.Expression:
+    left, right = _keys(elements_argument(call, 0)), _keys(elements_argument(call, 1))
+    return spark_call("arrays_overlap", left, right)
+
+
+def _extreme(function: str) -> Callable[[Call], exp.Expression]:
+    """ARRAY_MAX and ARRAY_MIN: nulls do not count."""
+
+    def emit(call: Call) -> exp.Expression:
+        def build(items: exp.Expression, keys: exp.Expression) -> exp.Expression:
+            return spark(
+                f"get(_0, CAST(array_position(_1, {function}(_1)) AS INT) - 1)",
+                items,
+                keys,
+            )
+
+        kept = spark("filter(_0, sm_element -> NOT is_variant_null(sm_element))", elements_argument(call, 0))
+        return bind(kept, lambda items: bind((items, _keys(items)), build))
+
+    return emit
+
+
+# -- as sets --------------------------------------------------------------------------------------------------
+
+
+def _array_distinct(call: Call) -> exp.Expression:
+    def build(items: exp.Expression, keys: exp.Expression) -> exp.Expression:
+        return spark(
+            "filter(_0, (sm_element, sm_index) -> array_position(_1, get(_1, sm_index)) = sm_index + 1)",
+            items,
+            keys,
+        )
+
+    given = elements_argument(call, 0)
+    return variants.from_elements(bind(given, lambda items: bind((items, _keys(items)), build)))
+
+
+def _multiset(comparison: str) -> Callable[[Call], exp.Expression]:
+    """ARRAY_EXCEPT and ARRAY_INTERSECTION: the n-th copy of an element is matched by an n-th copy in the other."""
+    template = (
+        "CASE WHEN _2 IS NOT NULL THEN filter(_0, (sm_element, sm_index) -> "
+        "size(filter(slice(_1, 1, sm_index + 1), sm_key -> sm_key = get(_1, sm_index))) "
+        f"{comparison} size(filter(_2, sm_key -> sm_key = get(_1, sm_index)))) END"
+    )
+
+    def emit(call: Call) -> exp.Expression:
+        def build(items: exp.Expression, keys: exp.Expression, others: exp.Expression) -> exp.Expression:
+            return spark(template, items, keys, others)
+
+        others = _keys(elements_argument(call, 1))
+        given = elements_argument(call, 0)
+        return variants.from_elements(bind(given, lambda items: bind((items, _keys(items), others), build)))
+
+    return emit
+
+
+def _array_remove(call: Call) -> exp.Expression:
+    def build(items: exp.Expression, key: exp.Expression) -> exp.Expression:
+        return spark(
+            "CASE WHEN _1 IS NOT NULL THEN filter(_0, sm_element -> NOT _2 = _1) END",
+            items,
+            key,
+            variants.comparable(_ELEMENT),
+        )
+
+    key = bind(variant_argument(call, 1), variants.comparable)
+    return variants.from_elements(bind((elements_argument(call, 0), key), build))
+
+
+def _array_remove_at(call: Call) -> exp.Expression:
+    def build(items: exp.Expression, position: exp.Expression) -> exp.Expression:
+        return spark(
+            "CASE WHEN _1 IS NOT NULL THEN filter(_0, (sm_element, sm_index) -> "
+            "sm_index <> CASE WHEN _1 < 0 THEN size(_0) + _1 ELSE _1 END) END",
+            items,
+            position,
+        )
+
+    return variants.from_elements(bind((elements_argument(call, 0), call.args[1]), build))
+
+
+# -- order, parts and text ------------------------------------------------------------------------------------
+
+
+def _array_flatten(call: Call) -> exp.Expression:
+    inner = spark(
+        "coalesce(_0, _1)",
+        variants.array_elements(_ELEMENT),
+        fail("100107", "22000", "Not an array: 'Input argument to ARRAY_FLATTEN is not an array of arrays'"),
+    )
+    return bind(
+        elements_argument(call, 0),
+        lambda items: variants.from_elements(
+            spark(
+                "CASE WHEN NOT exists(_0, sm_element -> is_variant_null(sm_element)) "
+                "THEN flatten(transform(_0, sm_element -> _1)) END",
+                items,
+                inner,
+            )
+        ),
+    )
+
+
+def _array_slice(call: Call) -> exp.Expression:
+    def build(items: exp.Expression, start: exp.Expression, stop: exp.Expression) -> exp.Expression:
+        size = spark("size(_0)", items)
+        return spark(
+            "slice(_0, _1 + 1, greatest(_2 - _1, 0))",
+            items,
+            _from_start(size, start),
+            _from_start(size, stop),
+        )
+
+    return variants.from_elements(bind((elements_argument(call, 0), call.args[1], call.args[2]), build))
+
+
+def _flag(call: Call, index: int, default: bool) -> bool:
+    if index >= len(call.args):
+        return default
+    node = call.source[index]
+    if not isinstance(node, exp.Boolean):
+        raise errors.unsupported(f"{call.name} with a flag that is not TRUE or FALSE")
+    return bool(node.this)
+
+
+def _array_sort(call: Call) -> exp.Expression:
+    """Nulls are the greatest elements unless the third argument puts them at the other end."""
+    ascending = _flag(call, 1, True)
+    nulls_first = _flag(call, 2, not ascending)
+
+    def build(items: exp.Expression) -> exp.Expression:
+        ordered = spark(
+            "array_sort(transform(_0, (sm_element, sm_index) -> named_struct('KEY', _1, 'INDEX', sm_index)))",
+            items,
+            variants.comparable(_ELEMENT),
+        )
+        if not ascending:
+            ordered = spark_call("reverse", ordered)
+        return spark("transform(_0, sm_place -> get(_1, sm_place.INDEX))", ordered, items)
+
+    result = bind(elements_argument(call, 0), build)
+    if nulls_first == ascending:
+        parts = ["filter(_0, sm_element -> is_variant_null(sm_element))"]
+        parts.insert(0 if not nulls_first else 1, "filter(_0, sm_element -> NOT is_variant_null(sm_element))")
+        result = bind(result, lambda items: spark(f"concat({', '.join(parts)})", items))
+    return variants.from_elements(result)
+
+
+def _array_to_string(call: Call) -> exp.Expression:
+    text = variants.to_text(_ELEMENT)
+    return spark(
+        "array_join(transform(_0, sm_element -> coalesce(_1, '')), _2)",
+        elements_argument(call, 0),
+        text,
+        call.args[1],
+    )
+
+
+# -- lambdas --------------------------------------------------------------------------------------------------
+
+
+def _arrow(call: Call, index: int, parameters: int) -> exp.Lambda:
+    arrow = call.args[index]
+    if not isinstance(arrow, exp.Lambda) or len(arrow.expressions) != parameters:
+        raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
+    return arrow
+
+
+def _with_body(arrow: exp.Lambda, body: exp.Expression) -> exp.Lambda:
+    return exp.Lambda(this=body, expressions=[parameter.copy() for parameter in arrow.expressions])
+
+
+def _filter(call: Call) -> exp.Expression:
+    arrow = _arrow(call, 1, 1)
+    body = casts.cast(arrow.this, call.types[1], BOOLEAN, call.context)
+    return variants.from_elements(spark_call("filter", elements_argument(call, 0), _with_body(arrow, body)))
+
+
+def _transform(call: Call) -> exp.Expression:
+    arrow = _arrow(call, 1, 1)
+    body = variants.to_variant(arrow.this, call.types[1])
+    return variants.from_elements(
+        spark_call("transform", elements_argument(call, 0), _with_body(arrow, body))
+    )
+
+
+def _reduce(call: Call) -> exp.Expression:
+    arrow = _arrow(call, 2, 2)
+    body = _with_body(arrow, variants.to_variant(arrow.this, call.types[2]))
+    return spark_call("aggregate", elements_argument(call, 0), variant_argument(call, 1), body)
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    scalar("ARRAY_CONSTRUCT", "any", ARRAY, _array_construct, least=0, variadic=True),
+    scalar("ARRAY_CONSTRUCT_COMPACT", "any", ARRAY, _array_construct_compact, least=0, variadic=True),
+    scalar("ARRAY_GENERATE_RANGE", "int, int, int", ARRAY, _array_generate_range, least=2),
+    scalar("ARRAY_APPEND", "any, any", ARRAY, _with_value("concat(_0, array(_1))")),
+    scalar("ARRAY_PREPEND", "any, any", ARRAY, _with_value("concat(array(_1), _0)")),
+    scalar("ARRAY_CAT", "any, any", ARRAY, _array_cat),
+    scalar("ARRAY_INSERT", "any, int, any", ARRAY, _array_insert),
+    scalar("ARRAYS_ZIP", "any", ARRAY, _arrays_zip, least=1, variadic=True),
+    scalar(
+        "ARRAY_COMPACT",
+        "any",
+        ARRAY,
+        _of_elements("filter(_0, sm_element -> NOT is_variant_null(sm_element))"),
+    ),
+    scalar("ARRAY_REVERSE", "any", ARRAY, _of_elements("reverse(_0)")),
+    scalar("ARRAY_FLATTEN", "any", ARRAY, _array_flatten),
+    scalar("ARRAY_SLICE", "any, int, int", ARRAY, _array_slice),
+    scalar("ARRAY_SORT", "any, any, any", ARRAY, _array_sort, least=1),
+    scalar("ARRAY_DISTINCT", "any", ARRAY, _array_distinct),
+    scalar("ARRAY_EXCEPT", "any, any", ARRAY, _multiset(">")),
+    scalar("ARRAY_INTERSECTION", "any, any", ARRAY, _multiset("<=")),
+    scalar("ARRAY_REMOVE", "any, any", ARRAY, _array_remove),
+    scalar("ARRAY_REMOVE_AT", "any, int", ARRAY, _array_remove_at),
+    scalar("ARRAY_CONTAINS", "any, any", BOOLEAN, _array_contains),
+    scalar("ARRAY_POSITION", "any, any", INTEGER, _array_position),
+    scalar("ARRAYS_OVERLAP", "any, any", BOOLEAN, _arrays_overlap),
+    scalar("ARRAY_MAX", "any", VARIANT, _extreme("array_max")),
+    scalar("ARRAY_MIN", "any", VARIANT, _extreme("array_min")),
+    scalar(
+        "ARRAY_SIZE",
+        "any",
+        INTEGER,
+        lambda call: spark("CAST(size(_0) AS BIGINT)", elements_argument(call, 0)),
+    ),
+    scalar("ARRAY_TO_STRING", "any, str", VARCHAR, _array_to_string),
+    scalar("FILTER", "any, any", ARRAY, _filter),
+    scalar("TRANSFORM", "any, any", ARRAY, _transform),
+    scalar("REDUCE", "any, any, any", VARIANT, _reduce),
+    refused("ARRAY_UNION_AGG", "Use ARRAY_AGG with DISTINCT over FLATTEN."),
+    refused("ARRAY_UNIQUE_AGG", "Use ARRAY_AGG with DISTINCT."),
+)
