@@ -18,16 +18,21 @@ ERROR_PREFIX = "SNOWMELT"
 _CHEAP_NODES = 8
 """A value of so many nodes at most is repeated rather than bound: evaluating it costs less than a lambda."""
 
+_VOLATILE = frozenset({"rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle"})
+"""Spark functions that give another value at every mention, and so must be bound however cheap they are."""
+
 
 def bind(
     values: exp.Expression | tuple[exp.Expression, ...], build: Callable[..., exp.Expression]
 ) -> exp.Expression:
     """`build(*values)`, with each value evaluated once however often the result mentions it.
 
-    Nested calls would otherwise double the text at every level.
+    Nested calls would otherwise double the text at every level. The result must mention other arguments of the
+    user's only through `values`: an aggregate may not stand inside a lambda.
     """
     given = values if isinstance(values, tuple) else (values,)
-    if all(_is_cheap(value) for value in given):
+    # Spark takes no subquery inside a lambda's call; it shares equal subqueries by itself.
+    if all(_is_cheap(value) for value in given) or any(value.find(exp.Query) for value in given):
         return build(*given)
     name = f"bound_{_depth(given) + 1}"
     holder = identifier(name)
@@ -64,7 +69,10 @@ _ONE = exp.Literal.number(1)
 
 
 def _is_cheap(value: exp.Expression) -> bool:
-    return all(seen < _CHEAP_NODES for seen, _ in enumerate(value.walk()))
+    return all(
+        seen < _CHEAP_NODES and not (isinstance(node, exp.Anonymous) and node.name.lower() in _VOLATILE)
+        for seen, node in enumerate(value.walk())
+    )
 
 
 def _depth(values: tuple[exp.Expression, ...]) -> int:

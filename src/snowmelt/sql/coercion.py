@@ -12,7 +12,7 @@ from snowmelt.core import errors, types
 from snowmelt.core.types import MAX_PRECISION, TIMESTAMPS, DataType, Kind, int64, number, varchar
 from snowmelt.sql.casts import cast
 from snowmelt.sql.functions.registry import SessionContext
-from snowmelt.sql.recognition import lead, text_length
+from snowmelt.sql.recognition import text_length
 
 _MAX_SCALE = 37
 _TEXT_NUMBER = number(MAX_PRECISION, 5)
@@ -86,7 +86,7 @@ def common_number(left: DataType, right: DataType) -> DataType:
     if left.int64 and right.int64:
         return int64(precision)
     scale = max(left.scale or 0, right.scale or 0)
-    whole = max(lead(left), lead(right))
+    whole = max((side.precision or 0) - (side.scale or 0) for side in (left, right))
     return number(min(whole + scale, MAX_PRECISION), min(scale, _MAX_SCALE))
 
 
@@ -113,8 +113,9 @@ def comparison_type(left: DataType, right: DataType) -> DataType | None:
             case Kind.VARCHAR:
                 return types.VARCHAR
             case Kind.NUMBER:
-                # A VARIANT's number may have a fraction that rounding to an integer would hide.
-                return types.FLOAT if other.int64 else number(MAX_PRECISION, max(other.scale or 0, 12))
+                # A VARIANT's number may have a fraction that rounding to an integer would hide; a FLOAT would
+                # take long keys that differ for equal.
+                return number(MAX_PRECISION, max(other.scale or 0, 12))
             case _:
                 return other
     if Kind.BOOLEAN in kinds and Kind.NUMBER in kinds:
@@ -171,7 +172,7 @@ def _as_number(source: DataType) -> DataType:
         case Kind.BOOLEAN:
             return int64(1)
         case _:
-            raise errors.compilation("001065", "22023", f"{source} where a number is needed cannot be cast")
+            raise errors.compilation("001065", "22023", f"{source} cannot be cast to NUMBER")
 
 
 def _as_timestamp(source: DataType) -> DataType:

@@ -40,7 +40,7 @@ def failed(
 def lead(type_: DataType) -> int:
     """Digits before the decimal point that a NUMBER may have."""
     if type_.int64:
-        return INT64_DIGITS
+        return min(type_.precision or INT64_DIGITS, INT64_DIGITS)
     return (type_.precision or 0) - (type_.scale or 0)
 
 

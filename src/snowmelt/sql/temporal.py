@@ -48,14 +48,12 @@ def wall_of_instant(moment: exp.Expression, zone: str) -> exp.Expression:
 
 
 def tz_value(moment: exp.Expression, offset_minutes: exp.Expression) -> exp.Expression:
-    """A TIMESTAMP_TZ."""
-    return call(
-        "named_struct",
-        string(TZ_INSTANT),
-        moment,
-        string(TZ_OFFSET),
-        spark("cast(_0 as int)", offset_minutes),
-    )
+    """A TIMESTAMP_TZ.
+
+    The offset is nullable like the moment: Arrow refuses a NULL struct whose fields are declared NOT NULL.
+    """
+    offset = spark("if(_0 is null, null, cast(_1 as int))", moment, offset_minutes)
+    return call("named_struct", string(TZ_INSTANT), moment, string(TZ_OFFSET), offset)
 
 
 def tz_instant(value: exp.Expression) -> exp.Expression:

@@ -197,21 +197,19 @@ def add(
         return spark("date_add(_0, int(_1))", value, _scaled(amount, 7 if part == "week" else 1))
     if part in CALENDAR_PARTS and source.kind in (Kind.TIMESTAMP_LTZ, Kind.TIMESTAMP_TZ):
 
-        def build(v: exp.Expression) -> exp.Expression:
-            moved = _timestampadd(part, amount, temporal.wall_of(v, source, context))
+        def on_the_wall(v: exp.Expression, n: exp.Expression) -> exp.Expression:
+            moved = _timestampadd(part, n, temporal.wall_of(v, source, context))
             return temporal.from_wall(moved, source, context, v if source.kind is Kind.TIMESTAMP_TZ else None)
 
-        return bind(value, build)
+        return bind((value, amount), on_the_wall)
     if source.kind is Kind.TIMESTAMP_TZ:
-        return bind(
-            value,
-            lambda v: spark(
-                "if(_0 is null or _1 is null, null, _2)",
-                v,
-                amount,
-                temporal.tz_value(_timestampadd(part, amount, temporal.tz_instant(v)), temporal.tz_offset(v)),
-            ),
-        )
+
+        def with_offset(v: exp.Expression, n: exp.Expression) -> exp.Expression:
+            moment = _timestampadd(part, n, temporal.tz_instant(v))
+            shifted = temporal.tz_value(moment, temporal.tz_offset(v))
+            return spark("if(_0 is null or _1 is null, null, _2)", v, n, shifted)
+
+        return bind((value, amount), with_offset)
     start = spark("cast(_0 as timestamp_ntz)", value) if source.kind is Kind.DATE else value
     return _timestampadd(part, amount, start)
 

@@ -35,7 +35,9 @@ def _datediff(invocation: Call) -> exp.Expression:
     part = _part(invocation)
     left, right = invocation.types[1:]
     common = coercion.common_type((left, right))
-    if common is None:
+    if common is not None and common.kind in (Kind.NULL, Kind.VARCHAR, Kind.VARIANT):
+        common = types.TIMESTAMP_NTZ
+    if common is None or not (common.is_timestamp or common.kind in (Kind.DATE, Kind.TIME)):
         raise errors.invalid_argument_types(invocation.name, f"{left}, {right}")
     start = cast(invocation.args[1], left, common, invocation.context)
     end = cast(invocation.args[2], right, common, invocation.context)
@@ -140,15 +142,15 @@ def _add_months(invocation: Call) -> exp.Expression:
     if source.kind is Kind.DATE:
         return bind((value, amount), _months_later)
 
-    def build(v: exp.Expression) -> exp.Expression:
+    def build(v: exp.Expression, n: exp.Expression) -> exp.Expression:
         wall = temporal.wall_of(v, source, invocation.context)
         day = spark("cast(_0 as date)", wall)
-        moved = bind((day, amount), _months_later)
+        moved = bind(day, lambda d: _months_later(d, n))
         shifted = spark("timestampadd(DAY, datediff(_0, _1), _2)", moved, day, wall)
         keep = v if source.kind is Kind.TIMESTAMP_TZ else None
         return temporal.from_wall(shifted, source, invocation.context, keep)
 
-    return bind(value, build)
+    return bind((value, amount), build)
 
 
 def _months_later(day: exp.Expression, amount: exp.Expression) -> exp.Expression:
@@ -225,7 +227,7 @@ def _convert_timezone_type(invocation: Call) -> DataType:
 
 
 _DATEADD = scalar("DATEADD", "word, int, datetime", _third_type, _dateadd, typed=_dateadd_type)
-_DATEDIFF = scalar("DATEDIFF", "word, datetime, datetime", types.int64(9), _datediff, typed=_datediff_type)
+_DATEDIFF = scalar("DATEDIFF", "word, any, any", types.int64(9), _datediff, typed=_datediff_type)
 
 FUNCTIONS: tuple[Function, ...] = (
     _DATEADD,
