@@ -10,6 +10,7 @@ import pytest
 from snowmelt.core.config import Settings
 from snowmelt.service.account import Account
 from snowmelt.service.session import Session
+from tests.support.slt import drop_database
 
 SPARK = {
     "spark.master": "local[2]",
@@ -39,6 +40,4 @@ def session(account: Account) -> Iterator[Session]:
     opened.execute(f"CREATE DATABASE {name}")
     yield opened
     opened.close()
-    cleanup = account.session()
-    cleanup.execute(f"DROP DATABASE IF EXISTS {name}")
-    cleanup.close()
+    drop_database(account, name)

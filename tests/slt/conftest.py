@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.slt import SltFile
 
 from snowmelt.service.account import Account
+from tests.support.slt import SltFile
 
 
 class SltMismatch(Exception):

@@ -18,18 +18,24 @@ def translate(error: Exception) -> SnowmeltError:
     if isinstance(error, SnowmeltError):
         return error
     condition, parameters, text = _condition(error)
-    own = _OWN.search(parameters.get("errorMessage", "").strip("'")) or _OWN.search(text.split("\n")[0])
+    own = _OWN.search(_unquoted(parameters.get("errorMessage", ""))) or _OWN.search(text)
     if own is not None:
-        return SnowmeltError(own[1], own[2], own[3].strip().rstrip("'"))
+        return SnowmeltError(own[1], own[2], own[3].strip())
     if "DIVIDE_BY_ZERO" in condition or "REMAINDER_BY_ZERO" in condition:
         return errors.division_by_zero()
     if "CAST_INVALID_INPUT" in condition or "CANNOT_PARSE_TIMESTAMP" in condition:
         return _bad_cast(parameters, text)
-    if "NUMERIC_VALUE_OUT_OF_RANGE" in condition or "ARITHMETIC_OVERFLOW" in condition or "CAST_OVERFLOW" in condition:
+    if (
+        "NUMERIC_VALUE_OUT_OF_RANGE" in condition
+        or "ARITHMETIC_OVERFLOW" in condition
+        or "CAST_OVERFLOW" in condition
+    ):
         return errors.out_of_range(parameters.get("value", "the result of a calculation"))
-    if "MISSING_AGGREGATION" in condition or "MISSING_GROUP_BY" in condition or "UNRESOLVED_COLUMN" in condition and False:
+    if "MISSING_AGGREGATION" in condition or "MISSING_GROUP_BY" in condition:
         return errors.compilation(
-            "000979", "42601", f"[{_plain(parameters.get('expression', ''))}] is not a valid group by expression"
+            "000979",
+            "42601",
+            f"[{_plain(parameters.get('expression', ''))}] is not a valid group by expression",
         )
     if "SCALAR_SUBQUERY_TOO_MANY_ROWS" in condition:
         return SnowmeltError("090150", "22000", "Single-row subquery returns more than one row.")
@@ -73,6 +79,11 @@ def _bad_cast(parameters: dict[str, str], text: str) -> SnowmeltError:
 def _plain(text: str) -> str:
     found = _QUOTED.search(text)
     return found[1] if found else text.strip('"')
+
+
+def _unquoted(text: str) -> str:
+    """Spark puts the message of raise_error between quotes of its own."""
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else text
 
 
 def _first_line(text: str) -> str:

@@ -24,6 +24,7 @@ from snowmelt.state.store import StateStore
 from snowmelt.storage.layout import StorageRoot
 from snowmelt.storage.table import DeltaStore
 
+
 class Account:
     """Everything that sessions share. Open it once a process; close it to stop Spark and let the directory go."""
 
@@ -37,7 +38,9 @@ class Account:
         self.store = DeltaStore(StorageRoot(root, settings.storage_options))
         self.engine = SparkEngine(settings.spark, data_dir / "spark")
         self.locks = TableLocks()
-        self.transactions = TransactionManager(self.state, self.store, self.locks, settings.lock_timeout_seconds)
+        self.transactions = TransactionManager(
+            self.state, self.store, self.locks, settings.lock_timeout_seconds
+        )
         self.journal = QueryJournal(self.state)
         self.results = ResultCache()
         self._sessions: dict[str, Session] = {}
@@ -46,7 +49,9 @@ class Account:
         self._bootstrap()
 
     @classmethod
-    def open(cls, data_dir: str | Path, *, settings: Settings | None = None, clock: Clock | None = None) -> Self:
+    def open(
+        cls, data_dir: str | Path, *, settings: Settings | None = None, clock: Clock | None = None
+    ) -> Self:
         """Opens a data directory, making it on first use. Raises when another process owns it."""
         path = Path(data_dir).expanduser().resolve()
         chosen = settings or load_settings(path)
@@ -107,7 +112,11 @@ class Account:
             if not state.warehouses.list():
                 state.warehouses.create(
                     Warehouse(
-                        id=new_id(), name=self.settings.default_warehouse, owner=SYSTEM_ROLE, created_on=state.now,
-                        resumed_on=state.now, altered_on=state.now,
+                        id=new_id(),
+                        name=self.settings.default_warehouse,
+                        owner=SYSTEM_ROLE,
+                        created_on=state.now,
+                        resumed_on=state.now,
+                        altered_on=state.now,
                     )  # fmt: skip
                 )

@@ -23,7 +23,12 @@ def substitute(text: str, values: Sequence[Any]) -> str:
         if token.text == "?":
             number, width = used, 1
             used += 1
-        elif token.text == ":" and index + 1 < len(tokens) and tokens[index + 1].text.isdigit() and _starts_value(tokens, index):
+        elif (
+            token.text == ":"
+            and index + 1 < len(tokens)
+            and tokens[index + 1].text.isdigit()
+            and _starts_value(tokens, index)
+        ):
             number, width = int(tokens[index + 1].text) - 1, 1 + len(tokens[index + 1].text)
         else:
             continue

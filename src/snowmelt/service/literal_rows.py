@@ -17,9 +17,9 @@ from sqlglot import exp
 
 from snowmelt.core.types import DataType, Kind
 from snowmelt.service.constants import UNKNOWN
+from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.storage.schema import arrow_schema
-from snowmelt.sql.dialect import parse_snowflake
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -38,7 +38,11 @@ def literal_rows(
     assert isinstance(definition, TableDefinition)
     if not isinstance(tree, exp.Values) or len(tree.expressions) > _MAX_ROWS:
         return None
-    if definition.checks or definition.spark_only or any(c.type.is_semi_structured for c in definition.columns):
+    if (
+        definition.checks
+        or definition.spark_only
+        or any(c.type.is_semi_structured for c in definition.columns)
+    ):
         return None
     names = list(columns) if columns is not None else [column.name for column in definition.columns]
     if len(set(names)) != len(names):
@@ -74,7 +78,9 @@ def _column_values(
     else:
         default = _literal(parse_snowflake(column.default), column) if column.default is not None else None
         values = [_converted(default, column.type)] * len(rows)
-    if any(value is UNKNOWN for value in values) or (not column.nullable and any(value is None for value in values)):
+    if any(value is UNKNOWN for value in values) or (
+        not column.nullable and any(value is None for value in values)
+    ):
         return None
     return values
 
@@ -129,7 +135,11 @@ def _as_number(value: Any, type_: DataType) -> Any:
     if not isinstance(value, Decimal):
         return UNKNOWN
     scale = type_.scale or 0
-    rounded = value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP) if value.as_tuple().exponent < -scale else value  # type: ignore[operator]
+    rounded = (
+        value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP)
+        if value.as_tuple().exponent < -scale
+        else value
+    )  # type: ignore[operator]
     if abs(rounded) >= Decimal(10) ** ((type_.precision or 38) - scale):
         return UNKNOWN
     if type_.int64:

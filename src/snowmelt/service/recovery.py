@@ -25,7 +25,9 @@ class Recovered:
 def recover(state_store: StateStore, store: DeltaStore) -> Recovered:
     """Brings every table to its visible version. Runs before anything else touches the directory."""
     with state_store.begin() as state:
-        for session_id in {item.session_id for item in state.catalog.objects(include_dropped=True) if item.session_id}:
+        for session_id in {
+            item.session_id for item in state.catalog.objects(include_dropped=True) if item.session_id
+        }:
             state.catalog.drop_session(session_id)
     with state_store.read() as state:
         tables = [
@@ -45,14 +47,20 @@ def recover(state_store: StateStore, store: DeltaStore) -> Recovered:
             undone.append(str(table.name))
         else:
             adopted.append(str(table.name))
-    removed = _remove_orphans(store, {t.definition.location for t in tables if isinstance(t.definition, TableDefinition)})
+    removed = _remove_orphans(
+        store, {t.definition.location for t in tables if isinstance(t.definition, TableDefinition)}
+    )
     if undone or removed:
         _log.info("recovered", undone=undone, adopted=adopted, removed=removed)
     return Recovered(tuple(undone), tuple(adopted), tuple(removed))
 
 
 def _recover_table(
-    state_store: StateStore, store: DeltaStore, table: CatalogObject, definition: TableDefinition, visible: TableVersion
+    state_store: StateStore,
+    store: DeltaStore,
+    table: CatalogObject,
+    definition: TableDefinition,
+    visible: TableVersion,
 ) -> bool:
     """True when something was undone.
 

@@ -43,27 +43,21 @@ def render_float(value: float) -> str:
 
 def compact_json(text: str) -> str:
     """JSON on one line with sorted keys; numbers keep their digits."""
-    value = json.loads(text, parse_float=_Number, parse_int=_Number)
-    return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False, cls=_Encoder)
+    return _json(json.loads(text, parse_float=_Digits, parse_int=_Digits))
 
 
-class _Number(float):
-    """A number that prints as it was written."""
+class _Digits(str):
+    """A JSON number as it was written."""
 
-    def __new__(cls, text: str) -> _Number:
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
-
-    text: str
-
-    def __repr__(self) -> str:
-        return self.text
+    __slots__ = ()
 
 
-class _Encoder(json.JSONEncoder):
-    def iterencode(self, o: Any, _one_shot: bool = False) -> Any:
-        return super().iterencode(o, _one_shot=False)
+def _json(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_json(key)}:{_json(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_json(item) for item in value) + "]"
+    return str(value) if isinstance(value, _Digits) else json.dumps(value, ensure_ascii=False)
 
 
 def _timestamp(value: datetime) -> str:

@@ -64,7 +64,9 @@ class StatementCatalog:
             raise errors.not_found("Object", str(name) if len(parts) > 1 else quote(parts[0]))
         if isinstance(found.definition, ViewDefinition):
             if when is not None:
-                raise errors.unsupported("time travel on a view", hint="Put AT or BEFORE behind the tables in its query.")
+                raise errors.unsupported(
+                    "time travel on a view", hint="Put AT or BEFORE behind the tables in its query."
+                )
             return self._view(found, found.definition)
         assert isinstance(found.definition, TableDefinition)
         return self._table(found, found.definition, when)
@@ -89,7 +91,9 @@ class StatementCatalog:
                 reference=reference,
                 columns=definition.columns,
                 files=tuple(file.uri for file in files.files),
-                delta_path=self.run.account.store.root.uri_of(definition.location) if definition.spark_only else None,
+                delta_path=self.run.account.store.root.uri_of(definition.location)
+                if definition.spark_only
+                else None,
                 version=version,
             )
             self.run.input_bytes += files.total_bytes
@@ -110,7 +114,9 @@ class StatementCatalog:
         if visible is None:
             raise errors.not_found("Object", str(table.name))
         account = self.run.account
-        if account.locks.holder(table.id) is None and account.store.has_version(definition.location, visible.version + 1):
+        if account.locks.holder(table.id) is None and account.store.has_version(
+            definition.location, visible.version + 1
+        ):
             return self._adopted(table, definition, visible)
         return visible.version
 
@@ -141,7 +147,9 @@ class StatementCatalog:
             raise errors.time_travel_unavailable(table.name.name)
         return found
 
-    def _version_of_statement(self, table: CatalogObject, query_id: str, *, before: bool) -> TableVersion | None:
+    def _version_of_statement(
+        self, table: CatalogObject, query_id: str, *, before: bool
+    ) -> TableVersion | None:
         record = self.run.account.journal.get(query_id)
         if record is None:
             raise errors.statement_not_found(query_id)
@@ -157,7 +165,9 @@ class StatementCatalog:
             if not isinstance(value, int | float) and value is not None:
                 value = float(value)
             if value is None or value > 0:
-                raise errors.compilation("001007", "22023", f"Invalid data type [{value}] in AT(OFFSET => {value})")
+                raise errors.compilation(
+                    "001007", "22023", f"Invalid data type [{value}] in AT(OFFSET => {value})"
+                )
             return self.run.now + timedelta(seconds=float(value))
         if isinstance(value, datetime):
             zone = self.run.context.time_zone
@@ -199,7 +209,9 @@ def _accepts(definition: RoutineDefinition, count: int) -> bool:
 
 def _scalar(name: str, definition: RoutineDefinition) -> ScalarRoutine:
     if definition.language != "SQL":
-        raise errors.unsupported(f"functions in {definition.language}", hint="Python runs in stored procedures.")
+        raise errors.unsupported(
+            f"functions in {definition.language}", hint="Python runs in stored procedures."
+        )
     table = definition.returns_table
     return ScalarRoutine(
         name=name,

@@ -78,7 +78,9 @@ def arrow_type(type_: DataType) -> pa.DataType:
     return _ARROW[type_.kind]
 
 
-def table_result(columns: Sequence[ResultColumn], rows: Iterable[Sequence[Any]], *, statement_type: str = "SHOW") -> Result:
+def table_result(
+    columns: Sequence[ResultColumn], rows: Iterable[Sequence[Any]], *, statement_type: str = "SHOW"
+) -> Result:
     """A result from Python rows, for statements that need no Spark."""
     materialised = list(rows)
     arrays = [

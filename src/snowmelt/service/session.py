@@ -35,7 +35,14 @@ class Session:
     """Runs one statement at a time; calls from other threads wait. Make one with `Account.session`."""
 
     def __init__(
-        self, account: Account, *, user: str, role: str, database: str | None, schema: str | None, warehouse: str | None
+        self,
+        account: Account,
+        *,
+        user: str,
+        role: str,
+        database: str | None,
+        schema: str | None,
+        warehouse: str | None,
     ) -> None:
         self.account = account
         self.id = str(uuid.uuid4().int >> 75)
@@ -57,7 +64,9 @@ class Session:
         """Runs one statement. `binds` replace `?` and `:1` in order."""
         with self._lock:
             if self.closed:
-                raise errors.SnowmeltError("390111", "08003", "The session no longer exists. New login required.")
+                raise errors.SnowmeltError(
+                    "390111", "08003", "The session no longer exists. New login required."
+                )
             sql = text if isinstance(text, SqlText) else SqlText(text)
             if binds:
                 sql = replace(sql, text=substitute(sql.text, binds))
@@ -106,7 +115,10 @@ class Session:
                 self.account.journal.start(record)
                 result = execute(run, statement)
                 result = replace(
-                    result, query_id=run.query_id, time_zone=run.context.time_zone, statement_type=record.query_type
+                    result,
+                    query_id=run.query_id,
+                    time_zone=run.context.time_zone,
+                    statement_type=record.query_type,
                 )
             except SnowmeltError as error:
                 self._failed(record, error)

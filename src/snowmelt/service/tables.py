@@ -75,12 +75,18 @@ def definition_of(
     run: Run, name: ObjectName, statement: CreateTable, query: BoundQuery | None = None
 ) -> TableDefinition:
     """What the statement declares; with AS, the query's columns fill in names and types."""
-    columns = _query_columns(statement, query) if query is not None else [_column(run, spec) for spec in statement.columns]
+    columns = (
+        _query_columns(statement, query)
+        if query is not None
+        else [_column(run, spec) for spec in statement.columns]
+    )
     _check_columns(columns)
     constraints = [*statement.constraints, *(c for spec in statement.columns for c in spec.constraints)]
     primary = next((item for item in _of(constraints, PrimaryKey)), None)
     columns = [
-        column.model_copy(update={"nullable": False}) if primary is not None and column.name in primary.columns else column
+        column.model_copy(update={"nullable": False})
+        if primary is not None and column.name in primary.columns
+        else column
         for column in columns
     ]
     options = statement.options
@@ -88,12 +94,21 @@ def definition_of(
         columns=tuple(columns),
         location="",
         transient=statement.transient,
-        primary_key=Key(name=primary.name or _system_name(), columns=primary.columns) if primary is not None else None,
-        unique_keys=tuple(Key(name=c.name or _system_name(), columns=c.columns) for c in _of(constraints, UniqueKey)),
+        primary_key=Key(name=primary.name or _system_name(), columns=primary.columns)
+        if primary is not None
+        else None,
+        unique_keys=tuple(
+            Key(name=c.name or _system_name(), columns=c.columns) for c in _of(constraints, UniqueKey)
+        ),
         foreign_keys=tuple(foreign_key(run, c) for c in _of(constraints, ForeignKeySpec)),
-        checks=tuple(Check(name=c.name or _system_name(), expression=c.expression.text) for c in _of(constraints, CheckSpec)),
+        checks=tuple(
+            Check(name=c.name or _system_name(), expression=c.expression.text)
+            for c in _of(constraints, CheckSpec)
+        ),
         cluster_by=tuple(item.text for item in statement.cluster_by),
-        retention_days=1 if options.data_retention_time_in_days is None else options.data_retention_time_in_days,
+        retention_days=1
+        if options.data_retention_time_in_days is None
+        else options.data_retention_time_in_days,
         change_tracking=bool(options.change_tracking),
         schema_evolution=bool(options.enable_schema_evolution),
     )
@@ -124,7 +139,9 @@ def foreign_key(run: Run, spec: ForeignKeySpec) -> ForeignKey:
 def type_of(text: SqlText) -> DataType:
     found = parse_type(text.text)
     if found is None:
-        raise errors.at_position("002040", "42601", text.line, text.column, f"Unsupported data type '{text.text}'.")
+        raise errors.at_position(
+            "002040", "42601", text.line, text.column, f"Unsupported data type '{text.text}'."
+        )
     return found
 
 
@@ -136,16 +153,22 @@ def column_of(run: Run, spec: ColumnSpec, type_: DataType | None) -> Column:
     if type_ is None:
         raise errors.syntax_error(spec.line, spec.position, spec.name)
     if spec.identity is not None and not (type_.is_number and type_.scale == 0):
-        raise errors.compilation("002219", "42601", f"Identity column '{spec.name}' must be a number without decimals.")
+        raise errors.compilation(
+            "002219", "42601", f"Identity column '{spec.name}' must be a number without decimals."
+        )
     if spec.identity is not None and spec.default is not None:
-        raise errors.compilation("002220", "42601", f"Column '{spec.name}' can't have both a default and an identity.")
+        raise errors.compilation(
+            "002220", "42601", f"Column '{spec.name}' can't have both a default and an identity."
+        )
     identity = spec.identity
     return Column(
         name=spec.name,
         type=type_,
         nullable=spec.nullable is not False,
         default=spec.default.text if spec.default is not None else None,
-        identity=Identity(start=identity.start, step=identity.step, ordered=bool(identity.ordered)) if identity else None,
+        identity=Identity(start=identity.start, step=identity.step, ordered=bool(identity.ordered))
+        if identity
+        else None,
         comment=spec.comment,
     )
 
@@ -192,7 +215,9 @@ def _check_columns(columns: Sequence[Column]) -> None:
         seen[column.name] = column.name
 
 
-def new_table(run: Run, name: ObjectName, statement: CreateTable, definition: TableDefinition) -> CatalogObject:
+def new_table(
+    run: Run, name: ObjectName, statement: CreateTable, definition: TableDefinition
+) -> CatalogObject:
     """The catalog object with a place of its own; nothing exists on disk yet."""
     location = run.account.store.root.new_location(name.database, name.schema, name.name)
     return CatalogObject(
@@ -239,7 +264,9 @@ def create_filled(run: Run, table: CatalogObject, rows: exp.Select) -> Written:
         raise
     version = store.latest_version(definition.location)
     return Written(
-        version, store.row_count(definition.location, version), store.files(definition.location, version).total_bytes
+        version,
+        store.row_count(definition.location, version),
+        store.files(definition.location, version).total_bytes,
     )
 
 
@@ -258,8 +285,13 @@ def publish(run: Run, table: CatalogObject, written: Written, *, replacing: bool
         state.catalog.create(table.model_copy(update={"created_on": state.now, "altered_on": state.now}))
         state.versions.flip(
             TableVersion(
-                table_id=table.id, version=written.version, committed_at=state.now,
-                transaction_id=run.transaction.id, query_id=run.query_id, operation="CREATE TABLE", rows=written.rows,
+                table_id=table.id,
+                version=written.version,
+                committed_at=state.now,
+                transaction_id=run.transaction.id,
+                query_id=run.query_id,
+                operation="CREATE TABLE",
+                rows=written.rows,
                 bytes=written.bytes,
             )  # fmt: skip
         )

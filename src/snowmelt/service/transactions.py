@@ -63,7 +63,9 @@ class TransactionManager:
     def begin(self, *, explicit: bool) -> Transaction:
         return Transaction(uuid.uuid4().hex, explicit)
 
-    def open_for_write(self, transaction: Transaction, table: CatalogObject, timeout: float | None = None) -> PendingTable:
+    def open_for_write(
+        self, transaction: Transaction, table: CatalogObject, timeout: float | None = None
+    ) -> PendingTable:
         """Takes the table for this transaction and says which version it stands on."""
         held = transaction.pending.get(table.id)
         if held is not None:
@@ -96,7 +98,9 @@ class TransactionManager:
             state.versions.flip(adopted)
         return adopted
 
-    def wrote(self, pending: PendingTable, result: CommitResult, operation: str, query_id: str | None) -> None:
+    def wrote(
+        self, pending: PendingTable, result: CommitResult, operation: str, query_id: str | None
+    ) -> None:
         """Notes a commit that the transaction just made to a table it holds."""
         pending.version = result.version
         pending.rows += result.rows_inserted - result.rows_deleted
@@ -116,9 +120,14 @@ class TransactionManager:
                     for item in changed:
                         state.versions.flip(
                             TableVersion(
-                                table_id=item.table.id, version=item.version, committed_at=state.now,
-                                transaction_id=transaction.id, query_id=item.query_id, operation=item.operation,
-                                rows=item.rows, bytes=max(item.bytes, 0),
+                                table_id=item.table.id,
+                                version=item.version,
+                                committed_at=state.now,
+                                transaction_id=transaction.id,
+                                query_id=item.query_id,
+                                operation=item.operation,
+                                rows=item.rows,
+                                bytes=max(item.bytes, 0),
                             )  # fmt: skip
                         )
                     for action in transaction.at_commit:
@@ -176,7 +185,13 @@ def restore_visible(
         state.versions.mark_undone(table.id, visible.version + 1, restored)
         state.versions.flip(
             TableVersion(
-                table_id=table.id, version=restored, committed_at=state.now, transaction_id="undo", query_id=None,
-                operation="UNDO", rows=visible.rows, bytes=visible.bytes,
+                table_id=table.id,
+                version=restored,
+                committed_at=state.now,
+                transaction_id="undo",
+                query_id=None,
+                operation="UNDO",
+                rows=visible.rows,
+                bytes=visible.bytes,
             )  # fmt: skip
         )

@@ -36,5 +36,11 @@ def literal(value: Any, type_: DataType) -> exp.Expression:
     if isinstance(value, int | Decimal) and type_.kind is Kind.NUMBER:
         number: exp.Expression = exp.Literal.number(str(abs(value)))
         return exp.Paren(this=exp.Neg(this=number)) if value < 0 else number
-    text = value.hex() if isinstance(value, bytes) else value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
+    text = (
+        value.hex()
+        if isinstance(value, bytes)
+        else value.isoformat(sep=" ")
+        if isinstance(value, datetime)
+        else str(value)
+    )
     return exp.cast(exp.Literal.string(text), exp.DataType.build(str(type_), dialect="snowflake"))

@@ -42,7 +42,12 @@ class RowWriter:
         return self.table.definition
 
     def insert(
-        self, environment: Environment, query: BoundQuery, columns: Sequence[str] | None, *, overwrite: bool = False
+        self,
+        environment: Environment,
+        query: BoundQuery,
+        columns: Sequence[str] | None,
+        *,
+        overwrite: bool = False,
     ) -> CommitResult:
         """INSERT: the query's columns go, in order, to the named columns (or to all)."""
         names = list(columns) if columns is not None else [column.name for column in self.definition.columns]
@@ -82,12 +87,16 @@ class RowWriter:
         tree = self.row_query(binder, values, query.tree)
         return self._numbered(tree, numbered) if numbered else tree
 
-    def row_query(self, binder: ExpressionBinder, values: Mapping[str, Bound], source: exp.Query) -> exp.Select:
+    def row_query(
+        self, binder: ExpressionBinder, values: Mapping[str, Bound], source: exp.Query
+    ) -> exp.Select:
         """Casts and checks values per column, over a source query under the alias `__in`."""
         projections = []
         for column in self.definition.columns:
             value = binder.cast(values[column.name], column.type)
-            projections.append(exp.alias_(stored(self._checked(column, value), column.type), identifier(column.name)))
+            projections.append(
+                exp.alias_(stored(self._checked(column, value), column.type), identifier(column.name))
+            )
         select = exp.select(*projections).from_(
             exp.Subquery(this=source, alias=exp.TableAlias(this=identifier(_SOURCE)))
         )
@@ -100,9 +109,17 @@ class RowWriter:
         prefix = f"DML operation to table {table} failed on column {column.name} with error: "
         if not column.nullable:
             problem = fail("100072", "22000", prefix + "NULL result in a non-nullable column")
-            tree = spark("coalesce(_0, _1)", tree, exp.cast(problem, exp.DataType.build(column.type.spark, dialect="spark")) if column.type.kind not in (Kind.TIMESTAMP_TZ,) else problem)
+            tree = spark(
+                "coalesce(_0, _1)",
+                tree,
+                exp.cast(problem, exp.DataType.build(column.type.spark, dialect="spark"))
+                if column.type.kind not in (Kind.TIMESTAMP_TZ,)
+                else problem,
+            )
         if column.type.kind is Kind.VARCHAR and (column.type.length or 0) < types.MAX_VARCHAR:
-            problem = fail("100078", "22000", prefix + "String '", tree, "' is too long and would be truncated")
+            problem = fail(
+                "100078", "22000", prefix + "String '", tree, "' is too long and would be truncated"
+            )
             tree = spark("if(length(_0) > _1, _2, _0)", tree, integer(column.type.length or 0), problem)
         return tree
 
@@ -115,7 +132,9 @@ class RowWriter:
                     Source(
                         alias=self.table.name.name,
                         columns=tuple(
-                            SourceColumn(c.name, c.type, exp.Paren(this=binder.cast(values[c.name], c.type).tree))
+                            SourceColumn(
+                                c.name, c.type, exp.Paren(this=binder.cast(values[c.name], c.type).tree)
+                            )
                             for c in self.definition.columns
                         ),
                     )
@@ -146,7 +165,9 @@ class RowWriter:
                     self.table.id, column.name, max(count, 1), column.identity.start, column.identity.step
                 )
             value = spark(
-                "cast(_0 + (`__in`.`__row` - 1) * _1 as bigint)", integer(first), integer(column.identity.step)
+                "cast(_0 + (`__in`.`__row` - 1) * _1 as bigint)",
+                integer(first),
+                integer(column.identity.step),
             )
             for reference in list(numbered.find_all(exp.Column)):
                 if reference.table == _SEQUENCE and reference.name == column.name:
@@ -154,7 +175,9 @@ class RowWriter:
         return numbered
 
     def _count(self, source: exp.Subquery) -> int:
-        query = exp.select(spark("count(1)")).from_(exp.Subquery(this=source.this.copy(), alias=exp.TableAlias(this=identifier("__c"))))
+        query = exp.select(spark("count(1)")).from_(
+            exp.Subquery(this=source.this.copy(), alias=exp.TableAlias(this=identifier("__c")))
+        )
         data = self.run.account.engine.to_arrow(
             to_spark_sql(query), list(self.run.tables.values()), lane=self.run.lane, tag=self.run.tag, pool=self.run.pool,
             inputs=self.run.inputs,
@@ -197,13 +220,18 @@ class RowWriter:
         reached("before-commit")
         store = run.account.store
         before = pending.rows
-        result = store.overwrite(self.definition.location, rows, tag) if overwrite else store.append(
-            self.definition.location, rows, tag
+        result = (
+            store.overwrite(self.definition.location, rows, tag)
+            if overwrite
+            else store.append(self.definition.location, rows, tag)
         )
         reached("after-commit")
         if overwrite:
             result = CommitResult(
-                version=result.version, rows_inserted=rows.num_rows, rows_deleted=before, bytes_delta=result.bytes_delta
+                version=result.version,
+                rows_inserted=rows.num_rows,
+                rows_deleted=before,
+                bytes_delta=result.bytes_delta,
             )
         run.account.transactions.wrote(pending, result, "INSERT", run.query_id)
         return result

@@ -163,9 +163,13 @@ def _bind_lambda(binder: ExpressionBinder, node: exp.Lambda) -> Bound:
     for name in names:
         scope.arguments[name.upper()] = Bound(exp.to_identifier(name.lower()), types.VARIANT)
     body = node.this.transform(
-        lambda part: exp.column(part.copy())
-        if isinstance(part, exp.Identifier) and part.name in names and not isinstance(part.parent, exp.Column)
-        else part
+        lambda part: (
+            exp.column(part.copy())
+            if isinstance(part, exp.Identifier)
+            and part.name in names
+            and not isinstance(part.parent, exp.Column)
+            else part
+        )
     )
     bound = binder.in_scope(scope).bind(body)
     tree = exp.Lambda(this=bound.tree, expressions=[exp.to_identifier(name.lower()) for name in names])
@@ -205,7 +209,11 @@ def match_routine(
 ) -> tuple[ScalarRoutine, dict[str, Bound]]:
     """The overload whose argument types fit best, with its bound arguments by name."""
     positional = [argument for argument in node.expressions if not isinstance(argument, exp.Kwarg)]
-    named = {argument.name.upper(): argument.expression for argument in node.expressions if isinstance(argument, exp.Kwarg)}
+    named = {
+        argument.name.upper(): argument.expression
+        for argument in node.expressions
+        if isinstance(argument, exp.Kwarg)
+    }
     given = [binder.bind(argument) for argument in positional]
     routine = min(routines, key=lambda candidate: _distance(candidate, given))
     bound: dict[str, Bound] = {}
@@ -233,4 +241,7 @@ def routine_scope(binder: ExpressionBinder, routine: ScalarRoutine, arguments: d
         depth, scope = depth + 1, scope.parent
     if depth > MAX_ROUTINE_DEPTH:
         raise errors.unsupported(f"recursive function {routine.name}")
-    return Scope(parent=Scope(), arguments={name: replace(v, tree=exp.Paren(this=v.tree)) for name, v in arguments.items()})
+    return Scope(
+        parent=Scope(),
+        arguments={name: replace(v, tree=exp.Paren(this=v.tree)) for name, v in arguments.items()},
+    )

@@ -30,7 +30,9 @@ class _SnowflakeParser(Snowflake.Parser):
     FUNCTIONS = {}
     FUNCTION_PARSERS = {word: Snowflake.Parser.FUNCTION_PARSERS[word] for word in _KEPT_PARSERS}
     NO_PAREN_FUNCTIONS = {
-        token: kind for token, kind in Snowflake.Parser.NO_PAREN_FUNCTIONS.items() if kind is not exp.Localtime
+        token: kind
+        for token, kind in Snowflake.Parser.NO_PAREN_FUNCTIONS.items()
+        if kind is not exp.Localtime
     }
 
 
@@ -61,6 +63,28 @@ class SparkTarget(Spark):
     Generator = _SparkGenerator
 
 
+class _SnowflakeGenerator(Snowflake.Generator):
+    """Writes an expression back as people write it: `v:a.b::INT`, not `CAST(GET_PATH(v, 'a.b') AS INT)`."""
+
+    def anonymous_sql(self, expression: exp.Anonymous) -> str:
+        return f"{expression.this}({self.expressions(expression, flat=True)})"
+
+    def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
+        if safe_prefix or isinstance(expression, exp.TryCast):
+            return super().cast_sql(expression, safe_prefix)
+        return f"{self.sql(expression, 'this')}::{self.sql(expression, 'to')}"
+
+    def jsonextract_sql(self, expression: exp.JSONExtract) -> str:
+        path = self.sql(expression, "expression").removeprefix("$.").strip("'")
+        return f"{self.sql(expression, 'this')}:{path}"
+
+
+class _SnowflakeText(Snowflake):
+    Parser = _SnowflakeParser
+    Generator = _SnowflakeGenerator
+
+
+_SNOWFLAKE_TEXT = Dialect.get_or_raise(_SnowflakeText)
 _SNOWFLAKE = Dialect.get_or_raise(SnowflakeSource)
 _SPARK = Dialect.get_or_raise(SparkTarget)
 
@@ -74,7 +98,9 @@ def parse_snowflake(text: str, *, line: int = 1, column: int = 0) -> exp.Express
         return parse_one(text, dialect=_SNOWFLAKE)
     except ParseError as error:
         where = error.errors[0] if error.errors else {}
-        raise _syntax_error(where.get("line") or 1, where.get("col") or 0, where.get("highlight") or "", line, column)
+        raise _syntax_error(
+            where.get("line") or 1, where.get("col") or 0, where.get("highlight") or "", line, column
+        )
     except TokenError as error:
         raise errors.syntax_error(line, column, text.strip()[:20]) from error
     except RecursionError as error:
@@ -128,3 +154,8 @@ def identifier(name: str) -> exp.Identifier:
 def to_spark_sql(tree: exp.Expression) -> str:
     """The final text. Every identifier of ours is quoted already; words in templates stay bare."""
     return tree.sql(dialect=_SPARK, normalize_functions=False)
+
+
+def as_written(tree: exp.Expression) -> str:
+    """An expression as text close to how it was written, for the names of unnamed columns."""
+    return tree.sql(dialect=_SNOWFLAKE_TEXT)

@@ -14,7 +14,7 @@ from snowmelt.core.types import DataType, Kind
 from snowmelt.sql import arithmetic, casts, coercion, intervals, patterns, variants
 from snowmelt.sql.bound import Bound, Scope, place_of
 from snowmelt.sql.calls import bind_call, bind_within_group
-from snowmelt.sql.dialect import identifier, integer, parse_snowflake, spark, string, to_spark_sql
+from snowmelt.sql.dialect import identifier, spark, string
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.relations import Relations
 from snowmelt.sql.typewords import type_of_ast
@@ -47,7 +47,8 @@ def merge_flags(tree: exp.Expression, type_: DataType, parts: Sequence[Bound]) -
 
 
 _COMPARISONS: dict[type[exp.Expression], type[exp.Expression]] = {
-    kind: kind for kind in (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+    kind: kind
+    for kind in (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 }
 _ARITHMETIC = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 _CONTEXT_WORDS = {
@@ -97,7 +98,9 @@ class ExpressionBinder:
         common = coercion.common_type([value.type for value in values])
         if common is None:
             raise errors.compilation(
-                "001007", "22023", f"inconsistent data types: {', '.join(str(value.type) for value in values)}"
+                "001007",
+                "22023",
+                f"inconsistent data types: {', '.join(str(value.type) for value in values)}",
             )
         return [self.cast(value, common) for value in values], common
 
@@ -159,15 +162,15 @@ class ExpressionBinder:
             return self._positional(node, ())
         value = self.environment.relations.variable(node.name.upper())
         if value is None:
-            raise errors.compilation("002211", "02000", f"Session variable '${node.name.upper()}' does not exist")
+            raise errors.compilation(
+                "002211", "02000", f"Session variable '${node.name.upper()}' does not exist"
+            )
         return self.bind(value)
 
     def _positional(self, node: exp.Parameter, qualifier: tuple[str, ...]) -> Bound:
         """`$1`: a column by its place in its source."""
         index = int(node.name)
-        sources = [
-            source for source in self.scope.sources if not qualifier or source.answers_to(qualifier)
-        ]
+        sources = [source for source in self.scope.sources if not qualifier or source.answers_to(qualifier)]
         if len(sources) == 1 and 1 <= index <= len(sources[0].columns):
             column = sources[0].columns[index - 1]
             return Bound(column.tree.copy(), column.type)
@@ -199,7 +202,9 @@ class ExpressionBinder:
         operands = [self.boolean(part) for part in node.flatten()]
         tree = operands[0].tree
         for operand in operands[1:]:
-            tree = type(node)(this=_tight(tree) if tree is operands[0].tree else tree, expression=_tight(operand.tree))
+            tree = type(node)(
+                this=_tight(tree) if tree is operands[0].tree else tree, expression=_tight(operand.tree)
+            )
         return merge_flags(tree, types.BOOLEAN, operands)
 
     def _negative(self, node: exp.Neg) -> Bound:
@@ -248,7 +253,9 @@ class ExpressionBinder:
         return value
 
     def _row_comparison(self, node: exp.Expression) -> Bound:
-        if not isinstance(node, exp.EQ | exp.NEQ) or len(node.this.expressions) != len(node.expression.expressions):
+        if not isinstance(node, exp.EQ | exp.NEQ) or len(node.this.expressions) != len(
+            node.expression.expressions
+        ):
             raise errors.unsupported("comparison of rows other than = and <>")
         pairs = [
             self.compare(exp.EQ, self.bind(left), self.bind(right))
@@ -301,7 +308,9 @@ class ExpressionBinder:
         for candidate in candidates:
             found = coercion.comparison_type(target, candidate.type)
             if found is None:
-                raise errors.compilation("001007", "22023", f"can not compare {value.type} with {candidate.type}")
+                raise errors.compilation(
+                    "001007", "22023", f"can not compare {value.type} with {candidate.type}"
+                )
             target = found
         casted = [self.orderable(self.cast(candidate, target)) for candidate in candidates]
         subject = self.orderable(self.cast(value, target))
@@ -327,7 +336,9 @@ class ExpressionBinder:
             inner = exp.select(*[output.tree for output in outputs]).from_(
                 exp.Subquery(this=bound.tree, alias=exp.TableAlias(this=identifier("__in")))
             )
-        left_tree = exp.Tuple(expressions=[v.tree for v in values]) if len(values) > 1 else _tight(values[0].tree)
+        left_tree = (
+            exp.Tuple(expressions=[v.tree for v in values]) if len(values) > 1 else _tight(values[0].tree)
+        )
         return merge_flags(exp.In(this=left_tree, query=exp.Subquery(this=inner)), types.BOOLEAN, values)
 
     def _exists(self, node: exp.Exists) -> Bound:
@@ -345,7 +356,9 @@ class ExpressionBinder:
         for side, other, sign in ((node.expression, node.this, 1), (node.this, node.expression, 1)):
             if isinstance(side, exp.Interval) and operator in "+-":
                 value = self.bind(other)
-                tree, type_ = intervals.add_interval(value.tree, value.type, side, -sign if operator == "-" else sign)
+                tree, type_ = intervals.add_interval(
+                    value.tree, value.type, side, -sign if operator == "-" else sign
+                )
                 return replace(value, tree=tree, type=type_)
         left, right = self.bind(node.this), self.bind(node.expression)
         left, right = self._operand(left, right), self._operand(right, left)
@@ -368,11 +381,15 @@ class ExpressionBinder:
         if all(part.type.kind is Kind.BINARY for part in parts):
             type_ = types.BINARY
         else:
-            parts = [part if part.type.kind is Kind.VARCHAR else self.cast(part, types.VARCHAR) for part in parts]
+            parts = [
+                part if part.type.kind is Kind.VARCHAR else self.cast(part, types.VARCHAR) for part in parts
+            ]
             type_ = types.varchar(min(sum(part.type.length or 0 for part in parts), types.MAX_VARCHAR))
         tree = parts[0].tree
         for part in parts[1:]:
-            tree = exp.DPipe(this=_tight(tree) if tree is parts[0].tree else tree, expression=_tight(part.tree))
+            tree = exp.DPipe(
+                this=_tight(tree) if tree is parts[0].tree else tree, expression=_tight(part.tree)
+            )
         return merge_flags(tree, type_, parts)
 
     def _case(self, node: exp.Case) -> Bound:
@@ -413,7 +430,11 @@ class ExpressionBinder:
 
     def _path(self, node: exp.JSONExtract) -> Bound:
         value = self.bind(node.this)
-        elements = [_path_element(part) for part in node.expression.expressions if not isinstance(part, exp.JSONPathRoot)]
+        elements = [
+            _path_element(part)
+            for part in node.expression.expressions
+            if not isinstance(part, exp.JSONPathRoot)
+        ]
         value = value if value.type.is_semi_structured else self.cast(value, types.VARIANT)
         return value.with_tree(variants.get_path(value.tree, elements), types.VARIANT)
 
@@ -436,9 +457,13 @@ class ExpressionBinder:
         escape_tree = self.bind(escape).tree if escape is not None else None
         choice = node.expression
         if isinstance(choice, exp.Any | exp.All):
-            options = choice.this.expressions if isinstance(choice.this, exp.Tuple) else [choice.this.unnest()]
+            options = (
+                choice.this.expressions if isinstance(choice.this, exp.Tuple) else [choice.this.unnest()]
+            )
             bounds = [self._string(option) for option in options]
-            trees = [patterns.like(subject.tree, b.tree, escape_tree, case_insensitive=insensitive) for b in bounds]
+            trees = [
+                patterns.like(subject.tree, b.tree, escape_tree, case_insensitive=insensitive) for b in bounds
+            ]
             joined = exp.or_(*trees) if isinstance(choice, exp.Any) else exp.and_(*trees)
             return merge_flags(exp.Paren(this=joined), types.BOOLEAN, [subject, *bounds])
         pattern = self._string(choice)
@@ -466,7 +491,10 @@ class ExpressionBinder:
         arguments: list[exp.Expression] = []
         for entry in node.expressions:
             key = entry.this
-            arguments += [string(key.name) if isinstance(key, exp.Identifier | exp.Literal) else key, entry.expression]
+            arguments += [
+                string(key.name) if isinstance(key, exp.Identifier | exp.Literal) else key,
+                entry.expression,
+            ]
         return bind_call(self, exp.Anonymous(this="OBJECT_CONSTRUCT", expressions=arguments))
 
     def _interval(self, node: exp.Interval) -> Bound:
@@ -509,14 +537,16 @@ class ExpressionBinder:
         return bind_within_group(self, node)
 
     def _at_time_zone(self, node: exp.AtTimeZone) -> Bound:
-        return bind_call(self, exp.Anonymous(this="CONVERT_TIMEZONE", expressions=[node.args["zone"], node.this]))
+        return bind_call(
+            self, exp.Anonymous(this="CONVERT_TIMEZONE", expressions=[node.args["zone"], node.this])
+        )
 
 
 def _tight(tree: exp.Expression) -> exp.Expression:
     """The tree in parentheses if it would otherwise fall apart as an operand."""
-    if isinstance(tree, exp.Binary | exp.Not | exp.Neg | exp.Is | exp.In | exp.Between | exp.Connector) and not isinstance(
-        tree, exp.Dot
-    ):
+    if isinstance(
+        tree, exp.Binary | exp.Not | exp.Neg | exp.Is | exp.In | exp.Between | exp.Connector
+    ) and not isinstance(tree, exp.Dot):
         return exp.Paren(this=tree)
     return tree
 
@@ -528,7 +558,11 @@ def _path_element(part: exp.Expression) -> str | int:
 
 
 def _describe(node: exp.Expression) -> str:
-    names: dict[type[exp.Expression], str] = {exp.Prior: "PRIOR", exp.Filter: "FILTER (WHERE …)", exp.Tuple: "row value here"}
+    names: dict[type[exp.Expression], str] = {
+        exp.Prior: "PRIOR",
+        exp.Filter: "FILTER (WHERE …)",
+        exp.Tuple: "row value here",
+    }
     return names.get(type(node), type(node).__name__)
 
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from snowmelt.core import errors, types
-from snowmelt.core.types import Kind
 from snowmelt.sql import coercion
 from snowmelt.sql.bound import Bound, BoundQuery, OutputColumn, Place, Scope, place_of
-from snowmelt.sql.dialect import identifier, parse_snowflake
+from snowmelt.sql.dialect import as_written, identifier, parse_snowflake
 from snowmelt.sql.expressions import Environment, ExpressionBinder, fold_identifier
 from snowmelt.sql.relations import Relation
 from snowmelt.sql.sources import SourceBinder
@@ -89,7 +88,9 @@ class QueryBinder:
         bound = self.bind(node.this, Scope(parent=scope))
         if not any(node.args.get(key) for key in ("order", "limit", "offset")):
             return self._attach_ctes(node, bound, scope)
-        outer = exp.select("*").from_(exp.Subquery(this=node.this.copy(), alias=exp.TableAlias(this=identifier("__p"))))
+        outer = exp.select("*").from_(
+            exp.Subquery(this=node.this.copy(), alias=exp.TableAlias(this=identifier("__p")))
+        )
         for key in ("order", "limit", "offset"):
             outer.set(key, node.args.get(key))
         return self._attach_ctes(node, self._select(outer, scope), scope)
@@ -106,7 +107,11 @@ class QueryBinder:
             names = [fold_identifier(column) for column in cte.args["alias"].columns]
             if names:
                 if len(names) != len(bound.columns):
-                    raise errors.compilation("002057", "42601", f"CTE declared {len(names)} column(s), produced {len(bound.columns)}")
+                    raise errors.compilation(
+                        "002057",
+                        "42601",
+                        f"CTE declared {len(names)} column(s), produced {len(bound.columns)}",
+                    )
                 bound = replace(bound, columns=tuple(
                     replace(column, name=name) for column, name in zip(bound.columns, names, strict=True)
                 ))  # fmt: skip
@@ -118,7 +123,8 @@ class QueryBinder:
             return bound
         tree = bound.tree.copy()
         own = [
-            exp.CTE(this=cte.tree, alias=exp.TableAlias(this=identifier(name))) for name, cte in scope.ctes.items()
+            exp.CTE(this=cte.tree, alias=exp.TableAlias(this=identifier(name)))
+            for name, cte in scope.ctes.items()
         ]
         inner = tree.args.get("with_")
         tree.set("with_", exp.With(expressions=[*own, *(inner.expressions if inner is not None else [])]))
@@ -141,8 +147,12 @@ class QueryBinder:
         left, right = self._align(expressions, left, right)
         distinct = bool(node.args.get("distinct", True)) or not isinstance(node, exp.Union)
         if distinct and any(column.type.is_semi_structured for column in left.columns):
-            raise errors.unsupported(f"{type(node).__name__.upper()} of VARIANT columns", hint="Cast them to VARCHAR.")
-        tree: exp.Query = type(node)(this=_operand(left.tree), expression=_operand(right.tree), distinct=distinct)
+            raise errors.unsupported(
+                f"{type(node).__name__.upper()} of VARIANT columns", hint="Cast them to VARCHAR."
+            )
+        tree: exp.Query = type(node)(
+            this=_operand(left.tree), expression=_operand(right.tree), distinct=distinct
+        )
         bound = BoundQuery(tree, left.columns, volatile=left.volatile or right.volatile)
         return self._order_and_limit(node, bound)
 
@@ -154,10 +164,14 @@ class QueryBinder:
             common = coercion.common_type([one.type, other.type])
             if common is None:
                 raise errors.compilation(
-                    "001790", "42601", f"inconsistent data type for result columns: {one.type} and {other.type}"
+                    "001790",
+                    "42601",
+                    f"inconsistent data type for result columns: {one.type} and {other.type}",
                 )
             targets.append(common)
-        return self.cast_columns(left, targets), self.cast_columns(right, targets, keys=[c.key for c in left.columns])
+        return self.cast_columns(left, targets), self.cast_columns(
+            right, targets, keys=[c.key for c in left.columns]
+        )
 
     def cast_columns(
         self, query: BoundQuery, targets: Sequence[types.DataType], *, keys: Sequence[str] | None = None
@@ -171,7 +185,9 @@ class QueryBinder:
         columns: list[OutputColumn] = []
         for index, (column, target) in enumerate(zip(query.columns, targets, strict=True)):
             key = keys[index] if keys is not None else column.key
-            value = expressions.cast(Bound(exp.column(identifier(column.key), table=alias.copy()), column.type), target)
+            value = expressions.cast(
+                Bound(exp.column(identifier(column.key), table=alias.copy()), column.type), target
+            )
             projections.append(exp.alias_(value.tree, identifier(key)))
             columns.append(replace(column, key=key, type=target))
         tree = exp.select(*projections).from_(exp.Subquery(this=query.tree, alias=exp.TableAlias(this=alias)))
@@ -192,9 +208,7 @@ class QueryBinder:
         expressions = ExpressionBinder(self.environment, scope, self)
         order = node.args.get("order")
         if order is not None:
-            outer.set("order", exp.Order(expressions=[
-                self._order_item(expressions, item, bound.columns, []) for item in order.expressions
-            ]))  # fmt: skip
+            outer.set("order", exp.Order(expressions=self._order(expressions, order, bound.columns, [])))
         self._limit(node, outer, expressions)
         return replace(bound, tree=outer)
 
@@ -215,7 +229,13 @@ class QueryBinder:
             condition = expressions.boolean(where.this)
             if condition.aggregate:
                 place = place_of(where)
-                raise errors.at_position("002078", "42601", place.line, place.position, "Invalid aggregate function in where clause")
+                raise errors.at_position(
+                    "002078",
+                    "42601",
+                    place.line,
+                    place.position,
+                    "Invalid aggregate function in where clause",
+                )
             target.set("where", exp.Where(this=condition.tree))
         projections = self._projections(node, expressions)
         self._group(node, target, expressions, projections)
@@ -247,7 +267,9 @@ class QueryBinder:
         return found
 
     def _star(self, item: exp.Expression, star: exp.Star, expressions: ExpressionBinder) -> list[_Projection]:
-        qualifier = tuple(fold_identifier(part) for part in item.parts[:-1]) if isinstance(item, exp.Column) else ()
+        qualifier = (
+            tuple(fold_identifier(part) for part in item.parts[:-1]) if isinstance(item, exp.Column) else ()
+        )
         scope = expressions.scope
         chosen: list[_Projection] = []
         seen_merged: set[str] = set()
@@ -276,7 +298,10 @@ class QueryBinder:
         if pattern is not None:
             glob = pattern.name.upper().replace("%", "*").replace("_", "?")
             chosen = [item for item in chosen if fnmatch.fnmatchcase(item.name.upper(), glob)]
-        excluded = {fold_identifier(part.this if isinstance(part, exp.Column) else part) for part in star.args.get("except_") or []}
+        excluded = {
+            fold_identifier(part.this if isinstance(part, exp.Column) else part)
+            for part in star.args.get("except_") or []
+        }
         unknown = excluded - {item.name for item in chosen}
         if unknown:
             raise errors.invalid_identifier(min(unknown), 1, 0)
@@ -286,13 +311,19 @@ class QueryBinder:
             value = expressions.bind(replacement.this)
             chosen = [replace(item, value=value) if item.name == name else item for item in chosen]
         renames = {
-            fold_identifier(part.this.this if isinstance(part.this, exp.Column) else part.this): fold_identifier(part.args["alias"])
+            fold_identifier(
+                part.this.this if isinstance(part.this, exp.Column) else part.this
+            ): fold_identifier(part.args["alias"])
             for part in star.args.get("rename") or []
         }
         return [replace(item, name=renames.get(item.name, item.name)) for item in chosen]
 
     def _group(
-        self, node: exp.Select, target: exp.Select, expressions: ExpressionBinder, projections: list[_Projection]
+        self,
+        node: exp.Select,
+        target: exp.Select,
+        expressions: ExpressionBinder,
+        projections: list[_Projection],
     ) -> None:
         group = node.args.get("group")
         if group is None:
@@ -328,12 +359,20 @@ class QueryBinder:
             )
         return value.tree.copy()
 
-    def _ordinal(self, expressions: ExpressionBinder, item: exp.Expression, projections: list[_Projection]) -> Bound:
+    def _ordinal(
+        self, expressions: ExpressionBinder, item: exp.Expression, projections: list[_Projection]
+    ) -> Bound:
         if isinstance(item, exp.Literal) and not item.is_string and item.this.isdigit():
             index = int(item.this)
             if not 1 <= index <= len(projections):
                 place = place_of(item)
-                raise errors.at_position("002017", "42601", place.line, place.position, f"ORDER BY or GROUP BY position {index} is not in the select list")
+                raise errors.at_position(
+                    "002017",
+                    "42601",
+                    place.line,
+                    place.position,
+                    f"ORDER BY or GROUP BY position {index} is not in the select list",
+                )
             return projections[index - 1].value
         return expressions.bind(item)
 
@@ -352,7 +391,7 @@ class QueryBinder:
         if distinct and any(column.type.is_semi_structured for column in columns):
             raise errors.unsupported("SELECT DISTINCT of VARIANT columns", hint="Cast them to VARCHAR.")
         order = node.args.get("order")
-        ordered = [self._order_item(expressions, item, columns, projections) for item in order.expressions] if order else []
+        ordered = self._order(expressions, order, columns, projections)
         qualify = node.args.get("qualify")
         if qualify is not None:
             condition = expressions.boolean(qualify.this)
@@ -378,6 +417,24 @@ class QueryBinder:
         self._limit(node, target, expressions)
         return BoundQuery(target, columns)
 
+    def _order(
+        self, expressions: ExpressionBinder, order: exp.Expression | None,
+        columns: tuple[OutputColumn, ...], projections: list[_Projection],
+    ) -> list[exp.Ordered]:  # fmt: skip
+        if order is None:
+            return []
+        items = order.expressions
+        if len(items) == 1 and _is_all(items[0].this) and all(column.name != "ALL" for column in columns):
+            items = [
+                exp.Ordered(
+                    this=exp.Literal.number(str(number)),
+                    desc=items[0].args.get("desc"),
+                    nulls_first=items[0].args.get("nulls_first"),
+                )
+                for number in range(1, len(columns) + 1)
+            ]
+        return [self._order_item(expressions, item, columns, projections) for item in items]
+
     def _order_item(
         self, expressions: ExpressionBinder, item: exp.Expression,
         columns: tuple[OutputColumn, ...], projections: list[_Projection],
@@ -387,7 +444,9 @@ class QueryBinder:
         if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
             index = int(node.this)
             if not 1 <= index <= len(columns):
-                raise errors.compilation("002017", "42601", f"ORDER BY position {index} is not in the select list")
+                raise errors.compilation(
+                    "002017", "42601", f"ORDER BY position {index} is not in the select list"
+                )
             value = Bound(exp.column(identifier(columns[index - 1].key)), columns[index - 1].type)
         elif isinstance(node, exp.Column) and not node.table:
             name = fold_identifier(node.this)
@@ -397,7 +456,9 @@ class QueryBinder:
         if value is None:
             value = expressions.bind(node)
         value = expressions.orderable(value)
-        return exp.Ordered(this=value.tree, desc=item.args.get("desc"), nulls_first=bool(item.args.get("nulls_first")))
+        return exp.Ordered(
+            this=value.tree, desc=item.args.get("desc"), nulls_first=bool(item.args.get("nulls_first"))
+        )
 
     def _limit(self, node: exp.Expression, target: exp.Query, expressions: ExpressionBinder) -> None:
         limit = node.args.get("limit")
@@ -408,20 +469,35 @@ class QueryBinder:
             target.set("limit", exp.Limit(expression=_plain_count(expressions.bind(limit.expression).tree)))
         offset = node.args.get("offset")
         if offset is not None and not isinstance(offset.expression, exp.Null):
-            target.set("offset", exp.Offset(expression=_plain_count(expressions.bind(offset.expression).tree)))
+            target.set(
+                "offset", exp.Offset(expression=_plain_count(expressions.bind(offset.expression).tree))
+            )
+
+
+def _is_all(node: exp.Expression) -> bool:
+    return (
+        isinstance(node, exp.Column)
+        and not node.table
+        and node.name.upper() == "ALL"
+        and not node.this.quoted
+    )
 
 
 def _plain_count(tree: exp.Expression | None) -> exp.Expression:
     text = "" if tree is None else str(tree.this if isinstance(tree, exp.Literal | exp.Var) else "")
     digits = text.removesuffix("L").removesuffix("BD")
     if not digits.isdigit():
-        raise errors.compilation("001018", "22023", "Invalid row count in limit clause: it must be a constant, not negative")
+        raise errors.compilation(
+            "001018", "22023", "Invalid row count in limit clause: it must be a constant, not negative"
+        )
     return exp.Literal.number(digits)
 
 
 def _operand(tree: exp.Query) -> exp.Expression:
     """A branch of a set operator; anything with clauses of its own goes into parentheses."""
-    loose = isinstance(tree, exp.SetOperation) or any(tree.args.get(key) for key in ("with_", "order", "limit", "offset"))
+    loose = isinstance(tree, exp.SetOperation) or any(
+        tree.args.get(key) for key in ("with_", "order", "limit", "offset")
+    )
     return exp.Subquery(this=tree) if loose else tree
 
 
@@ -431,12 +507,17 @@ def _is_output(tree: exp.Expression, columns: tuple[OutputColumn, ...]) -> bool:
 
 def _refers_to_itself(cte: exp.CTE) -> bool:
     name = fold_identifier(cte.args["alias"].this)
-    return any(len(t.parts) == 1 and isinstance(t.this, exp.Identifier) and fold_identifier(t.this) == name for t in cte.this.find_all(exp.Table))
+    return any(
+        len(t.parts) == 1 and isinstance(t.this, exp.Identifier) and fold_identifier(t.this) == name
+        for t in cte.this.find_all(exp.Table)
+    )
 
 
 def _aliases(node: exp.Select) -> dict[str, exp.Expression]:
     return {
-        fold_identifier(item.args["alias"]): item.this for item in reversed(node.expressions) if isinstance(item, exp.Alias)
+        fold_identifier(item.args["alias"]): item.this
+        for item in reversed(node.expressions)
+        if isinstance(item, exp.Alias)
     }
 
 
@@ -452,7 +533,7 @@ def _implied_name(node: exp.Expression) -> str:
     """Snowflake names a bare expression by its text in upper case; a column or path by its last part."""
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier):
         return fold_identifier(node.this)
-    return node.sql(dialect="snowflake", normalize_functions="upper").upper()
+    return as_written(node).upper()
 
 
 def _output_columns(projections: list[_Projection]) -> tuple[OutputColumn, ...]:

@@ -65,7 +65,11 @@ class SourceBinder:
     # -- items ----------------------------------------------------------------------------------------------------
 
     def _item(self, node: exp.Expression) -> exp.Expression:
-        for refused, name in (("pivots", "PIVOT / UNPIVOT"), ("sample", "SAMPLE"), ("match_recognize", "MATCH_RECOGNIZE")):
+        for refused, name in (
+            ("pivots", "PIVOT / UNPIVOT"),
+            ("sample", "SAMPLE"),
+            ("match_recognize", "MATCH_RECOGNIZE"),
+        ):
             if node.args.get(refused):
                 raise errors.unsupported(name)
         if isinstance(node, exp.Table):
@@ -147,7 +151,9 @@ class SourceBinder:
             visible = fold_identifier(alias.this) if alias.this is not None else visible
             renamed = [fold_identifier(column) for column in alias.columns]
         if len(renamed) > len(columns):
-            raise errors.compilation("002057", "42601", f"{visible} has {len(columns)} column(s), not {len(renamed)}")
+            raise errors.compilation(
+                "002057", "42601", f"{visible} has {len(columns)} column(s), not {len(renamed)}"
+            )
         spark_alias = self._spark_alias(visible)
         source = Source(
             alias=visible,
@@ -176,12 +182,17 @@ class SourceBinder:
 
     def _values(self, node: exp.Values) -> exp.Expression:
         rows = [
-            [self.expressions.bind(cell) for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])]
+            [
+                self.expressions.bind(cell)
+                for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])
+            ]
             for row in node.expressions
         ]
         width = len(rows[0])
         if any(len(row) != width for row in rows):
-            raise errors.compilation("001969", "42601", "all rows of VALUES must have the same number of columns")
+            raise errors.compilation(
+                "001969", "42601", "all rows of VALUES must have the same number of columns"
+            )
         cells: list[list[exp.Expression]] = [[] for _ in rows]
         columns: list[tuple[str, str, DataType]] = []
         for index in range(width):
@@ -207,15 +218,21 @@ class SourceBinder:
             return exp.Lateral(this=tree, alias=alias)
         return self._table_function(inner, node, lateral=True)
 
-    def _table_function(self, call: exp.Expression, node: exp.Expression, *, lateral: bool = False) -> exp.Expression:
+    def _table_function(
+        self, call: exp.Expression, node: exp.Expression, *, lateral: bool = False
+    ) -> exp.Expression:
         parts: list[str] = []
         while isinstance(call, exp.Dot):
-            parts = [part.name.upper() for part in call.this.flatten()] if isinstance(call.this, exp.Dot) else [
-                fold_identifier(call.this)
-            ]
+            parts = (
+                [part.name.upper() for part in call.this.flatten()]
+                if isinstance(call.this, exp.Dot)
+                else [fold_identifier(call.this)]
+            )
             call = call.expression
         if isinstance(call, exp.Parameter | exp.Literal | exp.Column):
-            return self._named(self._identifier_parts(exp.Anonymous(this="IDENTIFIER", expressions=[call])), node)
+            return self._named(
+                self._identifier_parts(exp.Anonymous(this="IDENTIFIER", expressions=[call])), node
+            )
         if not isinstance(call, exp.Anonymous):
             raise errors.unsupported(f"{type(call).__name__} in TABLE(…)")
         name = call.name.upper()
@@ -260,14 +277,19 @@ class SourceBinder:
         return exp.Lateral(this=inner, alias=exp.TableAlias(this=identifier(alias), columns=names))
 
     def _split_to_table(self, name: str, call: exp.Anonymous, node: exp.Expression) -> exp.Expression:
-        text, separator = (self.expressions.cast(self.expressions.bind(a), types.VARCHAR) for a in call.expressions)
+        text, separator = (
+            self.expressions.cast(self.expressions.bind(a), types.VARCHAR) for a in call.expressions
+        )
         template = (
             "split(_0, concat('\\\\Q', _1, '\\\\E'), -1)"
             if name == "SPLIT_TO_TABLE"
             else "filter(split(_0, concat('[', regexp_replace(_1, '([\\\\[\\\\]\\\\\\\\^-])', '\\\\\\\\$1'), ']')), p -> p <> '')"
         )
         parts = spark(template, text.tree, separator.tree)
-        rows = spark("transform(_0, (x, i) -> named_struct('SEQ', 1L, 'INDEX', cast(i + 1 as bigint), 'VALUE', x))", parts)
+        rows = spark(
+            "transform(_0, (x, i) -> named_struct('SEQ', 1L, 'INDEX', cast(i + 1 as bigint), 'VALUE', x))",
+            parts,
+        )
         columns = [("SEQ", types.INTEGER), ("INDEX", types.INTEGER), ("VALUE", types.VARCHAR)]
         return self._inline(rows, columns, node)
 
@@ -310,7 +332,9 @@ class SourceBinder:
         added = self.scope.sources[len(before) :]
         side = str(join.args.get("side") or "").upper()
         kind = str(join.args.get("kind") or "").upper()
-        bound = exp.Join(this=tree, side=side or None, kind=kind if kind not in ("", "INNER", "OUTER") else None)
+        bound = exp.Join(
+            this=tree, side=side or None, kind=kind if kind not in ("", "INNER", "OUTER") else None
+        )
         using = join.args.get("using") or []
         names = [fold_identifier(part) for part in using]
         if method == "NATURAL":
@@ -325,7 +349,9 @@ class SourceBinder:
             bound.set("kind", "CROSS")
         return bound
 
-    def _using(self, names: list[str], before: list[Source], added: list[Source], side: str) -> exp.Expression:
+    def _using(
+        self, names: list[str], before: list[Source], added: list[Source], side: str
+    ) -> exp.Expression:
         conditions: list[exp.Expression] = []
         for name in names:
             left = self._one_side(name, before)
@@ -340,7 +366,9 @@ class SourceBinder:
         return exp.and_(*conditions)
 
     def _one_side(self, name: str, sources: list[Source]) -> Bound:
-        if name in self.scope.merged and any(name in s.hidden or any(c.name == name for c in s.columns) for s in sources):
+        if name in self.scope.merged and any(
+            name in s.hidden or any(c.name == name for c in s.columns) for s in sources
+        ):
             first = self.scope.sources[0]
             if sources and sources[0] == first:
                 return self.scope.merged[name]
@@ -369,7 +397,11 @@ def _time_travel(node: exp.Expression) -> TimeTravel | None:
     when = node.args.get("when")
     if when is None:
         return None
-    return TimeTravel(before=str(when.this).upper() == "BEFORE", kind=str(when.args["kind"]).upper(), expression=when.expression)
+    return TimeTravel(
+        before=str(when.this).upper() == "BEFORE",
+        kind=str(when.args["kind"]).upper(),
+        expression=when.expression,
+    )
 
 
 def _named_arguments(call: exp.Anonymous) -> dict[str, exp.Expression]:

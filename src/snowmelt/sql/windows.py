@@ -16,12 +16,76 @@ _WHOLE_PARTITION = {"FIRST_VALUE", "LAST_VALUE", "NTH_VALUE"}
 """Without a frame of their own these see the whole partition in Snowflake; in Spark only up to the current row."""
 
 SPARK_WINDOWED = frozenset(
-    """any any_value approx_count_distinct approx_percentile array_agg avg bit_and bit_or bit_xor bool_and bool_or
-    collect_list collect_set corr count count_if covar_pop covar_samp cume_dist dense_rank every first first_value
-    kurtosis lag last last_value lead listagg max max_by mean median min min_by mode nth_value ntile percent_rank
-    percentile percentile_approx percentile_cont percentile_disc rank regr_avgx regr_avgy regr_count regr_intercept
-    regr_r2 regr_slope regr_sxx regr_sxy regr_syy row_number skewness some std stddev stddev_pop stddev_samp
-    string_agg sum try_avg try_sum var_pop var_samp variance hll_sketch_agg""".split()
+    [
+        "any",
+        "any_value",
+        "approx_count_distinct",
+        "approx_percentile",
+        "array_agg",
+        "avg",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
+        "bool_and",
+        "bool_or",
+        "collect_list",
+        "collect_set",
+        "corr",
+        "count",
+        "count_if",
+        "covar_pop",
+        "covar_samp",
+        "cume_dist",
+        "dense_rank",
+        "every",
+        "first",
+        "first_value",
+        "kurtosis",
+        "lag",
+        "last",
+        "last_value",
+        "lead",
+        "listagg",
+        "max",
+        "max_by",
+        "mean",
+        "median",
+        "min",
+        "min_by",
+        "mode",
+        "nth_value",
+        "ntile",
+        "percent_rank",
+        "percentile",
+        "percentile_approx",
+        "percentile_cont",
+        "percentile_disc",
+        "rank",
+        "regr_avgx",
+        "regr_avgy",
+        "regr_count",
+        "regr_intercept",
+        "regr_r2",
+        "regr_slope",
+        "regr_sxx",
+        "regr_sxy",
+        "regr_syy",
+        "row_number",
+        "skewness",
+        "some",
+        "std",
+        "stddev",
+        "stddev_pop",
+        "stddev_samp",
+        "string_agg",
+        "sum",
+        "try_avg",
+        "try_sum",
+        "var_pop",
+        "var_samp",
+        "variance",
+        "hll_sketch_agg",
+    ]
 )
 """The Spark functions that OVER may follow."""
 
@@ -34,12 +98,18 @@ class WindowBinder:
     """
 
     def wrap(self, binder: ExpressionBinder, node: exp.Window, bound: Bound) -> Bound:
-        if node.args.get("alias") is not None and not node.args.get("partition_by") and not node.args.get("order"):
+        if (
+            node.args.get("alias") is not None
+            and not node.args.get("partition_by")
+            and not node.args.get("order")
+        ):
             raise errors.unsupported("named windows")
         inside = binder.in_scope(binder.scope)
         partition = [inside.orderable(inside.bind(part)) for part in node.args.get("partition_by") or []]
         order_node = node.args.get("order")
-        order = [self._ordered(inside, item) for item in order_node.expressions] if order_node is not None else []
+        order = (
+            [self._ordered(inside, item) for item in order_node.expressions] if order_node is not None else []
+        )
         frame = self._frame(node, has_order=bool(order))
         tree = _attach(
             bound.tree,
@@ -77,7 +147,11 @@ class WindowBinder:
 
 
 def _attach(
-    tree: exp.Expression, *, partition: list[exp.Expression], order: list[exp.Ordered], frame: exp.WindowSpec | None
+    tree: exp.Expression,
+    *,
+    partition: list[exp.Expression],
+    order: list[exp.Ordered],
+    frame: exp.WindowSpec | None,
 ) -> exp.Expression:
     def window(call: exp.Expression) -> exp.Window:
         return exp.Window(

@@ -21,7 +21,9 @@ def explain(run: Run, statement: Explain) -> Result:
     """The Spark SQL that the query becomes, and Spark's plan for it."""
     bound = run.bind_query(statement.text)
     spark_sql = to_spark_sql(bound.tree)
-    plan = run.account.engine.to_arrow(f"EXPLAIN FORMATTED {spark_sql}", list(run.tables.values()), inputs=run.inputs)
+    plan = run.account.engine.to_arrow(
+        f"EXPLAIN FORMATTED {spark_sql}", list(run.tables.values()), inputs=run.inputs
+    )
     rows = [["Spark SQL", spark_sql], ["Spark plan", str(plan.column(0)[0].as_py())]]
     return table_result([ResultColumn("step", types.VARCHAR), ResultColumn("text", types.VARCHAR)], rows)
 

@@ -76,7 +76,9 @@ def set_variables(run: Run, statement: SetVariables) -> Result:
     values = {name: run.evaluate(text) for name, text in statement.assignments}
     for name, variable in values.items():
         if isinstance(variable.value, str) and len(variable.value.encode()) > 256 * 16:
-            raise errors.compilation("001058", "22023", f"Assignment to '{name}' not done because value exceeds size limit")
+            raise errors.compilation(
+                "001058", "22023", f"Assignment to '{name}' not done because value exceeds size limit"
+            )
     run.session.variables.update(values)
     return status(DONE, "SET")
 

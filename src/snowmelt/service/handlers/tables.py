@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.service import tables
+from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.results import Result, status
 from snowmelt.service.writing import RowWriter
 from snowmelt.sql.dialect import parse_snowflake
@@ -14,7 +14,6 @@ from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import TimeTravel
 from snowmelt.sql.statements.base import CloneSource
 from snowmelt.sql.statements.tables import CreateTable
-from snowmelt.service.resolver import StatementCatalog
 from snowmelt.state.model import CatalogObject, TableDefinition
 
 if TYPE_CHECKING:
@@ -47,7 +46,9 @@ def _create_as(run: Run, statement: CreateTable) -> None:
         query = QueryBinder(environment).bind(tree)
         definition = tables.definition_of(run, name, statement, query)
         table = tables.new_table(run, name, statement, definition)
-        rows = RowWriter(run, table).matched(environment, query, [column.name for column in definition.columns])
+        rows = RowWriter(run, table).matched(
+            environment, query, [column.name for column in definition.columns]
+        )
     written = tables.create_filled(run, table, rows)
     tables.publish(run, table, written, replacing=statement.or_replace)
 
@@ -70,7 +71,9 @@ def clone_table(run: Run, statement: CreateTable, source: CatalogObject, version
     """A table with the rows of one version of another; the files are shared, not copied."""
     assert isinstance(source.definition, TableDefinition)
     name = run.object_name(statement.name)
-    definition = source.definition.model_copy(update={"transient": statement.transient or source.definition.transient})
+    definition = source.definition.model_copy(
+        update={"transient": statement.transient or source.definition.transient}
+    )
     table = tables.new_table(run, name, statement, definition)
     assert isinstance(table.definition, TableDefinition)
     store = run.account.store

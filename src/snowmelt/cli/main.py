@@ -1,0 +1,185 @@
+"""`snowmelt`: the commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Protocol
+
+import typer
+from rich.console import Console
+
+from snowmelt import __version__
+from snowmelt.cli.demo import run_demo
+from snowmelt.cli.logs import configure_logging
+from snowmelt.cli.output import Format, write_result
+from snowmelt.cli.shell import run_shell
+from snowmelt.core.config import Settings, load_settings
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.serve.client import RemoteSession
+from snowmelt.serve.run import serve as run_server
+from snowmelt.service.account import Account
+from snowmelt.service.ownership import current_owner
+from snowmelt.service.results import Result
+from snowmelt.sql.tokens import SqlText, split_statements
+
+EXIT_SQL_ERROR = 1
+EXIT_USAGE = 2
+EXIT_CONFIGURATION = 3
+_CONFIGURATION_CODE = "370001"
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+)
+
+DataOption = Annotated[
+    Path, typer.Option("--data", help="Data directory (made on first use).", envvar="SNOWMELT_DATA")
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", help="Configuration file instead of snowmelt.toml.")
+]
+
+
+class AnySession(Protocol):
+    def execute(self, text: str | SqlText) -> Result: ...
+
+    def close(self) -> None: ...
+
+
+@app.callback(invoke_without_command=True)
+def main(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    """Snowflake-style SQL and pipelines on your own Spark and Delta Lake."""
+    if version:
+        typer.echo(f"snowmelt {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def sql(
+    data: DataOption = Path("snowmelt-data"),
+    query: Annotated[
+        str | None, typer.Option("--query", "-q", help="SQL to run; several statements with ';'.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="File with SQL; '-' reads standard input.")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option("--url", help="Address of a running server.", envvar="SNOWMELT_URL")
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="How results are printed.")] = Format.TABLE,
+    database: Annotated[str | None, typer.Option(help="Database to start in.")] = None,
+    schema: Annotated[str | None, typer.Option(help="Schema to start in.")] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Run SQL: -q, -f, or an interactive prompt.
+
+    On a data directory that a running server owns, it goes through that server.
+    """
+    console = Console(soft_wrap=form is not Format.TABLE)
+
+    def work() -> int:
+        settings = _settings(data, config)
+        if query is None and file is None:
+            with _opened(data, url, settings, database, schema) as session:
+                return run_shell(session, console, form)
+        text = query if query is not None else _read(file)
+        statements = split_statements(text)
+        with _opened(data, url, settings, database, schema) as session:
+            for statement in statements:
+                write_result(session.execute(statement), form, console)
+        return 0
+
+    raise typer.Exit(_guarded(work))
+
+
+@app.command()
+def serve(
+    data: DataOption = Path("snowmelt-data"),
+    port: Annotated[int, typer.Option(help="Port on loopback; 0 takes a free one.")] = 8085,
+    config: ConfigOption = None,
+) -> None:
+    """Serve a data directory until stopped with Ctrl-C."""
+
+    def work() -> int:
+        run_server(
+            data, port, settings=_settings(data, config), announce=lambda line: print(line, flush=True)
+        )
+        return 0
+
+    raise typer.Exit(_guarded(work))
+
+
+@app.command()
+def demo(
+    data: Annotated[Path | None, typer.Option("--data", help="Keep the demo's data here.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Without pauses between the scenes.")] = False,
+) -> None:
+    """Create, change and query a small shop, live."""
+    raise typer.Exit(_guarded(lambda: run_demo(Console(), data, quick=quick)))
+
+
+class _opened:
+    """A session in this process, or on the server that owns the directory."""
+
+    def __init__(
+        self, data: Path, url: str | None, settings: Settings, database: str | None, schema: str | None
+    ) -> None:
+        self._account: Account | None = None
+        names = {"database": database, "schema": schema}
+        if url is not None:
+            password = os.environ.get("SNOWMELT_ADMIN_PASSWORD") or _ask_password(url)
+            self.session: AnySession = RemoteSession.with_password(url, password, **names)
+            return
+        path = data.expanduser().resolve()
+        owner = current_owner(path)
+        if owner is not None and owner.url is not None:
+            self.session = RemoteSession.of_directory(owner.url, path, **names)
+            return
+        self._account = Account.open(path, settings=settings)
+        self.session = self._account.session(database=database, schema=schema)
+
+    def __enter__(self) -> AnySession:
+        return self.session
+
+    def __exit__(self, *_: object) -> None:
+        self.session.close()
+        if self._account is not None:
+            self._account.close()
+
+
+def _ask_password(url: str) -> str:
+    if not sys.stdin.isatty():
+        return ""
+    return str(typer.prompt(f"Password of admin at {url}", hide_input=True))
+
+
+def _settings(data: Path, config: Path | None) -> Settings:
+    settings = load_settings(data, file=config)
+    configure_logging(settings.log_level, as_json=settings.log_json)
+    return settings
+
+
+def _read(file: Path | None) -> str:
+    if file is None or str(file) == "-":
+        return sys.stdin.read()
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SnowmeltError(
+            _CONFIGURATION_CODE, "F0000", f"{file} can't be read: {error.strerror}."
+        ) from None
+
+
+def _guarded(work: Callable[[], int]) -> int:
+    """Runs a command; errors go to standard error in one piece, and into the exit code."""
+    try:
+        return work()
+    except SnowmeltError as error:
+        Console(stderr=True, soft_wrap=True, highlight=False).print(str(error), style="red", markup=False)
+        return EXIT_CONFIGURATION if error.code == _CONFIGURATION_CODE else EXIT_SQL_ERROR
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,84 @@
+"""Results for people and for programs: table, JSON, CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from snowmelt.core.types import Kind
+from snowmelt.service.render import render
+from snowmelt.service.results import Result
+
+_SHOWN_ROWS = 1_000
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+def write_result(result: Result, form: Format, console: Console) -> None:
+    if form is Format.JSON:
+        console.file.write(json.dumps(_objects(result), ensure_ascii=False, indent=2) + "\n")
+    elif form is Format.CSV:
+        console.file.write(_csv(result))
+    else:
+        _table(result, console)
+
+
+def _objects(result: Result) -> list[dict[str, Any]]:
+    return [
+        {column.name: _json_value(value, column.type.kind, render(value, column.type))
+         for value, column in zip(row, result.columns, strict=True)}
+        for row in result.rows()
+    ]  # fmt: skip
+
+
+def _json_value(value: Any, kind: Kind, text: str | None) -> Any:
+    """JSON's own types where they are exact; everything else as text."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if kind is Kind.FLOAT and value == value and abs(value) != float("inf"):
+        return value
+    if kind in (Kind.VARIANT, Kind.OBJECT, Kind.ARRAY):
+        return json.loads(value)
+    return format(value, "f") if isinstance(value, Decimal) else text
+
+
+def _csv(result: Result) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([column.name for column in result.columns])
+    for row in result.rows():
+        writer.writerow(
+            [render(value, column.type) for value, column in zip(row, result.columns, strict=True)]
+        )
+    return buffer.getvalue()
+
+
+def _table(result: Result, console: Console) -> None:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold cyan")
+    numeric = {Kind.NUMBER, Kind.FLOAT}
+    for column in result.columns:
+        table.add_column(
+            Text(column.name), justify="right" if column.type.kind in numeric else "left", overflow="fold"
+        )
+    rows = result.rows()
+    for row in rows[:_SHOWN_ROWS]:
+        table.add_row(*[
+            Text("NULL", style="dim") if value is None else Text(render(value, column.type) or "")
+            for value, column in zip(row, result.columns, strict=True)
+        ])  # fmt: skip
+    console.print(table)
+    if len(rows) > _SHOWN_ROWS:
+        console.print(f"… {len(rows) - _SHOWN_ROWS} more rows", style="dim")

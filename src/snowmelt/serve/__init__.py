@@ -1,0 +1,1 @@
+"""HTTP: the server that owns a data directory, and the client that reaches it."""

@@ -1,0 +1,117 @@
+"""The server's HTTP interface: health, sessions, statements."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.serve.credentials import Credentials
+from snowmelt.serve.wire import error_to_json, result_to_json
+from snowmelt.service.account import Account
+from snowmelt.service.session import Session
+
+_MAX_BODY = 64 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Sessions:
+    """Sessions by the token that a client holds."""
+
+    by_token: dict[str, Session] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, session: Session) -> str:
+        token = secrets.token_urlsafe(32)
+        with self.lock:
+            self.by_token[token] = session
+        return token
+
+    def get(self, token: str) -> Session | None:
+        with self.lock:
+            return self.by_token.get(token)
+
+    def remove(self, token: str) -> Session | None:
+        with self.lock:
+            return self.by_token.pop(token, None)
+
+
+class Server:
+    """Routes over one account."""
+
+    def __init__(self, account: Account, credentials: Credentials) -> None:
+        self.account = account
+        self.credentials = credentials
+        self.sessions = _Sessions()
+        self.app = Starlette(
+            routes=[
+                Route("/healthz", self.healthz),
+                Route("/api/v1/sessions", self.open_session, methods=["POST"]),
+                Route("/api/v1/sessions/current", self.close_session, methods=["DELETE"]),
+                Route("/api/v1/statements", self.execute, methods=["POST"]),
+            ]
+        )
+
+    async def healthz(self, _: Request) -> Response:
+        return JSONResponse({"status": "ok", "version": "0.1.0"})
+
+    async def open_session(self, request: Request) -> Response:
+        body = await _json(request)
+        if not self._authenticated(body):
+            error = SnowmeltError("390100", "08004", "Incorrect username or password was specified.")
+            return JSONResponse({"error": error_to_json(error)}, status_code=401)
+        session = self.account.session(
+            database=_text(body, "database"), schema=_text(body, "schema"), warehouse=_text(body, "warehouse")
+        )
+        return JSONResponse({"token": self.sessions.add(session), "session_id": session.id})
+
+    def _authenticated(self, body: dict[str, Any]) -> bool:
+        token = _text(body, "local_token")
+        if token is not None:
+            return self.credentials.accepts_token(token)
+        return self.credentials.accepts_password(_text(body, "user") or "", _text(body, "password") or "")
+
+    async def close_session(self, request: Request) -> Response:
+        session = self.sessions.remove(_bearer(request))
+        if session is not None:
+            await run_in_threadpool(session.close)
+        return JSONResponse({"closed": session is not None})
+
+    async def execute(self, request: Request) -> Response:
+        session = self.sessions.get(_bearer(request))
+        if session is None:
+            error = SnowmeltError("390111", "08003", "The session no longer exists. New login required.")
+            return JSONResponse({"error": error_to_json(error)}, status_code=401)
+        body = await _json(request)
+        try:
+            result = await run_in_threadpool(session.execute, _text(body, "sql") or "", body.get("binds"))
+        except SnowmeltError as error:
+            return JSONResponse({"error": error_to_json(error)})
+        return JSONResponse({"result": result_to_json(result)})
+
+
+async def _json(request: Request) -> dict[str, Any]:
+    if int(request.headers.get("content-length") or 0) > _MAX_BODY:
+        return {}
+    try:
+        body = await request.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _text(body: dict[str, Any], key: str) -> str | None:
+    value = body.get(key)
+    return value if isinstance(value, str) else None
+
+
+def _bearer(request: Request) -> str:
+    return request.headers.get("authorization", "").removeprefix("Bearer ").strip()

@@ -1,0 +1,48 @@
+"""Running the server in the foreground."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from snowmelt.core import errors
+from snowmelt.core.config import Settings
+from snowmelt.serve.app import Server
+from snowmelt.serve.credentials import ADMIN, load_credentials
+from snowmelt.service.account import Account
+
+
+def serve(data_dir: Path, port: int, *, settings: Settings | None, announce: Callable[[str], None]) -> None:
+    """Owns the data directory and answers on loopback until stopped. Port 0 takes a free one."""
+    with Account.open(data_dir, settings=settings) as account:
+        credentials, made = load_credentials(account.data_dir)
+        listener = _listen(port)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        if made is not None:
+            announce(
+                f"User {ADMIN}, password {made}  (shown once; set SNOWMELT_ADMIN_PASSWORD to choose your own)"
+            )
+        # Spark takes seconds to start: it must be up before the server says it is ready.
+        account.engine.session()
+        account.ownership.announce(url)
+        announce(f"Snowmelt serves {account.data_dir} at {url}")
+        server = uvicorn.Server(
+            uvicorn.Config(
+                Server(account, credentials).app, log_level="warning", timeout_graceful_shutdown=20
+            )
+        )
+        server.run(sockets=[listener])
+
+
+def _listen(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+    except OSError as error:
+        listener.close()
+        raise errors.configuration(f"Port {port} can't be used: {error.strerror}.") from None
+    return listener
