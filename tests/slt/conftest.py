@@ -12,13 +12,13 @@ from snowmelt.service.account import Account
 from tests.support.slt import SltFile
 
 
-class SltMismatch(Exception):
+class SltMismatchError(Exception):
     pass
 
 
 class SltItem(pytest.Function):
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
-        if isinstance(excinfo.value, SltMismatch):
+        if isinstance(excinfo.value, SltMismatchError):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
 
@@ -31,7 +31,7 @@ class SltModule(pytest.File):
         def test(account: Account) -> None:
             problems = SltFile(account, path).run(rewrite=rewrite)
             if problems:
-                raise SltMismatch("\n\n".join(problems))
+                raise SltMismatchError("\n\n".join(problems))
 
         yield SltItem.from_parent(self, name=path.stem, callobj=test)
 

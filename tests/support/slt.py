@@ -28,7 +28,7 @@ class Record:
     last_expected: int = 0
 
 
-class Mismatch(AssertionError):
+class MismatchError(AssertionError):
     pass
 
 
@@ -74,9 +74,7 @@ def shown(value: str | None) -> str:
 def lines_of(result: Result, head: str) -> list[str]:
     words = head.split()
     rows = [
-        " | ".join(
-            shown(render(value, column.type)) for value, column in zip(row, result.columns, strict=True)
-        )
+        " | ".join(shown(render(value, column.type)) for value, column in zip(row, result.columns, strict=True))
         for row in result.rows()
     ]
     if "rowsort" in words:
@@ -117,8 +115,8 @@ class SltFile:
                     produced = self._run(record)
                     if record.head.startswith("query") and produced != record.expected:
                         replacements.append((record, produced))
-                        raise Mismatch(_difference(record.expected, produced))
-                except Mismatch as mismatch:
+                        raise MismatchError(_difference(record.expected, produced))
+                except MismatchError as mismatch:
                     problems.append(f"{self.path.name}:{record.line}: {record.sql.strip()[:200]}\n{mismatch}")
         finally:
             for session in self.sessions.values():
@@ -134,15 +132,15 @@ class SltFile:
             result = self.session(record.session).execute(record.sql)
         except SnowmeltError as error:
             if words[:2] != ["statement", "error"]:
-                raise Mismatch(f"  failed: {error}") from error
+                raise MismatchError(f"  failed: {error}") from error
             wanted = words[2] if len(words) > 2 else ""
             if wanted and error.code != wanted:
-                raise Mismatch(f"  expected error {wanted}, got {error}") from error
+                raise MismatchError(f"  expected error {wanted}, got {error}") from error
             if len(words) > 3 and words[3] not in str(error):
-                raise Mismatch(f"  expected {words[3]!r} in {error}") from error
+                raise MismatchError(f"  expected {words[3]!r} in {error}") from error
             return []
         if words[:2] == ["statement", "error"]:
-            raise Mismatch(f"  expected an error, got {lines_of(result, 'query')[:3]}")
+            raise MismatchError(f"  expected an error, got {lines_of(result, 'query')[:3]}")
         return lines_of(result, record.head) if words[0] == "query" else []
 
     def _rewrite(self, text: str, replacements: list[tuple[Record, list[str]]]) -> None:

@@ -115,9 +115,7 @@ def run_demo(console: Console, data: Path | None, *, quick: bool = False) -> int
                     _play(console, session, statement, f"{done}/{total}")
                     if not quick:
                         time.sleep(0.4)
-            console.print(
-                f"\n{total} statements in {time.perf_counter() - started:.1f} s, Spark's start included."
-            )
+            console.print(f"\n{total} statements in {time.perf_counter() - started:.1f} s, Spark's start included.")
     if data is not None:
         console.print(f"Look around: snowmelt sql --data {data} --database SHOP")
     else:

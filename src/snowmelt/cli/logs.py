@@ -11,9 +11,7 @@ import structlog
 def configure_logging(level: str, *, as_json: bool) -> None:
     """Every line has the query's and the session's id while one runs, so that a statement can be followed."""
     renderer = (
-        structlog.processors.JSONRenderer()
-        if as_json
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     )
     structlog.configure(
         processors=[
@@ -22,8 +20,6 @@ def configure_logging(level: str, *, as_json: bool) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(
-            logging.getLevelNamesMapping().get(level.upper(), 30)
-        ),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping().get(level.upper(), 30)),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )

@@ -30,16 +30,10 @@ EXIT_USAGE = 2
 EXIT_CONFIGURATION = 3
 _CONFIGURATION_CODE = "370001"
 
-app = typer.Typer(
-    no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-DataOption = Annotated[
-    Path, typer.Option("--data", help="Data directory (made on first use).", envvar="SNOWMELT_DATA")
-]
-ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="Configuration file instead of snowmelt.toml.")
-]
+DataOption = Annotated[Path, typer.Option("--data", help="Data directory (made on first use).", envvar="SNOWMELT_DATA")]
+ConfigOption = Annotated[Path | None, typer.Option("--config", help="Configuration file instead of snowmelt.toml.")]
 
 
 class AnySession(Protocol):
@@ -61,12 +55,8 @@ def main(
 @app.command()
 def sql(
     data: DataOption = Path("snowmelt-data"),
-    query: Annotated[
-        str | None, typer.Option("--query", "-q", help="SQL to run; several statements with ';'.")
-    ] = None,
-    file: Annotated[
-        Path | None, typer.Option("--file", "-f", help="File with SQL; '-' reads standard input.")
-    ] = None,
+    query: Annotated[str | None, typer.Option("--query", "-q", help="SQL to run; several statements with ';'.")] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="File with SQL; '-' reads standard input.")] = None,
     url: Annotated[
         str | None, typer.Option("--url", help="Address of a running server.", envvar="SNOWMELT_URL")
     ] = None,
@@ -84,11 +74,11 @@ def sql(
     def work() -> int:
         settings = _settings(data, config)
         if query is None and file is None:
-            with _opened(data, url, settings, database, schema) as session:
+            with _Opened(data, url, settings, database, schema) as session:
                 return run_shell(session, console, form)
         text = query if query is not None else _read(file)
         statements = split_statements(text)
-        with _opened(data, url, settings, database, schema) as session:
+        with _Opened(data, url, settings, database, schema) as session:
             for statement in statements:
                 write_result(session.execute(statement), form, console)
         return 0
@@ -105,9 +95,7 @@ def serve(
     """Serve a data directory until stopped with Ctrl-C."""
 
     def work() -> int:
-        run_server(
-            data, port, settings=_settings(data, config), announce=lambda line: print(line, flush=True)
-        )
+        run_server(data, port, settings=_settings(data, config), announce=lambda line: print(line, flush=True))
         return 0
 
     raise typer.Exit(_guarded(work))
@@ -122,7 +110,7 @@ def demo(
     raise typer.Exit(_guarded(lambda: run_demo(Console(), data, quick=quick)))
 
 
-class _opened:
+class _Opened:
     """A session in this process, or on the server that owns the directory."""
 
     def __init__(
@@ -169,9 +157,7 @@ def _read(file: Path | None) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
-        raise SnowmeltError(
-            _CONFIGURATION_CODE, "F0000", f"{file} can't be read: {error.strerror}."
-        ) from None
+        raise SnowmeltError(_CONFIGURATION_CODE, "F0000", f"{file} can't be read: {error.strerror}.") from None
 
 
 def _guarded(work: Callable[[], int]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -48,7 +49,7 @@ def _json_value(value: Any, kind: Kind, text: str | None) -> Any:
     """JSON's own types where they are exact; everything else as text."""
     if value is None or isinstance(value, bool | int):
         return value
-    if kind is Kind.FLOAT and value == value and abs(value) != float("inf"):
+    if kind is Kind.FLOAT and math.isfinite(value):
         return value
     if kind in (Kind.VARIANT, Kind.OBJECT, Kind.ARRAY):
         return json.loads(value)
@@ -60,9 +61,7 @@ def _csv(result: Result) -> str:
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([column.name for column in result.columns])
     for row in result.rows():
-        writer.writerow(
-            [render(value, column.type) for value, column in zip(row, result.columns, strict=True)]
-        )
+        writer.writerow([render(value, column.type) for value, column in zip(row, result.columns, strict=True)])
     return buffer.getvalue()
 
 
@@ -70,9 +69,7 @@ def _table(result: Result, console: Console) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold cyan")
     numeric = {Kind.NUMBER, Kind.FLOAT}
     for column in result.columns:
-        table.add_column(
-            Text(column.name), justify="right" if column.type.kind in numeric else "left", overflow="fold"
-        )
+        table.add_column(Text(column.name), justify="right" if column.type.kind in numeric else "left", overflow="fold")
     rows = result.rows()
     for row in rows[:_SHOWN_ROWS]:
         table.add_row(*[

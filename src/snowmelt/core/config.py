@@ -88,9 +88,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
             flat.update(_flat(value, f"{prefix}{key}."))
         else:
             flat[f"{prefix}{key}"] = value
-    return {
-        key if key.startswith("spark.") or prefix else f"spark.{key}": value for key, value in flat.items()
-    }
+    return {key if key.startswith("spark.") or prefix else f"spark.{key}": value for key, value in flat.items()}
 
 
 def _text(value: Any) -> str:

@@ -37,13 +37,11 @@ def compilation(code: str, sqlstate: str, detail: str, *, hint: str | None = Non
 
 
 def at_position(code: str, sqlstate: str, line: int, position: int, detail: str) -> SnowmeltError:
-    return SnowmeltError(
-        code, sqlstate, f"SQL compilation error: error line {line} at position {position}\n{detail}"
-    )
+    return SnowmeltError(code, sqlstate, f"SQL compilation error: error line {line} at position {position}\n{detail}")
 
 
 def syntax_error(line: int, position: int, token: str, *, hint: str | None = None) -> SnowmeltError:
-    shown = "<EOF>" if not token else token
+    shown = token or "<EOF>"
     return compilation(
         "001003", "42000", f"syntax error line {line} at position {position} unexpected '{shown}'.", hint=hint
     )
@@ -89,15 +87,11 @@ def unknown_function(name: str, nearest: str | None) -> SnowmeltError:
 
 
 def not_enough_arguments(call: str, expected: int, got: int) -> SnowmeltError:
-    return compilation(
-        "000938", "22023", f"not enough arguments for function [{call}], expected {expected}, got {got}"
-    )
+    return compilation("000938", "22023", f"not enough arguments for function [{call}], expected {expected}, got {got}")
 
 
 def too_many_arguments(call: str, expected: int, got: int) -> SnowmeltError:
-    return compilation(
-        "000939", "22023", f"too many arguments for function [{call}] expected {expected}, got {got}"
-    )
+    return compilation("000939", "22023", f"too many arguments for function [{call}] expected {expected}, got {got}")
 
 
 def invalid_argument_types(function: str, types: str) -> SnowmeltError:
@@ -142,8 +136,7 @@ def null_in_column(table: str, column: str) -> SnowmeltError:
     return SnowmeltError(
         "100072",
         "22000",
-        f"DML operation to table {table} failed on column {column} with error: "
-        "NULL result in a non-nullable column",
+        f"DML operation to table {table} failed on column {column} with error: NULL result in a non-nullable column",
     )
 
 

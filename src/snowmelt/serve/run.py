@@ -22,17 +22,13 @@ def serve(data_dir: Path, port: int, *, settings: Settings | None, announce: Cal
         listener = _listen(port)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         if made is not None:
-            announce(
-                f"User {ADMIN}, password {made}  (shown once; set SNOWMELT_ADMIN_PASSWORD to choose your own)"
-            )
+            announce(f"User {ADMIN}, password {made}  (shown once; set SNOWMELT_ADMIN_PASSWORD to choose your own)")
         # Spark takes seconds to start: it must be up before the server says it is ready.
         account.engine.session()
         account.ownership.announce(url)
         announce(f"Snowmelt serves {account.data_dir} at {url}")
         server = uvicorn.Server(
-            uvicorn.Config(
-                Server(account, credentials).app, log_level="warning", timeout_graceful_shutdown=20
-            )
+            uvicorn.Config(Server(account, credentials).app, log_level="warning", timeout_graceful_shutdown=20)
         )
         server.run(sockets=[listener])
 

@@ -42,9 +42,7 @@ def result_to_json(result: Result) -> dict[str, Any]:
 
 def result_from_json(body: dict[str, Any]) -> Result:
     columns = tuple(
-        ResultColumn(
-            item["name"], DataType(**{**item["type"], "kind": Kind(item["type"]["kind"])}), item["nullable"]
-        )
+        ResultColumn(item["name"], DataType(**{**item["type"], "kind": Kind(item["type"]["kind"])}), item["nullable"])
         for item in body["columns"]
     )
     data = pa.ipc.open_stream(base64.b64decode(body["arrow"])).read_all()

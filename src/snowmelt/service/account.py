@@ -38,9 +38,7 @@ class Account:
         self.store = DeltaStore(StorageRoot(root, settings.storage_options))
         self.engine = SparkEngine(settings.spark, data_dir / "spark")
         self.locks = TableLocks()
-        self.transactions = TransactionManager(
-            self.state, self.store, self.locks, settings.lock_timeout_seconds
-        )
+        self.transactions = TransactionManager(self.state, self.store, self.locks, settings.lock_timeout_seconds)
         self.journal = QueryJournal(self.state)
         self.results = ResultCache()
         self._sessions: dict[str, Session] = {}
@@ -49,9 +47,7 @@ class Account:
         self._bootstrap()
 
     @classmethod
-    def open(
-        cls, data_dir: str | Path, *, settings: Settings | None = None, clock: Clock | None = None
-    ) -> Self:
+    def open(cls, data_dir: str | Path, *, settings: Settings | None = None, clock: Clock | None = None) -> Self:
         """Opens a data directory, making it on first use. Raises when another process owns it."""
         path = Path(data_dir).expanduser().resolve()
         chosen = settings or load_settings(path)
@@ -118,5 +114,5 @@ class Account:
                         created_on=state.now,
                         resumed_on=state.now,
                         altered_on=state.now,
-                    )  # fmt: skip
+                    )
                 )

@@ -68,9 +68,7 @@ def _number(text: str) -> Any:
 def fold_query(bound: BoundQuery, columns: tuple[ResultColumn, ...]) -> Result | None:
     """The one row of a SELECT of constants; None when it is anything else."""
     tree = bound.tree
-    if not isinstance(tree, exp.Select) or any(
-        value for key, value in tree.args.items() if key != "expressions"
-    ):
+    if not isinstance(tree, exp.Select) or any(value for key, value in tree.args.items() if key != "expressions"):
         return None
     values = [
         fold(Bound(item.this if isinstance(item, exp.Alias) else item, column.type))

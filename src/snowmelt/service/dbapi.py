@@ -193,9 +193,7 @@ class Cursor:
         """Nothing to prepare: PEP 249 allows that."""
 
 
-def _prepared(
-    sql: str, parameters: Sequence[Any] | Mapping[str, Any] | None
-) -> tuple[str, Sequence[Any] | None]:
+def _prepared(sql: str, parameters: Sequence[Any] | Mapping[str, Any] | None) -> tuple[str, Sequence[Any] | None]:
     if not parameters:
         return sql, None
     if isinstance(parameters, Mapping):

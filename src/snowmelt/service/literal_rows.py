@@ -38,11 +38,7 @@ def literal_rows(
     assert isinstance(definition, TableDefinition)
     if not isinstance(tree, exp.Values) or len(tree.expressions) > _MAX_ROWS:
         return None
-    if (
-        definition.checks
-        or definition.spark_only
-        or any(c.type.is_semi_structured for c in definition.columns)
-    ):
+    if definition.checks or definition.spark_only or any(c.type.is_semi_structured for c in definition.columns):
         return None
     names = list(columns) if columns is not None else [column.name for column in definition.columns]
     if len(set(names)) != len(names):
@@ -78,9 +74,7 @@ def _column_values(
     else:
         default = _literal(parse_snowflake(column.default), column) if column.default is not None else None
         values = [_converted(default, column.type)] * len(rows)
-    if any(value is UNKNOWN for value in values) or (
-        not column.nullable and any(value is None for value in values)
-    ):
+    if any(value is UNKNOWN for value in values) or (not column.nullable and any(value is None for value in values)):
         return None
     return values
 

@@ -34,9 +34,9 @@ class TableLocks:
                 self._waiting[transaction_id] = table_id
                 try:
                     remaining = deadline - time.monotonic()
-                    if remaining <= 0 or not self._condition.wait(remaining):
-                        if time.monotonic() >= deadline:
-                            raise errors.lock_timeout(table_name, timeout)
+                    if remaining <= 0:
+                        raise errors.lock_timeout(table_name, timeout)
+                    self._condition.wait(remaining)
                 finally:
                     self._waiting.pop(transaction_id, None)
 

@@ -26,9 +26,7 @@ class Parameter:
 PARAMETERS = {
     parameter.name: parameter
     for parameter in (
-        Parameter(
-            "AUTOCOMMIT", True, "Whether a statement outside BEGIN … COMMIT is a transaction of its own."
-        ),
+        Parameter("AUTOCOMMIT", True, "Whether a statement outside BEGIN … COMMIT is a transaction of its own."),
         Parameter("BINARY_INPUT_FORMAT", "HEX", "How text is read as BINARY: HEX, BASE64 or UTF8."),
         Parameter("BINARY_OUTPUT_FORMAT", "HEX", "How BINARY is shown: HEX or BASE64."),
         Parameter(
@@ -39,9 +37,7 @@ PARAMETERS = {
         Parameter("DATE_INPUT_FORMAT", "AUTO", "How text is read as DATE."),
         Parameter("DATE_OUTPUT_FORMAT", "YYYY-MM-DD", "How DATE is shown."),
         Parameter("ERROR_ON_NONDETERMINISTIC_MERGE", True, "Whether MERGE fails when a row matches several."),
-        Parameter(
-            "ERROR_ON_NONDETERMINISTIC_UPDATE", False, "Whether UPDATE fails when a row matches several."
-        ),
+        Parameter("ERROR_ON_NONDETERMINISTIC_UPDATE", False, "Whether UPDATE fails when a row matches several."),
         Parameter("JSON_INDENT", 2, "Spaces of indentation in JSON output; 0 for one line."),
         Parameter("LOCK_TIMEOUT", 43200, "Seconds to wait for a table that another transaction is writing."),
         Parameter("MULTI_STATEMENT_COUNT", 1, "Accepted for clients."),
@@ -58,15 +54,11 @@ PARAMETERS = {
         Parameter("TIMESTAMP_NTZ_OUTPUT_FORMAT", "YYYY-MM-DD HH24:MI:SS.FF3", "How TIMESTAMP_NTZ is shown."),
         Parameter("TIMESTAMP_OUTPUT_FORMAT", "YYYY-MM-DD HH24:MI:SS.FF3 TZHTZM", "How timestamps are shown."),
         Parameter("TIMESTAMP_TYPE_MAPPING", "TIMESTAMP_NTZ", "Only TIMESTAMP_NTZ is supported."),
-        Parameter(
-            "TIMESTAMP_TZ_OUTPUT_FORMAT", "", "How TIMESTAMP_TZ is shown; empty: as TIMESTAMP_OUTPUT_FORMAT."
-        ),
+        Parameter("TIMESTAMP_TZ_OUTPUT_FORMAT", "", "How TIMESTAMP_TZ is shown; empty: as TIMESTAMP_OUTPUT_FORMAT."),
         Parameter("TIMEZONE", "UTC", "The session's time zone."),
         Parameter("TIME_INPUT_FORMAT", "AUTO", "How text is read as TIME."),
         Parameter("TIME_OUTPUT_FORMAT", "HH24:MI:SS", "How TIME is shown."),
-        Parameter(
-            "TRANSACTION_ABORT_ON_ERROR", False, "Whether a failed statement rolls its transaction back."
-        ),
+        Parameter("TRANSACTION_ABORT_ON_ERROR", False, "Whether a failed statement rolls its transaction back."),
         Parameter("USE_CACHED_RESULT", True, "Accepted for clients; results are not reused here."),
         Parameter("WEEK_OF_YEAR_POLICY", 0, "0: ISO-like weeks. 1: January 1 always starts week 1."),
         Parameter("WEEK_START", 0, "First day of the week: 0 and 1 Monday, 7 Sunday."),

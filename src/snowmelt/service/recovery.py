@@ -25,9 +25,7 @@ class Recovered:
 def recover(state_store: StateStore, store: DeltaStore) -> Recovered:
     """Brings every table to its visible version. Runs before anything else touches the directory."""
     with state_store.begin() as state:
-        for session_id in {
-            item.session_id for item in state.catalog.objects(include_dropped=True) if item.session_id
-        }:
+        for session_id in {item.session_id for item in state.catalog.objects(include_dropped=True) if item.session_id}:
             state.catalog.drop_session(session_id)
     with state_store.read() as state:
         tables = [
@@ -76,7 +74,8 @@ def _recover_table(
         with state_store.begin() as state:
             visible = TableVersion(
                 table_id=table.id, version=keep, committed_at=state.now, transaction_id="", query_id=None,
-                operation="FOREIGN", rows=store.row_count(definition.location, keep), bytes=files.total_bytes, foreign=True,
+                operation="FOREIGN", rows=store.row_count(definition.location, keep), bytes=files.total_bytes,
+                foreign=True,
             )  # fmt: skip
             state.versions.flip(visible)
     if first_tagged is None:

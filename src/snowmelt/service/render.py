@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -32,7 +33,7 @@ def render(value: Any, type_: DataType) -> str | None:
 
 
 def render_float(value: float) -> str:
-    if value != value:
+    if math.isnan(value):
         return "NaN"
     if value in (float("inf"), float("-inf")):
         return "inf" if value > 0 else "-inf"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
@@ -91,9 +92,7 @@ class StatementCatalog:
                 reference=reference,
                 columns=definition.columns,
                 files=tuple(file.uri for file in files.files),
-                delta_path=self.run.account.store.root.uri_of(definition.location)
-                if definition.spark_only
-                else None,
+                delta_path=self.run.account.store.root.uri_of(definition.location) if definition.spark_only else None,
                 version=version,
             )
             self.run.input_bytes += files.total_bytes
@@ -147,9 +146,7 @@ class StatementCatalog:
             raise errors.time_travel_unavailable(table.name.name)
         return found
 
-    def _version_of_statement(
-        self, table: CatalogObject, query_id: str, *, before: bool
-    ) -> TableVersion | None:
+    def _version_of_statement(self, table: CatalogObject, query_id: str, *, before: bool) -> TableVersion | None:
         record = self.run.account.journal.get(query_id)
         if record is None:
             raise errors.statement_not_found(query_id)
@@ -165,13 +162,11 @@ class StatementCatalog:
             if not isinstance(value, int | float) and value is not None:
                 value = float(value)
             if value is None or value > 0:
-                raise errors.compilation(
-                    "001007", "22023", f"Invalid data type [{value}] in AT(OFFSET => {value})"
-                )
+                raise errors.compilation("001007", "22023", f"Invalid data type [{value}] in AT(OFFSET => {value})")
             return self.run.now + timedelta(seconds=float(value))
         if isinstance(value, datetime):
             zone = self.run.context.time_zone
-            return value if value.tzinfo is not None else value.replace(tzinfo=_zone(zone))
+            return value if value.tzinfo is not None else value.replace(tzinfo=ZoneInfo(zone))
         raise errors.compilation("001007", "22023", f"invalid type [{value}] for parameter 'TIMESTAMP'")
 
     # -- the rest -------------------------------------------------------------------------------------------------
@@ -196,12 +191,6 @@ class StatementCatalog:
         ]
 
 
-def _zone(name: str):  # type: ignore[no-untyped-def]
-    from zoneinfo import ZoneInfo
-
-    return ZoneInfo(name)
-
-
 def _accepts(definition: RoutineDefinition, count: int) -> bool:
     required = sum(1 for argument in definition.arguments if argument.default is None)
     return required <= count <= len(definition.arguments)
@@ -209,9 +198,7 @@ def _accepts(definition: RoutineDefinition, count: int) -> bool:
 
 def _scalar(name: str, definition: RoutineDefinition) -> ScalarRoutine:
     if definition.language != "SQL":
-        raise errors.unsupported(
-            f"functions in {definition.language}", hint="Python runs in stored procedures."
-        )
+        raise errors.unsupported(f"functions in {definition.language}", hint="Python runs in stored procedures.")
     table = definition.returns_table
     return ScalarRoutine(
         name=name,

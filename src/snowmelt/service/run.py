@@ -144,9 +144,7 @@ class Run:
     def evaluate(self, text: SqlText | exp.Expression) -> Variable:
         """The value of a constant expression (SET, DEFAULT, AT …)."""
         tree = (
-            text
-            if isinstance(text, exp.Expression)
-            else parse_snowflake(text.text, line=text.line, column=text.column)
+            text if isinstance(text, exp.Expression) else parse_snowflake(text.text, line=text.line, column=text.column)
         )
         with self.environment() as environment:
             bound = ExpressionBinder(environment, Scope(), QueryBinder(environment)).bind(tree)
@@ -200,9 +198,7 @@ class Run:
         return self._statement_transaction
 
     def open_for_write(self, table: CatalogObject) -> PendingTable:
-        timeout = min(
-            float(self.session.parameter("LOCK_TIMEOUT")), self.account.settings.lock_timeout_seconds
-        )
+        timeout = min(float(self.session.parameter("LOCK_TIMEOUT")), self.account.settings.lock_timeout_seconds)
         return self.account.transactions.open_for_write(self.transaction, table, timeout)
 
     def pending_version(self, table_id: str) -> int | None:
@@ -217,10 +213,7 @@ class Run:
         """The statement's own transaction: what it wrote is visible at the end, or was never there."""
         session_transaction = self.session.transaction
         marks = (
-            {
-                table_id: (item.version, item.rows, item.bytes)
-                for table_id, item in session_transaction.pending.items()
-            }
+            {table_id: (item.version, item.rows, item.bytes) for table_id, item in session_transaction.pending.items()}
             if session_transaction is not None
             else {}
         )
@@ -233,9 +226,7 @@ class Run:
             transaction, self._statement_transaction = self._statement_transaction, None
             self.account.transactions.commit(transaction)
 
-    def _undo_statement(
-        self, open_transaction: Transaction | None, marks: dict[str, tuple[int, int, int]]
-    ) -> None:
+    def _undo_statement(self, open_transaction: Transaction | None, marks: dict[str, tuple[int, int, int]]) -> None:
         if self._statement_transaction is not None:
             transaction, self._statement_transaction = self._statement_transaction, None
             self.account.transactions.rollback(transaction)

@@ -64,9 +64,7 @@ class Session:
         """Runs one statement. `binds` replace `?` and `:1` in order."""
         with self._lock:
             if self.closed:
-                raise errors.SnowmeltError(
-                    "390111", "08003", "The session no longer exists. New login required."
-                )
+                raise errors.SnowmeltError("390111", "08003", "The session no longer exists. New login required.")
             sql = text if isinstance(text, SqlText) else SqlText(text)
             if binds:
                 sql = replace(sql, text=substitute(sql.text, binds))

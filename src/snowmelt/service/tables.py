@@ -76,9 +76,7 @@ def definition_of(
 ) -> TableDefinition:
     """What the statement declares; with AS, the query's columns fill in names and types."""
     columns = (
-        _query_columns(statement, query)
-        if query is not None
-        else [_column(run, spec) for spec in statement.columns]
+        _query_columns(statement, query) if query is not None else [_column(run, spec) for spec in statement.columns]
     )
     _check_columns(columns)
     constraints = [*statement.constraints, *(c for spec in statement.columns for c in spec.constraints)]
@@ -94,21 +92,14 @@ def definition_of(
         columns=tuple(columns),
         location="",
         transient=statement.transient,
-        primary_key=Key(name=primary.name or _system_name(), columns=primary.columns)
-        if primary is not None
-        else None,
-        unique_keys=tuple(
-            Key(name=c.name or _system_name(), columns=c.columns) for c in _of(constraints, UniqueKey)
-        ),
+        primary_key=Key(name=primary.name or _system_name(), columns=primary.columns) if primary is not None else None,
+        unique_keys=tuple(Key(name=c.name or _system_name(), columns=c.columns) for c in _of(constraints, UniqueKey)),
         foreign_keys=tuple(foreign_key(run, c) for c in _of(constraints, ForeignKeySpec)),
         checks=tuple(
-            Check(name=c.name or _system_name(), expression=c.expression.text)
-            for c in _of(constraints, CheckSpec)
+            Check(name=c.name or _system_name(), expression=c.expression.text) for c in _of(constraints, CheckSpec)
         ),
         cluster_by=tuple(item.text for item in statement.cluster_by),
-        retention_days=1
-        if options.data_retention_time_in_days is None
-        else options.data_retention_time_in_days,
+        retention_days=1 if options.data_retention_time_in_days is None else options.data_retention_time_in_days,
         change_tracking=bool(options.change_tracking),
         schema_evolution=bool(options.enable_schema_evolution),
     )
@@ -139,9 +130,7 @@ def foreign_key(run: Run, spec: ForeignKeySpec) -> ForeignKey:
 def type_of(text: SqlText) -> DataType:
     found = parse_type(text.text)
     if found is None:
-        raise errors.at_position(
-            "002040", "42601", text.line, text.column, f"Unsupported data type '{text.text}'."
-        )
+        raise errors.at_position("002040", "42601", text.line, text.column, f"Unsupported data type '{text.text}'.")
     return found
 
 
@@ -153,13 +142,9 @@ def column_of(run: Run, spec: ColumnSpec, type_: DataType | None) -> Column:
     if type_ is None:
         raise errors.syntax_error(spec.line, spec.position, spec.name)
     if spec.identity is not None and not (type_.is_number and type_.scale == 0):
-        raise errors.compilation(
-            "002219", "42601", f"Identity column '{spec.name}' must be a number without decimals."
-        )
+        raise errors.compilation("002219", "42601", f"Identity column '{spec.name}' must be a number without decimals.")
     if spec.identity is not None and spec.default is not None:
-        raise errors.compilation(
-            "002220", "42601", f"Column '{spec.name}' can't have both a default and an identity."
-        )
+        raise errors.compilation("002220", "42601", f"Column '{spec.name}' can't have both a default and an identity.")
     identity = spec.identity
     return Column(
         name=spec.name,
@@ -215,9 +200,7 @@ def _check_columns(columns: Sequence[Column]) -> None:
         seen[column.name] = column.name
 
 
-def new_table(
-    run: Run, name: ObjectName, statement: CreateTable, definition: TableDefinition
-) -> CatalogObject:
+def new_table(run: Run, name: ObjectName, statement: CreateTable, definition: TableDefinition) -> CatalogObject:
     """The catalog object with a place of its own; nothing exists on disk yet."""
     location = run.account.store.root.new_location(name.database, name.schema, name.name)
     return CatalogObject(
@@ -293,7 +276,7 @@ def publish(run: Run, table: CatalogObject, written: Written, *, replacing: bool
                 operation="CREATE TABLE",
                 rows=written.rows,
                 bytes=written.bytes,
-            )  # fmt: skip
+            )
         )
 
 

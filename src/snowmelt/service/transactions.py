@@ -98,9 +98,7 @@ class TransactionManager:
             state.versions.flip(adopted)
         return adopted
 
-    def wrote(
-        self, pending: PendingTable, result: CommitResult, operation: str, query_id: str | None
-    ) -> None:
+    def wrote(self, pending: PendingTable, result: CommitResult, operation: str, query_id: str | None) -> None:
         """Notes a commit that the transaction just made to a table it holds."""
         pending.version = result.version
         pending.rows += result.rows_inserted - result.rows_deleted
@@ -128,7 +126,7 @@ class TransactionManager:
                                 operation=item.operation,
                                 rows=item.rows,
                                 bytes=max(item.bytes, 0),
-                            )  # fmt: skip
+                            )
                         )
                     for action in transaction.at_commit:
                         action(state)
@@ -193,5 +191,5 @@ def restore_visible(
                 operation="UNDO",
                 rows=visible.rows,
                 bytes=visible.bytes,
-            )  # fmt: skip
+            )
         )

@@ -69,7 +69,7 @@ class RowWriter:
 
     def matched(self, environment: Environment, query: BoundQuery, names: Sequence[str]) -> exp.Select:
         """The query as rows of the table, in stored form: cast, defaults filled in, constraints checked."""
-        given = {name: column for name, column in zip(names, query.columns, strict=True)}
+        given = dict(zip(names, query.columns, strict=True))
         binder = ExpressionBinder(environment, Scope(), QueryBinder(environment))
         values: dict[str, Bound] = {}
         for column in self.definition.columns:
@@ -87,16 +87,12 @@ class RowWriter:
         tree = self.row_query(binder, values, query.tree)
         return self._numbered(tree, numbered) if numbered else tree
 
-    def row_query(
-        self, binder: ExpressionBinder, values: Mapping[str, Bound], source: exp.Query
-    ) -> exp.Select:
+    def row_query(self, binder: ExpressionBinder, values: Mapping[str, Bound], source: exp.Query) -> exp.Select:
         """Casts and checks values per column, over a source query under the alias `__in`."""
         projections = []
         for column in self.definition.columns:
             value = binder.cast(values[column.name], column.type)
-            projections.append(
-                exp.alias_(stored(self._checked(column, value), column.type), identifier(column.name))
-            )
+            projections.append(exp.alias_(stored(self._checked(column, value), column.type), identifier(column.name)))
         select = exp.select(*projections).from_(
             exp.Subquery(this=source, alias=exp.TableAlias(this=identifier(_SOURCE)))
         )
@@ -117,9 +113,7 @@ class RowWriter:
                 else problem,
             )
         if column.type.kind is Kind.VARCHAR and (column.type.length or 0) < types.MAX_VARCHAR:
-            problem = fail(
-                "100078", "22000", prefix + "String '", tree, "' is too long and would be truncated"
-            )
+            problem = fail("100078", "22000", prefix + "String '", tree, "' is too long and would be truncated")
             tree = spark("if(length(_0) > _1, _2, _0)", tree, integer(column.type.length or 0), problem)
         return tree
 
@@ -132,9 +126,7 @@ class RowWriter:
                     Source(
                         alias=self.table.name.name,
                         columns=tuple(
-                            SourceColumn(
-                                c.name, c.type, exp.Paren(this=binder.cast(values[c.name], c.type).tree)
-                            )
+                            SourceColumn(c.name, c.type, exp.Paren(this=binder.cast(values[c.name], c.type).tree))
                             for c in self.definition.columns
                         ),
                     )
@@ -153,9 +145,9 @@ class RowWriter:
         numbered = tree.copy()
         source = numbered.find(exp.Subquery)
         assert source is not None
-        inner = exp.select(
-            exp.Star(), exp.alias_(spark("row_number() over (order by 1)"), identifier("__row"))
-        ).from_(exp.Subquery(this=source.this.copy(), alias=exp.TableAlias(this=identifier("__base"))))
+        inner = exp.select(exp.Star(), exp.alias_(spark("row_number() over (order by 1)"), identifier("__row"))).from_(
+            exp.Subquery(this=source.this.copy(), alias=exp.TableAlias(this=identifier("__base")))
+        )
         source.set("this", inner)
         count = self._count(source)
         for column in columns:

@@ -101,12 +101,13 @@ def _arguments(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[list[exp.
         or (isinstance(arguments[0], exp.Column) and isinstance(arguments[0].this, exp.Star))
     )
     if is_star and node.name.upper() != "COUNT":
-        arguments = _star_pairs(binder, arguments[0])
+        pairs = _star_pairs(binder, arguments[0])
+        arguments = pairs if node.name.upper().startswith("OBJECT_CONSTRUCT") else pairs[1::2]
     return arguments, distinct
 
 
 def _star_pairs(binder: ExpressionBinder, star: exp.Expression) -> list[exp.Expression]:
-    """OBJECT_CONSTRUCT(*) and its like: every column's name and value."""
+    """For OBJECT_CONSTRUCT(*), HASH(*) and their like: every column's name and value, in turn."""
     wanted = tuple(part.name.upper() for part in star.parts[:-1]) if isinstance(star, exp.Column) else ()
     pairs: list[exp.Expression] = []
     for source, column in binder.scope.visible():

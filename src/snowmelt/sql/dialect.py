@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Any, ClassVar
 
 from sqlglot import exp, parse_one
 from sqlglot.dialects.dialect import Dialect
@@ -27,12 +28,12 @@ _KEPT_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "POSITION")
 
 
 class _SnowflakeParser(Snowflake.Parser):
-    FUNCTIONS = {}
-    FUNCTION_PARSERS = {word: Snowflake.Parser.FUNCTION_PARSERS[word] for word in _KEPT_PARSERS}
-    NO_PAREN_FUNCTIONS = {
-        token: kind
-        for token, kind in Snowflake.Parser.NO_PAREN_FUNCTIONS.items()
-        if kind is not exp.Localtime
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        word: Snowflake.Parser.FUNCTION_PARSERS[word] for word in _KEPT_PARSERS
+    }
+    NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {
+        token: kind for token, kind in Snowflake.Parser.NO_PAREN_FUNCTIONS.items() if kind is not exp.Localtime
     }
 
 
@@ -43,8 +44,10 @@ class SnowflakeSource(Snowflake):
 
 
 class _SparkParser(Spark.Parser):
-    FUNCTIONS = {}
-    FUNCTION_PARSERS = {word: Spark.Parser.FUNCTION_PARSERS[word] for word in ("CAST", "TRY_CAST", "EXTRACT")}
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        word: Spark.Parser.FUNCTION_PARSERS[word] for word in ("CAST", "TRY_CAST", "EXTRACT")
+    }
 
 
 class _SparkGenerator(Spark.Generator):
@@ -98,9 +101,8 @@ def parse_snowflake(text: str, *, line: int = 1, column: int = 0) -> exp.Express
         return parse_one(text, dialect=_SNOWFLAKE)
     except ParseError as error:
         where = error.errors[0] if error.errors else {}
-        raise _syntax_error(
-            where.get("line") or 1, where.get("col") or 0, where.get("highlight") or "", line, column
-        )
+        at_line, end, token = where.get("line") or 1, where.get("col") or 0, where.get("highlight") or ""
+        raise _syntax_error(at_line, end, token, line, column) from error
     except TokenError as error:
         raise errors.syntax_error(line, column, text.strip()[:20]) from error
     except RecursionError as error:

@@ -51,6 +51,8 @@ _COMPARISONS: dict[type[exp.Expression], type[exp.Expression]] = {
     for kind in (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 }
 _ARITHMETIC = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
+_WITHOUT_PARENTHESES = frozenset({"CURRENT_TIME", "LOCALTIME", "CURRENT_ROLE"})
+"""Calls that may be written as a bare word, and that sqlglot leaves as a column."""
 _CONTEXT_WORDS = {
     exp.CurrentTimestamp: "CURRENT_TIMESTAMP", exp.CurrentDate: "CURRENT_DATE", exp.CurrentUser: "CURRENT_USER",
     exp.CurrentRole: "CURRENT_ROLE", exp.CurrentTime: "CURRENT_TIME",
@@ -119,6 +121,9 @@ class ExpressionBinder:
     def _text(self, node: exp.Expression) -> Bound:
         return Bound(exp.Literal.string(node.name), types.varchar(max(len(node.name), 1)))
 
+    def _hex(self, node: exp.HexString) -> Bound:
+        return Bound(spark("unhex(_0)", string(str(node.this))), types.BINARY)
+
     def _null(self, _: exp.Null) -> Bound:
         return Bound(exp.Null(), types.NULL)
 
@@ -141,6 +146,8 @@ class ExpressionBinder:
             found = self._alias(name)
         if found is None and self.scope.parent is not None:
             found = self.in_scope(self.scope.parent).find(tuple(qualifier), name, node)
+        if found is None and len(parts) == 1 and name in _WITHOUT_PARENTHESES:
+            found = bind_call(self, exp.Anonymous(this=name, expressions=[]))
         if found is None:
             raise errors.invalid_identifier(".".join(parts), where.line, where.position)
         return found
@@ -570,6 +577,7 @@ _HANDLERS: dict[type[exp.Expression], Callable[[ExpressionBinder, Any], Bound]] 
     exp.Literal: ExpressionBinder._literal,
     exp.RawString: ExpressionBinder._text,
     exp.National: ExpressionBinder._text,
+    exp.HexString: ExpressionBinder._hex,
     exp.Null: ExpressionBinder._null,
     exp.Boolean: ExpressionBinder._boolean_literal,
     exp.Column: ExpressionBinder._column,

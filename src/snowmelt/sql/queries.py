@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.sql import coercion
-from snowmelt.sql.bound import Bound, BoundQuery, OutputColumn, Place, Scope, place_of
+from snowmelt.sql.bound import Bound, BoundQuery, OutputColumn, Scope, place_of
 from snowmelt.sql.dialect import as_written, identifier, parse_snowflake
 from snowmelt.sql.expressions import Environment, ExpressionBinder, fold_identifier
 from snowmelt.sql.relations import Relation
@@ -64,9 +64,7 @@ class QueryBinder:
     def view(self, relation: Relation) -> BoundQuery:
         view = relation.view
         assert view is not None
-        environment = replace(
-            self.environment, relations=self.environment.relations.within(view.database, view.schema)
-        )
+        environment = replace(self.environment, relations=self.environment.relations.within(view.database, view.schema))
         bound = self.within(environment).bind(parse_snowflake(view.query))
         if len(bound.columns) != len(relation.columns):
             raise errors.compilation(
@@ -88,9 +86,7 @@ class QueryBinder:
         bound = self.bind(node.this, Scope(parent=scope))
         if not any(node.args.get(key) for key in ("order", "limit", "offset")):
             return self._attach_ctes(node, bound, scope)
-        outer = exp.select("*").from_(
-            exp.Subquery(this=node.this.copy(), alias=exp.TableAlias(this=identifier("__p")))
-        )
+        outer = exp.select("*").from_(exp.Subquery(this=node.this.copy(), alias=exp.TableAlias(this=identifier("__p"))))
         for key in ("order", "limit", "offset"):
             outer.set(key, node.args.get(key))
         return self._attach_ctes(node, self._select(outer, scope), scope)
@@ -122,10 +118,7 @@ class QueryBinder:
         if node.args.get("with_") is None:
             return bound
         tree = bound.tree.copy()
-        own = [
-            exp.CTE(this=cte.tree, alias=exp.TableAlias(this=identifier(name)))
-            for name, cte in scope.ctes.items()
-        ]
+        own = [exp.CTE(this=cte.tree, alias=exp.TableAlias(this=identifier(name))) for name, cte in scope.ctes.items()]
         inner = tree.args.get("with_")
         tree.set("with_", exp.With(expressions=[*own, *(inner.expressions if inner is not None else [])]))
         volatile = bound.volatile or any(cte.volatile for cte in scope.ctes.values())
@@ -147,12 +140,8 @@ class QueryBinder:
         left, right = self._align(expressions, left, right)
         distinct = bool(node.args.get("distinct", True)) or not isinstance(node, exp.Union)
         if distinct and any(column.type.is_semi_structured for column in left.columns):
-            raise errors.unsupported(
-                f"{type(node).__name__.upper()} of VARIANT columns", hint="Cast them to VARCHAR."
-            )
-        tree: exp.Query = type(node)(
-            this=_operand(left.tree), expression=_operand(right.tree), distinct=distinct
-        )
+            raise errors.unsupported(f"{type(node).__name__.upper()} of VARIANT columns", hint="Cast them to VARCHAR.")
+        tree: exp.Query = type(node)(this=_operand(left.tree), expression=_operand(right.tree), distinct=distinct)
         bound = BoundQuery(tree, left.columns, volatile=left.volatile or right.volatile)
         return self._order_and_limit(node, bound)
 
@@ -169,9 +158,7 @@ class QueryBinder:
                     f"inconsistent data type for result columns: {one.type} and {other.type}",
                 )
             targets.append(common)
-        return self.cast_columns(left, targets), self.cast_columns(
-            right, targets, keys=[c.key for c in left.columns]
-        )
+        return self.cast_columns(left, targets), self.cast_columns(right, targets, keys=[c.key for c in left.columns])
 
     def cast_columns(
         self, query: BoundQuery, targets: Sequence[types.DataType], *, keys: Sequence[str] | None = None
@@ -185,9 +172,7 @@ class QueryBinder:
         columns: list[OutputColumn] = []
         for index, (column, target) in enumerate(zip(query.columns, targets, strict=True)):
             key = keys[index] if keys is not None else column.key
-            value = expressions.cast(
-                Bound(exp.column(identifier(column.key), table=alias.copy()), column.type), target
-            )
+            value = expressions.cast(Bound(exp.column(identifier(column.key), table=alias.copy()), column.type), target)
             projections.append(exp.alias_(value.tree, identifier(key)))
             columns.append(replace(column, key=key, type=target))
         tree = exp.select(*projections).from_(exp.Subquery(this=query.tree, alias=exp.TableAlias(this=alias)))
@@ -267,9 +252,7 @@ class QueryBinder:
         return found
 
     def _star(self, item: exp.Expression, star: exp.Star, expressions: ExpressionBinder) -> list[_Projection]:
-        qualifier = (
-            tuple(fold_identifier(part) for part in item.parts[:-1]) if isinstance(item, exp.Column) else ()
-        )
+        qualifier = tuple(fold_identifier(part) for part in item.parts[:-1]) if isinstance(item, exp.Column) else ()
         scope = expressions.scope
         chosen: list[_Projection] = []
         seen_merged: set[str] = set()
@@ -311,9 +294,9 @@ class QueryBinder:
             value = expressions.bind(replacement.this)
             chosen = [replace(item, value=value) if item.name == name else item for item in chosen]
         renames = {
-            fold_identifier(
-                part.this.this if isinstance(part.this, exp.Column) else part.this
-            ): fold_identifier(part.args["alias"])
+            fold_identifier(part.this.this if isinstance(part.this, exp.Column) else part.this): fold_identifier(
+                part.args["alias"]
+            )
             for part in star.args.get("rename") or []
         }
         return [replace(item, name=renames.get(item.name, item.name)) for item in chosen]
@@ -359,9 +342,7 @@ class QueryBinder:
             )
         return value.tree.copy()
 
-    def _ordinal(
-        self, expressions: ExpressionBinder, item: exp.Expression, projections: list[_Projection]
-    ) -> Bound:
+    def _ordinal(self, expressions: ExpressionBinder, item: exp.Expression, projections: list[_Projection]) -> Bound:
         if isinstance(item, exp.Literal) and not item.is_string and item.this.isdigit():
             index = int(item.this)
             if not 1 <= index <= len(projections):
@@ -444,9 +425,7 @@ class QueryBinder:
         if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
             index = int(node.this)
             if not 1 <= index <= len(columns):
-                raise errors.compilation(
-                    "002017", "42601", f"ORDER BY position {index} is not in the select list"
-                )
+                raise errors.compilation("002017", "42601", f"ORDER BY position {index} is not in the select list")
             value = Bound(exp.column(identifier(columns[index - 1].key)), columns[index - 1].type)
         elif isinstance(node, exp.Column) and not node.table:
             name = fold_identifier(node.this)
@@ -456,9 +435,7 @@ class QueryBinder:
         if value is None:
             value = expressions.bind(node)
         value = expressions.orderable(value)
-        return exp.Ordered(
-            this=value.tree, desc=item.args.get("desc"), nulls_first=bool(item.args.get("nulls_first"))
-        )
+        return exp.Ordered(this=value.tree, desc=item.args.get("desc"), nulls_first=bool(item.args.get("nulls_first")))
 
     def _limit(self, node: exp.Expression, target: exp.Query, expressions: ExpressionBinder) -> None:
         limit = node.args.get("limit")
@@ -469,18 +446,11 @@ class QueryBinder:
             target.set("limit", exp.Limit(expression=_plain_count(expressions.bind(limit.expression).tree)))
         offset = node.args.get("offset")
         if offset is not None and not isinstance(offset.expression, exp.Null):
-            target.set(
-                "offset", exp.Offset(expression=_plain_count(expressions.bind(offset.expression).tree))
-            )
+            target.set("offset", exp.Offset(expression=_plain_count(expressions.bind(offset.expression).tree)))
 
 
 def _is_all(node: exp.Expression) -> bool:
-    return (
-        isinstance(node, exp.Column)
-        and not node.table
-        and node.name.upper() == "ALL"
-        and not node.this.quoted
-    )
+    return isinstance(node, exp.Column) and not node.table and node.name.upper() == "ALL" and not node.this.quoted
 
 
 def _plain_count(tree: exp.Expression | None) -> exp.Expression:
@@ -547,9 +517,3 @@ def _output_columns(projections: list[_Projection]) -> tuple[OutputColumn, ...]:
         taken.add(key)
         columns.append(OutputColumn(projection.name, key, projection.value.type))
     return tuple(columns)
-
-
-def bind_query(text: str, environment: Environment, place: Place = Place(1, 0)) -> BoundQuery:
-    """Parses and binds one query."""
-    tree = parse_snowflake(text, line=place.line, column=place.position)
-    return QueryBinder(environment).bind(tree)

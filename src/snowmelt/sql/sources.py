@@ -50,8 +50,7 @@ class SourceBinder:
         target.set("from_", exp.From(this=self._item(from_.this)))
         joins: list[exp.Join] = []
         self._nested_joins(from_.this, joins)
-        for lateral in select.args.get("laterals") or []:
-            joins.append(exp.Join(this=self._item(lateral), kind="CROSS"))
+        joins += [exp.Join(this=self._item(item), kind="CROSS") for item in select.args.get("laterals") or []]
         for join in select.args.get("joins") or []:
             joins.append(self._join(join))
             self._nested_joins(join.this, joins)
@@ -59,8 +58,7 @@ class SourceBinder:
             target.set("joins", joins)
 
     def _nested_joins(self, node: exp.Expression, joins: list[exp.Join]) -> None:
-        for join in node.args.get("joins") or []:
-            joins.append(self._join(join))
+        joins += [self._join(join) for join in node.args.get("joins") or []]
 
     # -- items ----------------------------------------------------------------------------------------------------
 
@@ -125,8 +123,7 @@ class SourceBinder:
     def _subquery(self, node: exp.Subquery) -> exp.Expression:
         inner = node.this
         if isinstance(inner, exp.Table | exp.Subquery) and not node.alias:
-            tree = self._item(inner)
-            return tree
+            return self._item(inner)
         bound = self.queries.bind(inner, Scope(parent=_only_ctes(self.scope)))
         return self._derived(exp.Subquery(this=bound.tree), bound, node, ())
 
@@ -151,9 +148,7 @@ class SourceBinder:
             visible = fold_identifier(alias.this) if alias.this is not None else visible
             renamed = [fold_identifier(column) for column in alias.columns]
         if len(renamed) > len(columns):
-            raise errors.compilation(
-                "002057", "42601", f"{visible} has {len(columns)} column(s), not {len(renamed)}"
-            )
+            raise errors.compilation("002057", "42601", f"{visible} has {len(columns)} column(s), not {len(renamed)}")
         spark_alias = self._spark_alias(visible)
         source = Source(
             alias=visible,
@@ -182,17 +177,12 @@ class SourceBinder:
 
     def _values(self, node: exp.Values) -> exp.Expression:
         rows = [
-            [
-                self.expressions.bind(cell)
-                for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])
-            ]
+            [self.expressions.bind(cell) for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])]
             for row in node.expressions
         ]
         width = len(rows[0])
         if any(len(row) != width for row in rows):
-            raise errors.compilation(
-                "001969", "42601", "all rows of VALUES must have the same number of columns"
-            )
+            raise errors.compilation("001969", "42601", "all rows of VALUES must have the same number of columns")
         cells: list[list[exp.Expression]] = [[] for _ in rows]
         columns: list[tuple[str, str, DataType]] = []
         for index in range(width):
@@ -218,9 +208,7 @@ class SourceBinder:
             return exp.Lateral(this=tree, alias=alias)
         return self._table_function(inner, node, lateral=True)
 
-    def _table_function(
-        self, call: exp.Expression, node: exp.Expression, *, lateral: bool = False
-    ) -> exp.Expression:
+    def _table_function(self, call: exp.Expression, node: exp.Expression, *, lateral: bool = False) -> exp.Expression:
         parts: list[str] = []
         while isinstance(call, exp.Dot):
             parts = (
@@ -230,9 +218,7 @@ class SourceBinder:
             )
             call = call.expression
         if isinstance(call, exp.Parameter | exp.Literal | exp.Column):
-            return self._named(
-                self._identifier_parts(exp.Anonymous(this="IDENTIFIER", expressions=[call])), node
-            )
+            return self._named(self._identifier_parts(exp.Anonymous(this="IDENTIFIER", expressions=[call])), node)
         if not isinstance(call, exp.Anonymous):
             raise errors.unsupported(f"{type(call).__name__} in TABLE(…)")
         name = call.name.upper()
@@ -277,9 +263,7 @@ class SourceBinder:
         return exp.Lateral(this=inner, alias=exp.TableAlias(this=identifier(alias), columns=names))
 
     def _split_to_table(self, name: str, call: exp.Anonymous, node: exp.Expression) -> exp.Expression:
-        text, separator = (
-            self.expressions.cast(self.expressions.bind(a), types.VARCHAR) for a in call.expressions
-        )
+        text, separator = (self.expressions.cast(self.expressions.bind(a), types.VARCHAR) for a in call.expressions)
         template = (
             "split(_0, concat('\\\\Q', _1, '\\\\E'), -1)"
             if name == "SPLIT_TO_TABLE"
@@ -332,9 +316,7 @@ class SourceBinder:
         added = self.scope.sources[len(before) :]
         side = str(join.args.get("side") or "").upper()
         kind = str(join.args.get("kind") or "").upper()
-        bound = exp.Join(
-            this=tree, side=side or None, kind=kind if kind not in ("", "INNER", "OUTER") else None
-        )
+        bound = exp.Join(this=tree, side=side or None, kind=kind if kind not in ("", "INNER", "OUTER") else None)
         using = join.args.get("using") or []
         names = [fold_identifier(part) for part in using]
         if method == "NATURAL":
@@ -349,9 +331,7 @@ class SourceBinder:
             bound.set("kind", "CROSS")
         return bound
 
-    def _using(
-        self, names: list[str], before: list[Source], added: list[Source], side: str
-    ) -> exp.Expression:
+    def _using(self, names: list[str], before: list[Source], added: list[Source], side: str) -> exp.Expression:
         conditions: list[exp.Expression] = []
         for name in names:
             left = self._one_side(name, before)
