@@ -154,6 +154,13 @@ class Catalog(Containers):
         if self._execute(change.values(dropped_on=at)).rowcount != 1:
             raise errors.cannot_operate()
 
+    def dropped(
+        self, name: ObjectName, kind: ObjectKind, session_id: str | None = None
+    ) -> CatalogObject | None:
+        """What `undrop` would bring back."""
+        row = self._execute(_DROPPED, _naming(name, [kind], session_id)).first()
+        return None if row is None else _object(row)
+
     def undrop(
         self, name: ObjectName, kind: ObjectKind, session_id: str | None = None
     ) -> CatalogObject | None:

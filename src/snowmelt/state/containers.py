@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from snowmelt.core import errors
 from snowmelt.core.names import SchemaName, quote
@@ -100,6 +100,11 @@ class Containers(Repository):
         )
         self._execute(update(DATABASES).where(DATABASES.c.id == database.id).values(dropped_on=at))
 
+    def dropped_database(self, name: str) -> Database | None:
+        """What `undrop_database` would bring back."""
+        row = self._execute(_DROPPED_DATABASE, {"name": name}).first()
+        return None if row is None else _database(row)
+
     def undrop_database(self, name: str) -> Database | None:
         """Bring back the most recently dropped one, and what was dropped with it; None when there is none.
 
@@ -135,6 +140,20 @@ class Containers(Repository):
                 .where(DATABASES.c.id == database.id)
                 .values(name=new_name, altered_on=scope.now)
             )
+
+    def swap_databases(self, name: str, other: str) -> None:
+        """Exchange the names of two databases in one step."""
+        scope = self._changing()
+        a, b = self._live_database(name), self._live_database(other)
+        # Uniqueness holds after every statement: the first steps aside, to a name that its id makes unique.
+        for id, called in ((a.id, f"swap {a.id}"), (b.id, a.name), (a.id, b.name)):
+            change = update(DATABASES).where(DATABASES.c.id == id)
+            self._execute(change.values(name=called, altered_on=scope.now))
+
+    def purge_database(self, id: str) -> None:
+        """Forget a dropped database for good. Its schemas and their objects must be purged already."""
+        self._changing()
+        self._execute(delete(DATABASES).where(DATABASES.c.id == id, DATABASES.c.dropped_on.is_not(None)))
 
     # Schemas
 
@@ -178,6 +197,11 @@ class Containers(Repository):
         )
         self._execute(update(SCHEMAS).where(SCHEMAS.c.id == schema.id).values(dropped_on=at))
 
+    def dropped_schema(self, name: SchemaName) -> Schema | None:
+        """What `undrop_schema` would bring back."""
+        row = self._execute(_DROPPED_SCHEMA, {"database": name.database, "name": name.name}).first()
+        return None if row is None else _schema(row)
+
     def undrop_schema(self, name: SchemaName) -> Schema | None:
         """Bring back the most recently dropped one, and what was dropped with it; None when there is none.
 
@@ -207,6 +231,26 @@ class Containers(Repository):
                 .where(SCHEMAS.c.id == schema.id)
                 .values(database_id=database.id, name=new_name.name, altered_on=scope.now)
             )
+
+    def swap_schemas(self, name: SchemaName, other: SchemaName) -> None:
+        """Exchange the names of two schemas, perhaps of different databases, in one step."""
+        scope = self._changing()
+        a, b = self._live_schema(name), self._live_schema(other)
+        of_a, of_b = self._live_database(a.database).id, self._live_database(b.database).id
+        aside = (a.id, of_a, f"swap {a.id}")
+        for id, database_id, called in (aside, (b.id, of_a, a.name), (a.id, of_b, b.name)):
+            change = update(SCHEMAS).where(SCHEMAS.c.id == id)
+            self._execute(change.values(database_id=database_id, name=called, altered_on=scope.now))
+
+    def schemas_of(self, database_id: str) -> list[Schema]:
+        """All schemas of a database, dropped or not, found by its id: another may have its name by now."""
+        rows = self._execute(_SCHEMAS.where(SCHEMAS.c.database_id == database_id).order_by(SCHEMAS.c.name))
+        return [_schema(row) for row in rows]
+
+    def purge_schema(self, id: str) -> None:
+        """Forget a dropped schema for good. Its objects must be purged already."""
+        self._changing()
+        self._execute(delete(SCHEMAS).where(SCHEMAS.c.id == id, SCHEMAS.c.dropped_on.is_not(None)))
 
     def _changing(self) -> WriteScope:
         """The scope of a write to the catalog, whose generation it moves on."""

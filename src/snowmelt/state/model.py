@@ -230,6 +230,28 @@ class TableVersion(Record):
     """Written by another tool and adopted."""
 
 
+class PastColumn(Record):
+    """Where a column of today's table is found in versions of an earlier shape."""
+
+    name: str
+    """As it is called today."""
+    stored: str | None
+    """As it was called then; None when it was not there yet."""
+    fill: str | None = None
+    """What rows of that time have in a column added later: a Snowflake literal, or None for NULL."""
+
+
+class TableShape(Record):
+    """How to read the versions of a table up to `last_version`, whose columns have changed since."""
+
+    table_id: str
+    last_version: int
+    definition: TableDefinition
+    """As it was then."""
+    columns: tuple[PastColumn, ...]
+    """Today's columns, in no particular order."""
+
+
 class WarehouseState(StrEnum):
     STARTED = "STARTED"
     SUSPENDED = "SUSPENDED"
@@ -247,9 +269,28 @@ class Warehouse(Record):
     min_cluster_count: int = 1
     max_cluster_count: int = 1
     scaling_policy: str = "STANDARD"
+    type: str = "STANDARD"
+    query_acceleration: bool = False
+    query_acceleration_max_scale_factor: int = 8
     created_on: datetime
     resumed_on: datetime
     altered_on: datetime
+
+
+class WarehouseUsage(Record):
+    """A span of time in which a warehouse was up at one size."""
+
+    id: str
+    warehouse_id: str
+    warehouse_name: str
+    size: str
+    clusters: int = 1
+    started_at: datetime
+    last_used_at: datetime
+    ended_at: datetime | None = None
+    """None while it is up."""
+    continued: bool = False
+    """Follows another span without a pause, as after a resize: the minimum of a minute was paid already."""
 
 
 class QueryRecord(Record):

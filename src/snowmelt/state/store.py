@@ -24,8 +24,10 @@ from snowmelt.state.migrations.run import migrate
 from snowmelt.state.parameters import Parameters
 from snowmelt.state.queries import Queries
 from snowmelt.state.repository import Scope, WriteScope
+from snowmelt.state.shapes import Shapes
 from snowmelt.state.tables import LEDGER
 from snowmelt.state.transactions import Transactions
+from snowmelt.state.usage import Usage
 from snowmelt.state.versions import Versions
 from snowmelt.state.warehouses import Warehouses
 
@@ -42,7 +44,9 @@ class StateReader:
     def __init__(self, scope: Scope) -> None:
         self.catalog = Catalog(scope)
         self.versions = Versions(scope)
+        self.shapes = Shapes(scope)
         self.warehouses = Warehouses(scope)
+        self.usage = Usage(scope)
         self.parameters = Parameters(scope)
         self.queries = Queries(scope)
         self.loads = Loads(scope)

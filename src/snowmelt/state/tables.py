@@ -150,3 +150,22 @@ FILE_LOADS = Table(
     Column("loaded_at", Instant, primary_key=True),
     Column("record", Text),
 )
+
+TABLE_SHAPES = Table(
+    "table_shapes",
+    METADATA,
+    Column("table_id", Text, primary_key=True),
+    Column("last_version", BigInteger, primary_key=True),
+    Column("definition", DefinitionJson),
+    Column("columns", Text),
+)
+
+WAREHOUSE_USAGE = Table(
+    "warehouse_usage",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("warehouse_id", Text),
+    Column("started_at", Instant),
+    Column("ended_at", Instant),
+    Column("record", Text),
+)

@@ -63,6 +63,9 @@ def test_a_store_of_version_1_opens_with_all_it_has(tmp_path: Path, clock: Manua
         assert transaction.transactions.unfinished() == [("tx2", [orders.id])]
         assert transaction.counters.take(orders.id, "ID", 1, 1, 1) == 4
         assert [item.name for item in transaction.warehouses.list()] == ["WH"]
+        shape = transaction.shapes.at(orders.id, 1)
+        assert shape is not None and [column.stored for column in shape.columns] == ["KEY", None]
+        assert [span.warehouse_name for span in transaction.usage.open()] == ["WH"]
         assert transaction.parameters.all("ACCOUNT", "") == {"TIMEZONE": "UTC"}
         assert transaction.queries.get("q1") is not None
         assert list(transaction.loads.loaded(orders.id, ["@STAGE/a.csv"])) == ["@STAGE/a.csv"]

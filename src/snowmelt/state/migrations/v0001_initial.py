@@ -158,6 +158,28 @@ _STATEMENTS = (
     )
     """,
     "CREATE INDEX file_loads_by_instant ON file_loads (table_id, loaded_at)",
+    # One row for every time a table's columns changed: how its versions up to last_version are to be read.
+    """
+    CREATE TABLE table_shapes (
+        table_id {text} NOT NULL,
+        last_version BIGINT NOT NULL,
+        definition {text} NOT NULL,
+        columns {text} NOT NULL,
+        PRIMARY KEY (table_id, last_version)
+    )
+    """,
+    # One row for every span of time in which a warehouse was up at one size.
+    """
+    CREATE TABLE warehouse_usage (
+        id {text} NOT NULL PRIMARY KEY,
+        warehouse_id {text} NOT NULL,
+        started_at BIGINT NOT NULL,
+        ended_at BIGINT,
+        record {text} NOT NULL
+    )
+    """,
+    "CREATE INDEX warehouse_usage_by_start ON warehouse_usage (started_at)",
+    "CREATE INDEX warehouse_usage_open ON warehouse_usage (warehouse_id) WHERE ended_at IS NULL",
 )
 
 
