@@ -22,13 +22,11 @@ _VOLATILE = frozenset({"rand", "randn", "random", "randstr", "uniform", "uuid", 
 """Spark functions that give another value at every mention, and so must be bound however cheap they are."""
 
 
-def bind(
-    values: exp.Expression | tuple[exp.Expression, ...], build: Callable[..., exp.Expression]
-) -> exp.Expression:
+def bind(values: exp.Expression | tuple[exp.Expression, ...], build: Callable[..., exp.Expression]) -> exp.Expression:
     """`build(*values)`, with each value evaluated once however often the result mentions it.
 
-    Nested calls would otherwise double the text at every level. The result must mention other arguments of the
-    user's only through `values`: an aggregate may not stand inside a lambda.
+    Nested calls would otherwise double the text at every level. The result must mention other arguments of
+    the user's only through `values`: an aggregate may not stand inside a lambda.
     """
     given = values if isinstance(values, tuple) else (values,)
     # Spark takes no subquery inside a lambda's call; it shares equal subqueries by itself.

@@ -29,6 +29,7 @@ from snowmelt.sql.recognition import (
     try_boolean,
     try_float,
     try_number,
+    variant_out_of_range,
 )
 
 _TEMPORAL = TIMESTAMPS | {Kind.DATE, Kind.TIME}
@@ -88,22 +89,24 @@ def cast(
 def _number_to_number(value: exp.Expression, how: How) -> exp.Expression:
     if how.source.int64 and how.target.int64:
         return value
-    rounded = value
-    grows = 0
-    if (how.source.scale or 0) > (how.target.scale or 0):
-        grows = 1
-        if how.target.int64:
-            rounded = call("round", value, integer(0))
+    # Rounding may carry into one more digit.
+    grows = int((how.source.scale or 0) > (how.target.scale or 0))
     digits = lead(how.source) + grows
     if digits < INT64_DIGITS if how.target.int64 else digits <= lead(how.target):
-        return spark_cast(rounded, how.target)
-    return bind(rounded, lambda v: out_of_range(spark_try(v, how.target), v))
+        rounds_first = grows and how.target.int64
+        return spark_cast(call("round", value, integer(0)) if rounds_first else value, how.target)
+
+    def build(v: exp.Expression) -> exp.Expression:
+        rounded = call("round", v, integer(0)) if grows and how.target.int64 else v
+        return out_of_range(spark_try(rounded, how.target), v, how.source, how.target)
+
+    return bind(value, build)
 
 
 def _float_to_number(value: exp.Expression, how: How) -> exp.Expression:
     def build(v: exp.Expression) -> exp.Expression:
         rounded = call("round", v, integer(0)) if how.target.int64 else v
-        return out_of_range(spark_try(rounded, how.target), v)
+        return out_of_range(spark_try(rounded, how.target), v, how.source, how.target)
 
     return bind(value, build)
 
@@ -115,7 +118,7 @@ def _text_to_number(value: exp.Expression, how: How) -> exp.Expression:
             return tried
         code, sqlstate, word = NOT_RECOGNIZED[Kind.NUMBER]
         return spark(
-            "coalesce(_0, if(_1 is null, null, if(try_cast(_1 as double) is null, _2, _3)))",
+            "coalesce(_0, if(_1 is null, null, if(try_cast(_1 as decimal(38, 0)) is null, _2, _3)))",
             tried,
             v,
             fail(code, sqlstate, f"{word} '", v, "' is not recognized"),
@@ -190,9 +193,7 @@ def _binary_to_binary(value: exp.Expression, how: How) -> exp.Expression:
     if (how.source.length or 0) <= (how.target.length or 0):
         return value
     error = fail("100078", "22000", "Binary value is too long and would be truncated")
-    return bind(
-        value, lambda v: spark("if(octet_length(_0) > _1, _2, _0)", v, integer(how.target.length or 0), error)
-    )
+    return bind(value, lambda v: spark("if(octet_length(_0) > _1, _2, _0)", v, integer(how.target.length or 0), error))
 
 
 def _text_to_binary(value: exp.Expression, how: How) -> exp.Expression:
@@ -231,9 +232,7 @@ def _temporal_to_temporal(value: exp.Expression, how: How) -> exp.Expression:
     if how.source.kind is Kind.TIMESTAMP_TZ and how.target.kind is Kind.TIMESTAMP_LTZ:
         return temporal.cut_fraction(temporal.tz_instant(value), how.target.precision)
     if how.source.kind is Kind.TIMESTAMP_LTZ and how.target.kind is Kind.TIMESTAMP_TZ:
-        return temporal.tz_from_instant(
-            temporal.cut_fraction(value, how.target.precision), how.context.time_zone
-        )
+        return temporal.tz_from_instant(temporal.cut_fraction(value, how.target.precision), how.context.time_zone)
     wall = temporal.wall_of(value, how.source, how.context)
     if how.target.kind is not Kind.DATE:
         wall = temporal.cut_fraction(wall, how.target.precision)
@@ -250,9 +249,7 @@ def _number_to_timestamp(value: exp.Expression, how: How) -> exp.Expression:
 
 def _to_variant(value: exp.Expression, how: How) -> exp.Expression:
     return (
-        bind(value, lambda v: variants.to_variant(v, how.source))
-        if how.source.kind not in SEMI_STRUCTURED
-        else value
+        bind(value, lambda v: variants.to_variant(v, how.source)) if how.source.kind not in SEMI_STRUCTURED else value
     )
 
 
@@ -260,7 +257,11 @@ def _from_variant(value: exp.Expression, how: How) -> exp.Expression:
     def build(v: exp.Expression) -> exp.Expression:
         tried = _try_from_variant(v, how.target, how.context)
         name = _INTERNAL_NAMES.get(how.target.kind, str(how.target.kind))
-        error = fail("100071", "22000", "Failed to cast variant value ", call("to_json", v), f" to {name}")
+        shown = call("to_json", v)
+        error = fail("100071", "22000", "Failed to cast variant value ", shown, f" to {name}")
+        if how.target.is_number:
+            is_number = spark("left(schema_of_variant(_0), 6) in ('BIGINT', 'DECIMA', 'DOUBLE')", v)
+            error = spark("if(_0, _1, _2)", is_number, variant_out_of_range(shown), error)
         return spark("coalesce(_0, if(_1 is null or is_variant_null(_1), null, _2))", tried, v, error)
 
     return bind(value, build)

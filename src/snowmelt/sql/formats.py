@@ -84,18 +84,14 @@ def input_model(kind: Kind, context: SessionContext) -> str | None:
 # -- printing ------------------------------------------------------------------------------------------------
 
 
-def temporal_text(
-    value: exp.Expression, source: DataType, model: str, context: SessionContext
-) -> exp.Expression:
+def temporal_text(value: exp.Expression, source: DataType, model: str, context: SessionContext) -> exp.Expression:
     """A DATE, TIME or TIMESTAMP_* printed by a model."""
     if source.kind is Kind.DATE and model.upper() == "YYYY-MM-DD":
         return spark("cast(_0 as string)", value)
     return bind(value, lambda v: _printed(v, source, elements(model), context))
 
 
-def _printed(
-    value: exp.Expression, source: DataType, model: list[_Element], context: SessionContext
-) -> exp.Expression:
+def _printed(value: exp.Expression, source: DataType, model: list[_Element], context: SessionContext) -> exp.Expression:
     wall = temporal.wall_of(value, source, context)
     if not any(kind == "zone" for kind, _ in model):
         return call("date_format", wall, string("".join(_pattern(item) for item in model)))
@@ -127,9 +123,7 @@ def _pattern(item: _Element) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _offset(
-    value: exp.Expression, wall: exp.Expression, source: DataType, context: SessionContext
-) -> exp.Expression:
+def _offset(value: exp.Expression, wall: exp.Expression, source: DataType, context: SessionContext) -> exp.Expression:
     if source.kind is Kind.TIMESTAMP_TZ:
         return temporal.tz_offset(value)
     if source.kind is Kind.TIMESTAMP_LTZ and not temporal.is_utc(context):
@@ -153,9 +147,7 @@ def _zone_text(offset: exp.Expression, element: str) -> exp.Expression:
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-def parse_temporal(
-    text: exp.Expression, target: DataType, model: str, context: SessionContext
-) -> exp.Expression:
+def parse_temporal(text: exp.Expression, target: DataType, model: str, context: SessionContext) -> exp.Expression:
     """A text read by a model as DATE, TIME or TIMESTAMP_*; NULL where it does not match."""
     if model.upper() == "AUTO":
         return temporal.try_from_text(text, target, context)
@@ -193,9 +185,7 @@ def _read_wall(text: exp.Expression, items: list[_Element], model: str) -> exp.E
             raise errors.unsupported(f"the day name inside the format '{model}'")
         else:
             # Between separators one digit will do; without them the width tells the fields apart.
-            adjacent = any(
-                0 <= beside < len(items) and items[beside][0] != "text" for beside in (index - 1, index + 1)
-            )
+            adjacent = any(0 <= beside < len(items) and items[beside][0] != "text" for beside in (index - 1, index + 1))
             letters = _READ[word]
             pattern += letters * 2 if adjacent and letters in {"M", "d", "H", "h", "m", "s"} else letters
     parsed = spark("cast(try_to_timestamp(trim(_0), _1) as timestamp_ntz)", text, string(pattern))

@@ -17,9 +17,7 @@ from snowmelt.sql import variants
 from snowmelt.sql.building import bind
 from snowmelt.sql.dialect import call, integer, spark, string
 
-_ELEMENT = re.compile(
-    r'"((?:[^"]|"")*)"|(FM|FX|MI|TM9|TME|TM|EE+|[09.,DGSBX$%_])|(.)', re.IGNORECASE | re.DOTALL
-)
+_ELEMENT = re.compile(r'"((?:[^"]|"")*)"|(FM|FX|MI|TM9|TME|TM|EE+|[09.,DGSBX$%_])|(.)', re.IGNORECASE | re.DOTALL)
 _KEPT_AS_THEY_ARE = ";:-=/() "
 _BIGGEST = 38
 
@@ -60,9 +58,7 @@ def parse_model(text: str) -> NumberModel:
         if element is None:
             shown = quoted.replace('""', '"') if quoted is not None else other
             if quoted is None and other not in _KEPT_AS_THEY_ARE:
-                raise errors.compilation(
-                    "001028", "22007", f"Invalid format element '{other}' in format '{text}'"
-                )
+                raise errors.compilation("001028", "22007", f"Invalid format element '{other}' in format '{text}'")
             literals[started] += shown
             continue
         word = element.upper()
@@ -103,9 +99,7 @@ def number_text(value: exp.Expression, source: DataType, text: str) -> exp.Expre
     model = parse_model(text)
     if model.percent:
         value, source = _hundredfold(value, source)
-    return bind(
-        value, lambda v: _around(model, _minimal(v, source, model) if model.minimal else _fixed(v, model))
-    )
+    return bind(value, lambda v: _around(model, _minimal(v, source, model) if model.minimal else _fixed(v, model)))
 
 
 def _hundredfold(value: exp.Expression, source: DataType) -> tuple[exp.Expression, DataType]:
@@ -186,11 +180,7 @@ def _whole_digits(whole: exp.Expression, model: NumberModel) -> exp.Expression:
 
 def _grouped_constant(digits: str, model: NumberModel) -> str:
     for behind in reversed(model.separators):
-        digits = (
-            digits[: len(digits) - behind - digits[len(digits) - behind :].count(",")]
-            + ","
-            + digits[-behind:]
-        )
+        digits = digits[: len(digits) - behind - digits[len(digits) - behind :].count(",")] + "," + digits[-behind:]
     return digits
 
 
@@ -240,9 +230,7 @@ def try_number_with(text: exp.Expression, model_text: str, target: DataType) -> 
         alternatives = [parse_model(part) for part in model_text.split("|")]
         matches = [call("regexp_like", t, string(_expected(model))) for model in alternatives]
         bare = spark(r"regexp_replace(_0, '[,$\\s+]', '')", t)
-        moved = bind(
-            bare, lambda b: spark("if(endswith(_0, '-'), concat('-', left(_0, length(_0) - 1)), _0)", b)
-        )
+        moved = bind(bare, lambda b: spark("if(endswith(_0, '-'), concat('-', left(_0, length(_0) - 1)), _0)", b))
         digits = exp.TryCast(this=moved, to=held, safe=True)
         return spark("if(_0, _1, null)", exp.Paren(this=exp.or_(*matches)), digits)
 
@@ -270,9 +258,7 @@ def _expected(model: NumberModel) -> str:
 
 def _expected_whole(model: NumberModel) -> str:
     size = len(model.whole)
-    forced = (
-        size - model.whole.index("0") if "0" in model.whole else (0 if model.blank_zero or not size else 1)
-    )
+    forced = size - model.whole.index("0") if "0" in model.whole else (0 if model.blank_zero or not size else 1)
     forms = [f"[0-9]{{{forced},{size}}}"]
     for first, behind in enumerate(model.separators):
         ahead = size - behind if first == 0 else model.separators[first - 1] - behind

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from sqlglot import exp
 
-from snowmelt.core.types import TIMESTAMPS, DataType, Kind
-from snowmelt.sql.building import or_fail
-from snowmelt.sql.dialect import spark, string
+from snowmelt.core.types import MAX_PRECISION, TIMESTAMPS, DataType, Kind, number
+from snowmelt.sql.building import fail, or_fail
+from snowmelt.sql.dialect import call, spark, string
 
 _TRUE = ("true", "t", "yes", "y", "on", "1")
 _FALSE = ("false", "f", "no", "n", "off", "0")
@@ -23,13 +25,14 @@ NOT_RECOGNIZED = {
 }
 """Code, SQLSTATE and the word that begins "… is not recognized"."""
 
+_NO_ROOM = "Number out of representable range: type FIXED"
+_CLASSES = ((2, "SB1"), (4, "SB2"), (9, "SB4"), (18, "SB8"), (38, "SB16"))
+
 INT64_DIGITS = 19
 """Digits before the point that a 64-bit integer may have."""
 
 
-def failed(
-    attempt_value: exp.Expression, original: exp.Expression, kind: Kind, attempt: bool
-) -> exp.Expression:
+def failed(attempt_value: exp.Expression, original: exp.Expression, kind: Kind, attempt: bool) -> exp.Expression:
     """The attempt itself, or with "… is not recognized" raised where it is NULL and the original is not."""
     if attempt:
         return attempt_value
@@ -44,9 +47,42 @@ def lead(type_: DataType) -> int:
     return (type_.precision or 0) - (type_.scale or 0)
 
 
-def out_of_range(attempt_value: exp.Expression, original: exp.Expression) -> exp.Expression:
-    """The attempt, or "… is out of range" raised where it is NULL and the original is not."""
-    return or_fail(attempt_value, original, "100039", "22003", "Numeric value '", "' is out of range")
+def out_of_range(
+    attempt_value: exp.Expression, original: exp.Expression, source: DataType, target: DataType
+) -> exp.Expression:
+    """The attempt, or an error raised where it is NULL and the number it was made from is not."""
+    error = fail("100046", "22003", f"{_NO_ROOM}[", _storage_class(original, source, target), "]",
+                 f"({target.precision},{target.scale}){{{_nullability(original)}}}, value ",
+                 _plain_digits(original, source))  # fmt: skip
+    return spark("coalesce(_0, if(_1 is null, null, _2))", attempt_value, original, error)
+
+
+def variant_out_of_range(shown: exp.Expression) -> exp.Expression:
+    """The error for a number inside a VARIANT that does not fit."""
+    return fail("100046", "22003", f"{_NO_ROOM}, value ", shown)
+
+
+def _nullability(value: exp.Expression) -> str:
+    return "not null" if isinstance(value, (exp.Literal, exp.Var, exp.Neg)) else "nullable"
+
+
+def _storage_class(value: exp.Expression, source: DataType, target: DataType) -> exp.Expression:
+    """Snowflake names the smallest integer that holds the value's digits, or the target's if it is a FLOAT."""
+    if source.kind is Kind.FLOAT:
+        precision = target.precision or 0
+        return string(next(name for digits, name in _CLASSES if precision <= digits))
+    scale = source.scale or 0
+    digits = call("abs", spark_cast(value, number(MAX_PRECISION, scale)))
+    limits = exp.Case()
+    for bits, name in ((7, "SB1"), (15, "SB2"), (31, "SB4"), (63, "SB8")):
+        limit = exp.Var(this=f"{Decimal(2**bits - 1).scaleb(-scale):f}BD")
+        limits = limits.when(spark("_0 <= _1", digits, limit), string(name))
+    return limits.else_(string("SB16"))
+
+
+def _plain_digits(value: exp.Expression, source: DataType) -> exp.Expression:
+    text = spark("cast(_0 as string)", value)
+    return spark("rtrim('.', rtrim('0', _0))", text) if source.scale else text
 
 
 def try_number(text: exp.Expression, target: DataType) -> exp.Expression:

@@ -78,9 +78,7 @@ def tz_from_instant(moment: exp.Expression, zone: str) -> exp.Expression:
         lambda m: spark(
             "if(_0 is null, null, _1)",
             m,
-            tz_value(
-                m, spark("timestampdiff(MINUTE, _0, _1)", m, call("from_utc_timestamp", m, string(zone)))
-            ),
+            tz_value(m, spark("timestampdiff(MINUTE, _0, _1)", m, call("from_utc_timestamp", m, string(zone)))),
         ),
     )
 
@@ -99,9 +97,7 @@ def wall_of(value: exp.Expression, source: DataType, context: SessionContext) ->
         case _:
             return bind(
                 value,
-                lambda v: spark(
-                    "cast(timestampadd(MINUTE, _0, _1) as timestamp_ntz)", tz_offset(v), tz_instant(v)
-                ),
+                lambda v: spark("cast(timestampadd(MINUTE, _0, _1) as timestamp_ntz)", tz_offset(v), tz_instant(v)),
             )
 
 
@@ -163,9 +159,7 @@ def cut_time(time: exp.Expression, kept: int) -> exp.Expression:
         return time
     if kept == 0:
         return spark("time_trunc('SECOND', _0)", time)
-    return bind(
-        micros_of_time(time), lambda m: time_of_micros(spark("_0 - _0 % _1", m, integer(10 ** (6 - kept))))
-    )
+    return bind(micros_of_time(time), lambda m: time_of_micros(spark("_0 - _0 % _1", m, integer(10 ** (6 - kept)))))
 
 
 def cut_fraction(wall: exp.Expression, kept: int | None) -> exp.Expression:

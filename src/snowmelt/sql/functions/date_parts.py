@@ -124,9 +124,7 @@ def _field(part: str, wall: exp.Expression, context: SessionContext) -> exp.Expr
             if part == "yearofweek":
                 return spark("year(_0)", wall)
             # Week 1 holds January 1st: count the week starts since.
-            return spark(
-                "(dayofyear(_0) + 6 + pmod(weekday(trunc(_0, 'YEAR')) - (_1), 7)) div 7", wall, first
-            )
+            return spark("(dayofyear(_0) + 6 + pmod(weekday(trunc(_0, 'YEAR')) - (_1), 7)) div 7", wall, first)
         case "week" if start <= 1:
             return spark("weekofyear(_0)", wall)
         case "yearofweek" if start <= 1:
@@ -188,9 +186,7 @@ def add(
     if source.kind is Kind.TIME:
         if part not in CLOCK_PARTS:
             raise not_for(part, source, "DATEADD")
-        return temporal.time_of_micros(
-            spark("_0 + _1", temporal.micros_of_time(value), _micros(part, amount))
-        )
+        return temporal.time_of_micros(spark("_0 + _1", temporal.micros_of_time(value), _micros(part, amount)))
     if source.kind is Kind.DATE and part in _MONTHS:
         return spark("add_months(_0, int(_1))", value, _scaled(amount, _MONTHS[part]))
     if source.kind is Kind.DATE and part in CALENDAR_PARTS:
@@ -292,11 +288,7 @@ def truncate(part: str, value: exp.Expression, source: DataType, context: Sessio
     if source.kind is Kind.TIME:
         if part not in CLOCK_PARTS:
             raise not_for(part, source, "DATE_TRUNC")
-        return (
-            value
-            if part in ("microsecond", "nanosecond")
-            else spark("time_trunc(_0, _1)", string(part), value)
-        )
+        return value if part in ("microsecond", "nanosecond") else spark("time_trunc(_0, _1)", string(part), value)
     if source.kind is Kind.DATE:
         return value if part in CLOCK_PARTS or part == "day" else _date_start(part, value, context)
 
@@ -314,9 +306,7 @@ def truncate(part: str, value: exp.Expression, source: DataType, context: Sessio
                 ),
             )
         else:
-            start = spark(
-                "cast(_0 as timestamp_ntz)", _date_start(part, spark("cast(_0 as date)", wall), context)
-            )
+            start = spark("cast(_0 as timestamp_ntz)", _date_start(part, spark("cast(_0 as date)", wall), context))
         return temporal.from_wall(start, source, context, v if source.kind is Kind.TIMESTAMP_TZ else None)
 
     return value if part in ("microsecond", "nanosecond") else bind(value, build)
@@ -332,9 +322,7 @@ def _date_start(part: str, day: exp.Expression, context: SessionContext) -> exp.
             first = 1 if part == "weekiso" else max(week_start(context), 1)
             if first == 1:
                 return call("trunc", day, string("WEEK"))
-            return bind(
-                day, lambda d: spark("date_sub(_0, pmod(weekday(_0) - _1, 7))", d, integer(first - 1))
-            )
+            return bind(day, lambda d: spark("date_sub(_0, pmod(weekday(_0) - _1, 7))", d, integer(first - 1)))
         case _:
             raise errors.compilation(
                 "001007", "22023", f"'{part}' is not a valid date/time component for function DATE_TRUNC"

@@ -112,9 +112,7 @@ def _next_day(invocation: Call) -> exp.Expression:
 
 
 def _previous_day(invocation: Call) -> exp.Expression:
-    return spark(
-        "date_sub(next_day(date_sub(_0, 1), left(trim(_1), 2)), 7)", _date_of(invocation), invocation.args[1]
-    )
+    return spark("date_sub(next_day(date_sub(_0, 1), left(trim(_1), 2)), 7)", _date_of(invocation), invocation.args[1])
 
 
 # -- ends and distances of months ----------------------------------------------------------------------------
@@ -154,9 +152,7 @@ def _add_months(invocation: Call) -> exp.Expression:
 
 
 def _months_later(day: exp.Expression, amount: exp.Expression) -> exp.Expression:
-    return spark(
-        "if(_0 = last_day(_0), last_day(add_months(_0, int(_1))), add_months(_0, int(_1)))", day, amount
-    )
+    return spark("if(_0 = last_day(_0), last_day(add_months(_0, int(_1))), add_months(_0, int(_1)))", day, amount)
 
 
 def _months_between(invocation: Call) -> exp.Expression:
@@ -190,9 +186,7 @@ def _time_slice(invocation: Call) -> exp.Expression:
     return bind(value, build)
 
 
-def _slice_of_wall(
-    wall: exp.Expression, length: int, part: str, end: bool, invocation: Call
-) -> exp.Expression:
+def _slice_of_wall(wall: exp.Expression, length: int, part: str, end: bool, invocation: Call) -> exp.Expression:
     """Slices are counted from the start of 1970, those of weeks from the start of the week it began in."""
     origin = spark(temporal.EPOCH)
     if part == "week":

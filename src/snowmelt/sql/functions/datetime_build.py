@@ -76,9 +76,7 @@ def _timestamp_from_parts(invocation: Call) -> exp.Expression:
                 lambda moment: spark(
                     "if(_0 is null, null, _1)",
                     moment,
-                    temporal.tz_value(
-                        moment, spark("timestampdiff(MINUTE, _0, cast(_1 as timestamp))", moment, w)
-                    ),
+                    temporal.tz_value(moment, spark("timestampdiff(MINUTE, _0, cast(_1 as timestamp))", moment, w)),
                 ),
             ),
         )
