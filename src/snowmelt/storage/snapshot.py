@@ -59,12 +59,17 @@ class TableMetadata:
         return self.configuration.get("delta.columnMapping.mode", "none").lower() != "none"
 
     @property
+    def plain_features(self) -> bool:
+        """Whether the table uses no feature that we, or delta-rs, could not write."""
+        return self.features <= _WRITABLE_FEATURES
+
+    @property
     def plain_append(self) -> bool:
         """Whether a row may be appended by adding a file, with no rule of the table left unchecked."""
         return (
             not self.partition_columns
             and not self.column_mapping
-            and (self.min_writer < 7 or self.features <= _WRITABLE_FEATURES)
+            and (self.min_writer < 7 or self.plain_features)
             and not any(key.startswith("delta.constraints.") for key in self.configuration)
             and not any(rule in self.schema_json for rule in _RULES_IN_SCHEMA)
         )
@@ -228,9 +233,7 @@ class FileListCache:
                 return
             self._lists[location, files.version] = files
             self._files += len(files.by_path)
-            while len(self._lists) > 1 and (
-                len(self._lists) > self._max_lists or self._files > self._max_files
-            ):
+            while len(self._lists) > 1 and (len(self._lists) > self._max_lists or self._files > self._max_files):
                 _, evicted = self._lists.popitem(last=False)
                 self._files -= len(evicted.by_path)
 

@@ -24,6 +24,7 @@ from snowmelt.storage.commits import (
 from snowmelt.storage.durable import sync_commit
 from snowmelt.storage.errors import translated
 from snowmelt.storage.feed import in_schema, read_feed
+from snowmelt.storage.evolution import Reshape, can_evolve, set_columns, write_anew
 from snowmelt.storage.first import new_metadata, put_first
 from snowmelt.storage.handles import Handle, Handles
 from snowmelt.storage.history import commit_info, commit_result
@@ -35,7 +36,7 @@ from snowmelt.storage.snapshot import DataFile, FileList, FileListCache, load_fi
 
 __all__ = [
     "AppTransaction", "CommitInfo", "CommitResult", "CommitTag", "DataFile", "DeltaStore", "FileList",
-    "MergeClause", "MergeSpec",
+    "MergeClause", "MergeSpec", "Reshape",
 ]  # fmt: skip
 
 _INCREMENTAL_LIMIT = 200
@@ -100,6 +101,35 @@ class DeltaStore:
         self.root.remove(location)
 
     # Versions and files
+
+    # Columns
+
+    def can_evolve(self, location: str) -> bool:
+        """Whether `set_columns` and `reshape` work on the table; otherwise only Spark can change its columns."""
+        handle = self._handles.get(location)
+        return can_evolve(handle, self.files(location, handle.log.latest()).metadata)
+
+    def set_columns(self, location: str, columns: Sequence[Column], tag: CommitTag) -> CommitResult:
+        """Change comments, drop NOT NULL, or add columns, which are NULL in the rows that are there.
+
+        Setting NOT NULL is allowed too: the caller knows that no row breaks it.
+        """
+        handle = self._handles.get(location)
+        with handle.lock, translated(location):
+            files = self.files(location, handle.log.latest())
+            version, actions = set_columns(handle, files, columns, tag)
+            self._checkpoints.after_commit(handle, version)
+            return commit_result(version, actions, {})
+
+    def reshape(self, location: str, shape: Reshape, tag: CommitTag) -> CommitResult:
+        """Give the table other columns by writing its rows anew; for tables of moderate size."""
+        handle = self._handles.get(location)
+        with handle.lock, translated(location):
+            files = self.files(location, handle.log.latest())
+            version, actions = write_anew(self.root, handle, files, shape, tag)
+            handle.unload()
+            self._checkpoints.after_commit(handle, version)
+            return commit_result(version, actions, {})
 
     def latest_version(self, location: str) -> int:
         return self._handles.get(location).log.latest()
