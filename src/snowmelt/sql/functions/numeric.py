@@ -13,7 +13,7 @@ from snowmelt.sql import arithmetic, coercion
 from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import call as invoke
 from snowmelt.sql.dialect import integer, spark
-from snowmelt.sql.functions import numeric_float
+from snowmelt.sql.functions import date_parts, numeric_float
 from snowmelt.sql.functions.arguments import any_null, constant_integer
 from snowmelt.sql.functions.registry import Call, Function, alias, first_type, scalar
 
@@ -62,7 +62,10 @@ def _floor(call: Call) -> exp.Expression:
 
 def _trunc(call: Call) -> exp.Expression:
     if call.types[0].kind in (Kind.DATE, Kind.TIME) or call.types[0].is_timestamp:
-        raise errors.unsupported(f"{call.name} of {call.types[0].kind}", hint="Use DATE_TRUNC.")
+        if len(call.args) == 1:
+            raise errors.not_enough_arguments(call.name, 2, 1)
+        part = date_parts.part_named(call.literal(1), call.name)
+        return date_parts.truncate(part, call.args[0], call.types[0], call.context)
     return _to_scale(_with_number(call), "trunc")
 
 
@@ -92,9 +95,7 @@ def _to_scale(call: Call, how: str) -> exp.Expression:
     return bind((value, call.args[1]), lambda x, n: _by_scale(x, given, how, n, target))
 
 
-def _number_to_scale(
-    value: exp.Expression, given: DataType, how: str, scale: int, target: DataType
-) -> exp.Expression:
+def _number_to_scale(value: exp.Expression, given: DataType, how: str, scale: int, target: DataType) -> exp.Expression:
     if scale >= (given.scale or 0):
         return value if target.spark == given.spark else arithmetic.cast(value, target)
     if how != "trunc":
@@ -158,9 +159,7 @@ def _div0null(call: Call) -> exp.Expression:
 def _guarded_division(call: Call, no_divisor: str) -> exp.Expression:
     def build(dividend: exp.Expression, divisor: exp.Expression) -> exp.Expression:
         quotient = arithmetic.emit("/", dividend, call.types[0], divisor, call.types[1])
-        zero = spark(
-            "CASE WHEN _0 IS NOT NULL THEN _1 END", dividend, arithmetic.cast(integer(0), call.returns)
-        )
+        zero = spark("CASE WHEN _0 IS NOT NULL THEN _1 END", dividend, arithmetic.cast(integer(0), call.returns))
         return exp.Case(ifs=[exp.If(this=spark(no_divisor, divisor), true=zero)], default=quotient)
 
     return bind((call.args[0], call.args[1]), build)
@@ -168,14 +167,12 @@ def _guarded_division(call: Call, no_divisor: str) -> exp.Expression:
 
 def _factorial(call: Call) -> exp.Expression:
     values = [
-        arithmetic.cast(exp.Var(this=f"{math.factorial(n)}BD"), number(38, 0))
-        for n in range(_LARGEST_FACTORIAL + 1)
+        arithmetic.cast(exp.Var(this=f"{math.factorial(n)}BD"), number(38, 0)) for n in range(_LARGEST_FACTORIAL + 1)
     ]
     return bind(
         call.args[0],
         lambda n: spark(
-            "CASE WHEN _0 BETWEEN 0 AND 33 THEN element_at(_1, CAST(_0 AS INT) + 1) "
-            "WHEN _0 IS NOT NULL THEN _2 END",
+            "CASE WHEN _0 BETWEEN 0 AND 33 THEN element_at(_1, CAST(_0 AS INT) + 1) WHEN _0 IS NOT NULL THEN _2 END",
             n,
             invoke("array", *values),
             fail("100033", "22003", "Invalid argument for FACTORIAL: ", n),
