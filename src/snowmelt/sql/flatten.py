@@ -15,6 +15,7 @@ from collections.abc import Collection
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.sql.building import bind
 from snowmelt.sql.dialect import call, integer, spark, string
 from snowmelt.sql.variants import array_elements, get_path, object_entries, parse_path, path_text
 
@@ -52,21 +53,27 @@ def flatten(
     if mode.upper() not in _MODES:
         raise errors.invalid_value(mode, "MODE")
     walk = _Walk(mode.upper(), frozenset(columns), recursive)
-    value = flattened_value(input, path)
-    rows = walk.below(value, string(path_text(_elements(path))), 0)
-    if not outer:
-        return rows
+    base = string(path_text(_elements(path)))
+
+    def unfold(value: exp.Expression) -> exp.Expression:
+        rows = walk.below(value, base, 0)
+        return _outer(walk, rows, value, base) if outer else rows
+
+    return bind(flattened_value(input, path), unfold)
+
+
+def _outer(walk: _Walk, rows: exp.Expression, value: exp.Expression, base: exp.Expression) -> exp.Expression:
+    """The rows, or one without key and value if there are none; THIS tells an empty array or object apart."""
     nothing = walk.row(
         key=spark("NULL"),
-        path=string(path_text(_elements(path))),
+        path=base,
         index=spark("NULL"),
         value=spark("NULL"),
         this=spark("CASE WHEN to_json(_0) IN ('[]', '{}') THEN _0 END", value),
     )
     # The lambda binds the rows once; a plain CASE would unroll the walk twice.
     return spark(
-        "get(transform(array(_0), "
-        "sm_rows -> CASE WHEN size(sm_rows) = 0 THEN array(_1) ELSE sm_rows END), 0)",
+        "get(transform(array(_0), sm_rows -> CASE WHEN size(sm_rows) = 0 THEN array(_1) ELSE sm_rows END), 0)",
         rows,
         nothing,
     )
@@ -115,8 +122,7 @@ class _Walk:
         element = f"sm_level{depth}"
         if depth == MAX_DEPTH:
             message = string(
-                "SNOWMELT:000002:0A000:FLATTEN with RECURSIVE => TRUE supports at most "
-                f"{MAX_DEPTH} nested levels."
+                f"SNOWMELT:000002:0A000:FLATTEN with RECURSIVE => TRUE supports at most {MAX_DEPTH} nested levels."
             )
             check = f"transform(_0, {element} -> CASE WHEN raise_error(_1) IS NULL THEN {element} END)"
             return spark(check, rows, message)

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
+from snowmelt.sql.building import bind
 from snowmelt.sql.dialect import call, identifier, spark, string
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -29,6 +30,16 @@ _ELEMENT = re.compile(
     r"""(?P<dot>\.)?(?:(?P<name>[A-Za-z_][A-Za-z0-9_$]*)|(?P<quoted>"[^"]*")"""
     r"""|\[\s*(?:(?P<index>\d+)|(?P<key>'[^']*'|"[^"]*"))\s*\])"""
 )
+_MOMENT = r'"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)'
+_TIMESTAMPS_IN_JSON = (
+    (_MOMENT + r'((?:[+-]\d\d:\d\d)?)"', '"$1.000$2"'),
+    (_MOMENT + r'\.(\d\d?)((?:[+-]\d\d:\d\d)?)"', '"$1.$200$3"'),
+    (_MOMENT + r'\.(\d{3})\d*((?:[+-]\d\d:\d\d)?)"', '"$1.$2$3"'),
+    (_MOMENT + r'\.(\d{3})([+-]\d\d):(\d\d)"', '"$1.$2 $3$4"'),
+)
+"""From Spark's text of a timestamp, with as few digits as it can, to three digits and +0000 for +00:00."""
+
+_VALUE = spark("sm_printed")
 _MAX_INDEX = 2**31 - 1
 
 NULL_VARIANT = "CAST(NULL AS VARIANT)"
@@ -112,13 +123,17 @@ def get_index(value: exp.Expression, index: exp.Expression, index_type: DataType
     if index_type.is_numeric:
         return get_position(value, index)
     if index_type.is_semi_structured:
-        return spark(
-            "CASE WHEN left(to_json(_0), 1) = '\"' THEN _1 ELSE _2 END",
-            index,
-            get_key(value, spark("CAST(_0 AS STRING)", index)),
-            get_position(value, spark("try_variant_get(_0, '$', 'bigint')", index)),
-        )
+        return bind((value, index), _get_variant_index)
     return get_key(value, index)
+
+
+def _get_variant_index(value: exp.Expression, index: exp.Expression) -> exp.Expression:
+    return spark(
+        "CASE WHEN left(to_json(_0), 1) = '\"' THEN _1 ELSE _2 END",
+        index,
+        get_key(value, spark("CAST(_0 AS STRING)", index)),
+        get_position(value, spark("try_variant_get(_0, '$', 'bigint')", index)),
+    )
 
 
 def to_variant(value: exp.Expression, source_type: DataType) -> exp.Expression:
@@ -141,6 +156,10 @@ def to_variant(value: exp.Expression, source_type: DataType) -> exp.Expression:
 
 def timestamp_tz_text(value: exp.Expression) -> exp.Expression:
     """TIMESTAMP_TZ as `2024-01-31 10:00:00.000 +0100`."""
+    return bind(value, _timestamp_tz_text)
+
+
+def _timestamp_tz_text(value: exp.Expression) -> exp.Expression:
     instant = exp.Dot(this=exp.Paren(this=value.copy()), expression=identifier(TZ_INSTANT))
     offset = exp.Dot(this=exp.Paren(this=value.copy()), expression=identifier(TZ_OFFSET))
     wall = spark(
@@ -179,22 +198,48 @@ def type_word(value: exp.Expression) -> exp.Expression:
 
 def to_text(value: exp.Expression) -> exp.Expression:
     """The VARCHAR of a VARIANT: strings as they are, objects and arrays as JSON, SQL NULL for a JSON null."""
-    return spark(
-        "CASE left(schema_of_variant(_0), 9) WHEN 'DOUBLE' THEN _1 WHEN 'TIMESTAMP' THEN _2 "
-        "ELSE CAST(_0 AS STRING) END",
-        value,
-        float_text(spark("CAST(_0 AS DOUBLE)", value)),
-        _timestamp_text(value),
-    )
+    plain = "CAST(_0 AS STRING)"
+    return bind(value, lambda given: _printed(given, plain, float_text(spark("CAST(_0 AS DOUBLE)", _VALUE)), ""))
 
 
 def to_json_text(value: exp.Expression) -> exp.Expression:
     """TO_JSON: like `to_text`, but strings are quoted and a JSON null is `null`."""
+    number = spark("format_string('%.15e', CAST(_0 AS DOUBLE))", _VALUE)
+    return bind(value, lambda given: _printed(given, "to_json(_0)", number, '"'))
+
+
+def _printed(value: exp.Expression, plain: str, number: exp.Expression, quote: str) -> exp.Expression:
+    """What Spark prints, except where there may be a FLOAT or a timestamp, which Snowflake prints differently.
+
+    Most values have neither. They take the short way, and the long one is in a lambda, which is not compiled.
+    """
+    moment = spark("concat(_0, _1, _0)", string(quote), _timestamp_text(_VALUE)) if quote else _timestamp_text(_VALUE)
+    special = spark(
+        "CASE left(schema_of_variant(_0), 9) WHEN 'DOUBLE' THEN _1 WHEN 'TIMESTAMP' THEN _2 ELSE _3 END",
+        _VALUE,
+        number,
+        moment,
+        _with_timestamps(_VALUE, spark(plain, _VALUE)),
+    )
     return spark(
-        "CASE left(schema_of_variant(_0), 9) WHEN 'DOUBLE' THEN format_string('%.15e', CAST(_0 AS DOUBLE)) "
-        "WHEN 'TIMESTAMP' THEN concat('\"', _1, '\"') ELSE to_json(_0) END",
+        "CASE WHEN schema_of_variant(_0) RLIKE 'DOUBLE|TIMESTAMP' "
+        "THEN element_at(transform(array(_0), sm_printed -> _1), 1) ELSE _2 END",
         value,
-        _timestamp_text(value),
+        special,
+        spark(plain, value),
+    )
+
+
+def _with_timestamps(value: exp.Expression, text: exp.Expression) -> exp.Expression:
+    """The text of an object or array, with the timestamps inside it as Snowflake prints them."""
+    printed = text
+    for pattern, replacement in _TIMESTAMPS_IN_JSON:
+        printed = spark("regexp_replace(_0, _1, _2)", printed, string(pattern), string(replacement))
+    return spark(
+        "CASE WHEN schema_of_variant(_0) RLIKE '[ <]TIMESTAMP(_NTZ)?[,>]' THEN _1 ELSE _2 END",
+        value,
+        printed,
+        text,
     )
 
 
@@ -212,6 +257,10 @@ def _timestamp_text(value: exp.Expression) -> exp.Expression:
 
 def float_text(value: exp.Expression) -> exp.Expression:
     """A DOUBLE as Snowflake prints it: 100, 0.5, 12345678.9, 1e+20, 1e-07."""
+    return bind(value, _float_text)
+
+
+def _float_text(value: exp.Expression) -> exp.Expression:
     digits = spark("CAST(CAST(CAST(_0 AS STRING) AS DECIMAL(38, 20)) AS STRING)", value)
     plain = spark("rtrim('.', rtrim('0', _0))", digits)
     exponent = spark(
@@ -239,9 +288,11 @@ def comparable(value: exp.Expression) -> exp.Expression:
     are sorted in its text, so objects are equal when they have the same keys with the same values. A date
     or timestamp compares as text.
     """
-    number = spark(
-        "CASE WHEN left(to_json(_0), 1) RLIKE '[0-9-]' THEN try_variant_get(_0, '$', 'double') END", value
-    )
+    return bind(value, _comparable)
+
+
+def _comparable(value: exp.Expression) -> exp.Expression:
+    number = spark("CASE WHEN left(to_json(_0), 1) RLIKE '[0-9-]' THEN try_variant_get(_0, '$', 'double') END", value)
     return spark(
         "CASE WHEN _0 IS NOT NULL THEN named_struct("
         "'RANK', coalesce(nullif(instr('ft0\"[{n', left(to_json(_0), 1)), 0), 3), "

@@ -12,27 +12,17 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.core.types import ARRAY, BOOLEAN, INTEGER, VARCHAR, VARIANT, Kind
+from snowmelt.core.types import ARRAY, BOOLEAN, INTEGER, VARCHAR, VARIANT
 from snowmelt.sql import casts, variants
 from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import integer, spark, string
+from snowmelt.sql.functions import array_sets
+from snowmelt.sql.functions.array_sets import elements_argument
 from snowmelt.sql.functions.registry import Call, Function, scalar
 from snowmelt.sql.functions.semi_structured import refused, variant_argument
 
 _ELEMENT = spark("sm_element")
-
-
-def elements_argument(call: Call, index: int) -> exp.Expression:
-    """An ARRAY or VARIANT argument as Spark ARRAY<VARIANT>: NULL where it is not an array."""
-    if not call.types[index].is_semi_structured and call.types[index].kind is not Kind.NULL:
-        raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
-    return variants.array_elements(variant_argument(call, index))
-
-
-def _keys(elements: exp.Expression) -> exp.Expression:
-    """What stands for each element when it is compared."""
-    return spark("transform(_0, sm_element -> _1)", elements, variants.comparable(_ELEMENT))
 
 
 def _from_start(size: exp.Expression, position: exp.Expression) -> exp.Expression:
@@ -47,9 +37,7 @@ def _of_elements(template: str) -> Callable[[Call], exp.Expression]:
 
 def _with_value(template: str) -> Callable[[Call], exp.Expression]:
     """Likewise, with a value as the second argument (`_1`)."""
-    return lambda call: variants.from_elements(
-        spark(template, elements_argument(call, 0), variant_argument(call, 1))
-    )
+    return lambda call: variants.from_elements(spark(template, elements_argument(call, 0), variant_argument(call, 1)))
 
 
 # -- construction ---------------------------------------------------------------------------------------------
@@ -125,100 +113,6 @@ def _arrays_zip(call: Call) -> exp.Expression:
 
     arrays = tuple(elements_argument(call, index) for index in range(len(call.args)))
     return variants.from_elements(bind(arrays, build))
-
-
-# -- searching ------------------------------------------------------------------------------------------------
-
-
-def _array_contains(call: Call) -> exp.Expression:
-    key = bind(variant_argument(call, 0), variants.comparable)
-    return spark("array_contains(_0, _1)", _keys(elements_argument(call, 1)), key)
-
-
-def _array_position(call: Call) -> exp.Expression:
-    key = bind(variant_argument(call, 0), variants.comparable)
-    return spark("nullif(array_position(_0, _1), 0) - 1", _keys(elements_argument(call, 1)), key)
-
-
-def _arrays_overlap(call: Call) -> exp.Expression:
-    left, right = _keys(elements_argument(call, 0)), _keys(elements_argument(call, 1))
-    return spark_call("arrays_overlap", left, right)
-
-
-def _extreme(function: str) -> Callable[[Call], exp.Expression]:
-    """ARRAY_MAX and ARRAY_MIN: nulls do not count."""
-
-    def emit(call: Call) -> exp.Expression:
-        def build(items: exp.Expression, keys: exp.Expression) -> exp.Expression:
-            return spark(
-                f"get(_0, CAST(array_position(_1, {function}(_1)) AS INT) - 1)",
-                items,
-                keys,
-            )
-
-        kept = spark("filter(_0, sm_element -> NOT is_variant_null(sm_element))", elements_argument(call, 0))
-        return bind(kept, lambda items: bind((items, _keys(items)), build))
-
-    return emit
-
-
-# -- as sets --------------------------------------------------------------------------------------------------
-
-
-def _array_distinct(call: Call) -> exp.Expression:
-    def build(items: exp.Expression, keys: exp.Expression) -> exp.Expression:
-        return spark(
-            "filter(_0, (sm_element, sm_index) -> array_position(_1, get(_1, sm_index)) = sm_index + 1)",
-            items,
-            keys,
-        )
-
-    given = elements_argument(call, 0)
-    return variants.from_elements(bind(given, lambda items: bind((items, _keys(items)), build)))
-
-
-def _multiset(comparison: str) -> Callable[[Call], exp.Expression]:
-    """ARRAY_EXCEPT and ARRAY_INTERSECTION: the n-th copy of an element is matched by an n-th copy in the other."""
-    template = (
-        "CASE WHEN _2 IS NOT NULL THEN filter(_0, (sm_element, sm_index) -> "
-        "size(filter(slice(_1, 1, sm_index + 1), sm_key -> sm_key = get(_1, sm_index))) "
-        f"{comparison} size(filter(_2, sm_key -> sm_key = get(_1, sm_index)))) END"
-    )
-
-    def emit(call: Call) -> exp.Expression:
-        def build(items: exp.Expression, keys: exp.Expression, others: exp.Expression) -> exp.Expression:
-            return spark(template, items, keys, others)
-
-        others = _keys(elements_argument(call, 1))
-        given = elements_argument(call, 0)
-        return variants.from_elements(bind(given, lambda items: bind((items, _keys(items), others), build)))
-
-    return emit
-
-
-def _array_remove(call: Call) -> exp.Expression:
-    def build(items: exp.Expression, key: exp.Expression) -> exp.Expression:
-        return spark(
-            "CASE WHEN _1 IS NOT NULL THEN filter(_0, sm_element -> NOT _2 = _1) END",
-            items,
-            key,
-            variants.comparable(_ELEMENT),
-        )
-
-    key = bind(variant_argument(call, 1), variants.comparable)
-    return variants.from_elements(bind((elements_argument(call, 0), key), build))
-
-
-def _array_remove_at(call: Call) -> exp.Expression:
-    def build(items: exp.Expression, position: exp.Expression) -> exp.Expression:
-        return spark(
-            "CASE WHEN _1 IS NOT NULL THEN filter(_0, (sm_element, sm_index) -> "
-            "sm_index <> CASE WHEN _1 < 0 THEN size(_0) + _1 ELSE _1 END) END",
-            items,
-            position,
-        )
-
-    return variants.from_elements(bind((elements_argument(call, 0), call.args[1]), build))
 
 
 # -- order, parts and text ------------------------------------------------------------------------------------
@@ -321,9 +215,7 @@ def _filter(call: Call) -> exp.Expression:
 def _transform(call: Call) -> exp.Expression:
     arrow = _arrow(call, 1, 1)
     body = variants.to_variant(arrow.this, call.types[1])
-    return variants.from_elements(
-        spark_call("transform", elements_argument(call, 0), _with_body(arrow, body))
-    )
+    return variants.from_elements(spark_call("transform", elements_argument(call, 0), _with_body(arrow, body)))
 
 
 def _reduce(call: Call) -> exp.Expression:
@@ -333,6 +225,7 @@ def _reduce(call: Call) -> exp.Expression:
 
 
 FUNCTIONS: tuple[Function, ...] = (
+    *array_sets.FUNCTIONS,
     scalar("ARRAY_CONSTRUCT", "any", ARRAY, _array_construct, least=0, variadic=True),
     scalar("ARRAY_CONSTRUCT_COMPACT", "any", ARRAY, _array_construct_compact, least=0, variadic=True),
     scalar("ARRAY_GENERATE_RANGE", "int, int, int", ARRAY, _array_generate_range, least=2),
@@ -351,16 +244,6 @@ FUNCTIONS: tuple[Function, ...] = (
     scalar("ARRAY_FLATTEN", "any", ARRAY, _array_flatten),
     scalar("ARRAY_SLICE", "any, int, int", ARRAY, _array_slice),
     scalar("ARRAY_SORT", "any, any, any", ARRAY, _array_sort, least=1),
-    scalar("ARRAY_DISTINCT", "any", ARRAY, _array_distinct),
-    scalar("ARRAY_EXCEPT", "any, any", ARRAY, _multiset(">")),
-    scalar("ARRAY_INTERSECTION", "any, any", ARRAY, _multiset("<=")),
-    scalar("ARRAY_REMOVE", "any, any", ARRAY, _array_remove),
-    scalar("ARRAY_REMOVE_AT", "any, int", ARRAY, _array_remove_at),
-    scalar("ARRAY_CONTAINS", "any, any", BOOLEAN, _array_contains),
-    scalar("ARRAY_POSITION", "any, any", INTEGER, _array_position),
-    scalar("ARRAYS_OVERLAP", "any, any", BOOLEAN, _arrays_overlap),
-    scalar("ARRAY_MAX", "any", VARIANT, _extreme("array_max")),
-    scalar("ARRAY_MIN", "any", VARIANT, _extreme("array_min")),
     scalar(
         "ARRAY_SIZE",
         "any",

@@ -10,7 +10,7 @@ from snowmelt.sql import casts, variants
 from snowmelt.sql.building import bind, constant_text, fail
 from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import spark, string
-from snowmelt.sql.functions.arrays import elements_argument
+from snowmelt.sql.functions.array_sets import elements_argument
 from snowmelt.sql.functions.registry import Call, Function, scalar
 from snowmelt.sql.functions.semi_structured import refused, variant_argument
 

@@ -8,7 +8,19 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.types import (
-    ARRAY, BOOLEAN, DATE, FLOAT, INTEGER, MAX_PRECISION, OBJECT, TIMESTAMP_LTZ, TIMESTAMP_NTZ, VARCHAR, VARIANT, DataType, Kind,
+    ARRAY,
+    BOOLEAN,
+    DATE,
+    FLOAT,
+    INTEGER,
+    MAX_PRECISION,
+    OBJECT,
+    TIMESTAMP_LTZ,
+    TIMESTAMP_NTZ,
+    VARCHAR,
+    VARIANT,
+    DataType,
+    Kind,
     number,
 )  # fmt: skip
 from snowmelt.sql import casts, variants
@@ -166,9 +178,7 @@ def _as_a(kind: str, type_: DataType) -> Callable[[Call], exp.Expression]:
         value = variant_argument(call, 0)
         return bind(
             value,
-            lambda given: spark(
-                template, given, casts.cast(given, VARIANT, _number_type(call) or type_, call.context)
-            ),
+            lambda given: spark(template, given, casts.cast(given, VARIANT, _number_type(call) or type_, call.context)),
         )
 
     return emit
