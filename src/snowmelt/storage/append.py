@@ -18,12 +18,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from deltalake.exceptions import CommitFailedError
 
 from snowmelt.core.errors import internal, null_in_column
 from snowmelt.storage.commits import AppTransaction, CommitTag
 from snowmelt.storage.log import Action, LocalLogStore, TransactionLog, commit_name, format_actions
+from snowmelt.storage.parquet import write_parquet
 from snowmelt.storage.schema import as_type
 
 TARGET_FILE_BYTES = 256 * 1024 * 1024
@@ -100,9 +100,7 @@ def _parts(data: pa.Table) -> Iterator[pa.Table]:
 def _write_file(data: pa.Table, folder: Path) -> Action:
     name = f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
     path = folder / name
-    # Decimals as integers are what Spark's vectorised reader is quickest with; Arrow's own schema is of no
-    # use to the other readers.
-    pq.write_table(data, path, compression="zstd", store_decimal_as_integer=True, store_schema=False)
+    write_parquet(data, path)
     found = path.stat()
     return {
         "add": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,8 @@ from snowmelt.storage.commits import (
 )
 from snowmelt.storage.durable import sync_commit
 from snowmelt.storage.errors import translated
-from snowmelt.storage.feed import in_schema, read_feed
 from snowmelt.storage.evolution import Reshape, can_evolve, set_columns, write_anew
+from snowmelt.storage.feed import in_schema, read_feed
 from snowmelt.storage.first import new_metadata, put_first
 from snowmelt.storage.handles import Handle, Handles
 from snowmelt.storage.history import commit_info, commit_result
@@ -32,6 +33,7 @@ from snowmelt.storage.layout import StorageRoot
 from snowmelt.storage.log import Action, LocalLogStore
 from snowmelt.storage.merging import quoted, run_merge
 from snowmelt.storage.properties import HOOKS, commit_properties
+from snowmelt.storage.rewrite import RowChanges, commit_changes, removal, rewritable, write_changes
 from snowmelt.storage.snapshot import DataFile, FileList, FileListCache, load_file_list
 
 __all__ = [
@@ -100,8 +102,6 @@ class DeltaStore:
         self.forget(location)
         self.root.remove(location)
 
-    # Versions and files
-
     # Columns
 
     def can_evolve(self, location: str) -> bool:
@@ -130,6 +130,8 @@ class DeltaStore:
             handle.unload()
             self._checkpoints.after_commit(handle, version)
             return commit_result(version, actions, {})
+
+    # Versions and files
 
     def latest_version(self, location: str) -> int:
         return self._handles.get(location).log.latest()
@@ -271,9 +273,7 @@ class DeltaStore:
             lambda metrics: {"deleted": int(metrics.get("num_deleted_rows") or 0)},
         )
 
-    def update(
-        self, location: str, updates: Mapping[str, str], predicate: str | None, tag: CommitTag
-    ) -> CommitResult:
+    def update(self, location: str, updates: Mapping[str, str], predicate: str | None, tag: CommitTag) -> CommitResult:
         """Set columns to DataFusion expressions over the old row."""
         named = {quoted(column): expression for column, expression in updates.items()}
         return self._run(
@@ -299,6 +299,50 @@ class DeltaStore:
             },
         )
 
+    def rewritable(self, location: str, version: int) -> bool:
+        """Whether `rewrite` and `clear` can change this table."""
+        return self._handles.get(location).local and rewritable(self.files(location, version))
+
+    def rewrite(
+        self, location: str, version: int, changes: RowChanges, tag: CommitTag, operation: str
+    ) -> CommitResult:
+        """Change rows of the newest version by writing the files that hold them anew. See `rewritable`."""
+        files = self.files(location, version)
+        with translated(location):
+            actions = write_changes(self.root.path(location), files, changes, location)
+        counts = {
+            "inserted": changes.inserted_rows,
+            "updated": changes.updated_rows,
+            "deleted": changes.deleted_rows,
+        }
+        return self._commit_changes(location, version, actions, operation, counts, tag)
+
+    def clear(self, location: str, version: int, tag: CommitTag, operation: str) -> CommitResult:
+        """Delete all rows of the newest version by forgetting its files. See `rewritable`."""
+        files = self.files(location, version)
+        now = int(time.time() * 1000)
+        actions = [removal(file, now) for file in files.files]
+        counts = {"deleted": self.row_count(location, version)}
+        return self._commit_changes(location, version, actions, operation, counts, tag)
+
+    def _commit_changes(
+        self,
+        location: str,
+        version: int,
+        actions: Sequence[Action],
+        operation: str,
+        counts: dict[str, int],
+        tag: CommitTag,
+    ) -> CommitResult:
+        handle = self._handles.get(location)
+        assert isinstance(handle.log.store, LocalLogStore)
+        with handle.lock, translated(location):
+            committed, all_actions = commit_changes(
+                handle.log.store, version, actions, operation, counts, tag
+            )
+        self._checkpoints.after_commit(handle, committed)
+        return commit_result(committed, all_actions, counts)
+
     def restore(self, location: str, version: int, tag: CommitTag) -> int:
         """Undo everything after `version` with one more commit, and return its version.
 
@@ -310,11 +354,7 @@ class DeltaStore:
             latest = handle.log.latest()
             if version == latest:
                 return latest
-            undone = {
-                one.app_id
-                for info in self.commits(location, version, latest)
-                for one in info.app_transactions
-            }
+            undone = {one.app_id for info in self.commits(location, version, latest) for one in info.app_transactions}
             former = [AppTransaction(app, self._former(location, app, version)) for app in sorted(undone)]
             result = self._run(
                 handle,
