@@ -32,6 +32,19 @@ class SnowmeltError(Exception):
         return f"{self.code} ({self.sqlstate}): {self.text}"
 
 
+class TableChanged(SnowmeltError):
+    """The table got another definition between looking its name up and taking it for writing.
+
+    Running the statement again from its beginning is always right: nothing was written yet.
+    """
+
+    def __init__(self, table: str) -> None:
+        super().__init__(
+            "000625", "40001", f"Table '{table}' was altered while the statement waited for it.",
+            hint="Run the statement again.", transient=True,
+        )  # fmt: skip
+
+
 def compilation(code: str, sqlstate: str, detail: str, *, hint: str | None = None) -> SnowmeltError:
     return SnowmeltError(code, sqlstate, f"SQL compilation error:\n{detail}", hint=hint)
 
@@ -239,6 +252,56 @@ def insufficient_privileges(kind: str, name: str) -> SnowmeltError:
         "42501",
         f"SQL access control error:\nInsufficient privileges to operate on {kind} '{name}'",
     )
+
+
+def wrong_kind(found: str, wanted: str) -> SnowmeltError:
+    return compilation("002203", "42601", f"Object found is of type '{found}', not specified type '{wanted}'.")
+
+
+def exists_as(name: str, kind: str) -> SnowmeltError:
+    return compilation("001998", "42710", f"Object '{name}' already exists as {kind}")
+
+
+def not_restorable(kind: str, name: str) -> SnowmeltError:
+    return SnowmeltError("090025", "02000", f"{kind} {name} did not exist or was purged.")
+
+
+def column_exists(column: str) -> SnowmeltError:
+    return compilation("001430", "42601", f"column '{column}' already exists")
+
+
+def no_such_column(column: str) -> SnowmeltError:
+    return compilation("001431", "42601", f"column '{column}' does not exist")
+
+
+def no_such_constraint(name: str) -> SnowmeltError:
+    return compilation("002210", "42601", f"constraint '{name}' does not exist")
+
+
+def cannot_retype(column: str, old: str, new: str, reason: str | None = None) -> SnowmeltError:
+    """`reason` is what follows 'because'; without one the two types have nothing in common."""
+    code = "002108" if reason is None else "040053" if "values" in reason else "040052"
+    because = f" because {reason}." if reason else ""
+    return SnowmeltError(
+        code, "22000", f"SQL compilation error: cannot change column {column} from type {old} to {new}{because}\n"
+    )
+
+
+def invalid_default(expression: str) -> SnowmeltError:
+    return compilation("002263", "22000", f"Invalid column default expression [{expression}]")
+
+
+def no_active_warehouse() -> SnowmeltError:
+    return SnowmeltError(
+        "000606",
+        "57P03",
+        "No active warehouse selected in the current session.  Select an active warehouse with the 'use warehouse' "
+        "command.",
+    )
+
+
+def retention_too_long() -> SnowmeltError:
+    return compilation("001007", "22023", "Exceeds maximum allowable retention time (90 day(s)).")
 
 
 def configuration(message: str, *, hint: str | None = None) -> SnowmeltError:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 Handler = Callable[["Run", Any], Result]
+_ATTEMPTS = 5
 
 HANDLERS: dict[type[Statement], Handler] = {
     **queries.HANDLERS,
@@ -35,5 +36,12 @@ def execute(run: Run, statement: Statement) -> Result:
         # As in Snowflake, DDL is a transaction of its own and commits the one that is open.
         transaction, run.session.transaction = run.session.transaction, None
         run.account.transactions.commit(transaction)
+    for _ in range(_ATTEMPTS):
+        try:
+            with run.atomic():
+                return handler(run, statement)
+        except errors.TableChanged:
+            # Another session altered the table while this statement waited for it: read its definition again.
+            run.forget_tables()
     with run.atomic():
         return handler(run, statement)

@@ -53,6 +53,12 @@ class Run:
         self.input_bytes = 0
         self._statement_transaction: Transaction | None = None
 
+    def forget_tables(self) -> None:
+        """Starts over: nothing pinned, nothing read."""
+        self.tables.clear()
+        self.inputs.clear()
+        self.input_bytes = 0
+
     # -- context --------------------------------------------------------------------------------------------------
 
     @property

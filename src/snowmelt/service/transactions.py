@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core import errors
 from snowmelt.service.faults import reached
 from snowmelt.service.locks import TableLocks
 from snowmelt.state.model import CatalogObject, TableDefinition, TableVersion
@@ -81,11 +82,21 @@ class TransactionManager:
         return pending
 
     def adopt(self, table: CatalogObject, definition: TableDefinition) -> TableVersion:
+        self._check_unchanged(table)
         """The visible version, after taking in what other tools wrote. The caller holds the table's lock."""
         with self._state.read() as state:
             visible = state.versions.visible(table.id)
         assert visible is not None, f"table {table.name} has no version"
         if not self._store.has_version(definition.location, visible.version + 1):
+    def _check_unchanged(self, table: CatalogObject) -> None:
+        """Raises when another statement altered or dropped the table since its name was looked up."""
+        with self._state.read() as state:
+            current = state.catalog.by_id(table.id)
+        if current is None or current.dropped_on is not None:
+            raise errors.not_found("Table", str(table.name))
+        if current.definition != table.definition:
+            raise errors.TableChanged(str(table.name))
+
             return visible
         latest = self._store.latest_version(definition.location)
         files = self._store.files(definition.location, latest)
@@ -111,7 +122,8 @@ class TransactionManager:
         try:
             changed = [item for item in transaction.pending.values() if item.version != item.base.version]
             for item in changed:
-                self._store.sync(item.definition.location, item.version)
+                for version in range(item.base.version + 1, item.version + 1):
+                    self._store.sync(item.definition.location, version)
             reached("before-flip")
             if changed or transaction.at_commit:
                 with self._state.begin() as state:
