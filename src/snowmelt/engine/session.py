@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from snowmelt.core import errors
 from snowmelt.engine.jars import ensure_jars, require_java
+from snowmelt.sql import arithmetic
 
 WAREHOUSE_SIZES = {
     "X-Small": 1, "Small": 2, "Medium": 4, "Large": 8, "X-Large": 16, "2X-Large": 32, "3X-Large": 64,
@@ -25,14 +26,14 @@ _FIXED = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     # Names are resolved before Spark sees them, quoted and in their exact case.
     "spark.sql.caseSensitive": "true",
-    "spark.sql.ansi.enabled": "true",
+    # Overflow is an error, and decimals keep every digit: the emitted arithmetic is exact only so.
+    **arithmetic.SPARK_SETTINGS,
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timeType.enabled": "true",
     # 1 in GROUP BY would otherwise mean the first column even where it is a constant of the query.
     "spark.sql.groupByOrdinal": "false",
     "spark.sql.orderByOrdinal": "false",
     "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
-    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     # File lists come from the Delta log: listing them again with a Spark job would cost more than the query.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",

@@ -30,6 +30,7 @@ def bind_call(
     *,
     ignore_nulls: bool = False,
     order: tuple[exp.Ordered, ...] = (),
+    order_types: tuple[DataType, ...] = (),
 ) -> Bound:
     """A call by name: the allow-list first, then the user's own functions."""
     name = node.name.upper()
@@ -55,6 +56,7 @@ def bind_call(
         context=binder.context,
         distinct=distinct,
         order=order,
+        order_types=order_types,
         ignore_nulls=ignore_nulls or first_ignores_nulls,
         window=binder.window is not None,
     )
@@ -77,15 +79,14 @@ def bind_within_group(binder: ExpressionBinder, node: exp.WithinGroup) -> Bound:
     if not isinstance(call, exp.Anonymous):
         raise errors.unsupported("WITHIN GROUP here")
     inside = binder.in_scope(binder.scope)
+    values = [inside.bind(item.this) for item in node.expression.expressions]
     order = tuple(
         exp.Ordered(
-            this=inside.orderable(inside.bind(item.this)).tree,
-            desc=item.args.get("desc"),
-            nulls_first=item.args.get("nulls_first"),
+            this=inside.orderable(value).tree, desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first")
         )
-        for item in node.expression.expressions
+        for item, value in zip(node.expression.expressions, values, strict=True)
     )
-    return bind_call(binder, call, order=order)
+    return bind_call(binder, call, order=order, order_types=tuple(value.type for value in values))
 
 
 def _arguments(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[list[exp.Expression], bool]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _WHOLE_PARTITION = {"FIRST_VALUE", "LAST_VALUE", "NTH_VALUE"}
 """Without a frame of their own these see the whole partition in Snowflake; in Spark only up to the current row."""
+_ROW_BY_ROW = {"CONDITIONAL_TRUE_EVENT"}
+"""These count rows one by one even where the order has ties."""
 
 SPARK_WINDOWED = frozenset(
     [
@@ -139,10 +141,13 @@ class WindowBinder:
         call = node.this
         while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
             call = call.this
-        if has_order and isinstance(call, exp.Anonymous) and call.name.upper() in _WHOLE_PARTITION:
+        name = call.name.upper() if isinstance(call, exp.Anonymous) else ""
+        if has_order and name in _WHOLE_PARTITION:
             return exp.WindowSpec(
                 kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="UNBOUNDED", end_side="FOLLOWING"
             )
+        if has_order and name in _ROW_BY_ROW:
+            return exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
         return None
 
 

@@ -49,8 +49,8 @@ def _percentile(call: Call) -> Decimal:
 
 
 def _order(call: Call) -> tuple[exp.Ordered, DataType]:
-    types: tuple[DataType, ...] = getattr(call, "order_types", ())
-    if len(call.order) != 1 or len(types) != 1:
+    types = call.order_types
+    if len(call.order) != 1:
         raise errors.unsupported(f"{call.name} without WITHIN GROUP (ORDER BY one expression)")
     return call.order[0], types[0]
 

@@ -255,5 +255,4 @@ FUNCTIONS: tuple[Function, ...] = (
     scalar("TRANSFORM", "any, any", ARRAY, _transform),
     scalar("REDUCE", "any, any, any", VARIANT, _reduce),
     refused("ARRAY_UNION_AGG", "Use ARRAY_AGG with DISTINCT over FLATTEN."),
-    refused("ARRAY_UNIQUE_AGG", "Use ARRAY_AGG with DISTINCT."),
 )

@@ -72,6 +72,8 @@ class Call:
     distinct: bool = False
     order: tuple[exp.Ordered, ...] = ()
     """WITHIN GROUP (ORDER BY …), as Spark expressions."""
+    order_types: tuple[DataType, ...] = ()
+    """The types of what `order` sorts by."""
     ignore_nulls: bool = False
     window: bool = False
     """Whether OVER (…) follows."""
