@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -244,6 +245,7 @@ class ExpressionBinder:
 
     def comparable_pair(self, left: Bound, right: Bound) -> tuple[Bound, Bound]:
         """Both sides cast so that Spark compares them as Snowflake does."""
+        left, right = _numeric_literal(left, right), _numeric_literal(right, left)
         target = coercion.comparison_type(left.type, right.type)
         if target is None:
             raise errors.compilation(
@@ -363,9 +365,8 @@ class ExpressionBinder:
         for side, other, sign in ((node.expression, node.this, 1), (node.this, node.expression, 1)):
             if isinstance(side, exp.Interval) and operator in "+-":
                 value = self.bind(other)
-                tree, type_ = intervals.add_interval(
-                    value.tree, value.type, side, -sign if operator == "-" else sign
-                )
+                direction = -sign if operator == "-" else sign
+                tree, type_ = intervals.add_interval(value.tree, value.type, side, direction, self.context)
                 return replace(value, tree=tree, type=type_)
         left, right = self.bind(node.this), self.bind(node.expression)
         left, right = self._operand(left, right), self._operand(right, left)
@@ -547,6 +548,23 @@ class ExpressionBinder:
         return bind_call(
             self, exp.Anonymous(this="CONVERT_TIMEZONE", expressions=[node.args["zone"], node.this])
         )
+
+
+_PLAIN_NUMBER = re.compile(r"\s*[+-]?\d{1,18}(?:\.\d{1,18})?\s*\Z")
+
+
+def _numeric_literal(value: Bound, other: Bound) -> Bound:
+    """A text constant next to a number, as the number it spells: a cast would keep the filter from the files."""
+    tree = value.tree
+    if not (other.type.is_number and isinstance(tree, exp.Literal) and tree.is_string):
+        return value
+    if not _PLAIN_NUMBER.match(tree.this):
+        return value
+    text = tree.this.strip()
+    digits = text.lstrip("+-")
+    type_ = coercion.literal_type(exp.Literal.number(digits))
+    number: exp.Expression = exp.Var(this=f"{digits}L" if type_.int64 else f"{digits}BD")
+    return replace(value, tree=exp.Neg(this=number) if text.startswith("-") else number, type=type_)
 
 
 def _tight(tree: exp.Expression) -> exp.Expression:
