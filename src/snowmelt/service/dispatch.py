@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
-from snowmelt.service.handlers import containers, inserts, queries, sessions, tables
+from snowmelt.service.handlers import containers, describe, inserts, queries, sessions, show, tables
 from snowmelt.service.results import Result
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.classify import classify
@@ -23,6 +23,8 @@ HANDLERS: dict[type[Statement], Handler] = {
     **containers.HANDLERS,
     **tables.HANDLERS,
     **inserts.HANDLERS,
+    **show.HANDLERS,
+    **describe.HANDLERS,
 }
 
 

@@ -55,6 +55,11 @@ class TableLocks:
         with self._condition:
             return list(self._holders.items())
 
+    def waiting(self) -> list[tuple[str, str]]:
+        """(table id, transaction id) of every wait, for SHOW LOCKS."""
+        with self._condition:
+            return [(table_id, transaction_id) for transaction_id, table_id in self._waiting.items()]
+
     def _would_deadlock(self, transaction_id: str, holder: str) -> bool:
         """Whether following who waits for whom from the holder leads back here."""
         current: str | None = holder

@@ -106,9 +106,9 @@ def alter_parameters(run: Run, statement: AlterParameters) -> Result:
     return status(DONE, "ALTER_SESSION")
 
 
-def begin(run: Run, _: Begin) -> Result:
+def begin(run: Run, statement: Begin) -> Result:
     if run.session.transaction is None:
-        run.session.transaction = run.account.transactions.begin(explicit=True)
+        run.session.transaction = run.account.transactions.begin(explicit=True, at=run.now, name=statement.name)
     return status(DONE, "BEGIN_TRANSACTION")
 
 

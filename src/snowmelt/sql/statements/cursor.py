@@ -14,7 +14,7 @@ from snowmelt.sql.tokens import SqlText, Token, TokenKind, statement_end, tokeni
 _WHOLE = re.compile(r"\d+\Z")
 _OPENING = frozenset({"(", "[", "{"})
 _CLOSING = frozenset({")", "]", "}"})
-_RESERVED = frozenset(
+RESERVED = frozenset(
     {
         "ALL", "ALTER", "AND", "ANY", "AS", "BETWEEN", "BY", "CHECK", "COLUMN", "CONNECT", "CREATE",
         "CURRENT", "DELETE", "DISTINCT", "DROP", "ELSE", "EXISTS", "FOLLOWING", "FOR", "FROM", "GRANT",
@@ -133,7 +133,7 @@ class Cursor:
     def identifier(self) -> str:
         """One identifier, folded."""
         token = self.peek()
-        if token.kind not in (TokenKind.WORD, TokenKind.QUOTED) or not token.text or token.word in _RESERVED:
+        if token.kind not in (TokenKind.WORD, TokenKind.QUOTED) or not token.text or token.word in RESERVED:
             raise self.unexpected()
         self.advance()
         return fold(token.text, quoted=token.kind is TokenKind.QUOTED)

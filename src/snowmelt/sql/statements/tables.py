@@ -68,6 +68,8 @@ def parse_create_table(cursor: Cursor, head: CreateHead) -> CreateTable:
     constraints: list[Constraint] = []
     like: NameRef | None = None
     clone: CloneSource | None = None
+    # GET_DDL prints the clustering key in front of the columns.
+    early = clustering_keys(cursor) if cursor.match("CLUSTER", "BY") else ()
     opening = cursor.peek()
     untyped: Token | None = None
     if cursor.match("("):
@@ -79,6 +81,7 @@ def parse_create_table(cursor: Cursor, head: CreateHead) -> CreateTable:
     else:
         clone = clone_source(cursor, head.kind)
     cluster_by, options, copy_grants = _table_tail(cursor)
+    cluster_by = cluster_by or early
     query = cursor.rest() if cursor.match("AS") else None
     if (like is not None or clone is not None) and query is not None:
         raise cursor.unexpected()

@@ -1,0 +1,246 @@
+"""DESCRIBE: one object in detail. Answered from the state store alone, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName, quote
+from snowmelt.service.metadata import formats, layouts
+from snowmelt.service.metadata.catalog import INFORMATION_SCHEMA, find_relation, objects
+from snowmelt.service.metadata.columns import Columns, Row, result, yes
+from snowmelt.service.metadata.ddl_routines import created_by
+from snowmelt.service.metadata.ddl_scripts import matching_routine
+from snowmelt.service.metadata.routines import returned_type, signature
+from snowmelt.service.metadata.schema_objects import sequence
+from snowmelt.service.metadata.scopes import existing_schema
+from snowmelt.service.metadata.stages import stage_properties
+from snowmelt.service.metadata.table_columns import columns_of, identity_text
+from snowmelt.service.results import Result
+from snowmelt.sql.statements.base import NameRef
+from snowmelt.sql.statements.describe import DescribeStatement
+from snowmelt.state.model import (
+    CatalogObject,
+    Column,
+    FileFormatDefinition,
+    ObjectKind,
+    RoutineDefinition,
+    StageDefinition,
+    TableDefinition,
+)
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+_RELATIONS = {
+    "TABLE": "Table", "VIEW": "View", "MATERIALIZED VIEW": "Materialized view", "DYNAMIC TABLE": "Dynamic table",
+    "EXTERNAL TABLE": "External table", "EVENT TABLE": "Event table",
+}  # fmt: skip
+"""Interchangeable words: each describes any table or view. The noun is for the error."""
+_SCHEMA_OBJECTS = {
+    "STAGE": (ObjectKind.STAGE, "Stage"),
+    "FILE FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
+    "SEQUENCE": (ObjectKind.SEQUENCE, "Sequence"),
+}
+_PRIMARY_USER = "ADMIN"
+
+
+def describe(run: Run, statement: DescribeStatement) -> Result:
+    with run.account.state.read() as state:
+        layout, rows = _described(run, state, statement)
+        return result(layout, list(rows), "DESCRIBE")
+
+
+def _described(run: Run, state: StateReader, statement: DescribeStatement) -> tuple[Columns, Iterator[Row]]:
+    kind, name = statement.kind, statement.name
+    if kind == "RESULT":
+        return layouts.DESCRIBE_RESULT, _result(run, statement)
+    assert name is not None, "only RESULT has no name"
+    if kind in _RELATIONS:
+        found = _relation(run, state, name, _RELATIONS[kind])
+        if statement.type == "STAGE":
+            return layouts.DESCRIBE_STAGE, _table_stage(found)
+        return _table_layout(found), _columns(found)
+    match kind:
+        case "DATABASE":
+            return layouts.DESCRIBE_CONTAINER, _database(run, state, name)
+        case "SCHEMA":
+            return layouts.DESCRIBE_CONTAINER, _schema(run, state, name)
+        case "WAREHOUSE":
+            return layouts.DESCRIBE_CONTAINER, _warehouse(run, state, name)
+        case "FUNCTION" | "PROCEDURE":
+            return layouts.DESCRIBE_ROUTINE, _routine(run, state, statement, name)
+        case "USER":
+            return layouts.DESCRIBE_USER, _user(run, name)
+    if kind in _SCHEMA_OBJECTS:
+        wanted, noun = _SCHEMA_OBJECTS[kind]
+        return _schema_object(state, _find(run, state, name, wanted, noun))
+    # Streams, tasks, pipes and alerts can't exist here, so whatever the name is, it is not there.
+    full = run.object_name(name, f"DESCRIBE {kind}")
+    existing_schema(state, full)
+    raise errors.not_found(kind.capitalize(), str(full))
+
+
+# -- tables and views -------------------------------------------------------------------------------------------------
+
+
+def _relation(run: Run, state: StateReader, name: NameRef, noun: str) -> CatalogObject:
+    full = run.object_name(name, "DESCRIBE")
+    found = find_relation(run, state, full)
+    if found is None:
+        existing_schema(state, full)
+        raise errors.not_found(noun, str(full))
+    return found
+
+
+def _table_layout(item: CatalogObject) -> Columns:
+    definition = item.definition
+    if isinstance(definition, TableDefinition) and definition.schema_evolution:
+        return layouts.DESCRIBE_EVOLVING_TABLE
+    return layouts.DESCRIBE_TABLE
+
+
+def _columns(item: CatalogObject) -> Iterator[Row]:
+    definition = item.definition
+    primary: tuple[str, ...] = ()
+    unique: set[str] = set()
+    if isinstance(definition, TableDefinition):
+        primary = definition.primary_key.columns if definition.primary_key is not None else ()
+        unique = {column for key in definition.unique_keys for column in key.columns}
+    for column in columns_of(item):
+        yield {
+            "name": column.name,
+            "type": str(column.type),
+            "kind": "COLUMN",
+            "null?": yes(column.nullable),
+            "default": _default(column),
+            "primary key": yes(column.name in primary),
+            "unique key": yes(column.name in unique),
+            "comment": column.comment,
+        }
+
+
+def _default(column: Column) -> str | None:
+    return identity_text(column.identity) if column.identity is not None else column.default
+
+
+def _table_stage(item: CatalogObject) -> Iterator[Row]:
+    if not isinstance(item.definition, TableDefinition):
+        raise errors.unsupported("DESCRIBE VIEW … TYPE = STAGE", hint="A view has no stage.")
+    return stage_properties(StageDefinition())
+
+
+def _result(run: Run, statement: DescribeStatement) -> Iterator[Row]:
+    assert statement.query_id is not None, "DESCRIBE RESULT has a query id"
+    query_id = str(run.evaluate(statement.query_id).value)
+    found = run.account.results.get(query_id)
+    if found is None:
+        raise errors.statement_not_found(query_id)
+    for column in found.columns:
+        yield {
+            "name": column.name,
+            "type": str(column.type),
+            "kind": "COLUMN",
+            "null?": yes(column.nullable),
+            "primary key": "N",
+            "unique key": "N",
+        }
+
+
+# -- containers -------------------------------------------------------------------------------------------------------
+
+
+def _database(run: Run, state: StateReader, name: NameRef) -> Iterator[Row]:
+    database = state.catalog.database(run.parts(name)[-1])
+    if database is None:
+        raise errors.not_found("Database", quote(run.parts(name)[-1]))
+    rows = [(schema.name, schema.created_on) for schema in state.catalog.schemas(database.name)]
+    for schema_name, created_on in sorted([*rows, (INFORMATION_SCHEMA, database.created_on)]):
+        yield {"created_on": created_on, "name": schema_name, "kind": "SCHEMA"}
+
+
+def _schema(run: Run, state: StateReader, name: NameRef) -> Iterator[Row]:
+    full = run.schema_name(name)
+    existing_schema(state, ObjectName(full.database, full.name, ""))
+    kinds = list(ObjectKind)
+    for item in objects(run, state, kinds, full.database, full.name):
+        yield {"created_on": item.created_on, "name": item.name.name, "kind": item.kind.value}
+
+
+def _warehouse(run: Run, state: StateReader, name: NameRef) -> Iterator[Row]:
+    warehouse = state.warehouses.get(run.parts(name)[-1])
+    if warehouse is None:
+        raise errors.not_found("Warehouse", quote(run.parts(name)[-1]))
+    yield {"created_on": warehouse.created_on, "name": warehouse.name, "kind": "WAREHOUSE"}
+
+
+def _user(run: Run, name: NameRef) -> Iterator[Row]:
+    user = run.parts(name)[-1]
+    if user not in {_PRIMARY_USER, *(session.user for session in run.account.sessions())}:
+        raise errors.not_found("User", quote(user))
+    settings = run.account.settings
+    properties = {
+        "NAME": (user, "Name"),
+        "LOGIN_NAME": (user, "Login name of the user"),
+        "DISPLAY_NAME": (user, "Display name of the user"),
+        "DISABLED": ("false", "Whether the user is disabled"),
+        "DEFAULT_WAREHOUSE": (settings.default_warehouse, "Default warehouse of the user's sessions"),
+        "DEFAULT_NAMESPACE": (settings.default_database, "Default namespace of the user's sessions"),
+    }
+    for key, (value, description) in properties.items():
+        yield {"property": key, "value": value, "default": "null", "description": description}
+
+
+# -- objects in schemas -----------------------------------------------------------------------------------------------
+
+
+def _find(run: Run, state: StateReader, name: NameRef, kind: ObjectKind, noun: str) -> CatalogObject:
+    full = run.object_name(name, f"DESCRIBE {kind}")
+    found = state.catalog.find(full, [kind], run.session.id)
+    if found is None:
+        existing_schema(state, full)
+        raise errors.not_found(noun, str(full))
+    return found
+
+
+def _schema_object(state: StateReader, item: CatalogObject) -> tuple[Columns, Iterator[Row]]:
+    definition = item.definition
+    if isinstance(definition, StageDefinition):
+        return layouts.DESCRIBE_STAGE, stage_properties(definition)
+    if isinstance(definition, FileFormatDefinition):
+        return layouts.DESCRIBE_FILE_FORMAT, formats.properties(definition.type, definition.options)
+    return layouts.SHOW["SEQUENCES"], iter([sequence(state, item)])
+
+
+def _routine(run: Run, state: StateReader, statement: DescribeStatement, name: NameRef) -> Iterator[Row]:
+    kind = ObjectKind(statement.kind)
+    full = run.object_name(name, f"DESCRIBE {kind}")
+    existing_schema(state, full)
+    words = [argument.text for argument in statement.arguments or ()]
+    item = matching_routine(run, state, kind, full, words)
+    assert isinstance(item.definition, RoutineDefinition)
+    for key, value in _routine_properties(item.definition).items():
+        yield {"property": key, "value": value}
+
+
+def _routine_properties(definition: RoutineDefinition) -> dict[str, str]:
+    properties = {
+        "signature": signature(definition),
+        "returns": returned_type(definition),
+        "language": definition.language,
+    }
+    if definition.kind == "PROCEDURE":
+        properties["execute as"] = "CALLER" if definition.execute_as_caller else "OWNER"
+    properties["body"] = definition.body
+    written = created_by(definition)
+    if definition.language == "PYTHON" and written is not None:
+        properties["handler"] = definition.handler or ""
+        properties["runtime_version"] = written.options.runtime_version or ""
+        properties["packages"] = formats.shown(written.options.packages or ())
+        properties["imports"] = formats.shown(written.options.imports or ())
+    return properties
+
+
+HANDLERS = {DescribeStatement: describe}

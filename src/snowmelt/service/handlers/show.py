@@ -1,0 +1,97 @@
+"""SHOW: what exists, one kind at a time. Answered from the state store alone, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from snowmelt.core import errors
+from snowmelt.service.metadata import (
+    account,
+    containers,
+    filters,
+    keys,
+    layouts,
+    relations,
+    routines,
+    schema_objects,
+    settings,
+    table_columns,
+)
+from snowmelt.service.metadata.columns import Columns, Row, result
+from snowmelt.service.metadata.listing import Listing
+from snowmelt.service.metadata.scopes import schema_scope
+from snowmelt.service.results import Result
+from snowmelt.sql.statements.show import ShowStatement
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+_IN_SCHEMAS = frozenset(
+    {
+        "DYNAMIC TABLES", "STREAMS", "TASKS", "ALERTS", "PIPES", "MATERIALIZED VIEWS", "EXTERNAL TABLES",
+        "EVENT TABLES", "HYBRID TABLES", "ICEBERG TABLES", "MASKING POLICIES", "ROW ACCESS POLICIES", "TAGS",
+        "SECRETS",
+    }
+)  # fmt: skip
+"""Kinds whose scope is looked up even though there is nothing to list in it."""
+
+
+def _empty(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
+    """Nothing of that kind can exist here; a scope that does not exist is an error all the same."""
+    if statement.kind in _IN_SCHEMAS:
+        schema_scope(run, state, statement)
+    return iter(())
+
+
+LISTINGS: dict[str, Listing] = {
+    **containers.LISTINGS,
+    **relations.LISTINGS,
+    **table_columns.LISTINGS,
+    **keys.LISTINGS,
+    **schema_objects.LISTINGS,
+    **routines.LISTINGS,
+    **account.LISTINGS,
+    **settings.LISTINGS,
+}
+_NOTHING = Listing(_empty)
+
+
+def show(run: Run, statement: ShowStatement) -> Result:
+    if statement.kind == "GRANTS":
+        return result(_grants(statement), [], "SHOW")
+    layout = _layout(statement)
+    if layout is None:
+        raise errors.unsupported(f"SHOW {statement.kind}")
+    filters.check_limit(statement)
+    listing = LISTINGS.get(statement.kind, _NOTHING)
+    with run.account.state.read() as state:
+        found = listing.rows(run, state, statement)
+        rows = filters.chosen(found, statement, listing.named, paged=listing.paged)
+    return result(layout, rows, "SHOW")
+
+
+def _layout(statement: ShowStatement) -> Columns | None:
+    if statement.terse and statement.kind in layouts.TERSE:
+        return layouts.TERSE[statement.kind]
+    if statement.history and statement.kind in layouts.HISTORY:
+        return layouts.HISTORY[statement.kind]
+    return layouts.SHOW.get(statement.kind)
+
+
+def _grants(statement: ShowStatement) -> Columns:
+    """There are no privileges to grant yet, but each form of the question has columns of its own."""
+    words = statement.grants.text.upper().split() if statement.grants is not None else []
+    match words:
+        case ["ON", *_]:
+            return layouts.GRANTS["ON"]
+        case ["OF", *_]:
+            return layouts.GRANTS["OF"]
+        case ["TO", "ROLE" | "DATABASE" | "SHARE" | "APPLICATION", *_]:
+            return layouts.GRANTS["TO ROLE"]
+        case _:
+            return layouts.GRANTS[""]
+
+
+HANDLERS = {ShowStatement: show}

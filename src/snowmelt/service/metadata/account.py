@@ -1,0 +1,189 @@
+"""What belongs to the account rather than to a schema: warehouses, users, roles, transactions, locks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from snowmelt.service.metadata.columns import EPOCH, Row, word, yes
+from snowmelt.service.metadata.listing import Listing
+from snowmelt.service.objects import SYSTEM_ROLE
+from snowmelt.sql.statements.show import ShowStatement
+from snowmelt.state.model import Warehouse, WarehouseState
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+    from snowmelt.service.session import Session
+    from snowmelt.service.transactions import Transaction
+
+ROLES = {
+    "ACCOUNTADMIN": "Account administrator can manage all aspects of the account.",
+    "PUBLIC": "Public role is automatically available to every user in the account.",
+    "SECURITYADMIN": "Security administrator can manage security aspects of the account.",
+    "SYSADMIN": "System administrator can create and manage databases and warehouses.",
+    "USERADMIN": "User administrator can create and manage users and roles",
+}
+"""The roles that every account has, with their comments."""
+_GRANTED = {"ACCOUNTADMIN": ("SECURITYADMIN", "SYSADMIN"), "SECURITYADMIN": ("USERADMIN",)}
+_ADMIN = "ADMIN"
+
+
+def warehouses(run: Run, state: StateReader, _: ShowStatement) -> Iterator[Row]:
+    running = [session.warehouse for session in run.account.sessions() if session.running is not None]
+    for item in state.warehouses.list():
+        yield _warehouse(run, item, running.count(item.name))
+
+
+def _warehouse(run: Run, item: Warehouse, running: int) -> Row:
+    started = item.state is WarehouseState.STARTED
+    return {
+        "name": item.name,
+        "state": item.state.value,
+        "type": "STANDARD",
+        "size": item.size,
+        "min_cluster_count": item.min_cluster_count,
+        "max_cluster_count": item.max_cluster_count,
+        "started_clusters": int(started),
+        "running": running,
+        "queued": 0,
+        "is_default": yes(item.name == run.account.settings.default_warehouse),
+        "is_current": yes(item.name == run.session.warehouse),
+        "auto_suspend": item.auto_suspend,
+        "auto_resume": word(item.auto_resume),
+        "available": "100" if started else "",
+        "provisioning": "0" if started else "",
+        "quiescing": "0" if started else "",
+        "other": "0" if started else "",
+        "created_on": item.created_on,
+        "resumed_on": item.resumed_on,
+        "updated_on": item.altered_on,
+        "owner": item.owner,
+        "comment": item.comment or "",
+        "enable_query_acceleration": "false",
+        "query_acceleration_max_scale_factor": 8,
+        "resource_monitor": "null",
+        "actives": int(started),
+        "pendings": 0,
+        "failed": 0,
+        "suspended": int(not started),
+        "uuid": item.id,
+        "scaling_policy": item.scaling_policy,
+        "owner_role_type": "ROLE",
+        "generation": "1",
+    }
+
+
+def users(run: Run, _: StateReader, __: ShowStatement) -> Iterator[Row]:
+    """The one administrator, and whoever has a session."""
+    names = {_ADMIN, *(session.user for session in run.account.sessions())}
+    for name in sorted(names):
+        yield {
+            "name": name,
+            "created_on": EPOCH,
+            "login_name": name,
+            "display_name": name,
+            "first_name": "",
+            "last_name": "",
+            "email": "",
+            "mins_to_unlock": "",
+            "days_to_expiry": "",
+            "comment": "",
+            "disabled": "false",
+            "must_change_password": "false",
+            "snowflake_lock": "false",
+            "default_warehouse": run.account.settings.default_warehouse,
+            "default_namespace": run.account.settings.default_database,
+            "default_role": SYSTEM_ROLE,
+            "default_secondary_roles": '["ALL"]',
+            "ext_authn_duo": "false",
+            "ext_authn_uid": "",
+            "mins_to_bypass_mfa": "",
+            "owner": SYSTEM_ROLE,
+            "has_password": "false",
+            "has_rsa_public_key": "false",
+            "type": "PERSON",
+            "has_mfa": "false",
+            "has_pat": "false",
+            "has_workload_identity": "false",
+            "is_from_organization_user": "false",
+        }
+
+
+def roles(run: Run, _: StateReader, __: ShowStatement) -> Iterator[Row]:
+    current = run.session.role
+    for name in sorted({*ROLES, current}):
+        holders = [holder for holder, granted in _GRANTED.items() if name in granted]
+        yield {
+            "created_on": EPOCH,
+            "name": name,
+            "is_default": yes(name == SYSTEM_ROLE),
+            "is_current": yes(name == current),
+            "is_inherited": yes(name in inherited(current)),
+            "assigned_to_users": int(name == SYSTEM_ROLE),
+            "granted_to_roles": len(holders),
+            "granted_roles": len(_GRANTED.get(name, ())),
+            "owner": "",
+            "comment": ROLES.get(name, ""),
+            "is_from_organization_user_group": "false",
+        }
+
+
+def inherited(role: str) -> set[str]:
+    """The roles that a role brings with it. Everybody has PUBLIC."""
+    found = {"PUBLIC"} - {role}
+    for granted in _GRANTED.get(role, ()):
+        found |= {granted, *inherited(granted)}
+    return found
+
+
+def transactions(run: Run, _: StateReader, statement: ShowStatement) -> Iterator[Row]:
+    for session, transaction in _open(run, statement):
+        yield {
+            "id": int(transaction.id),
+            "user": session.user,
+            "session": session.id,
+            "name": transaction.name,
+            "started_on": transaction.started_at,
+            "state": "running",
+            "scope": 0,
+        }
+
+
+def locks(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
+    """Every table that an open transaction holds or waits for."""
+    opened = {transaction.id: (session, transaction) for session, transaction in _open(run, statement)}
+    held = ((table, holder, "HOLDING") for table, holder in run.account.locks.held())
+    waiting = ((table, waiter, "WAITING") for table, waiter in run.account.locks.waiting())
+    for table_id, transaction_id, status in (*held, *waiting):
+        if transaction_id not in opened:
+            continue
+        session, transaction = opened[transaction_id]
+        table = state.catalog.by_id(table_id)
+        pending = transaction.pending.get(table_id)
+        yield {
+            "resource": str(table.name) if table is not None else table_id,
+            "type": "PARTITIONS",
+            "transaction": int(transaction.id),
+            "transaction_started_on": transaction.started_at,
+            "status": status,
+            "query_id": pending.query_id if pending is not None else None,
+            "session": session.id,
+        }
+
+
+def _open(run: Run, statement: ShowStatement) -> Iterator[tuple[Session, Transaction]]:
+    everybody = statement.scope is not None
+    for session in run.account.sessions():
+        transaction = session.transaction
+        if transaction is not None and (everybody or session.user == run.session.user):
+            yield session, transaction
+
+
+LISTINGS = {
+    "WAREHOUSES": Listing(warehouses, paged=False),
+    "USERS": Listing(users),
+    "ROLES": Listing(roles),
+    "TRANSACTIONS": Listing(transactions, paged=False),
+    "LOCKS": Listing(locks, named="resource", paged=False),
+}

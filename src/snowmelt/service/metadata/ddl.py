@@ -1,0 +1,209 @@
+"""The statements that would create what exists: the text of GET_DDL.
+
+This text is for people and for running again, so it is printed in Snowflake's layout; nothing here executes it. What
+it creates when run has the same definition, as far as SHOW and DESCRIBE can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from snowmelt.service.metadata.ddl_routines import routine_ddl
+from snowmelt.service.metadata.ddl_words import comment, flag, literal, object_name, spelled
+from snowmelt.state.model import (
+    CatalogObject,
+    Column,
+    Database,
+    FileFormatDefinition,
+    Identity,
+    RoutineDefinition,
+    Schema,
+    SequenceDefinition,
+    StageDefinition,
+    TableDefinition,
+    ViewDefinition,
+    Warehouse,
+    WarehouseState,
+)
+
+SYSTEM_NAME = "SYS_CONSTRAINT_"
+"""How the names of constraints begin that the user did not name; they are not printed."""
+Options = Mapping[str, str | int | bool | tuple[str, ...] | None]
+
+
+def object_ddl(item: CatalogObject, *, qualified: bool = False) -> str:
+    """The CREATE statement of a table, view, sequence, stage, file format, function or procedure."""
+    name = object_name(item.name, qualified=qualified)
+    match item.definition:
+        case TableDefinition() as table:
+            return _table(item, table, name)
+        case ViewDefinition() as view:
+            return _view(item, view, name)
+        case SequenceDefinition() as sequence:
+            return _sequence(item, sequence, name)
+        case StageDefinition() as stage:
+            return _stage(item, stage, name)
+        case FileFormatDefinition() as format_:
+            return _file_format(item, format_, name)
+        case RoutineDefinition() as routine:
+            return routine_ddl(item, routine, qualified=qualified)
+
+
+def database_ddl(item: Database) -> str:
+    return f"create or replace {'TRANSIENT ' if item.transient else ''}DATABASE {spelled(item.name)}{_container(item)};"
+
+
+def schema_ddl(item: Schema, *, qualified: bool = False) -> str:
+    name = f"{spelled(item.database)}.{spelled(item.name)}" if qualified else spelled(item.name)
+    managed = " WITH MANAGED ACCESS" if item.managed_access else ""
+    transient = "TRANSIENT " if item.transient else ""
+    return f"create or replace {transient}SCHEMA {name}{managed}{_container(item)};"
+
+
+def warehouse_ddl(item: Warehouse) -> str:
+    options = {
+        "warehouse_type": "'STANDARD'",
+        "warehouse_size": literal(item.size),
+        "max_cluster_count": str(item.max_cluster_count),
+        "min_cluster_count": str(item.min_cluster_count),
+        "scaling_policy": item.scaling_policy,
+        "auto_suspend": "NULL" if item.auto_suspend is None else str(item.auto_suspend),
+        "auto_resume": flag(item.auto_resume),
+        "initially_suspended": flag(item.state is WarehouseState.SUSPENDED),
+    }
+    if item.comment is not None:
+        options["comment"] = literal(item.comment)
+    lines = "".join(f"\n\t{option}={value}" for option, value in options.items())
+    return f"create or replace warehouse {spelled(item.name)}\nwith{lines}\n;"
+
+
+def _container(item: Database | Schema) -> str:
+    retention = f" DATA_RETENTION_TIME_IN_DAYS={item.retention_days}" if item.retention_days != 1 else ""
+    return f"{retention}{comment(item.comment)}"
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _table(item: CatalogObject, definition: TableDefinition, name: str) -> str:
+    kind = "TEMPORARY " if item.session_id is not None else "TRANSIENT " if definition.transient else ""
+    clustering = f" cluster by ({', '.join(definition.cluster_by)})" if definition.cluster_by else " "
+    lines = [_column(column) for column in definition.columns]
+    lines.extend(_constraints(definition))
+    body = ",".join(f"\n\t{line}" for line in lines)
+    return f"create or replace {kind}TABLE {name}{clustering}({body}\n){_table_options(item, definition)};"
+
+
+def _column(column: Column) -> str:
+    text = f"{spelled(column.name)} {column.type}"
+    if not column.nullable:
+        text += " NOT NULL"
+    if column.default is not None:
+        text += f" DEFAULT {column.default}"
+    if column.identity is not None:
+        text += _identity(column.identity)
+    if column.comment is not None:
+        text += f" COMMENT {literal(column.comment)}"
+    return text
+
+
+def _identity(identity: Identity) -> str:
+    order = "order" if identity.ordered else "noorder"
+    return f" autoincrement start {identity.start} increment {identity.step} {order}"
+
+
+def _constraints(definition: TableDefinition) -> Iterable[str]:
+    """All of them behind the columns, each as one: a key of two columns is not two keys."""
+    primary = definition.primary_key
+    if primary is not None:
+        yield f"{_named(primary.name)}primary key {_names(primary.columns)}"
+    for key in definition.unique_keys:
+        yield f"{_named(key.name)}unique {_names(key.columns)}"
+    for foreign in definition.foreign_keys:
+        target = object_name(foreign.references, qualified=True)
+        referenced = _names(foreign.referenced_columns) if foreign.referenced_columns else ""
+        yield f"{_named(foreign.name)}foreign key {_names(foreign.columns)} references {target}{referenced}"
+    for check in definition.checks:
+        yield f"{_named(check.name)}check ({check.expression})"
+
+
+def _named(constraint: str) -> str:
+    return "" if constraint.startswith(SYSTEM_NAME) else f"constraint {spelled(constraint)} "
+
+
+def _names(columns: Iterable[str]) -> str:
+    return f"({', '.join(spelled(column) for column in columns)})"
+
+
+def _table_options(item: CatalogObject, definition: TableDefinition) -> str:
+    options = []
+    if definition.retention_days != 1:
+        options.append(f"DATA_RETENTION_TIME_IN_DAYS={definition.retention_days}")
+    if definition.change_tracking:
+        options.append("CHANGE_TRACKING=TRUE")
+    if definition.schema_evolution:
+        options.append("ENABLE_SCHEMA_EVOLUTION=TRUE")
+    if item.comment is not None:
+        options.append(f"COMMENT={literal(item.comment)}")
+    return "".join(f"{option}\n" for option in options)
+
+
+# -- views, sequences, files ------------------------------------------------------------------------------------------
+
+
+def _view(item: CatalogObject, definition: ViewDefinition, name: str) -> str:
+    kind = f"{'secure ' if definition.secure else ''}{'temporary ' if item.session_id is not None else ''}"
+    columns = ",".join(
+        f"\n\t{spelled(column.name)}" + (f" COMMENT {literal(column.comment)}" if column.comment is not None else "")
+        for column in definition.columns
+    )
+    tracking = " CHANGE_TRACKING=TRUE" if definition.change_tracking else ""
+    query = definition.query.strip().rstrip(";").rstrip()
+    # A comment on the last line would swallow the semicolon.
+    end = "\n;" if any(mark in query.rsplit("\n", maxsplit=1)[-1] for mark in ("--", "//")) else ";"
+    head = f"create or replace {kind}view {name}({columns}\n)"
+    return f"{head}{tracking}{comment(item.comment)} as {query}{end}"
+
+
+def _sequence(item: CatalogObject, definition: SequenceDefinition, name: str) -> str:
+    order = "order" if definition.ordered else "noorder"
+    numbers = f"start with {definition.start} increment by {definition.step} {order}"
+    return f"create or replace sequence {name} {numbers}{comment(item.comment)};"
+
+
+def _file_format(item: CatalogObject, definition: FileFormatDefinition, name: str) -> str:
+    lines = [f"TYPE = {definition.type}", *_format_options(definition.options)]
+    if item.comment is not None:
+        lines.append(f"COMMENT = {literal(item.comment)}")
+    kind = "TEMPORARY " if item.session_id is not None else ""
+    return f"create or replace {kind}FILE FORMAT {name}" + "".join(f"\n\t{line}" for line in lines) + "\n;"
+
+
+def _format_options(options: Options) -> list[str]:
+    return [f"{name} = {_option_value(value)}" for name, value in options.items()]
+
+
+def _option_value(value: str | int | bool | Iterable[str] | None) -> str:
+    if value is None:
+        return "NONE"
+    if isinstance(value, bool):
+        return flag(value)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        return literal(value)
+    return f"({', '.join(literal(item) for item in value)})"
+
+
+def _stage(item: CatalogObject, definition: StageDefinition, name: str) -> str:
+    lines = []
+    if definition.url is not None:
+        lines.append(f"URL = {literal(definition.url)}")
+    if definition.directory:
+        lines.append("DIRECTORY = (ENABLE = TRUE)")
+    if definition.file_format:
+        lines.append(f"FILE_FORMAT = ({' '.join(_format_options(definition.file_format))})")
+    if item.comment is not None:
+        lines.append(f"COMMENT = {literal(item.comment)}")
+    kind = "TEMPORARY " if item.session_id is not None else ""
+    return f"create or replace {kind}STAGE {name}" + "".join(f"\n\t{line}" for line in lines) + "\n;"

@@ -1,0 +1,194 @@
+"""GET_DDL: finding the object, and the scripts that recreate a schema or database with all it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
+from snowmelt.core.types import parse_type
+from snowmelt.service.metadata.catalog import find_relation
+from snowmelt.service.metadata.ddl import database_ddl, object_ddl, schema_ddl, warehouse_ddl
+from snowmelt.sql.dialect import parse_snowflake
+from snowmelt.state.model import CatalogObject, ObjectKind, RoutineDefinition, Schema, ViewDefinition
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+_SIMPLE = {
+    "SEQUENCE": (ObjectKind.SEQUENCE, "Sequence"),
+    "STAGE": (ObjectKind.STAGE, "Stage"),
+    "FILE_FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
+}
+_ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
+_ELSEWHERE = frozenset(
+    {
+        "ALERT", "CONTACT", "DYNAMIC_TABLE", "EVENT_TABLE", "EXTERNAL_TABLE", "ICEBERG_TABLE", "INTEGRATION", "PIPE",
+        "POLICY", "SEMANTIC_VIEW", "STREAM", "TAG", "TASK", "TYPE",
+    }
+)  # fmt: skip
+"""Types that Snowflake has and that can't exist here."""
+_ORDER = (
+    ObjectKind.SEQUENCE, ObjectKind.FILE_FORMAT, ObjectKind.STAGE, ObjectKind.TABLE, ObjectKind.FUNCTION,
+    ObjectKind.VIEW, ObjectKind.PROCEDURE,
+)  # fmt: skip
+"""What is created first in a script: defaults use sequences, views use tables and functions."""
+
+
+def get_ddl(run: Run, state: StateReader, type_: str, name: str, *, qualified: bool) -> str:
+    """The text for an object by the name of its type, such as TABLE or FILE_FORMAT, and its own name."""
+    kind = type_.strip().upper().replace(" ", "_")
+    if kind in ("TABLE", "VIEW"):
+        return _relation(run, state, kind, name, qualified=qualified)
+    if kind in _SIMPLE:
+        wanted, noun = _SIMPLE[kind]
+        full = run.object_name(_parts(name), "GET_DDL")
+        found = state.catalog.find(full, [wanted], run.session.id)
+        if found is None:
+            raise errors.not_found(noun, str(full))
+        return object_ddl(found, qualified=qualified)
+    if kind in _ROUTINES:
+        return object_ddl(find_routine(run, state, _ROUTINES[kind], name), qualified=qualified)
+    if kind == "SCHEMA":
+        return _schema(run, state, name, qualified=qualified)
+    if kind == "DATABASE":
+        return _database(run, state, name, qualified=qualified)
+    if kind == "WAREHOUSE":
+        return _warehouse(state, name)
+    if kind in _ELSEWHERE:
+        raise errors.unsupported(f"GET_DDL of {kind.replace('_', ' ')}")
+    raise errors.invalid_value(type_, "object_type")
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    parts = split_name(name.strip())
+    if parts is None or len(parts) > 3:
+        raise errors.invalid_value(name, "object_name")
+    return parts
+
+
+def _relation(run: Run, state: StateReader, kind: str, name: str, *, qualified: bool) -> str:
+    """TABLE and VIEW are interchangeable."""
+    full = run.object_name(_parts(name), "GET_DDL")
+    found = find_relation(run, state, full)
+    if found is None:
+        raise errors.not_found(kind.capitalize(), str(full))
+    return object_ddl(found, qualified=qualified)
+
+
+def _warehouse(state: StateReader, name: str) -> str:
+    parts = _parts(name)
+    found = state.warehouses.get(parts[0]) if len(parts) == 1 else None
+    if found is None:
+        raise errors.not_found("Warehouse", name)
+    return warehouse_ddl(found)
+
+
+def find_routine(run: Run, state: StateReader, kind: ObjectKind, text: str) -> CatalogObject:
+    """The function or procedure that `name(type, …)` means. Sizes in the types do not matter."""
+    name, _, rest = text.strip().partition("(")
+    full = run.object_name(_parts(name), "GET_DDL")
+    words = [word.strip() for word in _split_types(rest.removesuffix(")"))]
+    return matching_routine(run, state, kind, full, words)
+
+
+def matching_routine(
+    run: Run, state: StateReader, kind: ObjectKind, full: ObjectName, words: list[str]
+) -> CatalogObject:
+    """The overload whose arguments have these types. Raises the not-found error that names it."""
+    types = [parse_type(word) for word in words]
+    for item in state.catalog.routines(full, kind, run.session.id):
+        assert isinstance(item.definition, RoutineDefinition)
+        kinds = [argument.type.kind for argument in item.definition.arguments]
+        if kinds == [type_.kind if type_ is not None else None for type_ in types]:
+            return item
+    raise errors.not_found(kind.value.capitalize(), f"{full}({', '.join(words)})")
+
+
+def _split_types(text: str) -> Iterable[str]:
+    """`NUMBER(10, 2), VARCHAR` at the commas that are not inside parentheses."""
+    depth, start = 0, 0
+    for index, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            yield text[start:index]
+            start = index + 1
+    if text[start:].strip():
+        yield text[start:]
+
+
+# -- schemas and databases --------------------------------------------------------------------------------------------
+
+
+def _schema(run: Run, state: StateReader, name: str, *, qualified: bool) -> str:
+    parts = _parts(name)
+    if len(parts) > 2:
+        raise errors.invalid_value(name, "object_name")
+    full = run.schema_name(parts)
+    schema = state.catalog.schema(full)
+    if schema is None:
+        raise errors.not_found("Schema", str(full))
+    return "\n\n".join(_schema_script(run, state, schema, qualified=qualified))
+
+
+def _database(run: Run, state: StateReader, name: str, *, qualified: bool) -> str:
+    parts = _parts(name)
+    database = state.catalog.database(parts[0]) if len(parts) == 1 else None
+    if database is None:
+        raise errors.not_found("Database", quote(parts[0]))
+    statements = [database_ddl(database)]
+    for schema in state.catalog.schemas(database.name):
+        statements.extend(_schema_script(run, state, schema, qualified=qualified))
+    return "\n\n".join(statements)
+
+
+def _schema_script(run: Run, state: StateReader, schema: Schema, *, qualified: bool) -> list[str]:
+    found = state.catalog.objects(None, schema.database, schema.name, session_id=run.session.id)
+    statements = [schema_ddl(schema, qualified=qualified)]
+    for kind in _ORDER:
+        items = [item for item in found if item.kind is kind]
+        if kind is ObjectKind.VIEW:
+            items = in_dependency_order(items)
+        statements.extend(object_ddl(item, qualified=qualified) for item in items)
+    return statements
+
+
+def in_dependency_order(views: list[CatalogObject]) -> list[CatalogObject]:
+    """Views such that each comes behind those it reads; by name where nothing else decides."""
+    by_name = {item.name: item for item in views}
+    ordered: dict[ObjectName, CatalogObject] = {}
+    visiting: set[ObjectName] = set()
+
+    def place(item: CatalogObject) -> None:
+        if item.name in ordered or item.name in visiting:
+            return
+        visiting.add(item.name)
+        for name in sorted(_reads(item)):
+            if name in by_name:
+                place(by_name[name])
+        ordered[item.name] = item
+
+    for item in views:
+        place(item)
+    return list(ordered.values())
+
+
+def _reads(item: CatalogObject) -> set[ObjectName]:
+    """The full names of what a view's query mentions in FROM."""
+    definition = item.definition
+    assert isinstance(definition, ViewDefinition)
+    home = SchemaName(definition.database, definition.schema_)
+    found: set[ObjectName] = set()
+    for table in parse_snowflake(definition.query).find_all(exp.Table):
+        parts = [
+            part.name if isinstance(part, exp.Identifier) and part.args.get("quoted") else part.name.upper()
+            for part in table.parts
+        ]
+        full = [home.database, home.name, ""][: 3 - len(parts)] + parts
+        if len(full) == 3:
+            found.add(ObjectName(*full))
+    return found

@@ -1,0 +1,36 @@
+"""Words of DDL text: names and strings spelled so that they read back as themselves."""
+
+from __future__ import annotations
+
+from snowmelt.core.names import ObjectName, quote
+from snowmelt.sql.statements.cursor import RESERVED
+
+_AMBIGUOUS = RESERVED | {"CONSTRAINT", "PRIMARY", "FOREIGN", "IF", "IDENTIFIER"}
+"""Words that mean something else where a name is expected."""
+
+
+def spelled(name: str) -> str:
+    """One identifier, quoted where the plain word would not be read as that name."""
+    return quoted(name) if name in _AMBIGUOUS else quote(name)
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A string literal. A backslash escapes in Snowflake, so it is doubled as the quote is."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def object_name(name: ObjectName, *, qualified: bool) -> str:
+    parts = (name.database, name.schema, name.name) if qualified else (name.name,)
+    return ".".join(spelled(part) for part in parts)
+
+
+def comment(text: str | None) -> str:
+    return f" COMMENT={literal(text)}" if text is not None else ""
+
+
+def flag(value: bool) -> str:
+    return "TRUE" if value else "FALSE"
