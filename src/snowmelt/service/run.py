@@ -197,10 +197,10 @@ class Run:
         if self.session.transaction is not None:
             return self.session.transaction
         if not self.session.parameter("AUTOCOMMIT"):
-            self.session.transaction = self.account.transactions.begin(explicit=True)
+            self.session.transaction = self.account.transactions.begin(explicit=True, at=self.now)
             return self.session.transaction
         if self._statement_transaction is None:
-            self._statement_transaction = self.account.transactions.begin(explicit=False)
+            self._statement_transaction = self.account.transactions.begin(explicit=False, at=self.now)
         return self._statement_transaction
 
     def open_for_write(self, table: CatalogObject) -> PendingTable:

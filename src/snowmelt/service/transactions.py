@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core import errors
@@ -42,11 +43,14 @@ class PendingTable:
 @dataclass(slots=True)
 class Transaction:
     id: str
+    """A number, as text."""
     explicit: bool
     """Begun with BEGIN: lasts until COMMIT or ROLLBACK. Otherwise it is one statement long."""
     pending: dict[str, PendingTable] = field(default_factory=dict)
     at_commit: list[Callable[[StateTransaction], None]] = field(default_factory=list)
     """Everything else that must become true at the same moment, such as stream offsets and load history."""
+    name: str = field(default_factory=lambda: str(uuid.uuid4()))
+    started_at: datetime | None = None
 
     def tag(self, query_id: str | None) -> CommitTag:
         return CommitTag(self.id, query_id)
@@ -61,8 +65,10 @@ class TransactionManager:
         self._locks = locks
         self._lock_timeout = lock_timeout
 
-    def begin(self, *, explicit: bool) -> Transaction:
-        return Transaction(uuid.uuid4().hex, explicit)
+    def begin(self, *, explicit: bool, at: datetime | None = None, name: str | None = None) -> Transaction:
+        # Snowflake's ids are 64-bit numbers; SHOW TRANSACTIONS declares them so.
+        number = str(uuid.uuid4().int >> 65)
+        return Transaction(number, explicit, name=name or str(uuid.uuid4()), started_at=at)
 
     def open_for_write(
         self, transaction: Transaction, table: CatalogObject, timeout: float | None = None

@@ -13,7 +13,7 @@ from snowmelt.sql.functions.registry import Function
 def _families() -> tuple[ModuleType, ...]:
     import importlib
     found=[]
-    for n in ("strings","regex","hashes","conditional","context","numeric","aggregates","windows","generators","conversion","datetime","semi_structured","arrays","objects"):
+    for n in ("strings","splitting","regex","hashes","conditional","context","numeric","aggregates","windows","generators","conversion","datetime","semi_structured","arrays","objects"):
         try: found.append(importlib.import_module(f"snowmelt.sql.functions.{n}"))
         except ModuleNotFoundError: pass
     return tuple(found)
