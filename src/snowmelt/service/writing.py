@@ -13,6 +13,7 @@ from snowmelt.core import errors, types
 from snowmelt.core.types import DataType, Kind
 from snowmelt.engine.engine import Lane
 from snowmelt.service.faults import reached
+from snowmelt.service.sequences import numbered
 from snowmelt.sql.bound import Bound, BoundQuery, Scope, Source, SourceColumn
 from snowmelt.sql.building import fail
 from snowmelt.sql.dialect import identifier, integer, parse_snowflake, spark, to_spark_sql
@@ -20,7 +21,7 @@ from snowmelt.sql.expressions import Environment, ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.storage.commits import CommitResult
-from snowmelt.storage.schema import arrow_schema
+from snowmelt.storage.schema import VARIANT
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -89,15 +90,20 @@ class RowWriter:
 
     def row_query(self, binder: ExpressionBinder, values: Mapping[str, Bound], source: exp.Query) -> exp.Select:
         """Casts and checks values per column, over a source query under the alias `__in`."""
-        projections = []
-        for column in self.definition.columns:
-            value = binder.cast(values[column.name], column.type)
-            projections.append(exp.alias_(stored(self._checked(column, value), column.type), identifier(column.name)))
-        select = exp.select(*projections).from_(
-            exp.Subquery(this=source, alias=exp.TableAlias(this=identifier(_SOURCE)))
-        )
-        condition = self._checks(binder, values)
-        return select.where(condition) if condition is not None else select
+        trees = [self.stored_value(binder, column, values[column.name]) for column in self.definition.columns]
+        condition = self.check(binder, values)
+        if condition is not None:
+            # Not in WHERE: Spark would move it down to where rows still are that the query leaves out.
+            trees[0] = spark("if(_0, _1, null)", condition, trees[0])
+        projections = [
+            exp.alias_(tree, identifier(column.name))
+            for tree, column in zip(trees, self.definition.columns, strict=True)
+        ]
+        return exp.select(*projections).from_(exp.Subquery(this=source, alias=exp.TableAlias(this=identifier(_SOURCE))))
+
+    def stored_value(self, binder: ExpressionBinder, column: Column, value: Bound) -> exp.Expression:
+        """A value as the column keeps it; evaluating it fails where the column does not allow it."""
+        return stored(self._checked(column, binder.cast(value, column.type)), column.type)
 
     def _checked(self, column: Column, value: Bound) -> exp.Expression:
         table = str(self.table.name)
@@ -105,19 +111,15 @@ class RowWriter:
         prefix = f"DML operation to table {table} failed on column {column.name} with error: "
         if not column.nullable:
             problem = fail("100072", "22000", prefix + "NULL result in a non-nullable column")
-            tree = spark(
-                "coalesce(_0, _1)",
-                tree,
-                exp.cast(problem, exp.DataType.build(column.type.spark, dialect="spark"))
-                if column.type.kind not in (Kind.TIMESTAMP_TZ,)
-                else problem,
-            )
+            if column.type.kind is not Kind.TIMESTAMP_TZ:
+                problem = exp.cast(problem, exp.DataType.build(column.type.spark, dialect="spark"))
+            tree = spark("coalesce(_0, _1)", tree, problem)
         if column.type.kind is Kind.VARCHAR and (column.type.length or 0) < types.MAX_VARCHAR:
             problem = fail("100078", "22000", prefix + "String '", tree, "' is too long and would be truncated")
             tree = spark("if(length(_0) > _1, _2, _0)", tree, integer(column.type.length or 0), problem)
         return tree
 
-    def _checks(self, binder: ExpressionBinder, values: Mapping[str, Bound]) -> exp.Expression | None:
+    def check(self, binder: ExpressionBinder, values: Mapping[str, Bound]) -> exp.Expression | None:
         """A condition that is always true, or fails the statement: CHECK constraints hold or are unknown."""
         conditions: list[exp.Expression] = []
         for check in self.definition.checks:
@@ -180,6 +182,7 @@ class RowWriter:
 
     def write(self, tree: exp.Select, *, overwrite: bool = False) -> CommitResult:
         """Runs the row query and commits its rows, by delta-rs when they are few and by Spark when many."""
+        tree = numbered(self.run, tree)
         data = self.few_rows(tree)
         if data is not None:
             return self.write_arrow(data, overwrite=overwrite)
@@ -191,13 +194,29 @@ class RowWriter:
             return None
         account = self.run.account
         limit = account.settings.small_write_rows
+        variants = [column.name for column in self.definition.columns if column.type.is_semi_structured]
+        projections: list[exp.Expression] = []
+        for column in self.definition.columns:
+            value: exp.Expression = exp.column(identifier(column.name))
+            if column.name in variants:
+                # Spark's Arrow form of VARIANT has no room for NULL: a flag of its own says where they are.
+                value = exp.alias_(spark("coalesce(_0, parse_json('null'))", value), identifier(column.name))
+            projections.append(value)
+        flags = [
+            exp.alias_(spark("_0 is null", exp.column(identifier(name))), identifier(f"__null {name}"))
+            for name in variants
+        ]
         alias = exp.TableAlias(this=identifier("__l"))
-        limited = exp.select("*").from_(exp.Subquery(this=tree.copy(), alias=alias)).limit(limit + 1)
+        limited = exp.select(*projections, *flags).from_(exp.Subquery(this=tree.copy(), alias=alias)).limit(limit + 1)
         data = account.engine.to_arrow(
-            to_spark_sql(limited), list(self.run.tables.values()), lane=Lane.LIGHT, tag=self.run.tag,
-            pool=self.run.pool, inputs=self.run.inputs,
-        )  # fmt: skip
-        return data if data.num_rows <= limit else None
+            to_spark_sql(limited),
+            list(self.run.tables.values()),
+            lane=Lane.LIGHT,
+            tag=self.run.tag,
+            pool=self.run.pool,
+            inputs=self.run.inputs,
+        )
+        return _with_nulls(data, variants) if data.num_rows <= limit else None
 
     def write_arrow(self, data: pa.Table, *, overwrite: bool = False) -> CommitResult:
         """Commits rows that are here already, in stored form."""
@@ -208,7 +227,6 @@ class RowWriter:
             return CommitResult(version=pending.version, committed=False)
         tag = run.transaction.tag(run.query_id)
         rows = data.rename_columns([column.name for column in self.definition.columns])
-        rows = rows.cast(arrow_schema(self.definition.columns)) if not _has_variant(self.definition) else rows
         reached("before-commit")
         store = run.account.store
         before = pending.rows
@@ -257,5 +275,12 @@ def stored(tree: exp.Expression, type_: DataType) -> exp.Expression:
     return spark("cast(_0 as string)", tree) if type_.kind is Kind.TIME else tree
 
 
-def _has_variant(definition: TableDefinition) -> bool:
-    return any(column.type.is_semi_structured for column in definition.columns)
+def _with_nulls(data: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Takes the NULL flags of VARIANT columns back into the columns."""
+    for name in names:
+        flag = f"__null {name}"
+        values, nulls = data.column(name).combine_chunks(), data.column(flag).combine_chunks()
+        parts = [values.field("metadata"), values.field("value")]
+        masked = pa.StructArray.from_arrays(parts, fields=list(VARIANT), mask=nulls)
+        data = data.set_column(data.column_names.index(name), name, masked).drop_columns([flag])
+    return data
