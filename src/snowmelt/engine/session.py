@@ -29,6 +29,8 @@ _FIXED = {
     # Overflow is an error, and decimals keep every digit: the emitted arithmetic is exact only so.
     **arithmetic.SPARK_SETTINGS,
     "spark.sql.session.timeZone": "UTC",
+    # A recursive FLATTEN is unrolled, which makes deep expressions.
+    "spark.sql.analyzer.maxIterations": "1000",
     "spark.sql.timeType.enabled": "true",
     # 1 in GROUP BY would otherwise mean the first column even where it is a constant of the query.
     "spark.sql.groupByOrdinal": "false",

@@ -32,8 +32,12 @@ def bind_call(
     order: tuple[exp.Ordered, ...] = (),
     order_types: tuple[DataType, ...] = (),
 ) -> Bound:
-    """A call by name: the allow-list first, then the user's own functions."""
+    """A call by name: the allow-list first, then what the catalog answers, then the user's own functions."""
     name = node.name.upper()
+    if not qualifier and name not in FUNCTIONS:
+        constant = binder.environment.relations.system_function(name, node.expressions)
+        if constant is not None:
+            return replace(binder.bind(constant), volatile=True)
     if qualifier or name not in FUNCTIONS:
         routines = binder.environment.relations.routine((*qualifier, name), len(node.expressions))
         if routines:

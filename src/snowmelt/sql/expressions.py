@@ -147,11 +147,17 @@ class ExpressionBinder:
             found = self._alias(name)
         if found is None and self.scope.parent is not None:
             found = self.in_scope(self.scope.parent).find(tuple(qualifier), name, node)
+        if found is None and qualifier and name == "NEXTVAL":
+            found = self._next_value(tuple(qualifier))
         if found is None and len(parts) == 1 and name in _WITHOUT_PARENTHESES:
             found = bind_call(self, exp.Anonymous(this=name, expressions=[]))
         if found is None:
             raise errors.invalid_identifier(".".join(parts), where.line, where.position)
         return found
+
+    def _next_value(self, sequence: tuple[str, ...]) -> Bound | None:
+        tree = self.environment.relations.next_value(sequence)
+        return Bound(tree, types.INTEGER, volatile=True) if tree is not None else None
 
     def find(self, qualifier: tuple[str, ...], name: str, node: exp.Expression) -> Bound | None:
         return self.scope.column(qualifier, name, place_of(node))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,6 +16,8 @@ class RelationColumn:
     name: str
     type: DataType
     nullable: bool = True
+    key: str | None = None
+    """The column's name in what Spark reads, where it is another: names of a result may occur twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class Relation:
     columns: tuple[RelationColumn, ...]
     reference: str | None = None
     view: ViewText | None = None
+    json_text: bool = False
+    """Whether VARIANT, OBJECT and ARRAY columns of the reference are JSON text, as they are in results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +82,19 @@ class Relations(Protocol):
         """
         ...
 
+    def system_function(self, name: str, arguments: Sequence[exp.Expression]) -> exp.Expression | None:
+        """The value of a function that needs the catalog (GET_DDL, SYSTEM$…), as a Snowflake literal.
+
+        The arguments are as written. None when there is no such function.
+        """
+        ...
+
     def variable(self, name: str) -> exp.Expression | None:
         """The value of a session variable, as a Snowflake literal."""
+        ...
+
+    def next_value(self, parts: tuple[str, ...]) -> exp.Expression | None:
+        """What stands for NEXTVAL of the sequence of that name; None when there is none."""
         ...
 
     def routine(self, parts: tuple[str, ...], argument_count: int) -> list[ScalarRoutine]:

@@ -41,9 +41,11 @@ class SourceBinder:
         self.scope = scope
         self.expressions = expressions
         self.unnamed = 0
+        self.target = exp.Select()
 
     def bind(self, select: exp.Select, target: exp.Select) -> None:
         """Adds FROM and JOINs to `target`, and their sources to the scope."""
+        self.target = target
         from_ = select.args.get("from_")
         if from_ is None:
             return
@@ -116,8 +118,10 @@ class SourceBinder:
         if relation.view is not None:
             bound = self.queries.view(relation)
             return self._derived(exp.Subquery(this=bound.tree), bound, node, parts)
-        reference = exp.Table(this=identifier(relation.reference or relation.name))
-        columns = [(column.name, column.name, column.type) for column in relation.columns]
+        reference: exp.Expression = exp.Table(this=identifier(relation.reference or relation.name))
+        columns = [(column.name, column.key or column.name, column.type) for column in relation.columns]
+        if relation.json_text:
+            reference = _with_variants(reference, columns)
         return self._aliased(reference, columns, node, parts)
 
     def _subquery(self, node: exp.Subquery) -> exp.Expression:
@@ -242,14 +246,44 @@ class SourceBinder:
         value = self.expressions.bind(given)
         value = value if value.type.is_semi_structured else self.expressions.cast(value, types.VARIANT)
         path = arguments.get("PATH") or arguments.get("1")
+        path_text = path.name if path is not None else None
+        recursive = _flag(arguments.get("RECURSIVE") or arguments.get("3"))
+        wanted = _flatten_columns(node, recursive=recursive)
         rows = flattening.flatten(
             value.tree,
-            path=path.name if path is not None else None,
+            path=path_text,
             outer=_flag(arguments.get("OUTER") or arguments.get("2")),
-            recursive=_flag(arguments.get("RECURSIVE") or arguments.get("3")),
+            recursive=recursive,
             mode=(arguments["MODE"].name.upper() if "MODE" in arguments else "BOTH"),
+            columns=wanted,
         )
-        return self._inline(rows, list(FLATTEN_COLUMNS), node)
+        fields = [(name, type_) for name, type_ in FLATTEN_COLUMNS if name in wanted]
+        number = self._row_number() if _mentions(node, "SEQ") else None
+        tree = self._inline(rows, fields, node)
+        source = self.scope.sources[-1]
+        columns = {column.name: column for column in source.columns}
+        if number is not None:
+            columns["SEQ"] = replace(columns["SEQ"], tree=number)
+        if "THIS" not in columns:
+            # The same in every row: added here, where it costs nothing unless it is used.
+            this = flattening.flattened_value(value.tree, path_text)
+            columns["THIS"] = SourceColumn("THIS", types.VARIANT, this)
+        ordered = tuple(columns[name] for name, _ in FLATTEN_COLUMNS if name in columns)
+        self.scope.sources[-1] = replace(source, columns=ordered)
+        return tree
+
+    def _row_number(self) -> exp.Expression | None:
+        """A number for each row that is flattened, for SEQ; None when there is only one, which is number 1."""
+        if not self.scope.sources:
+            return None
+        first = self.target.args["from_"].this if self.target.args.get("from_") is not None else None
+        if len(self.scope.sources) > 1 or not isinstance(first, exp.Table | exp.Subquery):
+            raise errors.unsupported("SEQ of a FLATTEN behind a join", hint="Flatten one table in a subquery first.")
+        alias = first.args["alias"].copy()
+        number = exp.alias_(spark("monotonically_increasing_id() + 1"), identifier("__row"))
+        inner = exp.select(exp.Star(), number).from_(first.copy())
+        first.replace(exp.Subquery(this=inner, alias=alias))
+        return exp.column(identifier("__row"), table=identifier(alias.this.name))
 
     def _inline(
         self, rows: exp.Expression, columns: list[tuple[str, DataType]], node: exp.Expression
@@ -267,7 +301,8 @@ class SourceBinder:
         template = (
             "split(_0, concat('\\\\Q', _1, '\\\\E'), -1)"
             if name == "SPLIT_TO_TABLE"
-            else "filter(split(_0, concat('[', regexp_replace(_1, '([\\\\[\\\\]\\\\\\\\^-])', '\\\\\\\\$1'), ']')), p -> p <> '')"
+            else "filter(split(_0, concat('[', regexp_replace(_1, '([\\\\[\\\\]\\\\\\\\^-])', '\\\\\\\\$1'), ']')), "
+            "p -> p <> '')"
         )
         parts = spark(template, text.tree, separator.tree)
         rows = spark(
@@ -361,6 +396,29 @@ class SourceBinder:
         for index, source in enumerate(self.scope.sources):
             if any(source is hidden or source == hidden for hidden in sources):
                 self.scope.sources[index] = replace(source, hidden=source.hidden | {name})
+
+
+def _with_variants(reference: exp.Expression, columns: list[tuple[str, str, DataType]]) -> exp.Expression:
+    """The relation with its JSON texts parsed."""
+    projections: list[exp.Expression] = []
+    for _, key, type_ in columns:
+        value: exp.Expression = exp.column(identifier(key))
+        if type_.is_semi_structured:
+            value = exp.alias_(spark("parse_json(_0)", value), identifier(key))
+        projections.append(value)
+    return exp.Subquery(this=exp.select(*projections).from_(reference))
+
+
+def _mentions(node: exp.Expression, name: str) -> bool:
+    """Whether the statement names such a column anywhere."""
+    return any(column.name.upper() == name for column in node.root().find_all(exp.Column))
+
+
+def _flatten_columns(node: exp.Expression, *, recursive: bool) -> list[str]:
+    """What the flattened rows must carry; THIS makes them several times dearer."""
+    wanted = [name for name, _ in FLATTEN_COLUMNS if name != "THIS"]
+    has_star = any(not isinstance(star.parent, exp.Anonymous) for star in node.root().find_all(exp.Star))
+    return [*wanted, "THIS"] if recursive and (has_star or _mentions(node, "THIS")) else wanted
 
 
 def _only_ctes(scope: Scope) -> Scope:

@@ -17,7 +17,7 @@ from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import Relation, Relations, ScalarRoutine, TimeTravel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 class NoRelations:
@@ -28,6 +28,9 @@ class NoRelations:
 
     def table_function(self, name: str, arguments: Mapping[str, exp.Expression]) -> Relation:
         raise errors.unknown_function(name, None)
+
+    def system_function(self, name: str, arguments: Sequence[exp.Expression]) -> exp.Expression | None:
+        return None
 
     def variable(self, name: str) -> exp.Expression | None:
         return None

@@ -19,8 +19,8 @@ from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import integer, spark, string
 from snowmelt.sql.functions import array_sets
 from snowmelt.sql.functions.array_sets import elements_argument
-from snowmelt.sql.functions.registry import Call, Function, scalar
-from snowmelt.sql.functions.semi_structured import refused, variant_argument
+from snowmelt.sql.functions.registry import Call, Function, refused, scalar
+from snowmelt.sql.functions.semi_structured import variant_argument
 
 _ELEMENT = spark("sm_element")
 

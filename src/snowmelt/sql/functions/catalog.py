@@ -7,21 +7,33 @@ from dataclasses import replace
 from types import ModuleType
 
 from snowmelt.core import errors
+from snowmelt.sql.functions import (
+    aggregates,
+    arrays,
+    conditional,
+    context,
+    conversion,
+    datetime,
+    generators,
+    hashes,
+    numeric,
+    objects,
+    regex,
+    semi_structured,
+    splitting,
+    strings,
+    windows,
+)
 from snowmelt.sql.functions.registry import Function
 
-
-def _families() -> tuple[ModuleType, ...]:
-    import importlib
-    found=[]
-    for n in ("strings","splitting","regex","hashes","conditional","context","numeric","aggregates","windows","generators","conversion","datetime","semi_structured","arrays","objects"):
-        try: found.append(importlib.import_module(f"snowmelt.sql.functions.{n}"))
-        except ModuleNotFoundError: pass
-    return tuple(found)
-
+FAMILIES: tuple[ModuleType, ...] = (
+    strings, splitting, regex, hashes, conditional, context, numeric, aggregates, windows, generators, conversion,
+    datetime, semi_structured, arrays, objects,
+)  # fmt: skip
 
 FUNCTIONS: dict[str, Function] = {
     function.name: replace(function, family=family.__name__.rsplit(".", 1)[-1])
-    for family in _families()
+    for family in FAMILIES
     for function in family.FUNCTIONS
 }
 

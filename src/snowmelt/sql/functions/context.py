@@ -26,7 +26,7 @@ from snowmelt.core.types import (
 )
 from snowmelt.sql.dialect import spark, string
 from snowmelt.sql.functions.arguments import constant_integer
-from snowmelt.sql.functions.registry import Call, Function, SessionContext, alias, context, scalar
+from snowmelt.sql.functions.registry import Call, Function, SessionContext, alias, context, refused, scalar
 from snowmelt.sql.patterns import constant_string
 
 _STORAGE = {
@@ -107,10 +107,6 @@ def _is_role_in_session(call: Call) -> exp.Expression:
     return spark("_0 = _1", call.args[0], string(call.context.role))
 
 
-def _statement(call: Call) -> exp.Expression:
-    raise errors.unsupported(call.name)
-
-
 def _type_of(call: Call) -> exp.Expression:
     type_ = call.types[0]
     if type_.kind is Kind.NUMBER:
@@ -153,7 +149,7 @@ FUNCTIONS = (
     _text("CURRENT_TRANSACTION", lambda session: session.transaction_id),
     _text("CURRENT_VERSION", lambda session: session.version),
     _text("CURRENT_CLIENT", lambda session: f"Snowmelt {session.version}"),
-    context("CURRENT_STATEMENT", "", VARCHAR, _statement),
+    refused("CURRENT_STATEMENT", "QUERY_HISTORY has the text."),
     context("IS_ROLE_IN_SESSION", "str", BOOLEAN, _is_role_in_session),
     context("LAST_QUERY_ID", "int", VARCHAR, _last_query_id, least=0),
     _CURRENT_TIMESTAMP,

@@ -16,7 +16,7 @@ from snowmelt.core.types import FLOAT, INTEGER, VARCHAR, DataType, Kind, number,
 from snowmelt.sql import arithmetic
 from snowmelt.sql.dialect import spark
 from snowmelt.sql.functions.arguments import constant_integer
-from snowmelt.sql.functions.registry import Call, Function, scalar
+from snowmelt.sql.functions.registry import Call, Function, refused, scalar
 
 SEQUENCE_COLUMN = "__seq"
 """The column of a generated source that numbers its rows from 0 without gaps."""
@@ -118,15 +118,11 @@ def _sequence(call: Call) -> exp.Expression:
     return spark("(_0 + _2) % _1 - _2", row, period, half) if signed else spark("_0 % _1", row, period)
 
 
-def _refuse_zipf(call: Call) -> exp.Expression:
-    raise errors.unsupported("ZIPF", hint="UNIFORM and NORMAL exist.")
-
-
 FUNCTIONS: tuple[Function, ...] = (
     scalar("RANDOM", "int", INTEGER, _random, least=0, volatile=True),
     scalar("UNIFORM", "num, num, int", _uniform_type, _uniform, volatile=True),
     scalar("NORMAL", "float, float, int", FLOAT, _normal, volatile=True),
-    scalar("ZIPF", "num, num, int", INTEGER, _refuse_zipf, volatile=True),
+    refused("ZIPF", "UNIFORM and NORMAL exist."),
     scalar("RANDSTR", "int, int", VARCHAR, _randstr, volatile=True),
     scalar("UUID_STRING", "str, str", varchar(36), _uuid_string, least=0, volatile=True),
     *(scalar(name, "int", INTEGER, _sequence, least=0, volatile=True) for name in _SEQUENCE_BYTES),

@@ -11,8 +11,8 @@ from snowmelt.sql.building import bind, constant_text, fail
 from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import spark, string
 from snowmelt.sql.functions.array_sets import elements_argument
-from snowmelt.sql.functions.registry import Call, Function, scalar
-from snowmelt.sql.functions.semi_structured import refused, variant_argument
+from snowmelt.sql.functions.registry import Call, Function, refused, scalar
+from snowmelt.sql.functions.semi_structured import variant_argument
 
 _MAP_FUNCTIONS = (
     "MAP_CAT",

@@ -14,13 +14,14 @@ functions.md` is generated from the values in `tests/slt/functions`: a function 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from sqlglot import exp
 
+from snowmelt.core import errors, types
 from snowmelt.core.types import DataType
 from snowmelt.sql.dialect import spark
 
@@ -112,6 +113,8 @@ class Function:
     volatile: bool = False
     """Gives another value when asked again: refused in incremental definitions."""
     family: str = ""
+    refusal: str | None = None
+    """Set for what Snowflake has and can't be done faithfully here: the hint of the error that names it."""
     typed: Callable[[Call], DataType] | None = None
     """For the few whose constants decide the type, such as TO_NUMBER(x, 10, 2)."""
 
@@ -185,16 +188,19 @@ def context(name: str, takes: str, returns: Returns, emit: Emit, **options: Any)
     return function(FunctionKind.CONTEXT, name, takes, returns, emit, **options)
 
 
+def refused(name: str, hint: str) -> Function:
+    """A function that Snowflake has and that can't be done faithfully: using it is an error that names it."""
+
+    def emit(call: Call) -> exp.Expression:
+        raise errors.unsupported(name, hint=hint)
+
+    never = function(FunctionKind.SCALAR, name, "any", types.NULL, emit, least=0, variadic=True)
+    return replace(never, refusal=hint)
+
+
 def alias(original: Function, *names: str) -> tuple[Function, ...]:
     """The same function under other names."""
-    return tuple(
-        Function(
-            name=name, kind=original.kind, min_args=original.min_args, max_args=original.max_args,
-            takes=original.takes, returns=original.returns, emit=original.emit, volatile=original.volatile,
-            typed=original.typed,
-        )
-        for name in names
-    )  # fmt: skip
+    return tuple(replace(original, name=name) for name in names)
 
 
 def first_type(types: Sequence[DataType]) -> DataType:

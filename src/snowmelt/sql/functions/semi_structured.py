@@ -26,7 +26,7 @@ from snowmelt.core.types import (
 from snowmelt.sql import casts, variants
 from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import spark, string
-from snowmelt.sql.functions.registry import Call, Function, alias, scalar
+from snowmelt.sql.functions.registry import Call, Function, alias, refused, scalar
 
 _END = "snowmelt: end of document"
 """Follows a document that is parsed as the first element of an array: Spark's parser ignores what is behind the
@@ -37,15 +37,6 @@ _NO_SUCH_TYPE = {
     "TIME": "TIME values become text in a VARIANT.",
     "TIMESTAMP_TZ": "TIMESTAMP_TZ values become text in a VARIANT.",
 }
-
-
-def refused(name: str, hint: str) -> Function:
-    """A function that Snowflake has and that cannot be done faithfully: an error that names it."""
-
-    def emit(call: Call) -> exp.Expression:
-        raise errors.unsupported(name, hint=hint)
-
-    return scalar(name, "any", VARIANT, emit, least=0, variadic=True)
 
 
 def variant_argument(call: Call, index: int) -> exp.Expression:

@@ -34,7 +34,7 @@ from snowmelt.sql.functions.arguments import (
     text_type,
     unbounded_text_type,
 )
-from snowmelt.sql.functions.registry import Call, alias, scalar
+from snowmelt.sql.functions.registry import Call, alias, refused, scalar
 from snowmelt.sql.patterns import constant_string, is_null
 
 _COUNT = int64(18)
@@ -231,10 +231,6 @@ def _bits(call: Call) -> exp.Expression:
     return spark("CAST(bit_length(_0) AS BIGINT)", text_or_bytes(call))
 
 
-def _refused(call: Call) -> exp.Expression:
-    raise errors.unsupported(call.name)
-
-
 _INITCAP_DELIMITERS = '\t\n\x0b\f\r !?@"^#$&~_,.:;+-*%/|\\[](){}<>'
 
 
@@ -283,7 +279,7 @@ FUNCTIONS = (
     scalar("ILIKE", "str, str, str", BOOLEAN, _like, least=2),
     scalar("INITCAP", "str, str", text_type, _initcap, least=1),
     scalar("INSERT", "str, int, int, str", VARCHAR, _insert),
-    scalar("JAROWINKLER_SIMILARITY", "str, str", int64(3), _refused),
+    refused("JAROWINKLER_SIMILARITY", "EDITDISTANCE exists."),
     scalar("LEFT", "any, int", text_type, _left),
     _LENGTH,
     *alias(_LENGTH, "LEN", "CHARACTER_LENGTH", "CHAR_LENGTH"),

@@ -1,0 +1,23 @@
+"""`make docs`: writes the reference pages that are made from the tests."""
+
+from __future__ import annotations
+
+import sys
+
+from tools import function_reference
+
+
+def main() -> int:
+    documented = function_reference.read(function_reference.SOURCE)
+    missing = function_reference.undocumented(documented)
+    if missing:
+        print(f"No tested value for: {', '.join(missing)}", file=sys.stderr)
+        return 1
+    function_reference.TARGET.parent.mkdir(parents=True, exist_ok=True)
+    function_reference.TARGET.write_text(function_reference.render(documented), encoding="utf-8")
+    print(f"{function_reference.TARGET}: {len(documented)} entries")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
