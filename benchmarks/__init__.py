@@ -1,0 +1,1 @@
+"""Snowmelt measured beside plain PySpark and Delta: `python -m benchmarks --help`."""

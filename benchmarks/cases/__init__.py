@@ -1,0 +1,27 @@
+"""The benchmarks, in the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks.cases import metadata, reading, tpch, translation, writing
+from benchmarks.measuring import Outcome
+from benchmarks.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    title: str
+    run: Callable[[Workbench], Outcome]
+
+
+BENCHMARKS = {
+    "point-select": Benchmark("Point SELECT by key from a 1,000,000-row table", reading.point_select),
+    "insert-row": Benchmark("INSERT of one row", writing.insert_row),
+    "insert-select": Benchmark("INSERT … SELECT of 10,000 rows", writing.insert_select),
+    "merge": Benchmark("MERGE of 100 rows into 1,000,000, change feed on", writing.merge),
+    "tpch": Benchmark("TPC-H, 22 queries", tpch.run),
+    "translation": Benchmark("Translation: parse, bind, emit, without Spark", translation.run),
+    "metadata": Benchmark("Metadata statements, without Spark", metadata.run),
+}

@@ -1,0 +1,1 @@
+"""TPC-H: tables, and the 22 queries with the specification's validation parameters."""
