@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import Kind
@@ -36,6 +37,18 @@ class Lane(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
+class ColumnSource:
+    """Where a column is found in files that were written when the table had another shape."""
+
+    name: str | None
+    """As it was called then; None when it was not there."""
+    type: DataType
+    """As it was then."""
+    fill: str = "NULL"
+    """Spark SQL for what rows of that time have in a column that was not there."""
+
+
 class TableFiles:
     """One version of a table, as the files that hold it."""
 
@@ -47,6 +60,10 @@ class TableFiles:
     """Set when only Delta's own reader will do (column mapping, type widening); then `version` counts."""
     version: int = 0
 
+    positions: bool = False
+    """Adds `__file` and `__row`, which tell rows apart: the file's name, and the place in it where Spark knows that."""
+    sources: tuple[ColumnSource, ...] | None = None
+    """One for each column when the files have another shape than the table has now."""
 
 class _LaneState:
     def __init__(self, session: SparkSession) -> None:
@@ -117,12 +134,13 @@ class SparkEngine:
         self, sql: str, tables: Sequence[TableFiles], path: str, *, user_metadata: str, tag: str | None = None,
         pool: str | None = None, overwrite: bool = False, inputs: Mapping[str, pa.Table] | None = None,
     ) -> None:  # fmt: skip
-        """Writes a query's result to a Delta table with Spark's own writer."""
+        options: Mapping[str, str] | None = None,
+        """Writes a query's result to a Delta table with Spark's own writer, and `options` of it."""
         with self._prepared(Lane.HEAVY, tables, inputs or {}) as state:
 
             def write() -> None:
                 frame: DataFrame = state.session.sql(sql)
-                writer = frame.write.format("delta").option("userMetadata", user_metadata)
+                writer = frame.write.format("delta").option("userMetadata", user_metadata).options(**(options or {}))
                 writer.mode("overwrite" if overwrite else "append").save(path)
 
             self._run(state.session, tag, pool, write)
@@ -216,7 +234,12 @@ class SparkEngine:
         return table.reference
 
     def _frame(self, session: SparkSession, table: TableFiles) -> DataFrame:
-        stored = ", ".join(f"{_quoted(column.name)} {column.type.stored}" for column in table.columns)
+        sources = table.sources or tuple(ColumnSource(column.name, column.type) for column in table.columns)
+        fields = {source.name: source.type.stored for source in sources if source.name is not None}
+        ddl = ", ".join(f"{_quoted(name)} {type_}" for name, type_ in fields.items())
+        # Rows of a time when the table had none of its present columns still count.
+        stored = ddl or StructType([])
+        scanned = [_scan(column, source) for column, source in zip(table.columns, sources, strict=True)]
         if table.delta_path is not None:
             frame = session.read.format("delta").option("versionAsOf", table.version).load(table.delta_path)
         elif not table.files:
@@ -230,7 +253,7 @@ def new_tag() -> str:
     return f"snowmelt-{uuid.uuid4().hex}"
 
 
-def _scan(column: Column) -> str:
+def _scan(column: Column, source: ColumnSource) -> str:
     """A stored column as its value in queries."""
     name = _quoted(column.name)
     return f"CAST({name} AS TIME(6)) AS {name}" if column.type.kind is Kind.TIME else name

@@ -17,6 +17,8 @@ from sqlglot import exp
 
 from snowmelt.core.types import DataType, Kind
 from snowmelt.service.constants import UNKNOWN
+from snowmelt.service.defaults import sequence_default
+from snowmelt.service.sequences import numbers
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.storage.schema import arrow_schema
@@ -46,16 +48,17 @@ def literal_rows(
     rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in tree.expressions]
     if any(len(row) != len(names) for row in rows):
         return None
-    arrays: list[pa.Array] = []
+    if not set(names) <= {column.name for column in definition.columns}:
+        return None
     schema = arrow_schema(definition.columns)
-    for index, column in enumerate(definition.columns):
+    arrays: dict[str, pa.Array] = {}
+    # Numbers are taken last: those of a statement that goes the general way after all would be lost.
+    for column in sorted(definition.columns, key=lambda column: column.name not in names):
         values = _column_values(run, table, column, names, rows)
         if values is None:
             return None
-        arrays.append(pa.array(values, type=schema.field(index).type))
-    if not set(names) <= {column.name for column in definition.columns}:
-        return None
-    return pa.Table.from_arrays(arrays, schema=schema)
+        arrays[column.name] = pa.array(values, type=schema.field(column.name).type)
+    return pa.table([arrays[name] for name in schema.names], schema=schema)
 
 
 def _column_values(
@@ -71,6 +74,8 @@ def _column_values(
         values = [first + number * identity.step for number in range(len(rows))]
         if not column.type.int64:
             values = [Decimal(value) for value in values]
+    elif column.default is not None and (sequence := sequence_default(run, column.default)) is not None:
+        values = [_converted(Decimal(value), column.type) for value in numbers(run, sequence, len(rows))]
     else:
         default = _literal(parse_snowflake(column.default), column) if column.default is not None else None
         values = [_converted(default, column.type)] * len(rows)

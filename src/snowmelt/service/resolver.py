@@ -11,7 +11,8 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.engine.engine import TableFiles
-from snowmelt.service import information_schema, table_functions
+from snowmelt.service import information_schema, past_shapes, sequences, system_functions, table_functions
+from snowmelt.sql.expressions import Environment
 from snowmelt.sql.relations import Relation, RelationColumn, ScalarRoutine, TimeTravel, ViewText
 from snowmelt.state.model import (
     CatalogObject,
@@ -20,6 +21,7 @@ from snowmelt.state.model import (
     TableDefinition,
     TableVersion,
     ViewDefinition,
+    TableShape,
 )
 from snowmelt.state.store import StateReader
 
@@ -83,8 +85,10 @@ class StatementCatalog:
         version = self.version(table, definition, when)
         return self.pin(table, definition, version)
 
-    def pin(self, table: CatalogObject, definition: TableDefinition, version: int) -> Relation:
-        """Makes one version of a table readable by the statement."""
+    def pin(
+        self, table: CatalogObject, definition: TableDefinition, version: int, shape: TableShape | None = None
+    ) -> Relation:
+        """Makes one version of a table readable by the statement; `shape` is the one it had, if not today's."""
         reference = f"t_{table.id}_{version}"
         if reference not in self.run.tables:
             files = self.run.account.store.files(definition.location, version)
@@ -92,7 +96,11 @@ class StatementCatalog:
                 reference=reference,
                 columns=definition.columns,
                 files=tuple(file.uri for file in files.files),
-                delta_path=self.run.account.store.root.uri_of(definition.location) if definition.spark_only else None,
+                delta_path=None if files.plain else self.run.account.store.root.uri_of(definition.location),
+        sources = None
+        if shape is not None:
+            sources = past_shapes.column_sources(Environment(self, self.run.context), definition, shape)
+            reference = f"{reference}_{past_shapes.fingerprint(sources)}"
                 version=version,
             )
             self.run.input_bytes += files.total_bytes
@@ -138,7 +146,7 @@ class StatementCatalog:
             query_id = str(self.run.evaluate(when.expression).value)
             found = self._version_of_statement(table, query_id, before=when.before)
         elif when.kind in ("TIMESTAMP", "OFFSET"):
-            instant = self._instant(when)
+            instant = self.instant(when)
             found = versions.as_of(table.id, instant - timedelta(microseconds=1) if when.before else instant)
         else:
             raise errors.unsupported(f"AT ({when.kind} => …)")
@@ -156,7 +164,7 @@ class StatementCatalog:
         own = [version for version in self.state.versions.of_query(query_id) if version.table_id == table.id]
         return own[-1] if own else self.state.versions.as_of(table.id, record.end_time or record.start_time)
 
-    def _instant(self, when: TimeTravel) -> datetime:
+    def instant(self, when: TimeTravel) -> datetime:
         value = self.run.evaluate(when.expression).value
         if when.kind == "OFFSET":
             if not isinstance(value, int | float) and value is not None:
@@ -178,8 +186,19 @@ class StatementCatalog:
         variable = self.run.session.variables.get(name)
         return variable.literal() if variable is not None else None
 
-    def routine(self, parts: tuple[str, ...], argument_count: int) -> list[ScalarRoutine]:
-        if len(parts) < 3 and (self.database is None or (len(parts) == 1 and self.schema is None)):
+    def next_value(self, parts: tuple[str, ...]) -> exp.Expression | None:
+        if len(parts) > 3:
+            return None
+        found = self.state.catalog.find(self.full_name(parts), [ObjectKind.SEQUENCE], self.run.session.id)
+        return sequences.placeholder(self.run, found) if found is not None else None
+
+    def local(self, name: str) -> tuple[exp.Expression, DataType] | None:
+        script = self.run.session.script if self.outermost else None
+        variable = script.local(name) if script is not None else None
+        return (variable.literal(), variable.type) if variable is not None else None
+
+    def routine(self, parts: tuple[str, ...]) -> list[ScalarRoutine]:
+        if len(parts) > 3 or (len(parts) < 3 and (self.database is None or (len(parts) == 1 and self.schema is None))):
             return []
         found = self.state.catalog.routines(self.full_name(parts), ObjectKind.FUNCTION)
         return [

@@ -91,6 +91,10 @@ def table_result(
     return Result(tuple(columns), pa.table(arrays, names=names), statement_type=statement_type)
 
 
+DONE = "Statement executed successfully."
+"""What statements answer that have nothing else to say."""
+
+
 def status(text: str, statement_type: str) -> Result:
     """The one row that DDL answers with."""
     return table_result([ResultColumn("status", types.VARCHAR)], [[text]], statement_type=statement_type)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from snowmelt.engine.session import pool_of
 from snowmelt.service import constants
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.results import Result, ResultColumn
+from snowmelt.service.sequences import numbered
 from snowmelt.service.transactions import PendingTable, Transaction
 from snowmelt.service.variables import Variable
 from snowmelt.sql.bound import BoundQuery, Scope
@@ -53,6 +55,8 @@ class Run:
         self.input_bytes = 0
         self._statement_transaction: Transaction | None = None
 
+        self.sequences: dict[str, CatalogObject] = {}
+        """The sequences whose NEXTVAL the statement mentions, by id."""
     def forget_tables(self) -> None:
         """Starts over: nothing pinned, nothing read."""
         self.tables.clear()
@@ -101,6 +105,19 @@ class Run:
 
     def object_name(self, name: NameRef | tuple[str, ...], operation: str = "this operation") -> ObjectName:
         """The full name, completed from the session."""
+    def _named_variable(self, written: str) -> Variable | None:
+        """The value of `$X` or `:X`."""
+        name = written[1:]
+        if written.startswith("$"):
+            return self.session_variable(name)
+        return self.session.script.local(name) if self.session.script is not None else None
+
+    def session_variable(self, name: str) -> Variable | None:
+        """The value of `$name`. Raises in a procedure with owner's rights, which may not see the caller's."""
+        if self.session.script is not None and self.session.script.owners_rights:
+            raise errors.session_variable_not_allowed(name)
+        return self.session.variables.get(name)
+
         parts = self.parts(name) if isinstance(name, NameRef) else name
         if len(parts) == 3:
             return ObjectName(*parts)
@@ -114,6 +131,10 @@ class Run:
 
     def schema_name(self, name: NameRef | tuple[str, ...]) -> SchemaName:
         parts = self.parts(name) if isinstance(name, NameRef) else name
+    def written(self, name: NameRef) -> str:
+        """The name as a message shows it: with the parts that the statement has, and no more."""
+        return ".".join(quote(part) for part in self.parts(name))
+
         if len(parts) == 2:
             return SchemaName(parts[0], parts[1])
         if self.session.database is None:
@@ -128,9 +149,7 @@ class Run:
         if found is None:
             raise errors.not_found("Object", str(full))
         if found.kind is not ObjectKind.TABLE:
-            raise errors.compilation(
-                "002203", "42601", f"Object found is of type '{found.kind}', not specified type 'TABLE'."
-            )
+            raise errors.wrong_kind(found.kind, "TABLE")
         return found
 
     # -- binding --------------------------------------------------------------------------------------------------
@@ -156,6 +175,7 @@ class Run:
             bound = ExpressionBinder(environment, Scope(), QueryBinder(environment)).bind(tree)
         folded = constants.fold(bound)
         if folded is not constants.UNKNOWN:
+        bound = bound.with_tree(numbered(self, bound.tree))
             return Variable(folded, bound.type)
         query = exp.select(exp.alias_(bound.tree, "v"))
         data = self.account.engine.to_arrow(
@@ -175,6 +195,7 @@ class Run:
         columns = tuple(ResultColumn(column.name, column.type) for column in bound.columns)
         folded = constants.fold_query(bound, columns)
         if folded is not None:
+        bound = replace(bound, tree=numbered(self, bound.tree))
             return folded
         data = self.account.engine.to_arrow(
             to_spark_sql(presented(bound)),

@@ -47,6 +47,11 @@ class Counters(Repository):
         value: int | None = self._execute(_PEEK, {"owner": owner_id, "counter": name}).scalar()
         return value
 
+    def set(self, owner_id: str, name: str, next_value: int) -> None:
+        """Make the next range begin with this number."""
+        self._writing()
+        self._upsert(COUNTERS, [{"owner_id": owner_id, "name": name, "next_value": next_value}])
+
     def drop(self, owner_id: str, name: str | None = None) -> None:
         """Forget one counter of the owner, or all of them."""
         self._writing()

@@ -37,9 +37,9 @@ _NOT_LINKABLE = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP
 
 def clone_table(root: StorageRoot, source: Handle, files: FileList, target: Handle, tag: CommitTag) -> int:
     """Make the files of `source` the whole content of a new table at `target`, and return its version."""
-    if not files.plain:
+    if not files.whole_files:
         raise unsupported(
-            "CLONE of a table with deletion vectors, partitions or column mapping",
+            "CLONE of a table with deletion vectors or partitions",
             hint="CREATE TABLE … AS SELECT copies it.",
         )
     if not target.local:

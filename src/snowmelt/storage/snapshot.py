@@ -106,10 +106,13 @@ class FileList:
 
         When not (deletion vectors, partition columns, renamed columns), a reader must go through Delta.
         """
-        return (
-            not self.metadata.partition_columns
-            and not self.metadata.column_mapping
-            and not ("deletionVectors" in self.metadata.features and self._any_deletion_vector)
+        return self.whole_files and not self.metadata.column_mapping
+
+    @property
+    def whole_files(self) -> bool:
+        """Whether every row of every file counts, and a file says all about its rows but their columns' names."""
+        return not self.metadata.partition_columns and not (
+            "deletionVectors" in self.metadata.features and self._any_deletion_vector
         )
 
     @cached_property

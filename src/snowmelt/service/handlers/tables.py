@@ -1,20 +1,26 @@
-"""CREATE TABLE in its forms: with columns, AS a query, LIKE, CLONE."""
+"""CREATE TABLE in its forms: with columns, AS a query, LIKE, CLONE. And TRUNCATE."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from snowmelt.core.names import quote
-from snowmelt.service import tables
-from snowmelt.service.resolver import StatementCatalog
-from snowmelt.service.results import Result, status
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName, quote
+from snowmelt.service import cloning, retention, tables
+from snowmelt.service.faults import reached
+from snowmelt.service.reshaping import delta_table
+from snowmelt.service.results import DONE, Result, status
+from snowmelt.service.transactions import PendingTable
 from snowmelt.service.writing import RowWriter
-from snowmelt.sql.dialect import parse_snowflake
+from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.relations import TimeTravel
-from snowmelt.sql.statements.base import CloneSource
-from snowmelt.sql.statements.tables import CreateTable
-from snowmelt.state.model import CatalogObject, TableDefinition
+from snowmelt.sql.statements.base import CloneSource, NameRef
+from snowmelt.sql.statements.tables import CreateTable, Truncate
+from snowmelt.sql.tokens import SqlText
+from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition
+from snowmelt.storage.commits import CommitResult
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -25,68 +31,108 @@ def create_table(run: Run, statement: CreateTable) -> Result:
     if tables.already_there(run, name, statement):
         return status(f"{quote(name.name)} already exists, statement succeeded.", "CREATE_TABLE")
     if statement.clone is not None:
-        _create_clone(run, statement, statement.clone)
-    elif statement.like is not None:
-        source = run.find_table(statement.like)
-        table = tables.new_table(run, name, statement, tables.like_definition(source))
-        tables.publish(run, table, tables.create_storage(run, table), replacing=statement.or_replace)
+        _create_clone(run, name, statement, statement.clone)
     elif statement.query is not None:
-        _create_as(run, statement)
+        _create_as(run, name, statement, statement.query)
+    elif statement.like is not None:
+        _create_like(run, name, statement, statement.like)
     else:
         table = tables.new_table(run, name, statement, tables.definition_of(run, name, statement))
-        tables.publish(run, table, tables.create_storage(run, table), replacing=statement.or_replace)
+        _publish_empty(run, statement, table)
     return status(f"Table {quote(name.name)} successfully created.", "CREATE_TABLE")
 
 
-def _create_as(run: Run, statement: CreateTable) -> None:
-    assert statement.query is not None
-    name = run.object_name(statement.name)
-    tree = parse_snowflake(statement.query.text, line=statement.query.line, column=statement.query.column)
+def _publish_empty(run: Run, statement: CreateTable, table: CatalogObject) -> None:
+    tables.publish(
+        run,
+        table,
+        tables.create_storage(run, table),
+        replacing=statement.or_replace,
+        retention_days=statement.options.data_retention_time_in_days,
+    )
+
+
+def _create_like(run: Run, name: ObjectName, statement: CreateTable, like: NameRef) -> None:
+    source = run.find_table(like)
+    table = tables.new_table(run, name, statement, tables.like_definition(source, statement))
+    _publish_empty(run, statement, table)
+
+
+def _create_as(run: Run, name: ObjectName, statement: CreateTable, text: SqlText) -> None:
+    tree = parse_snowflake(text.text, line=text.line, column=text.column)
     with run.environment() as environment:
         query = QueryBinder(environment).bind(tree)
         definition = tables.definition_of(run, name, statement, query)
         table = tables.new_table(run, name, statement, definition)
-        rows = RowWriter(run, table).matched(
-            environment, query, [column.name for column in definition.columns]
-        )
+        rows = RowWriter(run, table).matched(environment, query, [column.name for column in definition.columns])
     written = tables.create_filled(run, table, rows)
-    tables.publish(run, table, written, replacing=statement.or_replace)
+    tables.publish(
+        run,
+        table,
+        written,
+        replacing=statement.or_replace,
+        retention_days=statement.options.data_retention_time_in_days,
+    )
 
 
-def _create_clone(run: Run, statement: CreateTable, clone: CloneSource) -> None:
-    source = run.find_table(clone.name)
-    assert isinstance(source.definition, TableDefinition)
-    point = clone.point
-    when = None
-    if point is not None:
-        expression = parse_snowflake(point.value.text, line=point.value.line, column=point.value.column)
-        when = TimeTravel(before=point.when == "BEFORE", kind=point.kind, expression=expression)
-    with run.account.state.read() as state:
-        catalog = StatementCatalog(run, state, run.session.database, run.session.schema)
-        version = catalog.version(source, source.definition, when)
-    clone_table(run, statement, source, version)
-
-
-def clone_table(run: Run, statement: CreateTable, source: CatalogObject, version: int) -> None:
+def _create_clone(run: Run, name: ObjectName, statement: CreateTable, clone: CloneSource) -> None:
     """A table with the rows of one version of another; the files are shared, not copied."""
-    assert isinstance(source.definition, TableDefinition)
-    name = run.object_name(statement.name)
-    definition = source.definition.model_copy(
-        update={"transient": statement.transient or source.definition.transient}
+    source = run.find_table(clone.name)
+    when = cloning.time_travel(clone.point) if clone.point is not None else None
+    days = statement.options.data_retention_time_in_days
+    retention.check(days, transient=statement.transient or statement.temporary)
+    with run.account.state.read() as state:
+        version, definition = cloning.version_and_shape(run, state, source, when)
+    definition = definition.model_copy(update={"transient": statement.transient})
+    table = tables.new_table(run, name, statement, definition, source.comment)
+    written = cloning.link_files(run, source, version, table)
+    tables.publish(
+        run,
+        table,
+        written,
+        replacing=statement.or_replace,
+        retention_days=days,
+        also=lambda state: cloning.inherit(state, source, table),
     )
-    table = tables.new_table(run, name, statement, definition)
-    assert isinstance(table.definition, TableDefinition)
-    store = run.account.store
+
+
+def truncate(run: Run, statement: Truncate) -> Result:
+    """All rows go in one commit that reads none of them, and files loaded before may be loaded again."""
+    name = run.object_name(statement.name, "TRUNCATE TABLE")
+    with run.account.state.read() as state:
+        table = state.catalog.find(name, RELATIONS, run.session.id)
+    if table is None:
+        if statement.if_exists:
+            return status(DONE, "TRUNCATE_TABLE")
+        raise errors.not_found("Table", str(name))
+    if table.kind is not ObjectKind.TABLE:
+        raise errors.wrong_kind(table.kind, "TABLE")
+    definition = table.definition
+    assert isinstance(definition, TableDefinition)
+    pending = run.open_for_write(table)
+    transaction = run.transaction
+    if pending.rows:
+        _clear(run, definition, pending)
+    transaction.at_commit.append(lambda state: state.loads.delete_for(table.id))
+    return status(DONE, "TRUNCATE_TABLE")
+
+
+def _clear(run: Run, definition: TableDefinition, pending: PendingTable) -> None:
+    store, location = run.account.store, definition.location
     tag = run.transaction.tag(run.query_id)
-    cloned = store.clone(source.definition.location, version, table.definition.location, tag)
-    written = tables.Written(
-        cloned,
-        store.row_count(table.definition.location, cloned),
-        store.files(table.definition.location, cloned).total_bytes,
-    )
-    if any(column.identity is not None for column in definition.columns):
-        tables.copy_counters(run, source, table)
-    tables.publish(run, table, written, replacing=statement.or_replace)
+    reached("before-commit")
+    if definition.spark_only:
+        run.account.engine.execute(
+            to_spark_sql(exp.delete(delta_table(store.root.uri_of(location)))),
+            user_metadata=tag.user_metadata(), tag=run.tag, pool=run.pool,
+        )  # fmt: skip
+        result = CommitResult(store.latest_version(location), rows_deleted=pending.rows, bytes_delta=-pending.bytes)
+    elif store.rewritable(location, pending.version):
+        result = store.clear(location, pending.version, tag, "TRUNCATE")
+    else:
+        result = store.delete(location, None, tag)
+    reached("after-commit")
+    run.account.transactions.wrote(pending, result, "TRUNCATE", run.query_id)
 
 
-HANDLERS = {CreateTable: create_table}
+HANDLERS = {CreateTable: create_table, Truncate: truncate}

@@ -1,0 +1,112 @@
+"""DATA_RETENTION_TIME_IN_DAYS: set on a database, a schema or a table, inherited from the container otherwise.
+
+What was set explicitly is a parameter in the state store. The value in force is kept with each object as well, so that
+reading it needs no walk; a change of a container's value is carried on to what inherits it, in the same transaction.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from snowmelt.core import errors
+from snowmelt.core.names import SchemaName
+from snowmelt.state.model import CatalogObject, Database, ObjectKind, ParameterLevel, Schema, TableDefinition
+from snowmelt.state.store import StateReader, StateTransaction
+
+KEY = "DATA_RETENTION_TIME_IN_DAYS"
+MAX_DAYS = 90
+_DEFAULT = 1
+
+
+def check(days: int | None, *, transient: bool = False) -> None:
+    """Raises unless the value may be set."""
+    if days is None:
+        return
+    if days < 0 or (transient and days > 1):
+        raise errors.invalid_value(str(days), KEY)
+    if days > MAX_DAYS:
+        raise errors.retention_too_long()
+
+
+def expires(dropped_on: datetime, days: int) -> datetime:
+    """Until when something dropped can be brought back."""
+    return dropped_on + timedelta(days=days)
+
+
+def _own(state: StateReader, level: ParameterLevel, id: str) -> int | None:
+    value = state.parameters.get(level, id, KEY)
+    return None if value is None else int(value)
+
+
+def of_database(state: StateReader, id: str) -> int:
+    own = _own(state, ParameterLevel.DATABASE, id)
+    return _DEFAULT if own is None else own
+
+
+def of_schema(state: StateReader, schema: Schema) -> int:
+    own = _own(state, ParameterLevel.SCHEMA, schema.id)
+    if own is None:
+        database = state.catalog.database(schema.database)
+        own = database.retention_days if database is not None else _DEFAULT
+    return min(own, 1) if schema.transient else own
+
+
+def of_table(state: StateReader, table: CatalogObject, *, transient: bool) -> int:
+    own = _own(state, ParameterLevel.TABLE, table.id)
+    if own is None:
+        schema = state.catalog.schema(SchemaName(table.name.database, table.name.schema))
+        own = schema.retention_days if schema is not None else _DEFAULT
+    return min(own, 1) if transient or table.session_id is not None else own
+
+
+def set_database(state: StateTransaction, database: Database, days: int | None) -> Database:
+    """Set or, with None, unset the value of a database, and carry it on."""
+    _store(state, ParameterLevel.DATABASE, database.id, days)
+    changed = database.model_copy(update={"retention_days": of_database(state, database.id)})
+    state.catalog.update_database(changed)
+    for schema in state.catalog.schemas(database.name):
+        _refresh_schema(state, schema)
+    return changed
+
+
+def set_schema(state: StateTransaction, schema: Schema, days: int | None) -> Schema:
+    _store(state, ParameterLevel.SCHEMA, schema.id, days)
+    return _refresh_schema(state, schema)
+
+
+def set_table(state: StateTransaction, table: CatalogObject, days: int | None) -> CatalogObject:
+    """The table with the value in force; the caller stores it."""
+    _store(state, ParameterLevel.TABLE, table.id, days)
+    return in_force(state, table)
+
+
+def copy(state: StateTransaction, level: ParameterLevel, source_id: str, target_id: str) -> None:
+    """A clone keeps what was set on its source."""
+    own = _own(state, level, source_id)
+    if own is not None:
+        _store(state, level, target_id, own)
+
+
+def _refresh_schema(state: StateTransaction, schema: Schema) -> Schema:
+    changed = schema.model_copy(update={"retention_days": of_schema(state, schema)})
+    state.catalog.update_schema(changed)
+    for table in state.catalog.objects([ObjectKind.TABLE], schema.database, schema.name, all_sessions=True):
+        refreshed = in_force(state, table)
+        if refreshed.definition != table.definition:
+            state.catalog.update(refreshed)
+    return changed
+
+
+def in_force(state: StateReader, table: CatalogObject) -> CatalogObject:
+    """The table with the value that counts for it."""
+    definition = table.definition
+    assert isinstance(definition, TableDefinition)
+    days = of_table(state, table, transient=definition.transient)
+    return table.model_copy(update={"definition": definition.model_copy(update={"retention_days": days})})
+
+
+def _store(state: StateTransaction, level: ParameterLevel, id: str, days: int | None) -> None:
+    if days is None:
+        state.parameters.unset(level, id, KEY)
+    else:
+        state.parameters.set(level, id, KEY, str(days))
