@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -181,6 +182,9 @@ class StatementCatalog:
 
     def table_function(self, name: str, arguments: dict[str, exp.Expression]) -> Relation:
         return table_functions.call(self.run, self.state, name, arguments)
+
+    def system_function(self, name: str, arguments: Sequence[exp.Expression]) -> exp.Expression | None:
+        return system_functions.call(self.run, self.state, name, arguments)
 
     def variable(self, name: str) -> exp.Expression | None:
         variable = self.run.session.variables.get(name)

@@ -2,17 +2,193 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.names import split_name
+from snowmelt.service import histories, inputs
+from snowmelt.service.metadata.columns import Columns, Row
 from snowmelt.sql.relations import Relation
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
+MAX_RESULTS = 10_000
+
+
+class Arguments:
+    """The arguments of one call: constants, by name or by position."""
+
+    def __init__(self, run: Run, function: TableFunction, given: Mapping[str, exp.Expression]) -> None:
+        self._run = run
+        self._given: dict[str, exp.Expression] = {}
+        for key, value in given.items():
+            name = function.name_of(key)
+            if name is None:
+                raise errors.compilation("001019", "42601", f"Invalid argument name '{key}' for {function.name}")
+            self._given[name] = value
+
+    def value(self, name: str) -> Any:
+        """None when the argument is absent."""
+        return self._run.evaluate(self._given[name]).value if name in self._given else None
+
+    def text(self, name: str) -> str | None:
+        value = self.value(name)
+        return None if value is None else str(value)
+
+    def identifier(self, name: str) -> str | None:
+        """A name in quotes: 'user1' means USER1, '"User 1"' means itself."""
+        text = self.text(name)
+        parts = split_name(text) if text is not None else None
+        return parts[-1] if parts is not None else text
+
+    def instant(self, name: str) -> datetime | None:
+        value = self.value(name)
+        if value is None:
+            return None
+        if isinstance(value, str):
+            value = _parsed(value, name)
+        if isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day)
+        if not isinstance(value, datetime):
+            raise errors.compilation("001007", "22023", f"invalid type [{value}] for parameter '{name}'")
+        zone = ZoneInfo(self._run.context.time_zone)
+        return value if value.tzinfo is not None else value.replace(tzinfo=zone)
+
+    def limit(self, default: int) -> int:
+        value = self.value("RESULT_LIMIT")
+        if value is None:
+            return default
+        if value > MAX_RESULTS:
+            raise errors.compilation(
+                "001017", "22023", "Value for parameter RESULT_LIMIT exceeds maximum allowable value (10,000)."
+            )
+        return int(value) if value > 0 else MAX_RESULTS
+
+
+def _parsed(text: str, name: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise errors.invalid_value(text, name) from None
+
+
+@dataclass(frozen=True, slots=True)
+class TableFunction:
+    name: str
+    arguments: tuple[str, ...]
+    columns: Columns
+    rows: Callable[[Run, StateReader, Arguments], list[Row]]
+    required: int = 0
+
+    def name_of(self, key: str) -> str | None:
+        """The argument that a key means: its name, or its position."""
+        if key.isdigit():
+            return self.arguments[int(key)] if int(key) < len(self.arguments) else None
+        return key if key in self.arguments else None
+
 
 def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expression]) -> Relation:
-    raise errors.unknown_function(name, None)
+    """The relation that a call in FROM means. Raises the unknown-function error, naming the nearest function."""
+    *schema, last = name.split(".")
+    if last == "RESULT_SCAN" and not schema:
+        return _result_scan(run, arguments)
+    function = FUNCTIONS.get(last)
+    if function is None or (schema and schema[-1] != "INFORMATION_SCHEMA"):
+        known = ["RESULT_SCAN", *FUNCTIONS]
+        nearest = difflib.get_close_matches(last, known, n=1, cutoff=0.6)
+        raise errors.unknown_function(name, nearest[0] if nearest else None)
+    if not schema and run.session.schema != "INFORMATION_SCHEMA":
+        raise errors.unknown_function(name, f"INFORMATION_SCHEMA.{last}")
+    missing = [key for key in function.arguments[: function.required] if key not in arguments]
+    if missing and len(arguments) < function.required:
+        raise errors.not_enough_arguments(last, function.required, len(arguments))
+    given = Arguments(run, function, arguments)
+    key = f"{name} {sorted((key, value.sql()) for key, value in arguments.items())}"
+    reference = inputs.attach(run, key, lambda: inputs.rows_table(function.columns, function.rows(run, state, given)))
+    return inputs.table_relation(name, function.columns, reference)
+
+
+def _result_scan(run: Run, arguments: dict[str, exp.Expression]) -> Relation:
+    """The result of an earlier statement, of any session, as long as it is kept."""
+    if len(arguments) != 1 or "0" not in arguments:
+        raise errors.not_enough_arguments("RESULT_SCAN", 1, len(arguments))
+    query_id = str(run.evaluate(arguments["0"]).value)
+    found = run.account.results.get(query_id)
+    if found is None:
+        raise errors.statement_not_found(query_id)
+    reference = inputs.attach(run, query_id, lambda: inputs.named_by_position(found.data))
+    return inputs.table_relation("RESULT_SCAN", found.columns, reference)
+
+
+# -- histories --------------------------------------------------------------------------------------------------------
+
+
+def _query_history(run: Run, _: StateReader, arguments: Arguments) -> list[Row]:
+    return histories.queries(run, _range(run, arguments), limit=arguments.limit(100))
+
+
+def _by_session(run: Run, _: StateReader, arguments: Arguments) -> list[Row]:
+    session_id = arguments.text("SESSION_ID") or run.session.id
+    return histories.queries(run, _range(run, arguments), limit=arguments.limit(100), session_id=session_id)
+
+
+def _by_user(run: Run, _: StateReader, arguments: Arguments) -> list[Row]:
+    user = arguments.identifier("USER_NAME") or run.session.user
+    return histories.queries(run, _range(run, arguments), limit=arguments.limit(100), user=user)
+
+
+def _by_warehouse(run: Run, _: StateReader, arguments: Arguments) -> list[Row]:
+    warehouse = arguments.identifier("WAREHOUSE_NAME") or run.session.warehouse
+    return histories.queries(run, _range(run, arguments), limit=arguments.limit(100), warehouse=warehouse)
+
+
+def _range(run: Run, arguments: Arguments) -> histories.EndTimes:
+    start, end = arguments.instant("END_TIME_RANGE_START"), arguments.instant("END_TIME_RANGE_END")
+    oldest = run.now - timedelta(days=histories.QUERY_DAYS)
+    for instant in (start, end):
+        if instant is not None and instant < oldest:
+            raise errors.SnowmeltError(
+                "001018", "22023", f"Cannot retrieve data from more than {histories.QUERY_DAYS} days ago"
+            )
+    return histories.EndTimes(start, end)
+
+
+def _copy_history(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
+    name, start = arguments.text("TABLE_NAME"), arguments.instant("START_TIME")
+    if name is None or start is None:
+        raise errors.not_enough_arguments("COPY_HISTORY", 2, 0)
+    return histories.loads(run, state, name, start, arguments.instant("END_TIME"))
+
+
+_QUERY_ARGUMENTS = (
+    "END_TIME_RANGE_START", "END_TIME_RANGE_END", "RESULT_LIMIT", "INCLUDE_CLIENT_GENERATED_STATEMENT",
+)  # fmt: skip
+FUNCTIONS = {
+    function.name: function
+    for function in (
+        TableFunction("QUERY_HISTORY", _QUERY_ARGUMENTS, histories.QUERY_COLUMNS, _query_history),
+        TableFunction(
+            "QUERY_HISTORY_BY_SESSION", ("SESSION_ID", *_QUERY_ARGUMENTS), histories.QUERY_COLUMNS, _by_session
+        ),
+        TableFunction("QUERY_HISTORY_BY_USER", ("USER_NAME", *_QUERY_ARGUMENTS), histories.QUERY_COLUMNS, _by_user),
+        TableFunction(
+            "QUERY_HISTORY_BY_WAREHOUSE", ("WAREHOUSE_NAME", *_QUERY_ARGUMENTS), histories.QUERY_COLUMNS, _by_warehouse
+        ),
+        TableFunction(
+            "COPY_HISTORY",
+            ("TABLE_NAME", "START_TIME", "END_TIME", "PIPE_NAME"),
+            histories.COPY_COLUMNS,
+            _copy_history,
+            required=2,
+        ),
+    )
+}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from snowmelt.core import errors, types
-from snowmelt.core.types import DataType
+from snowmelt.core.types import DataType, Kind
 from snowmelt.sql import coercion
 from snowmelt.sql.bound import Bound, Scope
 from snowmelt.sql.dialect import parse_snowflake, string
@@ -37,7 +37,10 @@ def bind_call(
     if not qualifier and name not in FUNCTIONS:
         constant = binder.environment.relations.system_function(name, node.expressions)
         if constant is not None:
-            return replace(binder.bind(constant), volatile=True)
+            bound = binder.bind(constant)
+            # A text is as long as the next one may be, not as this one happens to be.
+            type_ = types.VARCHAR if bound.type.kind is Kind.VARCHAR else bound.type
+            return replace(bound, type=type_, volatile=True)
     if qualifier or name not in FUNCTIONS:
         routines = binder.environment.relations.routine((*qualifier, name), len(node.expressions))
         if routines:

@@ -10,6 +10,7 @@ from snowmelt.service.metadata.catalog import objects
 from snowmelt.service.metadata.columns import Row, yes
 from snowmelt.service.metadata.listing import Listing
 from snowmelt.service.metadata.scopes import schema_scope
+from snowmelt.service.sequences import COUNTER
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.model import (
     CatalogObject,
@@ -23,8 +24,6 @@ from snowmelt.state.store import StateReader
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
-SEQUENCE_COUNTER = "NEXTVAL"
-"""The name under which the state store counts for a sequence."""
 _CLOUDS = {"s3": "AWS", "s3a": "AWS", "gcs": "GCP", "gs": "GCP", "azure": "AZURE", "abfss": "AZURE"}
 
 
@@ -78,7 +77,7 @@ def sequence(state: StateReader, item: CatalogObject) -> Row:
 def next_value(state: StateReader, item: CatalogObject) -> int:
     definition = item.definition
     assert isinstance(definition, SequenceDefinition)
-    following = state.counters.peek(item.id, SEQUENCE_COUNTER)
+    following = state.counters.peek(item.id, COUNTER)
     return definition.start if following is None else following
 
 
