@@ -67,8 +67,8 @@ def render(documented: list[Documented]) -> str:
     lines = [
         "# Functions",
         "",
-        f"{count} functions, each with values that the tests check on Spark. A function that is not here is an error that "
-        "names it and the nearest one that is.",
+        f"{count} functions, each with values that the tests check on Spark. A function that is not here is an error "
+        "that names it and the nearest one that is.",
         "",
     ]
     for item in sorted(documented, key=lambda entry: entry.names):

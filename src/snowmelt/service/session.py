@@ -18,7 +18,7 @@ from snowmelt.service.dispatch import execute
 from snowmelt.service.results import Result
 from snowmelt.service.run import Run
 from snowmelt.service.transactions import Transaction
-from snowmelt.service.variables import Variable
+from snowmelt.service.variables import Locals, Variable
 from snowmelt.sql.statements.classify import classify
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.tokens import SqlText, split_statements
@@ -58,6 +58,8 @@ class Session:
         self.query_ids: list[str] = []
         self.closed = False
         self.running: Run | None = None
+        self.script: Locals | None = None
+        """The variables of the scripting block whose statement runs now."""
         self._lock = threading.RLock()
 
     def execute(self, text: str | SqlText, binds: Sequence[Any] | None = None) -> Result:
@@ -81,9 +83,11 @@ class Session:
     def cancel(self) -> None:
         """Stops the statement that runs now, from another thread."""
         run = self.running
-        if run is not None:
+        while run is not None:
+            # The block or procedure around a statement stops with it.
             run.cancelled = True
             self.account.engine.cancel(run.tag)
+            run = run.outer
 
     def close(self) -> None:
         """Rolls back what is open and drops what was temporary."""
@@ -105,7 +109,8 @@ class Session:
             schema_name=self.schema, user=self.user, role=self.role, warehouse=self.warehouse,
             query_tag=str(self.parameter("QUERY_TAG")), status="running", start_time=run.now,
         )  # fmt: skip
-        outer, self.running = self.running, run
+        outer = run.outer
+        self.running = run
         with structlog.contextvars.bound_contextvars(query_id=run.query_id, session_id=self.id):
             try:
                 statement = parse_statement(sql)
@@ -123,6 +128,12 @@ class Session:
                 raise
             except RecursionError as error:
                 failure = errors.compilation("000913", "54001", "The statement is nested too deeply.")
+                self._failed(record, failure)
+                raise failure from error
+            except Exception as error:
+                # A defect of ours: the log has all of it, the user an error like any other.
+                _log.exception("statement failed unexpectedly", text=sql.text[:1000])
+                failure = errors.internal(f"{type(error).__name__} in this statement. The log has the details.")
                 self._failed(record, failure)
                 raise failure from error
             finally:

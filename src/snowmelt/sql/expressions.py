@@ -181,6 +181,19 @@ class ExpressionBinder:
             )
         return self.bind(value)
 
+    def _placeholder(self, node: exp.Placeholder) -> Bound:
+        """`:x`, a variable of the scripting block around the statement."""
+        found = self.environment.relations.local(node.name) if node.this else None
+        if found is None:
+            shown = f":{node.name}" if node.this else "?"
+            raise errors.compilation("002049", "42601", f"Bind variable {shown} not set.")
+        literal, type_ = found
+        bound = self.bind(literal)
+        # A literal has the narrowest type of its value; the variable's own may be wider.
+        if type_.kind is Kind.VARCHAR and bound.type.kind is Kind.VARCHAR:
+            return replace(bound, type=type_)
+        return bound if bound.type == type_ else self.cast(bound, type_)
+
     def _positional(self, node: exp.Parameter, qualifier: tuple[str, ...]) -> Bound:
         """`$1`: a column by its place in its source."""
         index = int(node.name)
@@ -504,11 +517,10 @@ class ExpressionBinder:
     def _struct(self, node: exp.Struct) -> Bound:
         arguments: list[exp.Expression] = []
         for entry in node.expressions:
+            if not isinstance(entry, exp.PropertyEQ):
+                raise errors.syntax_error(place_of(node).line, place_of(node).position, "{")
             key = entry.this
-            arguments += [
-                string(key.name) if isinstance(key, exp.Identifier | exp.Literal) else key,
-                entry.expression,
-            ]
+            arguments += [string(key.name) if isinstance(key, exp.Identifier) else key, entry.expression]
         return bind_call(self, exp.Anonymous(this="OBJECT_CONSTRUCT", expressions=arguments))
 
     def _interval(self, node: exp.Interval) -> Bound:
@@ -606,6 +618,7 @@ _HANDLERS: dict[type[exp.Expression], Callable[[ExpressionBinder, Any], Bound]] 
     exp.Boolean: ExpressionBinder._boolean_literal,
     exp.Column: ExpressionBinder._column,
     exp.Parameter: ExpressionBinder._parameter,
+    exp.Placeholder: ExpressionBinder._placeholder,
     exp.Paren: ExpressionBinder._paren,
     exp.Not: ExpressionBinder._not,
     exp.And: ExpressionBinder._logical,

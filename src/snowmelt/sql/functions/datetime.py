@@ -168,11 +168,12 @@ def _months_between(invocation: Call) -> exp.Expression:
 
 def _time_slice(invocation: Call) -> exp.Expression:
     value, source = invocation.args[0], invocation.types[0]
-    length = int(invocation.literal(1) or 0)
+    given = invocation.literal(1) or ""
+    length = int(given) if given.isdigit() else 0
     part = _part(invocation, 2)
     end = (invocation.literal(3) or "START").upper()
     if length < 1 or end not in ("START", "END"):
-        raise errors.invalid_value(str(invocation.literal(1) if length < 1 else end), "TIME_SLICE")
+        raise errors.invalid_value(given if length < 1 else end, "TIME_SLICE")
     known = (*date_parts.CALENDAR_PARTS, "hour", "minute", "second")
     if part not in known or (source.kind is Kind.DATE and part in date_parts.CLOCK_PARTS):
         raise date_parts.not_for(part, source, "TIME_SLICE")
