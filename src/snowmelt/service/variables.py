@@ -1,22 +1,20 @@
-"""Session variables, and constants on their way between Python and SQL."""
+"""Variables of sessions and of scripting blocks, and constants on their way between Python and SQL."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 from sqlglot import exp
 
 from snowmelt.core.types import DataType, Kind
 
-Python = str | int | float | bool | Decimal | date | time | datetime | bytes | None
-
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """The value of `$name`."""
+    """The value of `$name` or `:name`, as `Result.rows` gives values: JSON text for a VARIANT."""
 
     value: Any
     type: DataType
@@ -25,8 +23,21 @@ class Variable:
         return literal(self.value, self.type)
 
 
+class Locals(Protocol):
+    """The variables that a statement inside a scripting block sees."""
+
+    @property
+    def owners_rights(self) -> bool:
+        """Whether it runs in a procedure with its owner's rights, which may not see the caller's variables."""
+        ...
+
+    def local(self, name: str) -> Variable | None:
+        """The value of `:name`; None when no such variable is declared."""
+        ...
+
+
 def literal(value: Any, type_: DataType) -> exp.Expression:
-    """A Snowflake expression with exactly this value and type."""
+    """A Snowflake expression with exactly this value and type, as near as a literal comes."""
     if value is None:
         return exp.Null()
     if isinstance(value, bool):
@@ -34,13 +45,21 @@ def literal(value: Any, type_: DataType) -> exp.Expression:
     if type_.kind is Kind.VARCHAR:
         return exp.Literal.string(str(value))
     if isinstance(value, int | Decimal) and type_.kind is Kind.NUMBER:
-        number: exp.Expression = exp.Literal.number(str(abs(value)))
+        # format() of an int goes through a float; str() of a Decimal may have an exponent.
+        digits = str(abs(value)) if isinstance(value, int) else format(abs(value), "f")
+        number: exp.Expression = exp.Literal.number(digits)
         return exp.Paren(this=exp.Neg(this=number)) if value < 0 else number
-    text = (
-        value.hex()
-        if isinstance(value, bytes)
-        else value.isoformat(sep=" ")
-        if isinstance(value, datetime)
-        else str(value)
-    )
-    return exp.cast(exp.Literal.string(text), exp.DataType.build(str(type_), dialect="snowflake"))
+    if type_.is_semi_structured:
+        parsed: exp.Expression = exp.Anonymous(this="PARSE_JSON", expressions=[exp.Literal.string(str(value))])
+        return parsed if type_.kind is Kind.VARIANT else _cast(parsed, type_)
+    if isinstance(value, bytes):
+        text = value.hex()
+    elif isinstance(value, datetime):
+        text = value.isoformat(sep=" ")
+    else:
+        text = str(value)
+    return _cast(exp.Literal.string(text), type_)
+
+
+def _cast(value: exp.Expression, type_: DataType) -> exp.Expression:
+    return exp.cast(value, exp.DataType.build(str(type_), dialect="snowflake"))
