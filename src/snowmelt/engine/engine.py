@@ -17,10 +17,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.core.types import Kind
+from snowmelt.core.types import DataType, Kind
 from snowmelt.engine import errors as spark_errors
+from snowmelt.engine.probe import check_storage
 from snowmelt.engine.session import LIGHT, choose_pool, sibling, start
 from snowmelt.state.model import Column
+from snowmelt.storage.rewrite import FILE, ROW
 
 Result = TypeVar("Result")
 _KEPT_VIEWS = 2_000
@@ -37,7 +39,6 @@ class Lane(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-@dataclass(frozen=True, slots=True)
 class ColumnSource:
     """Where a column is found in files that were written when the table had another shape."""
 
@@ -49,6 +50,7 @@ class ColumnSource:
     """Spark SQL for what rows of that time have in a column that was not there."""
 
 
+@dataclass(frozen=True, slots=True)
 class TableFiles:
     """One version of a table, as the files that hold it."""
 
@@ -59,11 +61,11 @@ class TableFiles:
     delta_path: str | None = None
     """Set when only Delta's own reader will do (column mapping, type widening); then `version` counts."""
     version: int = 0
-
     positions: bool = False
     """Adds `__file` and `__row`, which tell rows apart: the file's name, and the place in it where Spark knows that."""
     sources: tuple[ColumnSource, ...] | None = None
     """One for each column when the files have another shape than the table has now."""
+
 
 class _LaneState:
     def __init__(self, session: SparkSession) -> None:
@@ -75,9 +77,10 @@ class _LaneState:
 class SparkEngine:
     """One Spark application, started when first needed. Safe to use from many threads."""
 
-    def __init__(self, settings: Mapping[str, str], work_dir: Path) -> None:
+    def __init__(self, settings: Mapping[str, str], work_dir: Path, storage_uri: str) -> None:
         self._settings = settings
         self._work_dir = work_dir
+        self._storage_uri = storage_uri
         self._lock = threading.Lock()
         self._session: SparkSession | None = None
         self._lanes: dict[Lane, _LaneState] = {}
@@ -91,6 +94,7 @@ class SparkEngine:
         with self._lock:
             if self._session is None:
                 session = start(self._settings, self._work_dir)
+                check_storage(session, self._storage_uri)
                 light = {key: value for key, value in LIGHT.items() if key not in self._settings}
                 self._lanes = {
                     Lane.HEAVY: _LaneState(sibling(session, {})),
@@ -133,8 +137,8 @@ class SparkEngine:
     def append(
         self, sql: str, tables: Sequence[TableFiles], path: str, *, user_metadata: str, tag: str | None = None,
         pool: str | None = None, overwrite: bool = False, inputs: Mapping[str, pa.Table] | None = None,
-    ) -> None:  # fmt: skip
         options: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
         """Writes a query's result to a Delta table with Spark's own writer, and `options` of it."""
         with self._prepared(Lane.HEAVY, tables, inputs or {}) as state:
 
@@ -246,7 +250,7 @@ class SparkEngine:
             frame = session.createDataFrame([], schema=stored)
         else:
             frame = session.read.schema(stored).parquet(*table.files)
-        return frame.selectExpr(*[_scan(column) for column in table.columns])
+        return frame.selectExpr(*scanned, *_positions(table))
 
 
 def new_tag() -> str:
@@ -256,7 +260,22 @@ def new_tag() -> str:
 def _scan(column: Column, source: ColumnSource) -> str:
     """A stored column as its value in queries."""
     name = _quoted(column.name)
-    return f"CAST({name} AS TIME(6)) AS {name}" if column.type.kind is Kind.TIME else name
+    if source.name is None:
+        return f"CAST({source.fill} AS {column.type.spark}) AS {name}"
+    found = _quoted(source.name)
+    if source.type.spark == column.type.spark and column.type.kind is not Kind.TIME:
+        return found if found == name else f"{found} AS {name}"
+    return f"CAST({found} AS {column.type.spark}) AS {name}"
+
+
+def _positions(table: TableFiles) -> list[str]:
+    if not table.positions:
+        return []
+    if table.delta_path is not None:
+        return [f"_metadata.file_name AS {FILE}", f"monotonically_increasing_id() AS {ROW}"]
+    if not table.files:
+        return [f"CAST(NULL AS STRING) AS {FILE}", f"CAST(NULL AS BIGINT) AS {ROW}"]
+    return [f"_metadata.file_name AS {FILE}", f"_metadata.row_index AS {ROW}"]
 
 
 def _quoted(name: str) -> str:

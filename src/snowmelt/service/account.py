@@ -10,6 +10,7 @@ from typing import Self
 from snowmelt.core.clock import Clock, SystemClock
 from snowmelt.core.config import Settings, load_settings
 from snowmelt.engine.engine import SparkEngine
+from snowmelt.service.loading.places import Digests
 from snowmelt.service.locks import TableLocks
 from snowmelt.service.objects import SYSTEM_ROLE, create_database
 from snowmelt.service.ownership import Ownership
@@ -36,11 +37,12 @@ class Account:
         self.state = StateStore.open(settings.state_url or f"sqlite:///{data_dir / 'state.db'}", clock)
         root = settings.storage_root or str(data_dir / "tables")
         self.store = DeltaStore(StorageRoot(root, settings.storage_options))
-        self.engine = SparkEngine(settings.spark, data_dir / "spark")
+        self.engine = SparkEngine(settings.spark, data_dir / "spark", self.store.root.uri_of(""))
         self.locks = TableLocks()
         self.transactions = TransactionManager(self.state, self.store, self.locks, settings.lock_timeout_seconds)
         self.journal = QueryJournal(self.state)
         self.results = ResultCache()
+        self.digests = Digests()
         self._sessions: dict[str, Session] = {}
         self._lock = threading.Lock()
         self.recovered: Recovered = recover(self.state, self.store)

@@ -1,0 +1,91 @@
+"""The same engine on a real Spark standalone cluster: a master and a worker in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from snowmelt.core.config import Settings
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.service.account import Account
+
+pytestmark = pytest.mark.slow
+HOME = Path(pyspark.__file__).parent
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(port: int, deadline: float = 60) -> None:
+    end = time.monotonic() + deadline
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+    raise TimeoutError(f"nothing answers on port {port}")
+
+
+def started(*arguments: str, log: Path) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
+    with log.open("wb") as output:
+        command = [str(HOME / "bin" / "spark-class"), *arguments]
+        return subprocess.Popen(command, stdout=output, stderr=output, env=environment)
+
+
+@pytest.fixture
+def master_url(tmp_path: Path) -> Iterator[str]:
+    port = free_port()
+    master = started(
+        "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(free_port()),
+        log=tmp_path / "master.log",
+    )  # fmt: skip
+    worker: subprocess.Popen[bytes] | None = None
+    try:
+        wait_for(port)
+        url = f"spark://127.0.0.1:{port}"
+        worker = started(
+            "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--cores", "2", "--memory", "2g",
+            "--webui-port", str(free_port()), "--work-dir", str(tmp_path / "work"), url, log=tmp_path / "worker.log",
+        )  # fmt: skip
+        yield url
+    finally:
+        for process in (worker, master):
+            if process is not None:
+                process.terminate()
+                process.wait(30)
+
+
+def settings(url: str, **more: str) -> Settings:
+    return Settings(spark={"spark.master": url, "spark.executor.memory": "1g", "spark.driver.memory": "1g", **more})
+
+
+def test_statements_run_on_a_cluster(master_url: str, tmp_path: Path) -> None:
+    with Account.open(tmp_path / "data", settings=settings(master_url)) as account:
+        session = account.session()
+        session.execute("CREATE TABLE t (id INT, v VARIANT)")
+        session.execute(
+            "INSERT INTO t SELECT SEQ4(), OBJECT_CONSTRUCT('n', SEQ4()) FROM TABLE(GENERATOR(ROWCOUNT => 200000))"
+        )
+        session.execute("INSERT INTO t (id) VALUES (-1)")
+        rows = session.execute("SELECT COUNT(*), MIN(id), SUM(v:n::INT) FROM t").rows()
+    assert rows == [(200_001, -1, 199_999 * 200_000 // 2)]
+
+
+def test_storage_that_executors_do_not_share_is_refused(master_url: str, tmp_path: Path) -> None:
+    """A relative trick stands in for a second machine: the executors' working folder is not the driver's."""
+    hidden = f"file:/proc/self/cwd/{tmp_path.name}-tables"
+    with Account.open(tmp_path / "other", settings=settings(master_url)) as account:
+        account.engine._storage_uri = hidden
+        with pytest.raises(SnowmeltError, match="do not share the storage root"):
+            account.engine.session()
