@@ -6,14 +6,13 @@ keys, sequences of defaults, unqualified names in views) means the cloned object
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
-from snowmelt.core.names import ObjectName
-from snowmelt.service import defaults, retention, sequences, tables
+from snowmelt.service import references, retention, sequences, tables
+from snowmelt.service.references import Rename
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.relations import TimeTravel
@@ -21,7 +20,6 @@ from snowmelt.sql.statements.base import TimePoint
 from snowmelt.state.ids import new_id
 from snowmelt.state.model import (
     CatalogObject,
-    Column,
     ParameterLevel,
     RoutineDefinition,
     SequenceDefinition,
@@ -33,8 +31,6 @@ from snowmelt.state.store import StateReader, StateTransaction
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
-
-Rename = Callable[[ObjectName], ObjectName]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +117,7 @@ def clone_tables(run: Run, sources: list[CatalogObject], rename: Rename, at: dat
                 definition = definition_at(state, source, found.version)
             name = rename(source.name)
             location = run.account.store.root.new_location(name.database, name.schema, name.name)
-            definition = renamed_definition(definition, rename).model_copy(update={"location": location})
+            definition = references.renamed_definition(definition, rename).model_copy(update={"location": location})
             table = source.model_copy(
                 update={"id": new_id(), "name": name, "owner": run.session.role, "definition": definition,
                         "dropped_on": None},
@@ -144,25 +140,6 @@ def discard(run: Run, made: list[ClonedTable]) -> None:
 def add_cloned(run: Run, state: StateTransaction, item: ClonedTable) -> None:
     inherit(state, item.source, item.table)
     tables.add_table(run, state, item.table, item.written)
-
-
-def renamed_definition(definition: TableDefinition, rename: Rename) -> TableDefinition:
-    """The definition with references inside the clone's container turned to the clones."""
-
-    def column(item: Column) -> Column:
-        parts = defaults.sequence_of(parse_snowflake(item.default)) if item.default is not None else None
-        if parts is None or len(parts) != 3:
-            return item
-        return item.model_copy(update={"default": defaults.sequence_text(rename(ObjectName(*parts)))})
-
-    return definition.model_copy(
-        update={
-            "columns": tuple(column(item) for item in definition.columns),
-            "foreign_keys": tuple(
-                key.model_copy(update={"references": rename(key.references)}) for key in definition.foreign_keys
-            ),
-        }
-    )
 
 
 def add_object(run: Run, state: StateTransaction, source: CatalogObject, rename: Rename) -> None:

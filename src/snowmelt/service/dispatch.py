@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
-from snowmelt.service.handlers import containers, describe, inserts, queries, sessions, show, tables
+from snowmelt.service.handlers import changes, definitions, describe, inserts, queries, sessions, show
 from snowmelt.service.results import Result
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.classify import classify
@@ -20,8 +20,7 @@ _ATTEMPTS = 5
 HANDLERS: dict[type[Statement], Handler] = {
     **queries.HANDLERS,
     **sessions.HANDLERS,
-    **containers.HANDLERS,
-    **tables.HANDLERS,
+    **definitions.HANDLERS,
     **inserts.HANDLERS,
     **show.HANDLERS,
     **describe.HANDLERS,

@@ -52,6 +52,8 @@ class ForeignKeySpec(Constraint):
 @dataclass(frozen=True, slots=True)
 class CheckSpec(Constraint):
     expression: SqlText
+    validate: bool = True
+    """False with NOVALIDATE: rows that are there already need not satisfy it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ def _inline_constraint(cursor: Cursor, column: str) -> Constraint:
         return UniqueKey(name, _properties(cursor), (column,))
     if cursor.match("CHECK"):
         expression = cursor.inside()
-        return CheckSpec(name, _properties(cursor), expression)
+        return _check(cursor, name, expression)
     if cursor.match("FOREIGN"):
         cursor.expect("KEY")
     return _references(cursor, name, (column,))
@@ -188,9 +190,16 @@ def table_constraint(cursor: Cursor) -> Constraint:
         return UniqueKey(name, _properties(cursor), columns)
     if cursor.match("CHECK"):
         expression = cursor.inside()
-        return CheckSpec(name, _properties(cursor), expression)
+        return _check(cursor, name, expression)
     cursor.expect("FOREIGN", "KEY")
     return _references(cursor, name, cursor.identifiers())
+
+
+def _check(cursor: Cursor, name: str | None, expression: SqlText) -> CheckSpec:
+    start = cursor.index
+    rely = _properties(cursor)
+    said = {token.word for token in cursor.source.tokens[start : cursor.index]}
+    return CheckSpec(name, rely, expression, "NOVALIDATE" not in said)
 
 
 def _references(cursor: Cursor, name: str | None, columns: tuple[str, ...]) -> ForeignKeySpec:

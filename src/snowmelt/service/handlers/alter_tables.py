@@ -1,0 +1,168 @@
+"""ALTER TABLE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from snowmelt.core import errors
+from snowmelt.service import past_shapes, references, retention
+from snowmelt.service.altering import Alteration
+from snowmelt.service.reshaping import Reshaped, reshape
+from snowmelt.service.results import DONE, Result, status
+from snowmelt.service.row_checks import check_rows
+from snowmelt.service.transactions import PendingTable
+from snowmelt.sql.statements.alter_table import AlterTable
+from snowmelt.sql.statements.base import NameRef
+from snowmelt.sql.statements.changes import RenameTo, SetOptions, SwapWith, UnsetOptions
+from snowmelt.sql.statements.tables import TableOptions
+from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, PastColumn, TableDefinition, TableShape
+from snowmelt.state.store import StateTransaction
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+
+def alter_table(run: Run, statement: AlterTable) -> Result:
+    table = find_table(run, statement.name)
+    if table is None:
+        if statement.if_exists:
+            return status(DONE, "ALTER_TABLE")
+        raise errors.not_found("Table", str(run.object_name(statement.name)))
+    action = statement.actions[0]
+    match action:
+        case RenameTo(new_name=new_name):
+            rename(run, table, new_name)
+        case SwapWith(other=other):
+            _swap(run, table, other)
+        case SetOptions(options=options):
+            assert isinstance(options, TableOptions)
+            _set_options(run, table, options, ())
+        case UnsetOptions(names=names):
+            _set_options(run, table, TableOptions(), names)
+        case _:
+            _alter(run, table, statement)
+    return status(DONE, "ALTER_TABLE")
+
+
+def find_table(run: Run, name: NameRef) -> CatalogObject | None:
+    full = run.object_name(name, "ALTER TABLE")
+    with run.account.state.read() as state:
+        found = state.catalog.find(full, RELATIONS, run.session.id)
+    if found is not None and found.kind is not ObjectKind.TABLE:
+        raise errors.wrong_kind(found.kind, "TABLE")
+    return found
+
+
+def _alter(run: Run, table: CatalogObject, statement: AlterTable) -> None:
+    """Columns, constraints and the clustering key: all actions together, with one change of the catalog."""
+    definition = table.definition
+    assert isinstance(definition, TableDefinition)
+    pending = run.open_for_write(table)
+    alteration = Alteration(run, table, definition, pending.rows)
+    for action in statement.actions:
+        alteration.apply(action)
+    if alteration.definition == definition:
+        return
+    check_rows(run, alteration, pending)
+    before = pending.version
+    done = reshape(run, table, pending, alteration.change)
+    run.transaction.at_commit.append(lambda state: _record(state, alteration, definition, pending, before, done))
+
+
+def _record(
+    state: StateTransaction,
+    alteration: Alteration,
+    old: TableDefinition,
+    pending: PendingTable,
+    before: int,
+    done: Reshaped,
+) -> None:
+    """The catalog's side, in the transaction that makes the new version visible."""
+    table = alteration.table
+    definition = alteration.definition.model_copy(update={"spark_only": done.spark_only})
+    state.catalog.update(table.model_copy(update={"definition": definition, "altered_on": state.now}))
+    if done.moved is not None:
+        state.versions.mark_undone(table.id, *done.moved)
+    for name in alteration.dropped:
+        state.counters.drop(table.id, name)
+    for present, new in alteration.renamed.items():
+        if present != new:
+            _rename_counter(state, table.id, present, new)
+            references.column_renamed(state, table, present, new)
+    if pending.version == before:
+        return
+    fills = {
+        column.name: alteration.literals.get(column.name)
+        for column in definition.columns
+        if column.name not in alteration.sources
+    }
+    stays = alteration.renamed
+    earlier = past_shapes.carried_on(state.shapes.all(table.id), stays, fills)
+    columns = [PastColumn(name=new, stored=present) for present, new in stays.items()]
+    columns += [PastColumn(name=name, stored=None, fill=fill) for name, fill in fills.items()]
+    shape = TableShape(table_id=table.id, last_version=before, definition=old, columns=tuple(columns))
+    state.shapes.record([*earlier, shape])
+
+
+def _rename_counter(state: StateTransaction, table_id: str, old: str, new: str) -> None:
+    following = state.counters.peek(table_id, old)
+    if following is not None:
+        state.counters.drop(table_id, old)
+        state.counters.set(table_id, new, following)
+
+
+def rename(run: Run, item: CatalogObject, new_name: NameRef) -> None:
+    """RENAME TO for anything that lives in a schema; a name with a schema moves it there."""
+    target = run.object_name(new_name, "ALTER")
+    with run.account.state.begin() as state:
+        if state.catalog.schema(target.parent) is None:
+            raise errors.not_found("Schema", str(target.parent))
+        try:
+            state.catalog.rename(item.id, target)
+        except errors.SnowmeltError as error:
+            if error.code == "002002":
+                raise errors.already_exists(run.written(new_name)) from None
+            raise
+        references.renamed(state, item, target)
+
+
+def _swap(run: Run, table: CatalogObject, other: NameRef) -> None:
+    found = find_table(run, other)
+    if found is None:
+        raise errors.not_found("Table", str(run.object_name(other)))
+    if found.id == table.id:
+        raise errors.compilation("002230", "42601", f"cannot swap '{run.written(other)}' with itself")
+    with run.account.state.begin() as state:
+        state.catalog.swap(table.id, found.id)
+
+
+def _set_options(run: Run, table: CatalogObject, options: TableOptions, unset: tuple[str, ...]) -> None:
+    definition = table.definition
+    assert isinstance(definition, TableDefinition)
+    if options.default_ddl_collation:
+        raise errors.unsupported("DEFAULT_DDL_COLLATION")
+    days = options.data_retention_time_in_days
+    retention.check(days, transient=definition.transient or table.session_id is not None)
+    changed: dict[str, bool] = {}
+    if options.change_tracking is not None or "CHANGE_TRACKING" in unset:
+        changed["change_tracking"] = bool(options.change_tracking)
+    if options.enable_schema_evolution is not None or "ENABLE_SCHEMA_EVOLUTION" in unset:
+        changed["schema_evolution"] = bool(options.enable_schema_evolution)
+    comment = None if "COMMENT" in unset else options.comment if options.comment is not None else table.comment
+    with run.account.state.begin() as state:
+        current = state.catalog.by_id(table.id)
+        if current is None or not isinstance(current.definition, TableDefinition):
+            raise errors.not_found("Table", str(table.name))
+        current = current.model_copy(
+            update={
+                "definition": current.definition.model_copy(update=changed),
+                "comment": comment,
+                "altered_on": state.now,
+            }
+        )
+        if days is not None or retention.KEY in unset:
+            current = retention.set_table(state, current, days)
+        state.catalog.update(current)
+
+
+HANDLERS = {AlterTable: alter_table}
