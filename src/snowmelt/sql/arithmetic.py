@@ -26,7 +26,7 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.types import DATE, FLOAT, INTEGER, MAX_PRECISION, DataType, Kind, int64, number
 from snowmelt.sql.building import bind
-from snowmelt.sql.dialect import spark
+from snowmelt.sql.dialect import spark, spark_type
 
 SPARK_SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.decimalOperations.allowPrecisionLoss": "false"}
 
@@ -95,7 +95,7 @@ def negate(operand: exp.Expression, operand_type: DataType) -> exp.Expression:
 
 def cast(value: exp.Expression, target: DataType) -> exp.Expression:
     """A Spark cast to the type that holds `target`."""
-    return exp.Cast(this=value, to=exp.DataType.build(target.spark, dialect="spark"))
+    return exp.Cast(this=value, to=spark_type(target.spark))
 
 
 def decimal_digits(kind: DataType) -> tuple[int, int]:

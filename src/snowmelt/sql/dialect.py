@@ -16,6 +16,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.snowflake import Snowflake
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.generator import Generator
 
 from snowmelt.core import errors
 
@@ -53,6 +54,10 @@ class _SparkParser(Spark.Parser):
 class _SparkGenerator(Spark.Generator):
     def anonymous_sql(self, expression: exp.Anonymous) -> str:
         return f"{expression.this}({self.expressions(expression, flat=True)})"
+
+    def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
+        # As written: the Spark dialect looks for JSON functions in each cast, which costs more than all the rest.
+        return Generator.cast_sql(self, expression, safe_prefix)
 
     def datatype_sql(self, expression: exp.DataType) -> str:
         # sqlglot maps TIME to TIMESTAMP for Spark; since 4.1 Spark has the type.
@@ -124,9 +129,9 @@ def spark(template: str, *arguments: exp.Expression) -> exp.Expression:
 
     Arguments are copied in as trees, in parentheses where precedence asks for it; nothing is pasted as text.
     """
-    tree = _template(template).copy()
+    tree = copied(_template(template))
     for slot in [node for node in tree.find_all(exp.Column) if _SLOT.fullmatch(node.name)]:
-        argument = arguments[int(slot.name[1:])].copy()
+        argument = copied(arguments[int(slot.name[1:])])
         if isinstance(argument, _LOOSE) and not isinstance(slot.parent, exp.Anonymous):
             argument = exp.Paren(this=argument)
         if slot is tree:
@@ -137,7 +142,50 @@ def spark(template: str, *arguments: exp.Expression) -> exp.Expression:
 
 def call(name: str, *arguments: exp.Expression) -> exp.Expression:
     """A Spark function call."""
-    return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
+    return exp.Anonymous(this=name, expressions=[copied(argument) for argument in arguments])
+
+
+def copied(tree: exp.Expression) -> exp.Expression:
+    """A copy that shares nothing but notes on positions and comments, which nobody changes.
+
+    Building an expression copies its parts at every level; this costs half of sqlglot's own `copy`, which
+    also copies those notes in depth.
+    """
+    root = tree.__class__()
+    waiting: list[tuple[exp.Expr, exp.Expr]] = [(tree, root)]
+    while waiting:
+        node, twin = waiting.pop()
+        twin.comments, twin._type, twin._meta = node.comments, node._type, node._meta
+        for key, value in node.args.items():
+            if isinstance(value, exp.Expr):
+                child = value.__class__()
+                child.parent, child.arg_key = twin, key
+                twin.args[key] = child
+                waiting.append((value, child))
+            elif type(value) is list:
+                twin.args[key] = [_child(item, twin, key, index, waiting) for index, item in enumerate(value)]
+            else:
+                twin.args[key] = value
+    return root
+
+
+def _child(item: Any, twin: exp.Expr, key: str, index: int, waiting: list[tuple[exp.Expr, exp.Expr]]) -> Any:
+    if not isinstance(item, exp.Expr):
+        return item
+    child = item.__class__()
+    child.parent, child.arg_key, child.index = twin, key, index
+    waiting.append((item, child))
+    return child
+
+
+@lru_cache(maxsize=1024)
+def _spark_type(text: str) -> exp.DataType:
+    return exp.DataType.build(text, dialect="spark")
+
+
+def spark_type(text: str) -> exp.DataType:
+    """A Spark type by its SQL text."""
+    return _spark_type(text).copy()
 
 
 def string(value: str) -> exp.Expression:
@@ -155,7 +203,7 @@ def identifier(name: str) -> exp.Identifier:
 
 def to_spark_sql(tree: exp.Expression) -> str:
     """The final text. Every identifier of ours is quoted already; words in templates stay bare."""
-    return tree.sql(dialect=_SPARK, normalize_functions=False)
+    return copied(tree).sql(dialect=_SPARK, normalize_functions=False, copy=False)
 
 
 def as_written(tree: exp.Expression) -> str:

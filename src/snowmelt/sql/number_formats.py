@@ -15,7 +15,7 @@ from snowmelt.core import errors
 from snowmelt.core.types import DataType, Kind, number
 from snowmelt.sql import variants
 from snowmelt.sql.building import bind
-from snowmelt.sql.dialect import call, integer, spark, string
+from snowmelt.sql.dialect import call, integer, spark, spark_type, string
 
 _ELEMENT = re.compile(r'"((?:[^"]|"")*)"|(FM|FX|MI|TM9|TME|TM|EE+|[09.,DGSBX$%_])|(.)', re.IGNORECASE | re.DOTALL)
 _KEPT_AS_THEY_ARE = ";:-=/() "
@@ -131,7 +131,7 @@ def _signed(value: exp.Expression, model: NumberModel, body: exp.Expression) -> 
 
 def _fixed(value: exp.Expression, model: NumberModel) -> exp.Expression:
     kept = len(model.fraction)
-    held = exp.DataType.build(number(_BIGGEST, kept).spark, dialect="spark")
+    held = spark_type(number(_BIGGEST, kept).spark)
     magnitude = exp.TryCast(this=call("abs", value), to=held, safe=True)
     return bind(spark("cast(_0 as string)", magnitude), lambda digits: _laid_out(value, digits, model))
 
@@ -224,7 +224,7 @@ def _with_sign(value: exp.Expression, body: exp.Expression, model: NumberModel) 
 
 def try_number_with(text: exp.Expression, model_text: str, target: DataType) -> exp.Expression:
     """A text read by a model, or by one of several separated by `|`; NULL where none matches."""
-    held = exp.DataType.build(target.spark, dialect="spark")
+    held = spark_type(target.spark)
 
     def build(t: exp.Expression) -> exp.Expression:
         alternatives = [parse_model(part) for part in model_text.split("|")]

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from snowmelt.core.types import MAX_PRECISION, TIMESTAMPS, DataType, Kind, number
 from snowmelt.sql.building import fail, or_fail
-from snowmelt.sql.dialect import call, spark, string
+from snowmelt.sql.dialect import call, spark, spark_type, string
 
 _TRUE = ("true", "t", "yes", "y", "on", "1")
 _FALSE = ("false", "f", "no", "n", "off", "0")
@@ -98,7 +98,7 @@ def spark_cast(value: exp.Expression, target: DataType) -> exp.Expression:
 
 
 def spark_try(value: exp.Expression, target: DataType) -> exp.Expression:
-    return exp.TryCast(this=value.copy(), to=exp.DataType.build(target.spark, dialect="spark"), safe=True)
+    return exp.TryCast(this=value.copy(), to=spark_type(target.spark), safe=True)
 
 
 def try_boolean(text: exp.Expression) -> exp.Expression:

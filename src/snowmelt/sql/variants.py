@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -198,29 +199,42 @@ def type_word(value: exp.Expression) -> exp.Expression:
 
 def to_text(value: exp.Expression) -> exp.Expression:
     """The VARCHAR of a VARIANT: strings as they are, objects and arrays as JSON, SQL NULL for a JSON null."""
-    plain = "CAST(_0 AS STRING)"
-    return bind(value, lambda given: _printed(given, plain, float_text(spark("CAST(_0 AS DOUBLE)", _VALUE)), ""))
+    return bind(value, lambda given: _printed(given, "CAST(_0 AS STRING)", _special_text()))
 
 
 def to_json_text(value: exp.Expression) -> exp.Expression:
     """TO_JSON: like `to_text`, but strings are quoted and a JSON null is `null`."""
+    return bind(value, lambda given: _printed(given, "to_json(_0)", _special_json()))
+
+
+@lru_cache(maxsize=1)
+def _special_text() -> exp.Expression:
+    number = float_text(spark("CAST(_0 AS DOUBLE)", _VALUE))
+    return _special("CAST(_0 AS STRING)", number, _timestamp_text(_VALUE))
+
+
+@lru_cache(maxsize=1)
+def _special_json() -> exp.Expression:
     number = spark("format_string('%.15e', CAST(_0 AS DOUBLE))", _VALUE)
-    return bind(value, lambda given: _printed(given, "to_json(_0)", number, '"'))
+    return _special("to_json(_0)", number, spark("concat(_0, _1, _0)", string('"'), _timestamp_text(_VALUE)))
 
 
-def _printed(value: exp.Expression, plain: str, number: exp.Expression, quote: str) -> exp.Expression:
-    """What Spark prints, except where there may be a FLOAT or a timestamp, which Snowflake prints differently.
-
-    Most values have neither. They take the short way, and the long one is in a lambda, which is not compiled.
-    """
-    moment = spark("concat(_0, _1, _0)", string(quote), _timestamp_text(_VALUE)) if quote else _timestamp_text(_VALUE)
-    special = spark(
+def _special(plain: str, number: exp.Expression, moment: exp.Expression) -> exp.Expression:
+    """How the lambda's variable is printed; the same for every value, so it is built once."""
+    return spark(
         "CASE left(schema_of_variant(_0), 9) WHEN 'DOUBLE' THEN _1 WHEN 'TIMESTAMP' THEN _2 ELSE _3 END",
         _VALUE,
         number,
         moment,
         _with_timestamps(_VALUE, spark(plain, _VALUE)),
     )
+
+
+def _printed(value: exp.Expression, plain: str, special: exp.Expression) -> exp.Expression:
+    """What Spark prints, except where there may be a FLOAT or a timestamp, which Snowflake prints differently.
+
+    Most values have neither. They take the short way, and the long one is in a lambda, which is not compiled.
+    """
     return spark(
         "CASE WHEN schema_of_variant(_0) RLIKE 'DOUBLE|TIMESTAMP' "
         "THEN element_at(transform(array(_0), sm_printed -> _1), 1) ELSE _2 END",
