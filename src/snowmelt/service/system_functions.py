@@ -62,8 +62,9 @@ def call(run: Run, state: StateReader, name: str, arguments: Sequence[exp.Expres
 def _constant(run: Run, name: str, index: int, argument: exp.Expression) -> Any:
     column = argument.find(exp.Column)
     if column is not None:
+        found = column.sql().upper()
         raise errors.compilation(
-            "001015", "22023", f"argument {index} to function {name} needs to be constant, found '{column.sql()}'"
+            "001015", "22023", f"argument {index} to function {name} needs to be constant, found '{found}'"
         )
     return run.evaluate(argument).value
 

@@ -1,0 +1,80 @@
+"""SHOW has Snowflake's columns, in its order and with its types, for every kind that parses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.types import Kind
+from snowmelt.service.handlers.show import LISTINGS
+from snowmelt.service.metadata import layouts
+from snowmelt.service.metadata.information_schema import VIEWS
+from snowmelt.service.results import ResultColumn
+from snowmelt.service.run import Run
+from snowmelt.service.session import Session
+from snowmelt.sql.statements.show import KINDS, ShowStatement
+from snowmelt.sql.tokens import SqlText
+from tests.unit.metadata.catalog_objects import fill
+
+_FOLDER = Path(__file__).parent
+
+
+def _lines(name: str) -> dict[str, str]:
+    lines = (_FOLDER / name).read_text(encoding="utf-8").splitlines()
+    pairs = (line.partition(": ")[::2] for line in lines if not line.startswith("#"))
+    return dict(pairs)
+
+
+SHOWN = _lines("show_columns.txt")
+
+
+def _described(column: ResultColumn) -> str:
+    word = {Kind.TIMESTAMP_LTZ: ":ts", Kind.NUMBER: ":n"}.get(column.type.kind, "")
+    return f"{column.name}{word}"
+
+
+@pytest.mark.parametrize("form", sorted(SHOWN))
+def test_columns(form: str, meta: Session) -> None:
+    fill(meta)
+    result = meta.execute(f"SHOW {form}")
+    assert ", ".join(_described(column) for column in result.columns) == SHOWN[form]
+
+
+def test_every_kind_has_columns() -> None:
+    assert [kind for kind in KINDS if kind not in SHOWN] == ["GRANTS", "ORGANIZATION ACCOUNTS"]
+
+
+def test_rows_mention_only_columns_that_are_shown(meta: Session) -> None:
+    """A misspelt key would be a column that is silently NULL. Kinds that share rows may show less of them."""
+    fill(meta)
+    run = Run(meta, SqlText("SHOW"))
+    shared = {"OBJECTS": "TABLES", "PROCEDURES": "FUNCTIONS", "USER PROCEDURES": "FUNCTIONS"}
+    for kind, listing in LISTINGS.items():
+        wide = shared.get(kind, kind)
+        shown = (layouts.SHOW[kind], layouts.SHOW[wide], layouts.TERSE.get(kind, ()), layouts.HISTORY.get(kind, ()))
+        known = {column.name for layout in shown for column in layout}
+        with meta.account.state.read() as state:
+            for row in listing.rows(run, state, ShowStatement(kind)):
+                assert set(row) <= known, f"SHOW {kind}: {set(row) - known}"
+
+
+def test_grants_by_form(meta: Session) -> None:
+    on = meta.execute("SHOW GRANTS ON DATABASE x")
+    to_role = meta.execute("SHOW GRANTS TO ROLE sysadmin")
+    of = meta.execute("SHOW GRANTS OF ROLE sysadmin")
+    bare = meta.execute("SHOW GRANTS")
+    assert [len(item.columns) for item in (on, to_role, of, bare)] == [9, 8, 5, 9]
+    assert [column.name for column in of.columns] == ["created_on", "role", "granted_to", "grantee_name", "granted_by"]
+
+
+def test_organization_accounts_are_refused_by_name(meta: Session) -> None:
+    with pytest.raises(SnowmeltError, match="SHOW ORGANIZATION ACCOUNTS"):
+        meta.execute("SHOW ORGANIZATION ACCOUNTS")
+
+
+def test_information_schema_columns() -> None:
+    expected = _lines("information_schema_columns.txt")
+    shown = {name: "; ".join(f"{column.name} {column.type}" for column in columns) for name, columns in VIEWS.items()}
+    assert shown == expected
