@@ -6,6 +6,8 @@ wording follow Snowflake where it has them, because clients, dbt and playbooks m
 
 from __future__ import annotations
 
+import errno
+
 
 class SnowmeltError(Exception):
     """A failure with Snowflake's code and SQLSTATE.
@@ -32,17 +34,26 @@ class SnowmeltError(Exception):
         return f"{self.code} ({self.sqlstate}): {self.text}"
 
 
-class TableChanged(SnowmeltError):
-    """The table got another definition between looking its name up and taking it for writing.
+class StatementConflictError(SnowmeltError):
+    """The statement met another writer. It left nothing behind, so running it again from its beginning is right."""
 
-    Running the statement again from its beginning is always right: nothing was written yet.
-    """
+    def __init__(self, message: str) -> None:
+        super().__init__("000625", "40001", message, hint="Run the statement again.", transient=True)
+
+
+class TableChangedError(StatementConflictError):
+    """The table got another definition between looking its name up and taking it for writing."""
 
     def __init__(self, table: str) -> None:
-        super().__init__(
-            "000625", "40001", f"Table '{table}' was altered while the statement waited for it.",
-            hint="Run the statement again.", transient=True,
-        )  # fmt: skip
+        super().__init__(f"Table '{table}' was altered while the statement waited for it.")
+
+
+class WriteConflictError(StatementConflictError):
+    """Something that does not wait for our locks, such as another tool, wrote the table at the same time."""
+
+    def __init__(self, table: str, detail: str | None = None) -> None:
+        because = f": {detail}" if detail else "."
+        super().__init__(f"Another writer changed the table '{table}' at the same time{because}")
 
 
 def compilation(code: str, sqlstate: str, detail: str, *, hint: str | None = None) -> SnowmeltError:
@@ -214,6 +225,45 @@ def statement_not_found(query_id: str) -> SnowmeltError:
     return SnowmeltError("000709", "02000", f"Statement {query_id} not found")
 
 
+def unknown_procedure(name: str, *, qualified: bool) -> SnowmeltError:
+    kind = "user-defined function" if qualified else "function"
+    return compilation("002141" if qualified else "002140", "42601", f"Unknown {kind} {name}.")
+
+
+def not_in_procedure(statement: str) -> SnowmeltError:
+    return SnowmeltError(
+        "090236",
+        "42601",
+        f"Stored procedure execution error: Unsupported statement type '{statement}'.",
+        hint="A procedure with owner's rights may not change the caller's session. Create it with EXECUTE AS CALLER.",
+    )
+
+
+def other_transaction_scope() -> SnowmeltError:
+    return SnowmeltError(
+        "090232",
+        "25000",
+        "Modifying a transaction that has started at a different scope is not allowed.",
+    )
+
+
+def incomplete_transaction() -> SnowmeltError:
+    return SnowmeltError(
+        "090230",
+        "25000",
+        "Scoped transaction started in stored procedure is incomplete and it was rolled back.",
+    )
+
+
+def session_variable_not_allowed(name: str) -> SnowmeltError:
+    return SnowmeltError(
+        "090236",
+        "P0000",
+        f"Use of session variable '${name}' is not allowed in owners rights stored procedure",
+        hint="Pass the value as an argument, or create the procedure with EXECUTE AS CALLER.",
+    )
+
+
 def cancelled() -> SnowmeltError:
     return SnowmeltError("000604", "57014", "SQL execution canceled")
 
@@ -252,6 +302,13 @@ def insufficient_privileges(kind: str, name: str) -> SnowmeltError:
         "42501",
         f"SQL access control error:\nInsufficient privileges to operate on {kind} '{name}'",
     )
+
+
+SELF_REFERENCE = "002035"
+
+
+def view_refers_to_itself() -> SnowmeltError:
+    return compilation(SELF_REFERENCE, "42601", "View definition refers to view being defined")
 
 
 def wrong_kind(found: str, wanted: str) -> SnowmeltError:
@@ -302,6 +359,26 @@ def no_active_warehouse() -> SnowmeltError:
 
 def retention_too_long() -> SnowmeltError:
     return compilation("001007", "22023", "Exceeds maximum allowable retention time (90 day(s)).")
+
+
+def storage_failed(what: str, error: OSError) -> SnowmeltError:
+    """The disk, or what stands in for it, refused to read or write. `what` is the beginning of the sentence."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return SnowmeltError(
+            "370002",
+            "53100",
+            f"{what} could not be written: the disk is full.",
+            hint="Nothing of the statement remains. Free some space and run it again.",
+            transient=True,
+        )
+    return SnowmeltError("370003", "58030", f"{what} could not be read or written: {error.strerror or error}.")
+
+
+def state_failed(reason: str, *, disk_full: bool = False) -> SnowmeltError:
+    """The state store could not be read or written; nothing of the transaction remains."""
+    if disk_full:
+        return storage_failed("The state store", OSError(errno.ENOSPC, reason))
+    return SnowmeltError("370003", "58030", f"The state store could not be read or written: {reason}.")
 
 
 def configuration(message: str, *, hint: str | None = None) -> SnowmeltError:

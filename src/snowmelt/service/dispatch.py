@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
-from snowmelt.service.handlers import changes, definitions, describe, inserts, queries, sessions, show
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.service.handlers import changes, definitions, describe, inserts, queries, routines, sessions, show
 from snowmelt.service.results import Result
+from snowmelt.service.scripting import guard
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.classify import classify
 
@@ -22,8 +24,10 @@ HANDLERS: dict[type[Statement], Handler] = {
     **sessions.HANDLERS,
     **definitions.HANDLERS,
     **inserts.HANDLERS,
+    **changes.HANDLERS,
     **show.HANDLERS,
     **describe.HANDLERS,
+    **routines.HANDLERS,
 }
 
 
@@ -33,16 +37,28 @@ def execute(run: Run, statement: Statement) -> Result:
     kind = classify(statement)
     if handler is None:
         raise errors.unsupported(kind.query_type.replace("_", " "))
-    if kind.is_ddl and run.session.transaction is not None:
-        # As in Snowflake, DDL is a transaction of its own and commits the one that is open.
+    guard.before(run, statement, kind)
+    if isinstance(statement, routines.SCRIPTS):
+        return handler(run, statement)
+    if kind.is_ddl:
+        # As in Snowflake, DDL is a transaction of its own, whatever AUTOCOMMIT says, and commits the one that is open.
+        run.autocommits = True
         transaction, run.session.transaction = run.session.transaction, None
-        run.account.transactions.commit(transaction)
+        if transaction is not None:
+            run.account.transactions.commit(transaction)
     for _ in range(_ATTEMPTS):
         try:
             with run.atomic():
                 return handler(run, statement)
-        except errors.TableChanged:
-            # Another session altered the table while this statement waited for it: read its definition again.
+        except errors.StatementConflictError:
+            # Another session altered the table while this statement waited for it, or another tool wrote it. Nothing
+            # of the statement remains: look at the table again.
             run.forget_tables()
-    with run.atomic():
-        return handler(run, statement)
+    try:
+        with run.atomic():
+            return handler(run, statement)
+    except errors.StatementConflictError as error:
+        # Not for the block or procedure around this statement to try again: its other statements did succeed.
+        raise SnowmeltError(
+            error.code, error.sqlstate, error.message, hint=error.hint, transient=error.transient
+        ) from error

@@ -25,6 +25,7 @@ from snowmelt.storage.schema import arrow_schema
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
+    from snowmelt.service.variables import Variable
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?\Z")
@@ -66,7 +67,7 @@ def _column_values(
 ) -> list[Any] | None:
     if column.name in names:
         place = names.index(column.name)
-        values = [_converted(_literal(row[place], column), column.type) for row in rows]
+        values = [_converted(_literal(run, row[place]), column.type) for row in rows]
     elif column.identity is not None:
         with run.account.state.begin() as state:
             identity = column.identity
@@ -77,15 +78,15 @@ def _column_values(
     elif column.default is not None and (sequence := sequence_default(run, column.default)) is not None:
         values = [_converted(Decimal(value), column.type) for value in numbers(run, sequence, len(rows))]
     else:
-        default = _literal(parse_snowflake(column.default), column) if column.default is not None else None
+        default = _literal(run, parse_snowflake(column.default)) if column.default is not None else None
         values = [_converted(default, column.type)] * len(rows)
     if any(value is UNKNOWN for value in values) or (not column.nullable and any(value is None for value in values)):
         return None
     return values
 
 
-def _literal(node: exp.Expression, column: Column) -> Any:
-    """The Python value of a literal as written; UNKNOWN for anything else."""
+def _literal(run: Run, node: exp.Expression) -> Any:
+    """The Python value of a literal as written, or of a scripting variable; UNKNOWN for anything else."""
     if isinstance(node, exp.Null):
         return None
     if isinstance(node, exp.Boolean):
@@ -95,9 +96,17 @@ def _literal(node: exp.Expression, column: Column) -> Any:
     if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
         value = _number(str(node.this.this))
         return -value if value is not UNKNOWN else UNKNOWN
-    if isinstance(node, exp.Column) and node.name.upper() == "DEFAULT" and not node.table:
-        return UNKNOWN
+    if isinstance(node, exp.Placeholder) and node.this:
+        return _held(run.local(node.name))
     return UNKNOWN
+
+
+def _held(variable: Variable | None) -> Any:
+    """A variable's value in the form that a literal of it would have."""
+    if variable is None or variable.type.kind not in (Kind.NUMBER, Kind.VARCHAR, Kind.BOOLEAN):
+        return UNKNOWN
+    value = variable.value
+    return Decimal(value) if variable.type.kind is Kind.NUMBER and value is not None else value
 
 
 def _number(text: str) -> Any:

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
+from snowmelt.core.types import DataType
 from snowmelt.engine.engine import TableFiles
 from snowmelt.service import information_schema, past_shapes, sequences, system_functions, table_functions
 from snowmelt.sql.expressions import Environment
@@ -20,9 +21,9 @@ from snowmelt.state.model import (
     ObjectKind,
     RoutineDefinition,
     TableDefinition,
+    TableShape,
     TableVersion,
     ViewDefinition,
-    TableShape,
 )
 from snowmelt.state.store import StateReader
 
@@ -40,9 +41,16 @@ class StatementCatalog:
         self.state = state
         self.database = database
         self.schema = schema
+        self.outermost = True
+        """False in the bodies of views and functions, which see no scripting variables."""
+        self.defining: ObjectName | None = None
+        """The view being created, which its query must not lead back to."""
 
     def within(self, database: str, schema: str) -> StatementCatalog:
-        return StatementCatalog(self.run, self.state, database, schema)
+        inner = StatementCatalog(self.run, self.state, database, schema)
+        inner.outermost = False
+        inner.defining = self.defining
+        return inner
 
     def full_name(self, parts: tuple[str, ...]) -> ObjectName:
         if len(parts) > 3:
@@ -66,6 +74,8 @@ class StatementCatalog:
         found = self.state.catalog.find(name, [ObjectKind.TABLE, ObjectKind.VIEW], self.run.session.id)
         if found is None:
             raise errors.not_found("Object", str(name) if len(parts) > 1 else quote(parts[0]))
+        if name == self.defining:
+            raise errors.view_refers_to_itself()
         if isinstance(found.definition, ViewDefinition):
             if when is not None:
                 raise errors.unsupported(
@@ -84,13 +94,18 @@ class StatementCatalog:
 
     def _table(self, table: CatalogObject, definition: TableDefinition, when: TimeTravel | None) -> Relation:
         version = self.version(table, definition, when)
-        return self.pin(table, definition, version)
+        shape = self.state.shapes.at(table.id, version) if when is not None else None
+        return self.pin(table, definition, version, shape)
 
     def pin(
         self, table: CatalogObject, definition: TableDefinition, version: int, shape: TableShape | None = None
     ) -> Relation:
         """Makes one version of a table readable by the statement; `shape` is the one it had, if not today's."""
         reference = f"t_{table.id}_{version}"
+        sources = None
+        if shape is not None:
+            sources = past_shapes.column_sources(Environment(self, self.run.context), definition, shape)
+            reference = f"{reference}_{past_shapes.fingerprint(sources)}"
         if reference not in self.run.tables:
             files = self.run.account.store.files(definition.location, version)
             self.run.tables[reference] = TableFiles(
@@ -98,11 +113,8 @@ class StatementCatalog:
                 columns=definition.columns,
                 files=tuple(file.uri for file in files.files),
                 delta_path=None if files.plain else self.run.account.store.root.uri_of(definition.location),
-        sources = None
-        if shape is not None:
-            sources = past_shapes.column_sources(Environment(self, self.run.context), definition, shape)
-            reference = f"{reference}_{past_shapes.fingerprint(sources)}"
                 version=version,
+                sources=sources,
             )
             self.run.input_bytes += files.total_bytes
         return Relation(
@@ -121,25 +133,15 @@ class StatementCatalog:
         visible = self.state.versions.visible(table.id)
         if visible is None:
             raise errors.not_found("Object", str(table.name))
+        seen, chosen = self.run.adopted.get(table.id, (-1, -1))
+        if seen == visible.version:
+            return chosen
         account = self.run.account
-        if account.locks.holder(table.id) is None and account.store.has_version(
-            definition.location, visible.version + 1
-        ):
-            return self._adopted(table, definition, visible)
+        if account.store.has_version(definition.location, visible.version + 1):
+            chosen = account.transactions.adopt(table, visible).version
+            self.run.adopted[table.id] = (visible.version, chosen)
+            return chosen
         return visible.version
-
-    def _adopted(self, table: CatalogObject, definition: TableDefinition, visible: TableVersion) -> int:
-        """Takes in what another tool wrote, unless a transaction of ours is at it this very moment."""
-        account = self.run.account
-        owner = f"adopt-{self.run.query_id}"
-        try:
-            account.locks.acquire(table.id, str(table.name), owner, timeout=0)
-        except errors.SnowmeltError:
-            return visible.version
-        try:
-            return account.transactions.adopt(table, definition).version
-        finally:
-            account.locks.release_all(owner)
 
     def _version_at(self, table: CatalogObject, when: TimeTravel) -> TableVersion:
         versions = self.state.versions
@@ -187,7 +189,7 @@ class StatementCatalog:
         return system_functions.call(self.run, self.state, name, arguments)
 
     def variable(self, name: str) -> exp.Expression | None:
-        variable = self.run.session.variables.get(name)
+        variable = self.run.session_variable(name)
         return variable.literal() if variable is not None else None
 
     def next_value(self, parts: tuple[str, ...]) -> exp.Expression | None:
@@ -204,22 +206,16 @@ class StatementCatalog:
     def routine(self, parts: tuple[str, ...]) -> list[ScalarRoutine]:
         if len(parts) > 3 or (len(parts) < 3 and (self.database is None or (len(parts) == 1 and self.schema is None))):
             return []
-        found = self.state.catalog.routines(self.full_name(parts), ObjectKind.FUNCTION)
+        found = self.state.catalog.routines(self.full_name(parts), ObjectKind.FUNCTION, self.run.session.id)
         return [
-            routine
+            scalar_routine(str(item.name), item.definition)
             for item in found
             if isinstance(item.definition, RoutineDefinition)
-            for routine in [_scalar(str(item.name), item.definition)]
-            if _accepts(item.definition, argument_count)
         ]
 
 
-def _accepts(definition: RoutineDefinition, count: int) -> bool:
-    required = sum(1 for argument in definition.arguments if argument.default is None)
-    return required <= count <= len(definition.arguments)
-
-
-def _scalar(name: str, definition: RoutineDefinition) -> ScalarRoutine:
+def scalar_routine(name: str, definition: RoutineDefinition) -> ScalarRoutine:
+    """A stored function as the binder takes it."""
     if definition.language != "SQL":
         raise errors.unsupported(f"functions in {definition.language}", hint="Python runs in stored procedures.")
     table = definition.returns_table
@@ -232,4 +228,5 @@ def _scalar(name: str, definition: RoutineDefinition) -> ScalarRoutine:
         database=definition.database,
         schema=definition.schema_,
         defaults={a.name: a.default for a in definition.arguments if a.default is not None},
+        strict=definition.strict,
     )

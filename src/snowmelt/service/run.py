@@ -12,16 +12,17 @@ import pyarrow as pa
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.core.names import ObjectName, SchemaName, split_name
+from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
 from snowmelt.core.types import DataType
 from snowmelt.engine.engine import Lane, TableFiles, new_tag
 from snowmelt.engine.session import pool_of
-from snowmelt.service import constants
+from snowmelt.service import constants, folding
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.results import Result, ResultColumn
 from snowmelt.service.sequences import numbered
-from snowmelt.service.transactions import PendingTable, Transaction
+from snowmelt.service.transactions import PendingTable, Savepoint, Transaction
 from snowmelt.service.variables import Variable
+from snowmelt.sql import variants
 from snowmelt.sql.bound import BoundQuery, Scope
 from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
 from snowmelt.sql.expressions import Environment, ExpressionBinder
@@ -47,20 +48,29 @@ class Run:
         self.query_id = str(uuid.uuid4())
         self.tag = new_tag()
         self.now = self.account.clock.now()
+        self.outer: Run | None = session.running
+        """The block or CALL that runs this statement, if one does."""
         self.cancelled = False
         self.tables: dict[str, TableFiles] = {}
         """Pinned table versions by the name of their Spark view."""
         self.inputs: dict[str, pa.Table] = {}
         """Arrow tables that the statement reads, by name."""
         self.input_bytes = 0
-        self._statement_transaction: Transaction | None = None
-
         self.sequences: dict[str, CatalogObject] = {}
         """The sequences whose NEXTVAL the statement mentions, by id."""
+        self._statement_transaction: Transaction | None = None
+        self._begun: Transaction | None = None
+        """The session's transaction, when this statement is the one that began it."""
+        self.autocommits = bool(session.parameter("AUTOCOMMIT"))
+        """Whether, with no transaction open, the statement is a transaction of its own."""
+        self.adopted: dict[str, tuple[int, int]] = {}
+        """Per table id, the version that was visible and the one to read: with what other tools wrote behind it."""
+
     def forget_tables(self) -> None:
         """Starts over: nothing pinned, nothing read."""
         self.tables.clear()
         self.inputs.clear()
+        self.adopted.clear()
         self.input_bytes = 0
 
     # -- context --------------------------------------------------------------------------------------------------
@@ -97,19 +107,21 @@ class Run:
         """The written parts, with IDENTIFIER($x) looked up."""
         if name.variable is None:
             return name.parts
-        variable = self.session.variables.get(name.variable.lstrip("$:"))
+        variable = self._named_variable(name.variable)
         parts = split_name(str(variable.value)) if variable is not None else None
         if parts is None:
             raise errors.invalid_identifier(name.variable, name.line, name.position)
         return parts
 
-    def object_name(self, name: NameRef | tuple[str, ...], operation: str = "this operation") -> ObjectName:
-        """The full name, completed from the session."""
     def _named_variable(self, written: str) -> Variable | None:
         """The value of `$X` or `:X`."""
         name = written[1:]
         if written.startswith("$"):
             return self.session_variable(name)
+        return self.local(name)
+
+    def local(self, name: str) -> Variable | None:
+        """The value of `:name`, a variable of the scripting block around the statement."""
         return self.session.script.local(name) if self.session.script is not None else None
 
     def session_variable(self, name: str) -> Variable | None:
@@ -118,6 +130,8 @@ class Run:
             raise errors.session_variable_not_allowed(name)
         return self.session.variables.get(name)
 
+    def object_name(self, name: NameRef | tuple[str, ...], operation: str = "this operation") -> ObjectName:
+        """The full name, completed from the session."""
         parts = self.parts(name) if isinstance(name, NameRef) else name
         if len(parts) == 3:
             return ObjectName(*parts)
@@ -129,12 +143,12 @@ class Run:
             raise errors.no_current_schema(operation)
         return ObjectName(self.session.database, self.session.schema, parts[0])
 
-    def schema_name(self, name: NameRef | tuple[str, ...]) -> SchemaName:
-        parts = self.parts(name) if isinstance(name, NameRef) else name
     def written(self, name: NameRef) -> str:
         """The name as a message shows it: with the parts that the statement has, and no more."""
         return ".".join(quote(part) for part in self.parts(name))
 
+    def schema_name(self, name: NameRef | tuple[str, ...]) -> SchemaName:
+        parts = self.parts(name) if isinstance(name, NameRef) else name
         if len(parts) == 2:
             return SchemaName(parts[0], parts[1])
         if self.session.database is None:
@@ -171,13 +185,17 @@ class Run:
         tree = (
             text if isinstance(text, exp.Expression) else parse_snowflake(text.text, line=text.line, column=text.column)
         )
+        computed = folding.compute(tree, self.local)
+        if isinstance(computed, Variable):
+            return computed
         with self.environment() as environment:
             bound = ExpressionBinder(environment, Scope(), QueryBinder(environment)).bind(tree)
+        bound = bound.with_tree(numbered(self, bound.tree))
         folded = constants.fold(bound)
         if folded is not constants.UNKNOWN:
-        bound = bound.with_tree(numbered(self, bound.tree))
             return Variable(folded, bound.type)
-        query = exp.select(exp.alias_(bound.tree, "v"))
+        value = variants.to_json_text(bound.tree) if bound.type.is_semi_structured else bound.tree
+        query = exp.select(exp.alias_(value, "v"))
         data = self.account.engine.to_arrow(
             to_spark_sql(query), list(self.tables.values()), lane=Lane.LIGHT, tag=self.tag, inputs=self.inputs
         )
@@ -193,9 +211,9 @@ class Run:
     def fetch(self, bound: BoundQuery) -> Result:
         """Runs a query and brings its rows."""
         columns = tuple(ResultColumn(column.name, column.type) for column in bound.columns)
+        bound = replace(bound, tree=numbered(self, bound.tree))
         folded = constants.fold_query(bound, columns)
         if folded is not None:
-        bound = replace(bound, tree=numbered(self, bound.tree))
             return folded
         data = self.account.engine.to_arrow(
             to_spark_sql(presented(bound)),
@@ -217,8 +235,8 @@ class Run:
         """The open transaction: the session's, or one of this statement alone."""
         if self.session.transaction is not None:
             return self.session.transaction
-        if not self.session.parameter("AUTOCOMMIT"):
-            self.session.transaction = self.account.transactions.begin(explicit=True, at=self.now)
+        if not self.autocommits:
+            self.session.transaction = self._begun = self.account.transactions.begin(explicit=True, at=self.now)
             return self.session.transaction
         if self._statement_transaction is None:
             self._statement_transaction = self.account.transactions.begin(explicit=False, at=self.now)
@@ -238,27 +256,26 @@ class Run:
     @contextmanager
     def atomic(self) -> Iterator[None]:
         """The statement's own transaction: what it wrote is visible at the end, or was never there."""
-        session_transaction = self.session.transaction
-        marks = (
-            {table_id: (item.version, item.rows, item.bytes) for table_id, item in session_transaction.pending.items()}
-            if session_transaction is not None
-            else {}
-        )
+        open_transaction = self.session.transaction
+        savepoint = open_transaction.savepoint() if open_transaction is not None else None
         try:
             yield
         except BaseException:
-            self._undo_statement(session_transaction, marks)
+            self._undo_statement(open_transaction, savepoint)
             raise
         if self._statement_transaction is not None:
             transaction, self._statement_transaction = self._statement_transaction, None
             self.account.transactions.commit(transaction)
 
-    def _undo_statement(self, open_transaction: Transaction | None, marks: dict[str, tuple[int, int, int]]) -> None:
+    def _undo_statement(self, open_transaction: Transaction | None, savepoint: Savepoint | None) -> None:
         if self._statement_transaction is not None:
             transaction, self._statement_transaction = self._statement_transaction, None
             self.account.transactions.rollback(transaction)
-        if open_transaction is not None:
-            self.account.transactions.rollback_statement(open_transaction, marks)
+        if self._begun is not None:
+            # With AUTOCOMMIT off the statement itself began the transaction: there was nothing before it.
+            self.account.transactions.rollback_to(self._begun, Savepoint())
+        if open_transaction is not None and savepoint is not None:
+            self.account.transactions.rollback_to(open_transaction, savepoint)
 
     def check_cancelled(self) -> None:
         if self.cancelled:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
 
 from snowmelt.core.types import DataType, Kind
+
+if TYPE_CHECKING:
+    from snowmelt.service.scripting.frames import TransactionScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +27,13 @@ class Variable:
 
 
 class Locals(Protocol):
-    """The variables that a statement inside a scripting block sees."""
+    """What a statement inside a script knows of it."""
 
-    @property
-    def owners_rights(self) -> bool:
-        """Whether it runs in a procedure with its owner's rights, which may not see the caller's variables."""
-        ...
+    owners_rights: bool
+    """Whether it runs in a procedure with its owner's rights, which may not see the caller's variables."""
+    transactions: TransactionScope | None
+    depth: int
+    """Procedures that are running inside each other."""
 
     def local(self, name: str) -> Variable | None:
         """The value of `:name`; None when no such variable is declared."""

@@ -10,17 +10,15 @@ from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.core.types import DataType, Kind
-from snowmelt.sql import coercion
+from snowmelt.sql import coercion, routines
 from snowmelt.sql.bound import Bound, Scope
-from snowmelt.sql.dialect import parse_snowflake, string
+from snowmelt.sql.dialect import string
 from snowmelt.sql.functions.catalog import FUNCTIONS, lookup
 from snowmelt.sql.functions.registry import Call, Function, FunctionKind
 from snowmelt.sql.relations import ScalarRoutine
 
 if TYPE_CHECKING:
     from snowmelt.sql.expressions import ExpressionBinder
-
-MAX_ROUTINE_DEPTH = 32
 
 
 def bind_call(
@@ -42,9 +40,9 @@ def bind_call(
             type_ = types.VARCHAR if bound.type.kind is Kind.VARCHAR else bound.type
             return replace(bound, type=type_, volatile=True)
     if qualifier or name not in FUNCTIONS:
-        routines = binder.environment.relations.routine((*qualifier, name), len(node.expressions))
-        if routines:
-            return _bind_routine(binder, routines, node)
+        found = binder.environment.relations.routine((*qualifier, name))
+        if found:
+            return _bind_routine(binder, found, node)
     function = lookup(".".join((*qualifier, name)))
     arguments, distinct = _arguments(binder, node)
     _check_count(function, arguments)
@@ -186,71 +184,18 @@ def _bind_lambda(binder: ExpressionBinder, node: exp.Lambda) -> Bound:
 
 
 def _constant(binder: ExpressionBinder, node: exp.Expression) -> exp.Expression:
-    """A session variable counts as the constant it holds."""
+    """A variable counts as the constant it holds."""
     if isinstance(node, exp.Parameter) and not isinstance(node.this, exp.Literal):
         return binder.environment.relations.variable(node.name.upper()) or node
+    if isinstance(node, exp.Placeholder):
+        local = binder.environment.relations.local(node.name)
+        return local[0] if local is not None else node
     return node
 
 
-def _bind_routine(binder: ExpressionBinder, routines: list[ScalarRoutine], node: exp.Anonymous) -> Bound:
+def _bind_routine(binder: ExpressionBinder, found: list[ScalarRoutine], node: exp.Anonymous) -> Bound:
     inside = binder.in_scope(binder.scope)
-    routine, arguments = match_routine(inside, routines, node)
+    routine, arguments = routines.match(inside, found, node)
     if routine.returns is None:
         raise errors.compilation("002142", "42601", f"Table function {routine.name} must stand in TABLE(…)")
-    scope = routine_scope(inside, routine, arguments)
-    environment = replace(
-        binder.environment, relations=binder.environment.relations.within(routine.database, routine.schema)
-    )
-    body_binder = type(binder)(environment, scope, binder.queries.within(environment))
-    tree = parse_snowflake(routine.body)
-    bound = body_binder.bind(exp.Subquery(this=tree) if isinstance(tree, exp.Query) else tree)
-    result = binder.cast(bound, routine.returns)
-    return replace(
-        result,
-        tree=exp.Paren(this=result.tree),
-        aggregate=any(argument.aggregate for argument in arguments.values()),
-        volatile=result.volatile or any(argument.volatile for argument in arguments.values()),
-    )
-
-
-def match_routine(
-    binder: ExpressionBinder, routines: list[ScalarRoutine], node: exp.Anonymous
-) -> tuple[ScalarRoutine, dict[str, Bound]]:
-    """The overload whose argument types fit best, with its bound arguments by name."""
-    positional = [argument for argument in node.expressions if not isinstance(argument, exp.Kwarg)]
-    named = {
-        argument.name.upper(): argument.expression
-        for argument in node.expressions
-        if isinstance(argument, exp.Kwarg)
-    }
-    given = [binder.bind(argument) for argument in positional]
-    routine = min(routines, key=lambda candidate: _distance(candidate, given))
-    bound: dict[str, Bound] = {}
-    for index, (name, type_) in enumerate(routine.arguments):
-        if index < len(given):
-            value = given[index]
-        elif name in named:
-            value = binder.bind(named[name])
-        elif name in routine.defaults:
-            value = binder.bind(parse_snowflake(routine.defaults[name]))
-        else:
-            raise errors.not_enough_arguments(routine.name, len(routine.arguments), len(node.expressions))
-        bound[name] = binder.cast(value, type_)
-    return routine, bound
-
-
-def _distance(routine: ScalarRoutine, given: list[Bound]) -> int:
-    pairs = zip(routine.arguments, given, strict=False)
-    return sum(0 if type_.kind is value.type.kind else 1 for (_, type_), value in pairs)
-
-
-def routine_scope(binder: ExpressionBinder, routine: ScalarRoutine, arguments: dict[str, Bound]) -> Scope:
-    depth, scope = 0, binder.scope
-    while scope.parent is not None:
-        depth, scope = depth + 1, scope.parent
-    if depth > MAX_ROUTINE_DEPTH:
-        raise errors.unsupported(f"recursive function {routine.name}")
-    return Scope(
-        parent=Scope(),
-        arguments={name: replace(v, tree=exp.Paren(this=v.tree)) for name, v in arguments.items()},
-    )
+    return routines.inline(inside, routine, arguments)

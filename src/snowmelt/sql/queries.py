@@ -31,16 +31,21 @@ class _Projection:
 class QueryBinder:
     """Turns a Snowflake query into a Spark query whose every name is resolved."""
 
-    def __init__(self, environment: Environment, *, depth: int = 0) -> None:
+    def __init__(self, environment: Environment, *, depth: int = 0, inside: frozenset[str] = frozenset()) -> None:
         self.environment = environment
         self.windows = WindowBinder()
         self.depth = depth
+        self.inside = inside
+        """The functions whose bodies this is in: none of them may be called again."""
 
-    def within(self, environment: Environment) -> QueryBinder:
+    def within(self, environment: Environment, routine: str | None = None) -> QueryBinder:
         """A binder for a view's or function's body."""
+        if routine is not None and routine in self.inside:
+            raise errors.unsupported(f"recursive function {routine}")
         if self.depth > MAX_VIEW_DEPTH:
             raise errors.unsupported("views or functions nested more than 64 deep")
-        return QueryBinder(environment, depth=self.depth + 1)
+        inside = self.inside if routine is None else self.inside | {routine}
+        return QueryBinder(environment, depth=self.depth + 1, inside=inside)
 
     def bind(self, node: exp.Expression, scope: Scope | None = None) -> BoundQuery:
         scope = scope or Scope()
@@ -65,7 +70,10 @@ class QueryBinder:
         view = relation.view
         assert view is not None
         environment = replace(self.environment, relations=self.environment.relations.within(view.database, view.schema))
-        bound = self.within(environment).bind(parse_snowflake(view.query))
+        try:
+            bound = self.within(environment).bind(parse_snowflake(view.query))
+        except errors.SnowmeltError as error:
+            raise _expansion_failed(view.name, error) from error
         if len(bound.columns) != len(relation.columns):
             raise errors.compilation(
                 "002037",
@@ -449,11 +457,22 @@ class QueryBinder:
             target.set("offset", exp.Offset(expression=_plain_count(expressions.bind(offset.expression).tree)))
 
 
+def _expansion_failed(view: str, error: errors.SnowmeltError) -> errors.SnowmeltError:
+    """A view that was valid when it was made, over something that is not there any more."""
+    if error.code == errors.SELF_REFERENCE:
+        return error
+    return errors.compilation(
+        "002037", "42601", f"Failure during expansion of view '{view}': {error.message}", hint=error.hint
+    )
+
+
 def _is_all(node: exp.Expression) -> bool:
     return isinstance(node, exp.Column) and not node.table and node.name.upper() == "ALL" and not node.this.quoted
 
 
 def _plain_count(tree: exp.Expression | None) -> exp.Expression:
+    while isinstance(tree, exp.Cast | exp.Paren):
+        tree = tree.this
     text = "" if tree is None else str(tree.this if isinstance(tree, exp.Literal | exp.Var) else "")
     digits = text.removesuffix("L").removesuffix("BD")
     if not digits.isdigit():

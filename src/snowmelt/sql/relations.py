@@ -66,6 +66,8 @@ class ScalarRoutine:
     database: str
     schema: str
     defaults: dict[str, str] = field(default_factory=dict)
+    strict: bool = False
+    """RETURNS NULL ON NULL INPUT."""
 
 
 class Relations(Protocol):
@@ -97,8 +99,12 @@ class Relations(Protocol):
         """What stands for NEXTVAL of the sequence of that name; None when there is none."""
         ...
 
-    def routine(self, parts: tuple[str, ...], argument_count: int) -> list[ScalarRoutine]:
-        """The user-defined functions of that name that take so many arguments."""
+    def local(self, name: str) -> tuple[exp.Expression, DataType] | None:
+        """The value of a scripting variable (`:name`) as a Snowflake literal, and the variable's type."""
+        ...
+
+    def routine(self, parts: tuple[str, ...]) -> list[ScalarRoutine]:
+        """The user-defined functions of that name."""
         ...
 
     def within(self, database: str, schema: str) -> Relations:

@@ -11,11 +11,11 @@ from snowmelt.core import errors, types
 from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
 from snowmelt.sql import flatten as flattening
+from snowmelt.sql import routines
 from snowmelt.sql.bound import Bound, BoundQuery, Scope, Source, SourceColumn, place_of
-from snowmelt.sql.calls import match_routine, routine_scope
-from snowmelt.sql.dialect import identifier, parse_snowflake, spark
+from snowmelt.sql.dialect import identifier, spark
 from snowmelt.sql.expressions import fold_identifier
-from snowmelt.sql.relations import Relation, TimeTravel
+from snowmelt.sql.relations import Relation, ScalarRoutine, TimeTravel
 
 if TYPE_CHECKING:
     from snowmelt.sql.expressions import ExpressionBinder
@@ -233,9 +233,9 @@ class SourceBinder:
             return self._generator(arguments, node)
         if name in ("SPLIT_TO_TABLE", "STRTOK_SPLIT_TO_TABLE"):
             return self._split_to_table(name, call, node)
-        routines = self.queries.environment.relations.routine((*parts, name), len(call.expressions))
-        if routines:
-            return self._routine(call, node)
+        found = self.queries.environment.relations.routine((*parts, name))
+        if found:
+            return self._routine(found, call, node)
         relation = self.queries.environment.relations.table_function(".".join((*parts, name)), arguments)
         return self._relation(relation, node, ())
 
@@ -317,21 +317,16 @@ class SourceBinder:
         if count is None:
             raise errors.unsupported("GENERATOR without ROWCOUNT")
         bound = self.expressions.bind(count)
+        bound = bound if bound.type.int64 else self.expressions.cast(bound, types.INTEGER)
         rows = exp.Table(this=exp.Anonymous(this="range", expressions=[bound.tree]))
         inner = exp.select(exp.alias_(exp.column("id"), SEQUENCE_COLUMN)).from_(rows)
         return self._aliased(exp.Subquery(this=inner), [], node, ())
 
-    def _routine(self, call: exp.Anonymous, node: exp.Expression) -> exp.Expression:
-        routines = self.queries.environment.relations.routine((call.name.upper(),), len(call.expressions))
-        routine, given = match_routine(self.expressions, routines, call)
+    def _routine(self, found: list[ScalarRoutine], call: exp.Anonymous, node: exp.Expression) -> exp.Expression:
+        routine, given = routines.match(self.expressions, found, call)
         if routine.returns_table is None:
             raise errors.compilation("002143", "42601", f"{routine.name} is not a table function")
-        environment = replace(
-            self.queries.environment,
-            relations=self.queries.environment.relations.within(routine.database, routine.schema),
-        )
-        scope = routine_scope(self.expressions, routine, given)
-        bound = self.queries.within(environment).bind(parse_snowflake(routine.body), scope)
+        bound = routines.inline_table(self.queries, routine, given)
         declared = [
             (column.name, produced.key, column.type)
             for column, produced in zip(routine.returns_table, bound.columns, strict=True)
@@ -400,12 +395,11 @@ class SourceBinder:
 
 def _with_variants(reference: exp.Expression, columns: list[tuple[str, str, DataType]]) -> exp.Expression:
     """The relation with its JSON texts parsed."""
-    projections: list[exp.Expression] = []
+    projections = []
     for _, key, type_ in columns:
-        value: exp.Expression = exp.column(identifier(key))
-        if type_.is_semi_structured:
-            value = exp.alias_(spark("parse_json(_0)", value), identifier(key))
-        projections.append(value)
+        value = exp.column(identifier(key))
+        parsed = spark("parse_json(_0)", value) if type_.is_semi_structured else value
+        projections.append(exp.alias_(parsed, identifier(key)))
     return exp.Subquery(this=exp.select(*projections).from_(reference))
 
 

@@ -35,7 +35,10 @@ class NoRelations:
     def variable(self, name: str) -> exp.Expression | None:
         return None
 
-    def routine(self, parts: tuple[str, ...], argument_count: int) -> list[ScalarRoutine]:
+    def local(self, name: str) -> tuple[exp.Expression, DataType] | None:
+        return None
+
+    def routine(self, parts: tuple[str, ...]) -> list[ScalarRoutine]:
         return []
 
     def within(self, database: str, schema: str) -> Relations:

@@ -150,6 +150,8 @@ class RoutineDefinition(Record):
     body: str
     handler: str | None = None
     volatile: bool = False
+    strict: bool = False
+    """A NULL argument gives NULL without a call."""
     secure: bool = False
     execute_as_caller: bool = False
     database: str

@@ -1,0 +1,1 @@
+"""Running Snowflake Scripting: blocks, procedures, EXECUTE IMMEDIATE."""
