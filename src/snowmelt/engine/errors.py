@@ -41,6 +41,8 @@ def translate(error: Exception) -> SnowmeltError:
         return SnowmeltError("090150", "22000", "Single-row subquery returns more than one row.")
     if "MULTIPLE_SOURCE_ROW_MATCHING" in text or "MERGE_MULTIPLE" in condition:
         return errors.nondeterministic_merge()
+    if "DELTA_CONCURRENT" in condition or "ConcurrentModificationException" in text.split("\n")[0]:
+        return errors.WriteConflictError(parameters.get("tableName", ""), _first_line(text))
     if "MALFORMED_RECORD_IN_PARSING" in condition or "INVALID_JSON" in condition:
         return errors.invalid_json(parameters.get("badRecord", ""))
     if "OPERATION_CANCELED" in condition or "cancelled" in text.lower().split("\n")[0]:

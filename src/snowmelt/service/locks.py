@@ -40,6 +40,11 @@ class TableLocks:
                 finally:
                     self._waiting.pop(transaction_id, None)
 
+    def try_acquire(self, table_id: str, transaction_id: str) -> bool:
+        """Takes the table if nobody else has it."""
+        with self._condition:
+            return self._holders.setdefault(table_id, transaction_id) == transaction_id
+
     def holder(self, table_id: str) -> str | None:
         with self._condition:
             return self._holders.get(table_id)

@@ -1,43 +1,62 @@
 """Transactions: Delta commits first, then one flip in the state store that makes them all visible.
 
 See `docs/design/transactions.md`. What a transaction wrote lies in the Delta log beyond the visible version, where
-only the transaction itself reads it. COMMIT flips every table in one state-store transaction; ROLLBACK restores each
-table to its visible version, which is a change of metadata only.
+only the transaction itself reads it. COMMIT flips every table in one state-store transaction; ROLLBACK takes the
+transaction's own commits back, which is a change of metadata only. The state store alone says what is visible, so
+that an undo that fails or never happens changes nothing for readers: whoever takes the table next does it.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from snowmelt.core.errors import SnowmeltError
+import structlog
+
 from snowmelt.core import errors
-from snowmelt.service.faults import reached
+from snowmelt.core.faults import reached
 from snowmelt.service.locks import TableLocks
+from snowmelt.service.settling import report_lost, settle
 from snowmelt.state.model import CatalogObject, TableDefinition, TableVersion
 from snowmelt.state.store import StateStore, StateTransaction
 from snowmelt.storage.commits import CommitResult, CommitTag
 from snowmelt.storage.table import DeltaStore
 
+_log = structlog.get_logger(__name__)
+
 
 @dataclass(slots=True)
 class PendingTable:
-    """A table that the transaction has written."""
+    """A table that the transaction holds, and may have written."""
 
     table: CatalogObject
     base: TableVersion
+    """What was visible when the transaction took the table."""
     version: int
+    """What the transaction itself sees."""
     rows: int
     bytes: int
     operation: str = ""
     query_id: str | None = None
+    undone: list[tuple[int, int]] = field(default_factory=list)
+    """Ranges of versions that cancel out: statements that failed, each with its undoing."""
 
     @property
     def definition(self) -> TableDefinition:
         assert isinstance(self.table.definition, TableDefinition)
         return self.table.definition
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """Where a transaction stood before a statement."""
+
+    tables: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    """Version, rows and bytes of every table it held."""
+    at_commit: int = 0
+    """How many actions it had put off until its commit."""
 
 
 @dataclass(slots=True)
@@ -55,6 +74,10 @@ class Transaction:
     def tag(self, query_id: str | None) -> CommitTag:
         return CommitTag(self.id, query_id)
 
+    def savepoint(self) -> Savepoint:
+        marks = {table_id: (item.version, item.rows, item.bytes) for table_id, item in self.pending.items()}
+        return Savepoint(marks, len(self.at_commit))
+
 
 class TransactionManager:
     """Begins, commits and undoes. One for an account."""
@@ -70,30 +93,27 @@ class TransactionManager:
         number = str(uuid.uuid4().int >> 65)
         return Transaction(number, explicit, name=name or str(uuid.uuid4()), started_at=at)
 
+    # -- taking tables --------------------------------------------------------------------------------------------
+
     def open_for_write(
         self, transaction: Transaction, table: CatalogObject, timeout: float | None = None
     ) -> PendingTable:
         """Takes the table for this transaction and says which version it stands on."""
         held = transaction.pending.get(table.id)
         if held is not None:
+            self._catch_up(transaction, held)
             return held
         self._locks.acquire(
             table.id, str(table.name), transaction.id, self._lock_timeout if timeout is None else timeout
         )
-        definition = table.definition
-        assert isinstance(definition, TableDefinition)
-        base = self.adopt(table, definition)
+        self._check_unchanged(table)
+        base = self._settled(table)
+        if base is None:
+            raise errors.not_found("Table", str(table.name))
         pending = PendingTable(table, base, base.version, base.rows, base.bytes)
         transaction.pending[table.id] = pending
         return pending
 
-    def adopt(self, table: CatalogObject, definition: TableDefinition) -> TableVersion:
-        self._check_unchanged(table)
-        """The visible version, after taking in what other tools wrote. The caller holds the table's lock."""
-        with self._state.read() as state:
-            visible = state.versions.visible(table.id)
-        assert visible is not None, f"table {table.name} has no version"
-        if not self._store.has_version(definition.location, visible.version + 1):
     def _check_unchanged(self, table: CatalogObject) -> None:
         """Raises when another statement altered or dropped the table since its name was looked up."""
         with self._state.read() as state:
@@ -101,27 +121,77 @@ class TransactionManager:
         if current is None or current.dropped_on is not None:
             raise errors.not_found("Table", str(table.name))
         if current.definition != table.definition:
-            raise errors.TableChanged(str(table.name))
+            raise errors.TableChangedError(str(table.name))
 
-            return visible
-        latest = self._store.latest_version(definition.location)
-        files = self._store.files(definition.location, latest)
-        with self._state.begin() as state:
-            adopted = TableVersion(
-                table_id=table.id, version=latest, committed_at=state.now, transaction_id="", query_id=None,
-                operation="FOREIGN", rows=self._store.row_count(definition.location, latest), bytes=files.total_bytes,
-                foreign=True,
-            )  # fmt: skip
-            state.versions.flip(adopted)
-        return adopted
+    def _settled(self, table: CatalogObject) -> TableVersion | None:
+        with self._state.read() as state:
+            visible = state.versions.visible(table.id)
+        return settle(self._state, self._store, table, visible).visible if visible is not None else None
+
+    def adopt(self, table: CatalogObject, seen: TableVersion) -> TableVersion:
+        """What a reader sees who found `seen` visible: also what other tools wrote behind it, if nothing of ours is.
+
+        Readers of several tables need one state of them all: a version that a transaction made visible after the
+        reader looked is not for it. Never waits, and never fails: at worst the reader gets `seen`.
+        """
+        reader = f"adopt-{uuid.uuid4()}"
+        if not self._locks.try_acquire(table.id, reader):
+            return seen
+        try:
+            with self._state.read() as state:
+                current = state.versions.visible(table.id)
+            if current is None or current.version != seen.version:
+                return seen
+            return settle(self._state, self._store, table, current).visible
+        except Exception as error:
+            _log.warning("adopting_failed", table=str(table.name), error=str(error))
+            return seen
+        finally:
+            self._locks.release_all(reader)
+
+    def _catch_up(self, transaction: Transaction, item: PendingTable) -> None:
+        """Brings a table that the transaction holds to its newest version, which other tools may have written.
+
+        What is tagged there is to be undone: a statement of the transaction that failed, or a write that Spark finished
+        after the process that asked for it had died.
+        """
+        location = item.definition.location
+        if not self._store.has_version(location, item.version + 1):
+            return
+        undone = self._store.undo(location, item.version, transaction.tag(None))
+        if undone is not None:
+            report_lost(item.table, undone)
+            item.undone.append((undone.first, undone.restored))
+        item.version = self._store.latest_version(location) if undone is None else undone.version
+        if undone is None or undone.kept:
+            self._count(item)
+
+    def _count(self, item: PendingTable) -> None:
+        location = item.definition.location
+        item.rows, item.bytes = self._store.row_count(location, item.version), self._store.size(location, item.version)
 
     def wrote(self, pending: PendingTable, result: CommitResult, operation: str, query_id: str | None) -> None:
         """Notes a commit that the transaction just made to a table it holds."""
+        if result.version == pending.version:
+            return
+        between = result.version - pending.version > 1
+        if between and self._strangers(pending, result.version):
+            raise errors.WriteConflictError(str(pending.table.name))
         pending.version = result.version
         pending.rows += result.rows_inserted - result.rows_deleted
         pending.bytes += result.bytes_delta
+        if between:
+            self._count(pending)
         pending.operation = operation
         pending.query_id = query_id
+
+    def _strangers(self, pending: PendingTable, version: int) -> bool:
+        """Whether a process that died wrote between the transaction's last commit and its newest, `version`."""
+        commits = self._store.commits(pending.definition.location, pending.version, version)
+        own = commits[-1].tag
+        return any(commit.tag is not None and commit.tag != own for commit in commits)
+
+    # -- ending ---------------------------------------------------------------------------------------------------
 
     def commit(self, transaction: Transaction) -> None:
         """Makes everything visible in one step, then lets the tables go."""
@@ -132,82 +202,66 @@ class TransactionManager:
                     self._store.sync(item.definition.location, version)
             reached("before-flip")
             if changed or transaction.at_commit:
-                with self._state.begin() as state:
-                    for item in changed:
-                        state.versions.flip(
-                            TableVersion(
-                                table_id=item.table.id,
-                                version=item.version,
-                                committed_at=state.now,
-                                transaction_id=transaction.id,
-                                query_id=item.query_id,
-                                operation=item.operation,
-                                rows=item.rows,
-                                bytes=max(item.bytes, 0),
-                            )
-                        )
-                    for action in transaction.at_commit:
-                        action(state)
-                    reached("inside-flip")
+                self._flip(transaction, changed)
             reached("after-flip")
         except BaseException:
             self.rollback(transaction)
             raise
-        self._locks.release_all(transaction.id)
-        transaction.pending.clear()
-        transaction.at_commit.clear()
+        self._end(transaction)
+
+    def _flip(self, transaction: Transaction, changed: list[PendingTable]) -> None:
+        with self._state.begin() as state:
+            for item in changed:
+                for first, last in item.undone:
+                    state.versions.mark_undone(item.table.id, first, last)
+                state.versions.flip(
+                    TableVersion(
+                        table_id=item.table.id,
+                        version=item.version,
+                        committed_at=state.now,
+                        transaction_id=transaction.id,
+                        query_id=item.query_id,
+                        operation=item.operation or "UNDO",
+                        rows=item.rows,
+                        bytes=max(item.bytes, 0),
+                    )
+                )
+            for action in transaction.at_commit:
+                action(state)
+            reached("inside-flip")
 
     def rollback(self, transaction: Transaction) -> None:
-        """Undoes what the transaction wrote, then lets the tables go."""
-        failures: list[SnowmeltError] = []
+        """Undoes what the transaction wrote, then lets the tables go.
+
+        What can't be undone now, on a full disk for instance, is undone by whoever takes the table next: nobody reads
+        it meanwhile.
+        """
         for item in transaction.pending.values():
             try:
-                self._undo(item)
-            except SnowmeltError as error:
-                failures.append(error)
+                # What is visible decides, not what the transaction remembers: its flip may have been the last thing
+                # to succeed.
+                self._settled(item.table)
+            except Exception as error:
+                _log.warning("undo_postponed", table=str(item.table.name), error=str(error))
+        self._end(transaction)
+
+    def rollback_to(self, transaction: Transaction, savepoint: Savepoint) -> None:
+        """Undoes the last statement of a transaction that stays open.
+
+        Tables that the statement took for the first time stay locked, as in Snowflake.
+        """
+        del transaction.at_commit[savepoint.at_commit :]
+        for table_id, item in transaction.pending.items():
+            base = item.base
+            version, rows, size = savepoint.tables.get(table_id, (base.version, base.rows, base.bytes))
+            item.version, item.rows, item.bytes = version, rows, size
+            try:
+                self._catch_up(transaction, item)
+            except Exception as error:
+                # The transaction does not see what is left of the statement, and the next one undoes it.
+                _log.warning("undo_postponed", table=str(item.table.name), error=str(error))
+
+    def _end(self, transaction: Transaction) -> None:
         transaction.pending.clear()
         transaction.at_commit.clear()
         self._locks.release_all(transaction.id)
-        if failures:
-            raise failures[0]
-
-    def rollback_statement(self, transaction: Transaction, marks: dict[str, tuple[int, int, int]]) -> None:
-        """Undoes the last statement of a transaction that stays open.
-
-        `marks` are version, rows and bytes of the tables it had written before that statement. Tables that the
-        statement took for the first time stay locked, as in Snowflake.
-        """
-        for table_id, item in transaction.pending.items():
-            version, rows, size = marks.get(table_id, (item.base.version, item.base.rows, item.base.bytes))
-            if self._store.latest_version(item.definition.location) > version:
-                version = self._store.restore(item.definition.location, version, transaction.tag(None))
-            item.version, item.rows, item.bytes = version, rows, size
-
-    def _undo(self, item: PendingTable) -> None:
-        latest = self._store.latest_version(item.definition.location)
-        if latest > item.base.version:
-            restore_visible(self._state, self._store, item.table, item.definition, item.base, latest)
-
-
-def restore_visible(
-    state_store: StateStore, store: DeltaStore, table: CatalogObject, definition: TableDefinition,
-    visible: TableVersion, latest: int,
-) -> None:  # fmt: skip
-    """Puts the table back to its visible version: a new commit with the old content, marked as undone."""
-    reached("before-restore")
-    restored = store.restore(definition.location, visible.version, CommitTag("undo"))
-    reached("after-restore")
-    with state_store.begin() as state:
-        state.versions.mark_undone(table.id, visible.version + 1, restored)
-        state.versions.flip(
-            TableVersion(
-                table_id=table.id,
-                version=restored,
-                committed_at=state.now,
-                transaction_id="undo",
-                query_id=None,
-                operation="UNDO",
-                rows=visible.rows,
-                bytes=visible.bytes,
-            )
-        )

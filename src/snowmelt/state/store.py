@@ -38,6 +38,18 @@ _ADVANCE = update(LEDGER).values(last_instant=bindparam("now"), generation=bindp
 _TICK = timedelta(microseconds=1)
 
 
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raise the database's failures as one of ours."""
+    try:
+        yield
+    except DBAPIError as error:
+        full = getattr(error.orig, "sqlite_errorname", None) == "SQLITE_FULL" or (
+            getattr(error.orig, "sqlstate", None) == "53100"
+        )
+        raise errors.state_failed(str(error.orig), disk_full=full) from error
+
+
 class StateReader:
     """The repositories as of one snapshot. Their write methods raise an internal error."""
 
@@ -103,9 +115,10 @@ class StateStore:
     def begin(self) -> Iterator[StateTransaction]:
         """One atomic transaction: commits at the end of the block, rolls back when an exception leaves it.
 
-        Waits for the writer before it. Keep the block short, and never begin a second one inside it.
+        Waits for the writer before it. Keep the block short, and never begin a second one inside it. Raises
+        `state_failed` when the database refuses: then nothing of the block remains.
         """
-        with self._sole_writer():
+        with self._sole_writer(), _translated():
             with self._engines.write.begin() as connection:
                 ledger = connection.execute(_LOCK_LEDGER).one()
                 now = max(self._clock.now(), ledger.last_instant + _TICK)
@@ -118,7 +131,7 @@ class StateStore:
     @contextmanager
     def read(self) -> Iterator[StateReader]:
         """A consistent snapshot, taken at the first look-up. Never waits for a writer."""
-        with self._engines.read.connect() as connection:
+        with _translated(), self._engines.read.connect() as connection:
             yield StateReader(Scope(connection))
 
     def generation(self) -> int:

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from deltalake.exceptions import CommitFailedError
 
 from snowmelt.core.errors import internal, null_in_column
+from snowmelt.core.faults import reached
 from snowmelt.storage.commits import AppTransaction, CommitTag
 from snowmelt.storage.log import Action, LocalLogStore, TransactionLog, commit_name, format_actions
 from snowmelt.storage.parquet import write_parquet
@@ -51,8 +52,19 @@ def conform(data: pa.Table, schema: pa.Schema, location: str) -> pa.Table:
 
 
 def write_files(data: pa.Table, folder: Path) -> list[Action]:
-    """Write `data` as new Parquet files of the table, and return their `add` actions."""
-    return [_write_file(part, folder) for part in _parts(data)]
+    """Write `data` as new Parquet files of the table, and return their `add` actions. On failure none is left."""
+    written: list[Path] = []
+    try:
+        actions = []
+        for part in _parts(data):
+            written.append(folder / f"part-00000-{uuid.uuid4()}-c000.zstd.parquet")
+            actions.append(_write_file(part, written[-1]))
+            reached("data-file-written")
+    except BaseException:
+        for path in written:
+            path.unlink(missing_ok=True)
+        raise
+    return actions
 
 
 def commit_append(
@@ -97,14 +109,12 @@ def _parts(data: pa.Table) -> Iterator[pa.Table]:
         yield data.slice(start, rows)
 
 
-def _write_file(data: pa.Table, folder: Path) -> Action:
-    name = f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
-    path = folder / name
+def _write_file(data: pa.Table, path: Path) -> Action:
     write_parquet(data, path)
     found = path.stat()
     return {
         "add": {
-            "path": name,
+            "path": path.name,
             "partitionValues": {},
             "size": found.st_size,
             "modificationTime": int(found.st_mtime * 1000),

@@ -6,6 +6,7 @@ state store flips the visible version after this, so that it never names a commi
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,8 +24,10 @@ def sync_commit(table: Path, version: int, actions: Sequence[Action], stop: Path
         if described is None:
             continue
         path = table / unquote(described["path"].removeprefix("file://"))
-        _flush(path)
-        folders.add(path.parent)
+        # Another tool may have replaced its own file and cleaned it away since.
+        with contextlib.suppress(FileNotFoundError):
+            _flush(path)
+            folders.add(path.parent)
     _flush(table / LOG_FOLDER / commit_name(version))
     # The folders of a new table are new themselves: their names lie in their parents.
     if version == 0:

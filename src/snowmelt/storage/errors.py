@@ -1,38 +1,55 @@
-"""delta-rs' failures in the words of the error catalogue."""
+"""delta-rs' and the disk's failures in the words of the error catalogue."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from snowmelt.core.errors import SnowmeltError, internal, nondeterministic_merge
+from snowmelt.core.errors import WriteConflictError, internal, nondeterministic_merge, storage_failed
 
+T = TypeVar("T")
 _DUPLICATE_MATCH = "MERGE matched a target row with multiple source rows"
+_ATTEMPTS = 20
+_OPERATING_SYSTEM = re.compile(r"\(os error (\d+)\)")
+"""How Rust ends the text of a failed call to the operating system."""
 
 
 @contextmanager
 def translated(location: str) -> Iterator[None]:
-    """Raise what delta-rs raises as a `SnowmeltError` that names the table."""
+    """Raise what delta-rs and the operating system raise as a `SnowmeltError` that names the table."""
     try:
         yield
     except TableNotFoundError as error:
         raise internal(f"there is no Delta table at '{location}': {error}") from error
     except CommitFailedError as error:
-        raise SnowmeltError(
-            "300002",
-            "40001",
-            f"Another writer changed the table at '{location}' at the same time: {error}",
-            hint="Run the statement again.",
-            transient=True,
-        ) from error
+        raise WriteConflictError(location, str(error)) from error
     except DeltaError as error:
         if _DUPLICATE_MATCH in str(error):
             raise nondeterministic_merge() from error
+        failed = _OPERATING_SYSTEM.search(str(error))
+        if failed is not None:
+            raise storage_failed(f"The Delta table at '{location}'", OSError(int(failed[1]), str(error))) from error
         raise internal(f"the Delta table at '{location}': {error}") from error
     except FileExistsError as error:
         raise internal(f"there is a Delta table at '{location}' already") from error
     except pa.ArrowInvalid as error:
         raise internal(f"data does not fit the Delta table at '{location}': {error}") from error
+    except OSError as error:
+        raise storage_failed(f"The Delta table at '{location}'", error) from error
+
+
+def retried_on_conflict(attempt: Callable[[], T], location: str) -> T:
+    """What `attempt` returns; it is made again as long as other tools commit in the few milliseconds it takes."""
+    for _ in range(_ATTEMPTS):
+        try:
+            with translated(location):
+                return attempt()
+        except WriteConflictError:
+            continue
+    with translated(location):
+        return attempt()

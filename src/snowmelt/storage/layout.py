@@ -16,6 +16,7 @@ from snowmelt.core.errors import configuration, internal
 
 LOG_FOLDER = "_delta_log"
 _UNSAFE = re.compile(r"[^a-z0-9_]+")
+_OWN_NAME = re.compile(r"-[0-9a-f]{8}\Z")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # Spark expands these in every path it is given, so a file list below such a root could not be read.
 _GLOB = frozenset("*?[]{}\\")
@@ -78,6 +79,14 @@ class StorageRoot:
         paths = [info.path for info in listed if info.type == pyarrow.fs.FileType.File]
         for path in sorted(paths, key=lambda path: path.startswith(LOG_FOLDER)):
             files.delete_file(path)
+
+    def folders(self) -> Iterator[str]:
+        """Every location below the root that is named as `new_location` does, with a Delta log or without."""
+        found = self.locations()
+        if self.is_local:
+            root = Path(self.uri)
+            found = (path.relative_to(root).as_posix() for path in sorted(root.glob("*/*/*")) if path.is_dir())
+        yield from (location for location in found if _OWN_NAME.search(location))
 
     def locations(self) -> Iterator[str]:
         """Every location below the root that holds a Delta log."""

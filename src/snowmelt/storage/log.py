@@ -17,6 +17,8 @@ import pyarrow.fs
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from snowmelt.core.errors import internal
+from snowmelt.core.faults import reached
+from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.layout import LOG_FOLDER
 
 Action = dict[str, Any]
@@ -52,13 +54,23 @@ class LocalLogStore:
 
     def put_new(self, name: str, content: bytes) -> None:
         """Write the file, or raise FileExistsError. Nobody ever sees it half-written: it is linked in
-        complete."""
+        complete, and on disk before it has its name, so that a power cut can't leave the name without it."""
         temporary = self.folder / f".{name}.{uuid.uuid4().hex}.tmp"
         try:
-            temporary.write_bytes(content)
+            with temporary.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            reached("log-entry-written")
             os.link(temporary, self.folder / name)
+            reached("log-entry-linked")
         finally:
             temporary.unlink(missing_ok=True)
+
+    def set_aside(self, name: str) -> None:
+        """Take a file out of the log, under another name."""
+        path = self.folder / name
+        path.rename(path.with_name(f"{name}.torn"))
 
 
 class RemoteLogStore:
@@ -164,6 +176,23 @@ class TransactionLog:
     def actions(self, version: int) -> list[Action]:
         """The actions of one commit. Raises FileNotFoundError when its file is gone."""
         return parse_actions(self.store.read(commit_name(version)))
+
+    def is_torn(self, version: int) -> bool:
+        """Whether the commit's file is empty or no valid text."""
+        try:
+            return not self.actions(version)
+        except ValueError:
+            return True
+
+    def made_by_us(self) -> bool:
+        """Whether the first commit is ours, or was never made."""
+        try:
+            first = self.actions(0)
+        except FileNotFoundError:
+            return not any(_is_commit(name) for name in self.store.names())
+        except ValueError:
+            return False
+        return any(CommitTag.parse(action.get("commitInfo", {})) is not None for action in first)
 
 
 def _is_commit(name: str) -> bool:

@@ -20,7 +20,7 @@ from deltalake import DeltaTable, Schema
 
 from snowmelt.storage.log import Action
 
-_WRITABLE_FEATURES = frozenset({"changeDataFeed", "timestampNtz", "variantType", "appendOnly", "invariants"})
+WRITABLE_FEATURES = frozenset({"changeDataFeed", "timestampNtz", "variantType", "appendOnly", "invariants"})
 _RULES_IN_SCHEMA = ("delta.generationExpression", "delta.invariants", "delta.identity", "delta.columnMapping")
 
 
@@ -61,7 +61,7 @@ class TableMetadata:
     @property
     def plain_features(self) -> bool:
         """Whether the table uses no feature that we, or delta-rs, could not write."""
-        return self.features <= _WRITABLE_FEATURES
+        return self.features <= WRITABLE_FEATURES
 
     @property
     def plain_append(self) -> bool:

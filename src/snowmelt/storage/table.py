@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
+from snowmelt.core.faults import reached
 from snowmelt.state.model import Column
 from snowmelt.storage.append import commit_append, conform, write_files
 from snowmelt.storage.checkpoints import Checkpoints
@@ -23,22 +24,23 @@ from snowmelt.storage.commits import (
     MergeSpec,
 )
 from snowmelt.storage.durable import sync_commit
-from snowmelt.storage.errors import translated
+from snowmelt.storage.errors import retried_on_conflict, translated
 from snowmelt.storage.evolution import Reshape, can_evolve, set_columns, write_anew
 from snowmelt.storage.feed import in_schema, read_feed
 from snowmelt.storage.first import new_metadata, put_first
 from snowmelt.storage.handles import Handle, Handles
 from snowmelt.storage.history import commit_info, commit_result
 from snowmelt.storage.layout import StorageRoot
-from snowmelt.storage.log import Action, LocalLogStore
+from snowmelt.storage.log import Action, LocalLogStore, commit_name
 from snowmelt.storage.merging import quoted, run_merge
 from snowmelt.storage.properties import HOOKS, commit_properties
 from snowmelt.storage.rewrite import RowChanges, commit_changes, removal, rewritable, write_changes
 from snowmelt.storage.snapshot import DataFile, FileList, FileListCache, load_file_list
+from snowmelt.storage.undo import Undone, undo_own
 
 __all__ = [
     "AppTransaction", "CommitInfo", "CommitResult", "CommitTag", "DataFile", "DeltaStore", "FileList",
-    "MergeClause", "MergeSpec", "Reshape",
+    "MergeClause", "MergeSpec", "Reshape", "Undone",
 ]  # fmt: skip
 
 _INCREMENTAL_LIMIT = 200
@@ -80,6 +82,7 @@ class DeltaStore:
             if handle.local:
                 folder = self.root.path(location)
                 folder.mkdir(parents=True, exist_ok=True)
+                reached("folder-made")
                 if data is not None:
                     adds = write_files(conform(data, metadata.arrow_schema, location), folder)
             version = put_first(self.root, handle, metadata, "CREATE TABLE", tag, adds)
@@ -303,9 +306,7 @@ class DeltaStore:
         """Whether `rewrite` and `clear` can change this table."""
         return self._handles.get(location).local and rewritable(self.files(location, version))
 
-    def rewrite(
-        self, location: str, version: int, changes: RowChanges, tag: CommitTag, operation: str
-    ) -> CommitResult:
+    def rewrite(self, location: str, version: int, changes: RowChanges, tag: CommitTag, operation: str) -> CommitResult:
         """Change rows of the newest version by writing the files that hold them anew. See `rewritable`."""
         files = self.files(location, version)
         with translated(location):
@@ -337,9 +338,7 @@ class DeltaStore:
         handle = self._handles.get(location)
         assert isinstance(handle.log.store, LocalLogStore)
         with handle.lock, translated(location):
-            committed, all_actions = commit_changes(
-                handle.log.store, version, actions, operation, counts, tag
-            )
+            committed, all_actions = commit_changes(handle.log.store, version, actions, operation, counts, tag)
         self._checkpoints.after_commit(handle, committed)
         return commit_result(committed, all_actions, counts)
 
@@ -368,6 +367,50 @@ class DeltaStore:
                 lambda _: {},
             )
             return result.version
+
+    def undo(self, location: str, after: int, tag: CommitTag) -> Undone | None:
+        """Take back all commits of ours beyond `after`; None when there was none. Others' commits stay, see `Undone`.
+
+        Killed half-way it can simply be called again: what it commits is tagged, too.
+        """
+        handle = self._handles.get(location)
+
+        def attempt() -> Undone | None:
+            commits = self.commits(location, after, handle.log.latest())
+            return undo_own(
+                handle,
+                commits,
+                lambda version: self.files(location, version),
+                lambda version: self.restore(location, version, tag),
+                tag,
+            )
+
+        with handle.lock:
+            return retried_on_conflict(attempt, location)
+
+    def discard_torn(self, location: str, after: int) -> list[int]:
+        """Take commits beyond `after` out of the log from the first one that is no valid text on; returns them.
+
+        Only a power cut leaves such: the names of files reached the disk, and their content did not.
+        """
+        handle = self._handles.get(location)
+        if not isinstance(handle.log.store, LocalLogStore) or not handle.log.has(after + 1):
+            return []
+        with handle.lock, translated(location):
+            latest = handle.log.latest()
+            torn = next((v for v in range(after + 1, latest + 1) if handle.log.is_torn(v)), latest + 1)
+            for version in range(latest, torn - 1, -1):
+                handle.log.store.set_aside(commit_name(version))
+            self.forget(location)
+        return list(range(torn, latest + 1))
+
+    def unfinished_locations(self, known: Collection[str]) -> list[str]:
+        """Folders that we began to make a table in and that are not among the known ones."""
+        return [
+            location
+            for location in self.root.folders()
+            if location not in known and self._handles.get(location).log.made_by_us()
+        ]
 
     def _former(self, location: str, app_id: str, version: int) -> int:
         found = self.app_version(location, app_id, version)

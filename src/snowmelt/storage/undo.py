@@ -1,0 +1,215 @@
+"""Taking our own commits back without taking back what other tools committed in between.
+
+The log is one line of commits: ours carry a tag, those of other tools do not. RESTORE goes back to one point of that
+line and so undoes both kinds. The commits of others behind that point are then made once more, action by action,
+which is right as long as they do not build on ours: adding files never does, removing a file does when the file is
+one of ours. A commit that does was made from rows that never were visible to anybody, and goes with them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from deltalake import Schema
+from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import AddAction, RemoveAction
+
+from snowmelt.core.faults import reached
+from snowmelt.storage.commits import CommitInfo, CommitTag
+from snowmelt.storage.handles import Handle
+from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
+from snowmelt.storage.properties import HOOKS, commit_properties
+from snowmelt.storage.rewrite import removal
+from snowmelt.storage.snapshot import WRITABLE_FEATURES, FileList
+
+_REPEATABLE = WRITABLE_FEATURES | {"deletionVectors"}
+"""Features of a table under which another tool's commit can be made once more as it was."""
+_REPEATED = ("add", "remove", "cdc", "txn", "metaData", "protocol")
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What became of the commits behind a version."""
+
+    version: int
+    """The newest version now."""
+    first: int
+    restored: int
+    """The versions from `first` to `restored` cancel out. Those before and behind are others' commits, which count."""
+    kept: tuple[int, ...]
+    """Others' commits whose changes are in the table."""
+    lost: tuple[int, ...]
+    """Others' commits that changed rows and were built on ours, so that they went with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    version: int
+    actions: Sequence[Action]
+
+    @property
+    def removed(self) -> set[str]:
+        return {unquote(action["remove"]["path"]) for action in self.actions if "remove" in action}
+
+    @property
+    def added(self) -> set[str]:
+        return {unquote(action["add"]["path"]) for action in self.actions if "add" in action}
+
+    @property
+    def told(self) -> Mapping[str, Any]:
+        return next((action["commitInfo"] for action in self.actions if "commitInfo" in action), {})
+
+    @property
+    def alters(self) -> bool:
+        return any("metaData" in action or "protocol" in action for action in self.actions)
+
+    @property
+    def replaces_all(self) -> bool:
+        """Whether it says so: an overwrite without condition, or the deletion of every row."""
+        parameters = self.told.get("operationParameters") or {}
+        overwrites = str(parameters.get("mode", "")).lower() == "overwrite" and not parameters.get("predicate")
+        return overwrites or not self.added
+
+
+def undo_own(
+    handle: Handle,
+    commits: Sequence[CommitInfo],
+    files_at: Callable[[int], FileList],
+    restore: Callable[[int], int],
+    tag: CommitTag,
+) -> Undone | None:
+    """Undo the tagged ones of `commits`, which are all there are behind some version; None when none is.
+
+    Raises CommitFailedError when another tool commits at the same time: then call it again with all commits.
+    """
+    own = [commit.version for commit in commits if commit.tag is not None]
+    if not own:
+        return None
+    first, latest = own[0], commits[-1].version
+    others = [commit for commit in commits if commit.version > first and commit.tag is None]
+    read = {commit.version: _Commit(commit.version, handle.log.actions(commit.version)) for commit in others}
+    kept = _independent(files_at, first, list(read.values()), altered=_alters(handle, own))
+    reached("before-restore")
+    restored = restore(first - 1)
+    if restored != latest + 1:
+        raise CommitFailedError("another tool wrote the table while a transaction was undone")
+    version = restored
+    for commit, total in kept:
+        reached("between-restore-and-replay")
+        actions = _repeated(commit, files_at(version) if total else None)
+        version = _replay(handle, version, commit, actions, tag)
+    reached("after-restore")
+    stayed = {commit.version for commit, _ in kept}
+    return Undone(
+        version=version,
+        first=first,
+        restored=restored,
+        kept=(*(c.version for c in commits if c.version < first), *sorted(stayed)),
+        lost=tuple(c.version for c in others if c.version not in stayed and c.data_change),
+    )
+
+
+def _alters(handle: Handle, versions: Sequence[int]) -> bool:
+    return any(_Commit(version, handle.log.actions(version)).alters for version in versions)
+
+
+def _independent(
+    files_at: Callable[[int], FileList], first: int, others: Sequence[_Commit], *, altered: bool
+) -> list[tuple[_Commit, bool]]:
+    """The commits that can be made once more on top of version `first - 1`, in order; True with those that replace
+    all rows, whatever these are. `altered`: a commit that goes gave the table other columns, so none can stay."""
+    before = files_at(first - 1)
+    if altered or not before.metadata.features <= _REPEATABLE:
+        return []
+    present = set(before.by_path)
+    kept: list[tuple[_Commit, bool]] = []
+    for commit in others:
+        total = commit.replaces_all and commit.removed >= set(files_at(commit.version - 1).by_path)
+        if not total and not commit.removed <= present:
+            if commit.alters:
+                break
+            continue
+        present = commit.added if total else (present - commit.removed) | commit.added
+        kept.append((commit, total))
+    return kept
+
+
+def _repeated(commit: _Commit, replaced: FileList | None) -> list[Action]:
+    """The commit's actions. `replaced`: the files to remove in place of those that were there at the time."""
+    actions = [
+        {kind: action[kind]}
+        for action in commit.actions
+        for kind in _REPEATED
+        if kind in action and not (kind == "remove" and replaced is not None)
+    ]
+    if replaced is None:
+        return actions
+    now = int(time.time() * 1000)
+    return [*(removal(file, now) for file in replaced.files), *actions]
+
+
+def _replay(handle: Handle, version: int, commit: _Commit, actions: Sequence[Action], tag: CommitTag) -> int:
+    if not isinstance(handle.log.store, LocalLogStore):
+        return _replay_remotely(handle, version, actions, tag)
+    told = {
+        "timestamp": int(time.time() * 1000),
+        "operation": commit.told.get("operation", "UNKNOWN"),
+        "operationParameters": commit.told.get("operationParameters") or {},
+        "operationMetrics": commit.told.get("operationMetrics") or {},
+        "engineInfo": "snowmelt",
+        "userMetadata": tag.user_metadata(),
+    }
+    try:
+        handle.log.store.put_new(commit_name(version + 1), format_actions([{"commitInfo": told}, *actions]))
+    except FileExistsError:
+        raise CommitFailedError("another tool wrote the table while a transaction was undone") from None
+    return version + 1
+
+
+def _replay_remotely(handle: Handle, version: int, actions: Sequence[Action], tag: CommitTag) -> int:
+    """Through delta-rs, the only one that can add a file to an object store's log on condition that it is new.
+
+    It knows files only, so what else a commit holds is not repeated there.
+    """
+    files: list[AddAction | RemoveAction] = []
+    for action in actions:
+        if "add" in action:
+            add = action["add"]
+            files.append(
+                AddAction(
+                    path=add["path"],
+                    size=add["size"],
+                    partition_values=add.get("partitionValues") or {},
+                    modification_time=add["modificationTime"],
+                    data_change=add.get("dataChange", True),
+                    stats=add.get("stats") or "{}",
+                )
+            )
+        elif "remove" in action:
+            remove = action["remove"]
+            files.append(
+                RemoveAction(
+                    path=remove["path"],
+                    data_change=remove.get("dataChange", True),
+                    deletion_timestamp=int(time.time() * 1000),
+                    size=remove.get("size"),
+                    partition_values=remove.get("partitionValues") or {},
+                )
+            )
+    table = handle.at(None)
+    table.create_write_transaction(
+        files,
+        "append",
+        Schema.from_json(table.schema().to_json()),
+        table.metadata().partition_columns or None,
+        commit_properties=commit_properties(tag),
+        post_commithook_properties=HOOKS,
+    )
+    committed = handle.log.latest()
+    if committed != version + 1:
+        raise CommitFailedError("another tool wrote the table while a transaction was undone")
+    return committed
