@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType, Kind
 from snowmelt.engine import errors as spark_errors
+from snowmelt.engine.arrow import to_arrow
 from snowmelt.engine.probe import check_storage
 from snowmelt.engine.session import LIGHT, choose_pool, sibling, start
 from snowmelt.state.model import Column
@@ -125,7 +126,7 @@ class SparkEngine:
     ) -> pa.Table:  # fmt: skip
         """The result of a query over the named tables. `inputs` are Arrow tables the query may name too."""
         with self._prepared(lane, tables, inputs or {}) as state:
-            return self._run(state.session, tag, pool, lambda: state.session.sql(sql).toArrow())
+            return self._run(state.session, tag, pool, lambda: to_arrow(state.session.sql(sql)))
 
     def batches(
         self, sql: str, tables: Sequence[TableFiles] = (), *, lane: Lane = Lane.HEAVY, tag: str | None = None,
@@ -165,7 +166,7 @@ class SparkEngine:
                 session.createDataFrame(data).createOrReplaceTempView(name)
                 names.append(name)
             try:
-                return self._run(session, tag, pool, lambda: session.sql(sql).toArrow())
+                return self._run(session, tag, pool, lambda: to_arrow(session.sql(sql)))
             finally:
                 for name in names:
                     session.catalog.dropTempView(name)
