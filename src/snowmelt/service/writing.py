@@ -195,19 +195,8 @@ class RowWriter:
         account = self.run.account
         limit = account.settings.small_write_rows
         variants = [column.name for column in self.definition.columns if column.type.is_semi_structured]
-        projections: list[exp.Expression] = []
-        for column in self.definition.columns:
-            value: exp.Expression = exp.column(identifier(column.name))
-            if column.name in variants:
-                # Spark's Arrow form of VARIANT has no room for NULL: a flag of its own says where they are.
-                value = exp.alias_(spark("coalesce(_0, parse_json('null'))", value), identifier(column.name))
-            projections.append(value)
-        flags = [
-            exp.alias_(spark("_0 is null", exp.column(identifier(name))), identifier(f"__null {name}"))
-            for name in variants
-        ]
-        alias = exp.TableAlias(this=identifier("__l"))
-        limited = exp.select(*projections, *flags).from_(exp.Subquery(this=tree.copy(), alias=alias)).limit(limit + 1)
+        names = [column.name for column in self.definition.columns]
+        limited = flagging_nulls(tree, names, variants).limit(limit + 1)
         data = account.engine.to_arrow(
             to_spark_sql(limited),
             list(self.run.tables.values()),
@@ -216,7 +205,7 @@ class RowWriter:
             pool=self.run.pool,
             inputs=self.run.inputs,
         )
-        return _with_nulls(data, variants) if data.num_rows <= limit else None
+        return with_nulls(data, variants) if data.num_rows <= limit else None
 
     def write_arrow(self, data: pa.Table, *, overwrite: bool = False) -> CommitResult:
         """Commits rows that are here already, in stored form."""
@@ -275,7 +264,24 @@ def stored(tree: exp.Expression, type_: DataType) -> exp.Expression:
     return spark("cast(_0 as string)", tree) if type_.kind is Kind.TIME else tree
 
 
-def _with_nulls(data: pa.Table, names: Sequence[str]) -> pa.Table:
+def flagging_nulls(tree: exp.Select, names: Sequence[str], variants: Sequence[str]) -> exp.Select:
+    """The columns of a query, in a form that survives Arrow: see `with_nulls`."""
+    projections: list[exp.Expression] = []
+    for name in names:
+        value: exp.Expression = exp.column(identifier(name))
+        if name in variants:
+            # Spark's Arrow form of VARIANT has no room for NULL: a flag of its own says where they are.
+            value = exp.Alias(this=spark("coalesce(_0, parse_json('null'))", value), alias=identifier(name))
+        projections.append(value)
+    flags = [
+        exp.Alias(this=spark("_0 is null", exp.column(identifier(name))), alias=identifier(f"__null {name}"))
+        for name in variants
+    ]
+    inner = exp.Subquery(this=tree.copy(), alias=exp.TableAlias(this=identifier("__l")))
+    return exp.select(*projections, *flags).from_(inner)
+
+
+def with_nulls(data: pa.Table, names: Sequence[str]) -> pa.Table:
     """Takes the NULL flags of VARIANT columns back into the columns."""
     for name in names:
         flag = f"__null {name}"

@@ -1,0 +1,52 @@
+"""UPDATE, DELETE and MERGE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from snowmelt.service.results import Result, counts
+from snowmelt.service.rewriting.binding import plan_delete, plan_merge, plan_update
+from snowmelt.service.rewriting.carrying_out import carry_out, delete_all
+from snowmelt.service.rewriting.plan import Act
+from snowmelt.sql.statements.dml import DeleteStatement, MergeStatement, UpdateStatement
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+
+def update(run: Run, statement: UpdateStatement) -> Result:
+    table = run.find_table(statement.target)
+    # The table comes first: what the statement reads of it must be what it changes.
+    pending = run.open_for_write(table)
+    with run.environment() as environment:
+        plan = plan_update(run, environment, table, statement)
+    outcome = carry_out(run, plan, pending)
+    return counts(
+        "UPDATE",
+        number_of_rows_updated=outcome.updated,
+        **{"number_of_multi-joined_rows_updated": outcome.multi_joined},
+    )
+
+
+def delete(run: Run, statement: DeleteStatement) -> Result:
+    table = run.find_table(statement.target)
+    pending = run.open_for_write(table)
+    if statement.using is None and statement.where is None:
+        return counts("DELETE", number_of_rows_deleted=delete_all(run, table, pending))
+    with run.environment() as environment:
+        plan = plan_delete(run, environment, table, statement)
+    return counts("DELETE", number_of_rows_deleted=carry_out(run, plan, pending).deleted)
+
+
+def merge(run: Run, statement: MergeStatement) -> Result:
+    table = run.find_table(statement.target)
+    pending = run.open_for_write(table)
+    with run.environment() as environment:
+        plan = plan_merge(run, environment, table, statement)
+    outcome = carry_out(run, plan, pending)
+    present = {clause.act for clause in plan.clauses}
+    numbers = {Act.INSERT: outcome.inserted, Act.UPDATE: outcome.updated, Act.DELETE: outcome.deleted}
+    return counts("MERGE", **{f"number_of_rows_{act}": number for act, number in numbers.items() if act in present})
+
+
+HANDLERS = {UpdateStatement: update, DeleteStatement: delete, MergeStatement: merge}

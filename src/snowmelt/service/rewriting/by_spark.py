@@ -1,0 +1,157 @@
+"""Carrying a change out with Spark's own commands: when rows are many, or the table is not ours to rewrite."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.engine.engine import TableFiles
+from snowmelt.service.faults import reached
+from snowmelt.service.rewriting import commands, queries
+from snowmelt.service.rewriting.local import Outcome
+from snowmelt.service.rewriting.plan import ChangePlan, has_subquery
+from snowmelt.service.sequences import numbered
+from snowmelt.service.transactions import PendingTable
+from snowmelt.sql.dialect import identifier, to_spark_sql
+from snowmelt.storage.commits import CommitResult
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+_NONDETERMINISTIC = errors.nondeterministic_merge().code
+
+
+@dataclass(frozen=True, slots=True)
+class SparkChange:
+    run: Run
+    plan: ChangePlan
+    pending: PendingTable
+
+    @property
+    def path(self) -> str:
+        return self.run.account.store.root.uri_of(self.plan.definition.location)
+
+    def carry_out(self) -> Outcome:
+        if self._direct:
+            try:
+                return self._execute(commands.direct_command(self.plan, self.path, self._source()))
+            except SnowmeltError as error:
+                # Delta refuses some matches that are no ambiguity in Snowflake: decide them one by one.
+                if error.code != _NONDETERMINISTIC:
+                    raise
+        return self._staged()
+
+    @property
+    def _direct(self) -> bool:
+        """Whether Delta's command for it can be used: it takes no subqueries in conditions, and no NEXTVAL."""
+        plan = self.plan
+        if self.run.sequences:
+            return False
+        conditions = [*plan.conjuncts, *(clause.condition for clause in plan.clauses if clause.condition is not None)]
+        if plan.source is None:
+            conditions += [tree for clause in plan.clauses for tree in clause.trees()]
+        return not any(has_subquery(tree) for tree in conditions)
+
+    def _source(self) -> exp.Expression | None:
+        if self.plan.source is None:
+            return None
+        tree = numbered(self.run, self.plan.source.tree)
+        if not self.plan.numbered:
+            return queries.source_subquery(tree, self.plan, {})
+        count = exp.select(exp.Count(this=exp.Star())).from_(exp.Subquery(this=tree, alias="__c"))
+        rows = int(self._fetch(count)[0])
+        numbers = {name: self._numbers(name, rows) for name in self.plan.numbered}
+        return queries.source_subquery(tree, self.plan, numbers)
+
+    def _numbers(self, name: str, count: int) -> tuple[int, int]:
+        """The first of the numbers for inserted rows, and the step between them."""
+        identity = next(column.identity for column in self.plan.definition.columns if column.name == name)
+        assert identity is not None
+        with self.run.account.state.begin() as state:
+            first = state.counters.take(self.plan.table.id, name, max(count, 1), identity.start, identity.step)
+        return first, identity.step
+
+    # -- rows decided first, applied then -------------------------------------------------------------------------
+
+    def _staged(self) -> Outcome:
+        """Works the touched rows out into a table of their own, looks for ambiguities, and merges it in."""
+        run, plan = self.run, self.plan
+        sides = queries.Sides(target=self._target(), source=self._source())
+        old = [column.name for column in plan.definition.columns]
+        tree = numbered(run, queries.touched(plan, sides, range(len(plan.clauses)), old=old))
+        location = f"_staging-{uuid.uuid4().hex}"
+        path = run.account.store.root.uri_of(location)
+        try:
+            run.account.engine.append(
+                to_spark_sql(tree), list(run.tables.values()), path, user_metadata="", tag=run.tag, pool=run.pool,
+                inputs=run.inputs,
+            )  # fmt: skip
+            staged = exp.Table(this=identifier(path), db=identifier("delta"))
+            several, conflicting = self._fetch(commands.several_changes(plan, staged))
+            if conflicting and not plan.picks:
+                raise errors.nondeterministic_merge()
+            outcome = self._execute(commands.merge_staged(plan, self.path, staged))
+            return Outcome(outcome.inserted, outcome.updated, outcome.deleted, int(several))
+        finally:
+            run.account.store.remove(location)
+
+    def _target(self) -> exp.Expression:
+        run, definition = self.run, self.plan.definition
+        files = run.account.store.files(definition.location, self.pending.version)
+        reference = f"t_{self.plan.table.id}_{files.version}_rows"
+        plain = files.plain and not definition.spark_only
+        run.tables[reference] = TableFiles(
+            reference=reference,
+            columns=definition.columns,
+            files=files.uris,
+            delta_path=None if plain else self.path,
+            version=files.version,
+            positions=True,
+        )
+        return exp.Table(this=identifier(reference))
+
+    # -- running --------------------------------------------------------------------------------------------------
+
+    def _fetch(self, tree: exp.Select) -> list[Any]:
+        """The one row of a query."""
+        run = self.run
+        data = run.account.engine.to_arrow(
+            to_spark_sql(tree), list(run.tables.values()), tag=run.tag, pool=run.pool, inputs=run.inputs
+        )
+        return [column[0].as_py() for column in data.columns]
+
+    def _execute(self, command: exp.Expression) -> Outcome:
+        run, plan = self.run, self.plan
+        run.check_cancelled()
+        store, location = run.account.store, plan.definition.location
+        tag = run.transaction.tag(run.query_id)
+        reached("before-commit")
+        told = run.account.engine.execute(
+            to_spark_sql(command), list(run.tables.values()), user_metadata=tag.user_metadata(), tag=run.tag,
+            pool=run.pool, inputs=run.inputs,
+        )  # fmt: skip
+        reached("after-commit")
+        outcome = _outcome(plan, told.to_pylist()[0])
+        latest = store.latest_version(location)
+        if latest != self.pending.version:
+            result = CommitResult(
+                version=latest,
+                rows_inserted=outcome.inserted,
+                rows_updated=outcome.updated,
+                rows_deleted=outcome.deleted,
+                bytes_delta=store.files(location, latest).total_bytes - self.pending.bytes,
+            )
+            run.account.transactions.wrote(self.pending, result, plan.operation, run.query_id)
+        return outcome
+
+
+def _outcome(plan: ChangePlan, told: dict[str, Any]) -> Outcome:
+    if "num_updated_rows" in told:
+        return Outcome(int(told["num_inserted_rows"]), int(told["num_updated_rows"]), int(told["num_deleted_rows"]))
+    changed = int(told["num_affected_rows"])
+    return Outcome(deleted=changed) if plan.operation == "DELETE" else Outcome(updated=changed)

@@ -1,0 +1,301 @@
+"""Carrying a change out from here: Spark says what becomes of which rows, and the files that hold them are rewritten.
+
+Right when the rows are few, which is what most statements are about. Spark's own MERGE, UPDATE and DELETE take ten to
+twenty jobs for it; here it is one or two, and none for a DELETE of rows that can be found without Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.engine.engine import TableFiles
+from snowmelt.service.faults import reached
+from snowmelt.service.rewriting import queries
+from snowmelt.service.rewriting.narrowing import Narrowing, key_condition, narrowing
+from snowmelt.service.rewriting.plan import ACTION, ID, NUMBER, SOURCE, TARGET, Act, ChangePlan, Clause, tables_in
+from snowmelt.service.sequences import numbered
+from snowmelt.service.transactions import PendingTable
+from snowmelt.service.writing import flagging_nulls, with_nulls
+from snowmelt.sql.dialect import identifier, to_spark_sql
+from snowmelt.storage.probe import find_rows
+from snowmelt.storage.rewrite import FILE, ROW, RowChanges
+from snowmelt.storage.snapshot import FileList
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+_PROBED_BYTES = 1024 * 1024 * 1024
+_PROBED_FILES = 256
+"""Beyond, Spark's parallel reading is quicker than searching the files from here."""
+_REWRITTEN_BYTES = 1024 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    multi_joined: int = 0
+    """Target rows that several source rows would have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalChange:
+    run: Run
+    plan: ChangePlan
+    pending: PendingTable
+
+    @property
+    def limit(self) -> int:
+        return self.run.account.settings.small_write_rows
+
+    def attempt(self) -> Outcome | None:
+        """Carries the plan out, or does nothing and returns None when it is Spark's to do."""
+        store, definition = self.run.account.store, self.plan.definition
+        if self.limit <= 0 or definition.spark_only:
+            return None
+        if not store.rewritable(definition.location, self.pending.version):
+            return None
+        files = store.files(definition.location, self.pending.version)
+        touched = self._touched(files)
+        if touched is None:
+            return None
+        changes, outcome = changes_of(self.plan, touched)
+        if self.plan.numbered and changes.inserted is not None and not definition.checks:
+            changes = replace(changes, inserted=self._with_numbers(changes.inserted))
+        if not (outcome.inserted or outcome.updated or outcome.deleted):
+            return outcome
+        names = changes.files()
+        if sum(file.size for file in files.files if file.path.rsplit("/", 1)[-1] in names) > _REWRITTEN_BYTES:
+            return None
+        self._commit(changes)
+        return outcome
+
+    def _commit(self, changes: RowChanges) -> None:
+        run = self.run
+        run.check_cancelled()
+        tag = run.transaction.tag(run.query_id)
+        reached("before-commit")
+        result = run.account.store.rewrite(
+            self.plan.definition.location, self.pending.version, changes, tag, self.plan.operation
+        )
+        reached("after-commit")
+        run.account.transactions.wrote(self.pending, result, self.plan.operation, run.query_id)
+
+    # -- which rows -----------------------------------------------------------------------------------------------
+
+    def _touched(self, files: FileList) -> pa.Table | None:
+        """What `queries.touched` gives, or None when those are too many rows."""
+        plan = self.plan
+        narrow = narrowing(plan)
+        source: pa.Table | None = None
+        small = plan.source is not None and (plan.source.items == 1 or plan.operation == "MERGE")
+        if small:
+            source = self._source_rows(narrow)
+            if source is None:
+                return None
+        elif plan.source is not None:
+            # Its relations may only be joined through the target: Spark had better see the whole.
+            narrow = replace(narrow, keys=())
+        found = self._candidates(files, narrow, source)
+        if found is not None and plan.source is None and narrow.exact and plan.clauses == (_PLAIN_DELETE,):
+            return _deleting(found)
+        if found is not None and not found.num_rows and not plan.inserts:
+            return _nothing()
+        sides = queries.Sides(
+            target=self._found_target(found) if found is not None else self._scanned_target(files),
+            source=self._source_side(source),
+            small_source=source is not None,
+        )
+        tree = queries.touched(plan, sides, range(len(plan.clauses)))
+        kinds = {column.name: column.type for column in plan.definition.columns}
+        variants = [name for name in plan.changed_columns if kinds[name].is_semi_structured]
+        data = self._fetch(numbered(self.run, tree), variants)
+        return data if data.num_rows <= self.limit else None
+
+    def _source_rows(self, narrow: Narrowing) -> pa.Table | None:
+        """The rows of the source, evaluated once; None when they are many."""
+        plan = self.plan
+        assert plan.source is not None
+        # Only MERGE has use for rows of the source that match nothing.
+        own = [] if plan.inserts else [tree for tree in plan.conjuncts if tables_in(tree) == {SOURCE}]
+        tree = queries.source_query(plan, [key.tree for key in narrow.keys], own)
+        used = plan.referenced(SOURCE)
+        variants = [ref.key for ref in plan.source.columns if ref.key in used and ref.type.is_semi_structured]
+        data = self._fetch(numbered(self.run, tree), variants)
+        if data.num_rows > self.limit:
+            return None
+        data = data.append_column(ID, pa.array(range(data.num_rows), pa.int64()))
+        for name in plan.numbered:
+            numbers = pa.nulls(data.num_rows, pa.int64())
+            if plan.definition.checks and data.num_rows:
+                # A CHECK may ask for the number, so every row has one, also the rows that won't be inserted.
+                numbers = self._numbers(name, data.num_rows)
+            data = data.append_column(NUMBER + name, numbers)
+        return data
+
+    def _candidates(self, files: FileList, narrow: Narrowing, source: pa.Table | None) -> pa.Table | None:
+        """Target rows that may match, searched for in the files; None when only Spark can search."""
+        plan = self.plan
+        conditions = list(narrow.conditions)
+        if source is not None:
+            for index, key in enumerate(narrow.keys):
+                condition = key_condition(key, source.column(queries.key_column(index)), plan)
+                if condition is not None:
+                    conditions.append(condition)
+        if not conditions or len(files.files) > _PROBED_FILES or files.total_bytes > _PROBED_BYTES:
+            return None
+        used = plan.referenced(TARGET)
+        columns = [column.name for column in plan.definition.columns if column.name in used]
+        return find_rows(files, conditions, columns, self.limit, plan.definition.location)
+
+    # -- what Spark reads -----------------------------------------------------------------------------------------
+
+    def _found_target(self, found: pa.Table) -> exp.Expression:
+        used = [column for column in self.plan.definition.columns if column.name in found.column_names]
+        return queries.arrow_target(used, self._input("t", found))
+
+    def _scanned_target(self, files: FileList) -> exp.Expression:
+        run, definition = self.run, self.plan.definition
+        reference = f"t_{self.plan.table.id}_{files.version}_rows"
+        run.tables[reference] = TableFiles(
+            reference=reference,
+            columns=definition.columns,
+            files=files.uris,
+            version=files.version,
+            positions=True,
+        )
+        run.input_bytes += files.total_bytes
+        return exp.Table(this=identifier(reference))
+
+    def _source_side(self, source: pa.Table | None) -> exp.Expression | None:
+        if source is not None:
+            kept = [name for name in source.column_names if not name.startswith("__key")]
+            return queries.arrow_source(self.plan, self._input("s", source.select(kept)))
+        if self.plan.source is None:
+            return None
+        return queries.source_subquery(numbered(self.run, self.plan.source.tree), self.plan, {})
+
+    def _input(self, kind: str, data: pa.Table) -> str:
+        name = f"{kind}_{self.run.query_id.replace('-', '')}"
+        self.run.inputs[name] = _with_variants(data)
+        return name
+
+    def _fetch(self, tree: exp.Select, variants: Sequence[str]) -> pa.Table:
+        """The rows of a query, one more than the limit at most."""
+        run = self.run
+        tree = flagging_nulls(tree, tree.named_selects, variants) if variants else tree
+        data = run.account.engine.to_arrow(
+            to_spark_sql(tree.limit(self.limit + 1)), list(run.tables.values()), lane=run.lane, tag=run.tag,
+            pool=run.pool, inputs=run.inputs,
+        )  # fmt: skip
+        return with_nulls(data, variants)
+
+    # -- numbers --------------------------------------------------------------------------------------------------
+
+    def _with_numbers(self, inserted: pa.Table) -> pa.Table:
+        """AUTOINCREMENT: each inserted row gets the next number."""
+        for name in self.plan.numbered:
+            index = inserted.schema.get_field_index(name)
+            # Another INSERT clause may have given the column a value.
+            given = inserted.column(index).combine_chunks()
+            missing = given.null_count
+            numbers = self._numbers(name, missing).cast(given.type) if missing else given
+            filled = pc.replace_with_mask(given, given.is_null(), numbers)
+            inserted = inserted.set_column(index, inserted.schema.field(index), filled)
+        return inserted
+
+    def _numbers(self, name: str, count: int) -> pa.Array:
+        identity = next(column.identity for column in self.plan.definition.columns if column.name == name)
+        assert identity is not None
+        with self.run.account.state.begin() as state:
+            first = state.counters.take(self.plan.table.id, name, count, identity.start, identity.step)
+        return pa.array(range(first, first + count * identity.step, identity.step), pa.int64())
+
+
+_PLAIN_DELETE = Clause(Act.DELETE)
+
+
+def changes_of(plan: ChangePlan, touched: pa.Table) -> tuple[RowChanges, Outcome]:
+    """What the touched rows amount to, once no target row is changed twice."""
+    is_new = touched.column(FILE).is_null()
+    kept, several = _one_each(plan, touched.filter(pc.invert(is_new)))
+    inserted = touched.filter(is_new)
+    action = kept.column(ACTION)
+    updated: list[pa.Table] = []
+    deleted: list[pa.Table] = []
+    for index, clause in enumerate(plan.clauses):
+        if clause.act is Act.INSERT:
+            continue
+        rows = kept.filter(pc.equal(action, index))
+        if not rows.num_rows:
+            continue
+        if clause.act is Act.DELETE:
+            deleted.append(rows.select([FILE, ROW]))
+        else:
+            updated.append(rows.select([FILE, ROW, *(clause.values or ())]))
+    names = [column.name for column in plan.definition.columns]
+    changes = RowChanges(
+        deleted=pa.concat_tables(deleted) if deleted else None,
+        updated=updated,
+        inserted=inserted.sort_by(ID).select(names) if inserted.num_rows else None,
+    )
+    outcome = Outcome(changes.inserted_rows, changes.updated_rows, changes.deleted_rows, several)
+    return changes, outcome
+
+
+def _one_each(plan: ChangePlan, matched: pa.Table) -> tuple[pa.Table, int]:
+    """One change for each target row, and how many had several. Several are fine if all of them delete the row."""
+    ordered = matched.sort_by([(FILE, "ascending"), (ROW, "ascending"), (ID, "ascending")])
+    if ordered.num_rows < 2:
+        return ordered, 0
+    again = pc.and_(*(pc.equal(column[1:], column[:-1]) for column in (ordered.column(FILE), ordered.column(ROW))))
+    if not pc.any(again).as_py():
+        return ordered, 0
+    groups = ordered.group_by([FILE, ROW]).aggregate([(ACTION, "count"), (ACTION, "distinct")])
+    several = groups.filter(pc.greater(groups.column(f"{ACTION}_count"), 1))
+    deletes = {index for index, clause in enumerate(plan.clauses) if clause.act is Act.DELETE}
+    tried = several.column(f"{ACTION}_distinct").to_pylist()
+    if not plan.picks and any(not deletes.issuperset(actions) for actions in tried):
+        raise errors.nondeterministic_merge()
+    first = pa.chunked_array([pa.array([True]), *pc.invert(again).chunks])
+    return ordered.filter(first), several.num_rows
+
+
+def _deleting(found: pa.Table) -> pa.Table:
+    """Rows found without Spark, as rows under the first clause."""
+    rows = found.select([FILE, ROW]).append_column(ID, pa.nulls(found.num_rows, pa.int64()))
+    return rows.append_column(ACTION, pa.repeat(pa.scalar(0, pa.int32()), found.num_rows))
+
+
+def _nothing() -> pa.Table:
+    fields = [(FILE, pa.string()), (ROW, pa.int64()), (ID, pa.int64()), (ACTION, pa.int32())]
+    return pa.schema(fields).empty_table()
+
+
+def _with_variants(data: pa.Table) -> pa.Table:
+    """The rows with every VARIANT marked as one, so that Spark does not take its two parts for a struct."""
+    for index, field in enumerate(data.schema):
+        if pa.types.is_struct(field.type) and {part.name for part in field.type} == {"metadata", "value"}:
+            chunks = [_variant(chunk) for chunk in data.column(index).chunks]
+            data = data.set_column(index, field.name, pa.chunked_array(chunks, _SPARK_VARIANT))
+    return data
+
+
+def _variant(chunk: pa.Array) -> pa.Array:
+    # Below a NULL both parts are NULL too, which the type rules out.
+    parts = [chunk.field(part.name).cast(pa.binary()).fill_null(b"") for part in _SPARK_VARIANT]
+    return pa.StructArray.from_arrays(parts, fields=list(_SPARK_VARIANT), mask=chunk.is_null())
+
+
+_SPARK_VARIANT = pa.struct([
+    pa.field("value", pa.binary(), False),
+    pa.field("metadata", pa.binary(), False, {b"variant": b"true"}),
+])  # fmt: skip

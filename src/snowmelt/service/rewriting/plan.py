@@ -1,0 +1,161 @@
+"""What UPDATE, DELETE and MERGE have in common: rows of a target, perhaps joined to a source, and what becomes of them.
+
+Every expression in a plan is Spark SQL over two aliases: `__t` for the target, with its columns under their own names,
+and `__s` for the source, with its columns as c0, c1, ….
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sqlglot import exp
+
+from snowmelt.core.types import DataType
+from snowmelt.sql.dialect import identifier
+from snowmelt.state.model import CatalogObject, TableDefinition
+
+TARGET = "__t"
+SOURCE = "__s"
+ID = "__id"
+"""Numbers the rows of the source, so that the ones without a match are known."""
+NUMBER = "__number:"
+"""Before the name of an AUTOINCREMENT column: the source's column with the numbers for inserted rows."""
+ACTION = "__action"
+"""The place of the clause that a row falls under."""
+CHECKED = "__checked"
+
+
+class Act(StrEnum):
+    UPDATE = "updated"
+    DELETE = "deleted"
+    INSERT = "inserted"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One thing to do, with the rows for which no clause before it applied."""
+
+    act: Act
+    condition: exp.Expression | None = None
+    values: Mapping[str, exp.Expression] | None = None
+    """The new values by column in stored form, cast and checked: those assigned by an update, all for an insert."""
+    check: exp.Expression | None = None
+    """True, or fails the statement: the CHECK constraints of the row that comes out."""
+
+    def trees(self) -> Iterator[exp.Expression]:
+        if self.condition is not None:
+            yield self.condition
+        yield from (self.values or {}).values()
+        if self.check is not None:
+            yield self.check
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumnRef:
+    key: str
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSource:
+    tree: exp.Select
+    """Has the columns c0, c1, …."""
+    columns: tuple[SourceColumnRef, ...]
+    items: int
+    """How many relations it joins."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlan:
+    operation: str
+    """UPDATE, DELETE or MERGE."""
+    table: CatalogObject
+    source: PlannedSource | None
+    conjuncts: tuple[exp.Expression, ...]
+    """What makes a target row and a source row a match, to be joined by AND."""
+    clauses: tuple[Clause, ...]
+    picks: bool = False
+    """Whether a target row that several source rows would change takes any one of them, instead of failing."""
+    numbered: tuple[str, ...] = ()
+    """AUTOINCREMENT columns that inserted rows get numbers for."""
+
+    @property
+    def definition(self) -> TableDefinition:
+        assert isinstance(self.table.definition, TableDefinition)
+        return self.table.definition
+
+    @property
+    def inserts(self) -> bool:
+        return any(clause.act is Act.INSERT for clause in self.clauses)
+
+    @property
+    def matches(self) -> bool:
+        return any(clause.act is not Act.INSERT for clause in self.clauses)
+
+    @property
+    def changed_columns(self) -> tuple[str, ...]:
+        """The columns that some clause gives a value, in the table's order."""
+        given = {name for clause in self.clauses for name in clause.values or ()}
+        return tuple(column.name for column in self.definition.columns if column.name in given)
+
+    def trees(self) -> Iterator[exp.Expression]:
+        yield from self.conjuncts
+        for clause in self.clauses:
+            yield from clause.trees()
+
+    def referenced(self, alias: str) -> set[str]:
+        """The columns of the target or the source that the plan mentions."""
+        return set(columns_of(self.trees(), alias))
+
+
+def columns_of(trees: Iterable[exp.Expression], alias: str) -> Iterator[str]:
+    for tree in trees:
+        for column in tree.find_all(exp.Column):
+            if column.table == alias:
+                yield column.name
+
+
+def tables_in(tree: exp.Expression) -> set[str]:
+    """Which of the two sides an expression mentions."""
+    return {column.table for column in tree.find_all(exp.Column)} & {TARGET, SOURCE}
+
+
+def has_subquery(tree: exp.Expression) -> bool:
+    return tree.find(exp.Query) is not None
+
+
+def moved(tree: exp.Expression, place: Callable[[str, str], exp.Expression | None]) -> exp.Expression:
+    """The tree with columns of both sides replaced by what `place(side, name)` gives for them."""
+
+    def visit(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and node.table in (TARGET, SOURCE):
+            return place(node.table, node.name) or node
+        return node
+
+    return tree.copy().transform(visit)
+
+
+def column(alias: str, name: str) -> exp.Column:
+    return exp.column(identifier(name), table=identifier(alias))
+
+
+def named(tree: exp.Expression, name: str) -> exp.Expression:
+    return exp.Alias(this=tree, alias=identifier(name))
+
+
+def all_of(trees: Sequence[exp.Expression]) -> exp.Expression:
+    """The conditions joined by AND; true when there are none."""
+    found: exp.Expression = exp.true()
+    for index, tree in enumerate(trees):
+        one = exp.Paren(this=tree.copy())
+        found = one if index == 0 else exp.And(this=found, expression=one)
+    return found
+
+
+def bare(tree: exp.Expression) -> exp.Expression:
+    """The tree without the parentheses around it."""
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    return tree

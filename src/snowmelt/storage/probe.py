@@ -1,0 +1,134 @@
+"""Finding a few rows in the files of a table by simple conditions, without an engine.
+
+Row groups whose statistics rule them out are skipped; of the others only the columns in question are read. On a
+million rows that takes some ten milliseconds, where a Spark job takes hundreds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from snowmelt.storage.append import conform
+from snowmelt.storage.rewrite import FILE, ROW
+from snowmelt.storage.snapshot import DataFile, FileList
+
+_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """The column has one of these values, which have its stored type and are not NULL."""
+
+    column: str
+    values: pa.Array
+
+    def holds(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        return pc.is_in(column, value_set=self.values)
+
+    def possible(self, low: Any, high: Any) -> bool:
+        inside = pc.and_(pc.greater_equal(self.values, low), pc.less_equal(self.values, high))
+        return bool(pc.any(inside).as_py())
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The column compares so with a value of its stored type."""
+
+    column: str
+    operator: Literal["less", "less_equal", "greater", "greater_equal"]
+    value: pa.Scalar
+
+    def holds(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        return pc.call_function(self.operator, [column, self.value]).fill_null(False)
+
+    def possible(self, low: Any, high: Any) -> bool:
+        bound = low if self.operator.startswith("less") else high
+        return bool(pc.call_function(self.operator, [bound, self.value]).as_py())
+
+
+Condition = Among | Compared
+
+
+def find_rows(
+    files: FileList, conditions: Sequence[Condition], columns: Sequence[str], limit: int, location: str
+) -> pa.Table | None:
+    """`__file`, `__row` and `columns` of the rows for which all conditions hold; None when they exceed `limit`."""
+    schema = files.metadata.arrow_schema
+    wanted = pa.schema([schema.field(name) for name in columns])
+    empty = pa.schema([pa.field(FILE, pa.string()), pa.field(ROW, pa.int64()), *wanted]).empty_table()
+
+    def search(file: DataFile) -> list[pa.Table]:
+        return _search(file, schema, conditions, wanted, location)
+
+    found: list[pa.Table] = [empty]
+    count = 0
+    with ThreadPoolExecutor(min(_THREADS, max(len(files.files), 1)), thread_name_prefix="snowmelt-probe") as workers:
+        for parts in workers.map(search, files.files):
+            found += parts
+            count += sum(part.num_rows for part in parts)
+            if count > limit:
+                workers.shutdown(cancel_futures=True)
+                return None
+    return pa.concat_tables(found)
+
+
+def _search(
+    file: DataFile, schema: pa.Schema, conditions: Sequence[Condition], wanted: pa.Schema, location: str
+) -> list[pa.Table]:
+    tested = pa.schema([schema.field(name) for name in dict.fromkeys(one.column for one in conditions)])
+    found: list[pa.Table] = []
+    with pq.ParquetFile(file.uri.removeprefix("file://")) as opened:
+        present = set(opened.schema_arrow.names)
+        if not present.issuperset(tested.names):
+            return []  # NULL throughout: no condition holds
+        leaves = {opened.metadata.schema.column(index).path: index for index in range(opened.metadata.num_columns)}
+        start = 0
+        for number in range(opened.metadata.num_row_groups):
+            group = opened.metadata.row_group(number)
+            if all(_possible(group.column(leaves[one.column]), one, tested) for one in conditions):
+                rows = conform(opened.read_row_group(number, tested.names), tested, location)
+                mask = conditions[0].holds(rows.column(conditions[0].column))
+                for one in conditions[1:]:
+                    mask = pc.and_(mask, one.holds(rows.column(one.column)))
+                places = pc.indices_nonzero(mask)
+                if len(places):
+                    found.append(_taken(opened, number, start, places, rows, present, wanted, file, location))
+            start += group.num_rows
+    return found
+
+
+def _taken(
+    opened: pq.ParquetFile, number: int, start: int, places: pa.Array, tested: pa.Table, present: set[str],
+    wanted: pa.Schema, file: DataFile, location: str,
+) -> pa.Table:  # fmt: skip
+    more = [name for name in wanted.names if name in present and name not in tested.column_names]
+    rows = tested.take(places).select([name for name in wanted.names if name in tested.column_names])
+    if more:
+        read = opened.read_row_group(number, more).take(places)
+        for name in more:
+            rows = rows.append_column(read.schema.field(name), read.column(name))
+    rows = conform(rows, wanted, location) if wanted.names else pa.table({})
+    name = pa.repeat(pa.scalar(file.path.rsplit("/", 1)[-1], pa.string()), len(places))
+    row = pc.add(places.cast(pa.int64()), start)
+    schema = pa.schema([pa.field(FILE, pa.string()), pa.field(ROW, pa.int64()), *wanted])
+    return pa.Table.from_arrays([name, row, *rows.columns], schema=schema)
+
+
+def _possible(chunk: pq.ColumnChunkMetaData, condition: Condition, tested: pa.Schema) -> bool:
+    """False only when the statistics prove that no row of the group fulfils the condition."""
+    statistics = chunk.statistics
+    if statistics is None or not statistics.has_min_max:
+        return True
+    try:
+        kind = tested.field(condition.column).type
+        low, high = pa.scalar(statistics.min, kind), pa.scalar(statistics.max, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, ValueError):
+        return True
+    return condition.possible(low, high)
