@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?\Z")
+_TYPED_TEXT = {exp.DType.DATE: Kind.DATE, exp.DType.TIMESTAMPNTZ: Kind.TIMESTAMP_NTZ}
+_INPUT_FORMATS = {Kind.DATE: "DATE_INPUT_FORMAT", Kind.TIMESTAMP_NTZ: "TIMESTAMP_INPUT_FORMAT"}
 _MAX_ROWS = 20_000
 _INT64 = 1 << 63
 
@@ -42,6 +44,9 @@ def literal_rows(
     if not isinstance(tree, exp.Values) or len(tree.expressions) > _MAX_ROWS:
         return None
     if definition.checks or definition.spark_only or any(c.type.is_semi_structured for c in definition.columns):
+        return None
+    formats = {_INPUT_FORMATS[c.type.kind] for c in definition.columns if c.type.kind in _INPUT_FORMATS}
+    if any(str(run.session.parameter(name)).upper() != "AUTO" for name in formats):
         return None
     names = list(columns) if columns is not None else [column.name for column in definition.columns]
     if len(set(names)) != len(names):
@@ -67,7 +72,7 @@ def _column_values(
 ) -> list[Any] | None:
     if column.name in names:
         place = names.index(column.name)
-        values = [_converted(_literal(run, row[place]), column.type) for row in rows]
+        values = [_converted(_literal(run, row[place], column.type), column.type) for row in rows]
     elif column.identity is not None:
         with run.account.state.begin() as state:
             identity = column.identity
@@ -78,14 +83,14 @@ def _column_values(
     elif column.default is not None and (sequence := sequence_default(run, column.default)) is not None:
         values = [_converted(Decimal(value), column.type) for value in numbers(run, sequence, len(rows))]
     else:
-        default = _literal(run, parse_snowflake(column.default)) if column.default is not None else None
+        default = _literal(run, parse_snowflake(column.default), column.type) if column.default is not None else None
         values = [_converted(default, column.type)] * len(rows)
     if any(value is UNKNOWN for value in values) or (not column.nullable and any(value is None for value in values)):
         return None
     return values
 
 
-def _literal(run: Run, node: exp.Expression) -> Any:
+def _literal(run: Run, node: exp.Expression, type_: DataType) -> Any:
     """The Python value of a literal as written, or of a scripting variable; UNKNOWN for anything else."""
     if isinstance(node, exp.Null):
         return None
@@ -98,6 +103,9 @@ def _literal(run: Run, node: exp.Expression) -> Any:
         return -value if value is not UNKNOWN else UNKNOWN
     if isinstance(node, exp.Placeholder) and node.this:
         return _held(run.local(node.name))
+    if type(node) is exp.Cast and isinstance(node.this, exp.Literal) and node.this.is_string:
+        # DATE '2024-01-31' for a DATE column is that text; for a column of another type it is not.
+        return str(node.this.this) if _TYPED_TEXT.get(node.to.this) is type_.kind else UNKNOWN
     return UNKNOWN
 
 
