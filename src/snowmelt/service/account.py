@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import structlog
+
 from snowmelt.core.clock import Clock, SystemClock
 from snowmelt.core.config import Settings, load_settings
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.engine.engine import SparkEngine
 from snowmelt.service.loading.places import Digests
 from snowmelt.service.locks import TableLocks
@@ -25,6 +29,8 @@ from snowmelt.state.store import StateStore
 from snowmelt.storage.layout import StorageRoot
 from snowmelt.storage.table import DeltaStore
 
+_log = structlog.get_logger(__name__)
+
 
 class Account:
     """Everything that sessions share. Open it once a process; close it to stop Spark and let the directory go."""
@@ -34,31 +40,35 @@ class Account:
         self.settings = settings
         self.clock = clock
         self.ownership = ownership
-        self.state = StateStore.open(settings.state_url or f"sqlite:///{data_dir / 'state.db'}", clock)
-        root = settings.storage_root or str(data_dir / "tables")
-        self.store = DeltaStore(StorageRoot(root, settings.storage_options))
-        self.engine = SparkEngine(settings.spark, data_dir / "spark", self.store.root.uri_of(""))
-        self.locks = TableLocks()
-        self.transactions = TransactionManager(self.state, self.store, self.locks, settings.lock_timeout_seconds)
-        self.journal = QueryJournal(self.state)
-        self.results = ResultCache()
-        self.digests = Digests()
         self._sessions: dict[str, Session] = {}
         self._lock = threading.Lock()
-        self.recovered: Recovered = recover(self.state, self.store)
-        self._bootstrap()
+        self._closing = ExitStack()
+        """What to undo at the end, in the opposite order; every step happens, even if another one fails."""
+        with self._closing:
+            self._closing.callback(ownership.release)
+            self.state = StateStore.open(settings.state_url or f"sqlite:///{data_dir / 'state.db'}", clock)
+            self._closing.callback(self.state.close)
+            root = settings.storage_root or str(data_dir / "tables")
+            self.store = DeltaStore(StorageRoot(root, settings.storage_options))
+            self._closing.callback(self.store.close)
+            self.engine = SparkEngine(settings.spark, data_dir / "spark", self.store.root.uri_of(""))
+            self._closing.callback(self.engine.stop)
+            self.locks = TableLocks()
+            self.transactions = TransactionManager(self.state, self.store, self.locks, settings.lock_timeout_seconds)
+            self.recovered: Recovered = recover(self.state, self.store)
+            self.journal = QueryJournal(self.state)
+            self._closing.callback(self._close_journal)
+            self.results = ResultCache()
+            self.digests = Digests()
+            self._bootstrap()
+            self._closing = self._closing.pop_all()
 
     @classmethod
     def open(cls, data_dir: str | Path, *, settings: Settings | None = None, clock: Clock | None = None) -> Self:
         """Opens a data directory, making it on first use. Raises when another process owns it."""
         path = Path(data_dir).expanduser().resolve()
         chosen = settings or load_settings(path)
-        ownership = Ownership(path)
-        try:
-            return cls(path, chosen, clock or SystemClock(), ownership)
-        except BaseException:
-            ownership.release()
-            raise
+        return cls(path, chosen, clock or SystemClock(), Ownership(path))
 
     def session(
         self, *, user: str = "ADMIN", role: str = SYSTEM_ROLE, database: str | None = None, schema: str | None = None,
@@ -86,13 +96,19 @@ class Account:
             return list(self._sessions.values())
 
     def close(self) -> None:
+        """Stops what runs, rolls back what is open, and lets the directory go. Again does nothing."""
         for session in self.sessions():
-            session.close()
-        self.journal.close()
-        self.engine.stop()
-        self.store.close()
-        self.state.close()
-        self.ownership.release()
+            session.cancel()
+        with self._closing:
+            for session in self.sessions():
+                self._closing.callback(session.close)
+
+    def _close_journal(self) -> None:
+        try:
+            self.journal.close()
+        except SnowmeltError as error:
+            # History is lost, and nothing else: not worth failing for.
+            _log.warning("query_history_lost", error=str(error))
 
     def __enter__(self) -> Self:
         return self

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 from snowmelt.core import errors
 
@@ -20,8 +21,18 @@ class TableLocks:
         self._waiting: dict[str, str] = {}
         """Transaction id to the table it waits for."""
 
-    def acquire(self, table_id: str, table_name: str, transaction_id: str, timeout: float) -> None:
-        """Takes the table for the transaction; again is fine. Raises on timeout or deadlock."""
+    def acquire(
+        self,
+        table_id: str,
+        table_name: str,
+        transaction_id: str,
+        timeout: float,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Takes the table for the transaction; again is fine. Raises on timeout or deadlock.
+
+        While waiting it calls `check` after each `wake`: what that raises ends the wait.
+        """
         deadline = time.monotonic() + timeout
         with self._condition:
             while True:
@@ -37,6 +48,7 @@ class TableLocks:
                     if remaining <= 0:
                         raise errors.lock_timeout(table_name, timeout)
                     self._condition.wait(remaining)
+                    check()
                 finally:
                     self._waiting.pop(transaction_id, None)
 
@@ -53,6 +65,11 @@ class TableLocks:
         with self._condition:
             for table_id in [table for table, holder in self._holders.items() if holder == transaction_id]:
                 del self._holders[table_id]
+            self._condition.notify_all()
+
+    def wake(self) -> None:
+        """Lets everybody who waits look around."""
+        with self._condition:
             self._condition.notify_all()
 
     def held(self) -> list[tuple[str, str]]:

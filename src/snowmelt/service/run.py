@@ -244,7 +244,7 @@ class Run:
 
     def open_for_write(self, table: CatalogObject) -> PendingTable:
         timeout = min(float(self.session.parameter("LOCK_TIMEOUT")), self.account.settings.lock_timeout_seconds)
-        return self.account.transactions.open_for_write(self.transaction, table, timeout)
+        return self.account.transactions.open_for_write(self.transaction, table, timeout, self.check_cancelled)
 
     def pending_version(self, table_id: str) -> int | None:
         """The version this session's own transaction has written, which only it sees."""

@@ -22,7 +22,7 @@ from snowmelt.service.variables import Locals, Variable
 from snowmelt.sql.statements.classify import classify
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.tokens import SqlText, split_statements
-from snowmelt.state.model import QueryRecord
+from snowmelt.state.model import QueryRecord, TableDefinition
 
 if TYPE_CHECKING:
     from snowmelt.service.account import Account
@@ -88,6 +88,7 @@ class Session:
             run.cancelled = True
             self.account.engine.cancel(run.tag)
             run = run.outer
+        self.account.locks.wake()
 
     def close(self) -> None:
         """Rolls back what is open and drops what was temporary."""
@@ -98,9 +99,14 @@ class Session:
             if self.transaction is not None:
                 self.account.transactions.rollback(self.transaction)
                 self.transaction = None
-            with self.account.state.begin() as state:
-                state.catalog.drop_session(self.id)
-            self.account.forget(self)
+            try:
+                with self.account.state.begin() as state:
+                    dropped = state.catalog.drop_session(self.id)
+            finally:
+                self.account.forget(self)
+            for item in dropped:
+                if isinstance(item.definition, TableDefinition):
+                    self.account.store.remove(item.definition.location)
 
     def _execute(self, sql: SqlText) -> Result:
         run = Run(self, sql)
@@ -128,6 +134,10 @@ class Session:
                 raise
             except RecursionError as error:
                 failure = errors.compilation("000913", "54001", "The statement is nested too deeply.")
+                self._failed(record, failure)
+                raise failure from error
+            except OSError as error:
+                failure = errors.storage_failed("The data of the statement", error)
                 self._failed(record, failure)
                 raise failure from error
             except Exception as error:

@@ -96,16 +96,22 @@ class TransactionManager:
     # -- taking tables --------------------------------------------------------------------------------------------
 
     def open_for_write(
-        self, transaction: Transaction, table: CatalogObject, timeout: float | None = None
+        self,
+        transaction: Transaction,
+        table: CatalogObject,
+        timeout: float | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> PendingTable:
-        """Takes the table for this transaction and says which version it stands on."""
+        """Takes the table for this transaction and says which version it stands on.
+
+        `check` may end the wait for another transaction by raising; see `TableLocks.acquire`.
+        """
         held = transaction.pending.get(table.id)
         if held is not None:
             self._catch_up(transaction, held)
             return held
-        self._locks.acquire(
-            table.id, str(table.name), transaction.id, self._lock_timeout if timeout is None else timeout
-        )
+        patience = self._lock_timeout if timeout is None else timeout
+        self._locks.acquire(table.id, str(table.name), transaction.id, patience, check)
         self._check_unchanged(table)
         base = self._settled(table)
         if base is None:
