@@ -44,8 +44,7 @@ def settle(state_store: StateStore, store: DeltaStore, table: CatalogObject, vis
     adopted = undone is None or bool(undone.kept)
     if undone is not None:
         report_lost(table, undone)
-    for version in range(visible.version + 1, latest + 1):
-        store.sync(location, version)
+    store.sync(location, latest, after=visible.version)
     rows, size = (store.row_count(location, latest), store.size(location, latest)) if adopted else (None, None)
     reached("before-settled")
     with state_store.begin() as state:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -114,10 +115,25 @@ def create_storage(run: Run, table: CatalogObject) -> Written:
     definition = table.definition
     assert isinstance(definition, TableDefinition)
     tag = CommitTag(run.transaction.id, run.query_id)
-    version = run.account.store.create(
-        definition.location, definition.columns, change_feed=definition.change_feed, tag=tag
-    )
+    with removed_on_failure(run, table):
+        version = run.account.store.create(
+            definition.location, definition.columns, change_feed=definition.change_feed, tag=tag
+        )
     return Written(version)
+
+
+@contextmanager
+def removed_on_failure(run: Run, table: CatalogObject) -> Iterator[None]:
+    """Steps of making a table: when one fails, nothing stays on disk."""
+    assert isinstance(table.definition, TableDefinition)
+    try:
+        yield
+    except BaseException:
+        with run.account.state.read() as state:
+            published = state.catalog.by_id(table.id) is not None
+        if not published:
+            run.account.store.remove(table.definition.location)
+        raise
 
 
 def create_filled(run: Run, table: CatalogObject, rows: exp.Select) -> Written:
@@ -126,8 +142,9 @@ def create_filled(run: Run, table: CatalogObject, rows: exp.Select) -> Written:
     assert isinstance(definition, TableDefinition)
     store = run.account.store
     rows = numbered(run, rows)
-    try:
+    with removed_on_failure(run, table):
         create_storage(run, table)
+        reached("table-created")
         data = RowWriter(run, table).few_rows(rows)
         tag = CommitTag(run.transaction.id, run.query_id)
         if data is None:
@@ -137,9 +154,7 @@ def create_filled(run: Run, table: CatalogObject, rows: exp.Select) -> Written:
             )  # fmt: skip
         elif data.num_rows:
             store.append(definition.location, data, tag)
-    except BaseException:
-        store.remove(definition.location)
-        raise
+        reached("table-filled")
     version = store.latest_version(definition.location)
     return Written(
         version,
@@ -163,9 +178,9 @@ def publish(
     """
     definition = table.definition
     assert isinstance(definition, TableDefinition)
-    run.account.store.sync(definition.location, written.version)
-    reached("before-publish")
-    try:
+    with removed_on_failure(run, table):
+        run.account.store.sync(definition.location, written.version, after=-1)
+        reached("before-publish")
         with run.account.state.begin() as state:
             existing = state.catalog.find(table.name, RELATIONS, table.session_id)
             if existing is not None and existing.session_id == table.session_id:
@@ -175,9 +190,8 @@ def publish(
             if also is not None:
                 also(state)
             add_table(run, state, table, written, retention_days)
-    except BaseException:
-        run.account.store.remove(definition.location)
-        raise
+            reached("inside-publish")
+    reached("after-publish")
 
 
 def add_table(

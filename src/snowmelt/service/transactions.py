@@ -124,9 +124,7 @@ class TransactionManager:
         """Raises when another statement altered or dropped the table since its name was looked up."""
         with self._state.read() as state:
             current = state.catalog.by_id(table.id)
-        if current is None or current.dropped_on is not None:
-            raise errors.not_found("Table", str(table.name))
-        if current.definition != table.definition:
+        if current is None or current.dropped_on is not None or current.definition != table.definition:
             raise errors.TableChangedError(str(table.name))
 
     def _settled(self, table: CatalogObject) -> TableVersion | None:
@@ -204,8 +202,7 @@ class TransactionManager:
         try:
             changed = [item for item in transaction.pending.values() if item.version != item.base.version]
             for item in changed:
-                for version in range(item.base.version + 1, item.version + 1):
-                    self._store.sync(item.definition.location, version)
+                self._store.sync(item.definition.location, item.version, after=item.base.version)
             reached("before-flip")
             if changed or transaction.at_commit:
                 self._flip(transaction, changed)

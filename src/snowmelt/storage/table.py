@@ -417,11 +417,14 @@ class DeltaStore:
         # Delta can't take a txn action back; a negative version stands for "none", see `app_version`.
         return -1 if found is None else found
 
-    def sync(self, location: str, version: int) -> None:
-        """Flush a commit to disk. An object store's writes are durable already."""
+    def sync(self, location: str, version: int, *, after: int | None = None) -> None:
+        """Flush a commit to disk, or all beyond `after` up to it. An object store's writes are durable already."""
         handle = self._handles.get(location)
-        if handle.local:
-            sync_commit(Path(handle.uri), version, handle.log.actions(version), Path(self.root.uri))
+        if not handle.local:
+            return
+        with translated(location):
+            for one in range(version if after is None else after + 1, version + 1):
+                sync_commit(Path(handle.uri), one, handle.log.actions(one), Path(self.root.uri))
 
     # Carrying out
 
