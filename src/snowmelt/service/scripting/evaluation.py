@@ -14,7 +14,7 @@ from snowmelt.service.constants import UNKNOWN
 from snowmelt.service.run import Run
 from snowmelt.service.variables import Variable
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.sql.functions.catalog import FUNCTIONS
+from snowmelt.sql.scripting.check import is_word
 from snowmelt.sql.tokens import SqlText, tokenize
 
 if TYPE_CHECKING:
@@ -58,12 +58,6 @@ def is_true(session: Session, variable: Variable) -> bool:
 def is_equal(session: Session, left: Variable, right: Variable) -> bool:
     tree = exp.EQ(this=left.literal(), expression=right.literal())
     return is_true(session, _run(session, SqlText(""), tree))
-
-
-def is_field(text: SqlText) -> bool:
-    """Whether an expression is a field of a row variable, `r.price`, and no more."""
-    tree = _parsed(text.text, text.line, text.column)
-    return isinstance(tree, exp.Column) and len(tree.parts) == 2
 
 
 def name_alone(text: SqlText) -> str | None:
@@ -110,20 +104,10 @@ def _with_variables(session: Session, shared: exp.Expression) -> exp.Expression:
         if len(parts) > 2 or not all(isinstance(part, exp.Identifier) for part in parts):
             continue
         name = ".".join(fold(part.name, quoted=bool(part.args.get("quoted"))) for part in parts)
-        if column.find_ancestor(exp.Query) is not None or _is_word(column) or _local(session, name) is None:
+        if column.find_ancestor(exp.Query) is not None or is_word(column) or _local(session, name) is None:
             continue
         placeholder = exp.Placeholder(this=name)
         if column is tree:
             return placeholder
         column.replace(placeholder)
     return tree
-
-
-def _is_word(column: exp.Column) -> bool:
-    """Whether the name is a word of its function's: DAY in DATEADD(day, 1, d)."""
-    call = column.parent
-    function = FUNCTIONS.get(call.name.upper()) if isinstance(call, exp.Anonymous) else None
-    if function is None or call is None or not function.takes:
-        return False
-    index = next((place for place, argument in enumerate(call.expressions) if argument is column), 0)
-    return function.takes[min(index, len(function.takes) - 1)] == "word"

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from snowmelt.core import errors, types
+from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType, Kind
 from snowmelt.service.results import Result
@@ -16,6 +16,7 @@ from snowmelt.service.scripting.failures import EXPRESSION, STATEMENT, Exception
 from snowmelt.service.scripting.frames import Frame, ResultSet, Row, Scope, Slot
 from snowmelt.service.variables import Variable
 from snowmelt.sql.scripting import nodes
+from snowmelt.sql.scripting.check import untyped
 from snowmelt.sql.tokens import SqlText
 
 if TYPE_CHECKING:
@@ -165,15 +166,11 @@ class Interpreter:
             return
         assert node.value is not None
         found = self.value(node.value)
-        if found.type.kind is Kind.NULL or (evaluation.is_field(node.value) and self._is_row_field(node.value)):
-            detail = f" variable '{node.name}' cannot have its type inferred from initializer"
-            raise errors.at_position("092228", "P0000", node.line, node.position, detail)
+        if found.type.kind is Kind.NULL:
+            raise untyped(node)
         type_ = _inferred(found.type)
         with self._expression(node.value):
             self.frame.scope.names[node.name] = Slot(type_, evaluation.convert(self.session, found, type_).value)
-
-    def _is_row_field(self, text: SqlText) -> bool:
-        return isinstance(self.frame.scope.find(text.text.partition(".")[0].strip().upper()), Row)
 
     def _declare_exception(self, node: nodes.ExceptionDeclaration) -> None:
         self.frame.scope.names[node.name] = ExceptionType(node.name, node.code, node.message)

@@ -18,6 +18,7 @@ from snowmelt.service.scripting.frames import MAX_CALLS, Binds, Frame, Slot, Tra
 from snowmelt.service.scripting.interpreter import Interpreter, Returned
 from snowmelt.service.variables import Locals, Variable
 from snowmelt.sql import overloads
+from snowmelt.sql.scripting.check import check
 from snowmelt.sql.scripting.nodes import Block, ProcedureDeclaration
 from snowmelt.sql.scripting.parser import parse_block, parse_body
 from snowmelt.sql.statements.base import AnonymousBlock, NameRef
@@ -46,6 +47,14 @@ class _Procedure:
 def body_of(text: str) -> Block:
     """A stored body as nodes. It was parsed when the procedure was created, so this does not fail."""
     return parse_body(SqlText(text))
+
+
+@lru_cache(maxsize=512)
+def _checked_body(text: str, arguments: tuple[str, ...]) -> Block:
+    """As `body_of`, with every name declared. As in Snowflake, that shows at the first CALL."""
+    block = body_of(text)
+    check(block, arguments)
+    return block
 
 
 # -- the three statements ----------------------------------------------------------------------------------------------
@@ -91,6 +100,7 @@ def call_with(
 
 def anonymous_block(run: Run, statement: AnonymousBlock) -> Result:
     block = parse_block(statement.text)
+    check(block)
     frame = _frame(run, owners_rights=False)
     with _entered(run, frame):
         returned = Interpreter(run, frame).block(block)
@@ -166,7 +176,8 @@ def _run_stored(run: Run, procedure: _Procedure, arguments: dict[str, Variable])
             returned = python.run(run, definition, list(arguments.values()))
         else:
             _declare(frame, arguments)
-            returned = Interpreter(run, frame, definition.returns).block(body_of(definition.body))
+            block = _checked_body(definition.body, tuple(arguments))
+            returned = Interpreter(run, frame, definition.returns).block(block)
     return _result(procedure.name, definition, returned)
 
 
