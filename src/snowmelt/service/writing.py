@@ -21,7 +21,6 @@ from snowmelt.sql.expressions import Environment, ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.storage.commits import CommitResult
-from snowmelt.storage.schema import VARIANT
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -194,9 +193,8 @@ class RowWriter:
             return None
         account = self.run.account
         limit = account.settings.small_write_rows
-        variants = [column.name for column in self.definition.columns if column.type.is_semi_structured]
-        names = [column.name for column in self.definition.columns]
-        limited = flagging_nulls(tree, names, variants).limit(limit + 1)
+        alias = exp.TableAlias(this=identifier("__l"))
+        limited = exp.select("*").from_(exp.Subquery(this=tree.copy(), alias=alias)).limit(limit + 1)
         data = account.engine.to_arrow(
             to_spark_sql(limited),
             list(self.run.tables.values()),
@@ -205,7 +203,7 @@ class RowWriter:
             pool=self.run.pool,
             inputs=self.run.inputs,
         )
-        return with_nulls(data, variants) if data.num_rows <= limit else None
+        return data if data.num_rows <= limit else None
 
     def write_arrow(self, data: pa.Table, *, overwrite: bool = False) -> CommitResult:
         """Commits rows that are here already, in stored form."""
@@ -262,31 +260,3 @@ class RowWriter:
 def stored(tree: exp.Expression, type_: DataType) -> exp.Expression:
     """A value in the form in which it is kept on disk."""
     return spark("cast(_0 as string)", tree) if type_.kind is Kind.TIME else tree
-
-
-def flagging_nulls(tree: exp.Select, names: Sequence[str], variants: Sequence[str]) -> exp.Select:
-    """The columns of a query, in a form that survives Arrow: see `with_nulls`."""
-    projections: list[exp.Expression] = []
-    for name in names:
-        value: exp.Expression = exp.column(identifier(name))
-        if name in variants:
-            # Spark's Arrow form of VARIANT has no room for NULL: a flag of its own says where they are.
-            value = exp.Alias(this=spark("coalesce(_0, parse_json('null'))", value), alias=identifier(name))
-        projections.append(value)
-    flags = [
-        exp.Alias(this=spark("_0 is null", exp.column(identifier(name))), alias=identifier(f"__null {name}"))
-        for name in variants
-    ]
-    inner = exp.Subquery(this=tree.copy(), alias=exp.TableAlias(this=identifier("__l")))
-    return exp.select(*projections, *flags).from_(inner)
-
-
-def with_nulls(data: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Takes the NULL flags of VARIANT columns back into the columns."""
-    for name in names:
-        flag = f"__null {name}"
-        values, nulls = data.column(name).combine_chunks(), data.column(flag).combine_chunks()
-        parts = [values.field("metadata"), values.field("value")]
-        masked = pa.StructArray.from_arrays(parts, fields=list(VARIANT), mask=nulls)
-        data = data.set_column(data.column_names.index(name), name, masked).drop_columns([flag])
-    return data

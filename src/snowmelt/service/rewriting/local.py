@@ -6,7 +6,6 @@ twenty jobs for it; here it is one or two, and none for a DELETE of rows that ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,6 @@ from snowmelt.service.rewriting.narrowing import Narrowing, key_condition, narro
 from snowmelt.service.rewriting.plan import ACTION, ID, NUMBER, SOURCE, TARGET, Act, ChangePlan, Clause, tables_in
 from snowmelt.service.sequences import numbered
 from snowmelt.service.transactions import PendingTable
-from snowmelt.service.writing import flagging_nulls, with_nulls
 from snowmelt.sql.dialect import identifier, to_spark_sql
 from snowmelt.storage.probe import find_rows
 from snowmelt.storage.rewrite import FILE, ROW, RowChanges
@@ -115,21 +113,16 @@ class LocalChange:
             small_source=source is not None,
         )
         tree = queries.touched(plan, sides, range(len(plan.clauses)))
-        kinds = {column.name: column.type for column in plan.definition.columns}
-        variants = [name for name in plan.changed_columns if kinds[name].is_semi_structured]
-        data = self._fetch(numbered(self.run, tree), variants)
+        data = self._fetch(numbered(self.run, tree))
         return data if data.num_rows <= self.limit else None
 
     def _source_rows(self, narrow: Narrowing) -> pa.Table | None:
         """The rows of the source, evaluated once; None when they are many."""
         plan = self.plan
-        assert plan.source is not None
         # Only MERGE has use for rows of the source that match nothing.
         own = [] if plan.inserts else [tree for tree in plan.conjuncts if tables_in(tree) == {SOURCE}]
         tree = queries.source_query(plan, [key.tree for key in narrow.keys], own)
-        used = plan.referenced(SOURCE)
-        variants = [ref.key for ref in plan.source.columns if ref.key in used and ref.type.is_semi_structured]
-        data = self._fetch(numbered(self.run, tree), variants)
+        data = self._fetch(numbered(self.run, tree))
         if data.num_rows > self.limit:
             return None
         data = data.append_column(ID, pa.array(range(data.num_rows), pa.int64()))
@@ -188,15 +181,13 @@ class LocalChange:
         self.run.inputs[name] = _with_variants(data)
         return name
 
-    def _fetch(self, tree: exp.Select, variants: Sequence[str]) -> pa.Table:
+    def _fetch(self, tree: exp.Select) -> pa.Table:
         """The rows of a query, one more than the limit at most."""
         run = self.run
-        tree = flagging_nulls(tree, tree.named_selects, variants) if variants else tree
-        data = run.account.engine.to_arrow(
+        return run.account.engine.to_arrow(
             to_spark_sql(tree.limit(self.limit + 1)), list(run.tables.values()), lane=run.lane, tag=run.tag,
             pool=run.pool, inputs=run.inputs,
         )  # fmt: skip
-        return with_nulls(data, variants)
 
     # -- numbers --------------------------------------------------------------------------------------------------
 
