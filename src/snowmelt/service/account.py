@@ -16,8 +16,10 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.engine.engine import SparkEngine
 from snowmelt.service.loading.places import Digests
 from snowmelt.service.locks import TableLocks
+from snowmelt.service.metering import Metering
 from snowmelt.service.objects import SYSTEM_ROLE, create_database
 from snowmelt.service.ownership import Ownership
+from snowmelt.service.purge import purge
 from snowmelt.service.recovery import Recovered, recover
 from snowmelt.service.results import ResultCache
 from snowmelt.service.session import Session
@@ -58,9 +60,13 @@ class Account:
             self.recovered: Recovered = recover(self.state, self.store)
             self.journal = QueryJournal(self.state)
             self._closing.callback(self._close_journal)
+            self.metering = Metering(self.state, clock)
             self.results = ResultCache()
             self.digests = Digests()
             self._bootstrap()
+            self.metering.start()
+            self._closing.callback(self.metering.stop)
+            purge(self)
             self._closing = self._closing.pop_all()
 
     @classmethod

@@ -69,7 +69,8 @@ def link_files(run: Run, source: CatalogObject, version: int, table: CatalogObje
     assert isinstance(table.definition, TableDefinition)
     store = run.account.store
     location = table.definition.location
-    cloned = store.clone(source.definition.location, version, location, run.transaction.tag(run.query_id))
+    with tables.removed_on_failure(run, table):
+        cloned = store.clone(source.definition.location, version, location, run.transaction.tag(run.query_id))
     return tables.Written(cloned, store.row_count(location, cloned), store.files(location, cloned).total_bytes)
 
 
@@ -124,7 +125,7 @@ def clone_tables(run: Run, sources: list[CatalogObject], rename: Rename, at: dat
             )  # fmt: skip
             made.append(ClonedTable(table, source, tables.Written(0)))
             made[-1] = ClonedTable(table, source, link_files(run, source, found.version, table))
-            run.account.store.sync(location, made[-1].written.version)
+            run.account.store.sync(location, made[-1].written.version, after=-1)
     except BaseException:
         discard(run, made)
         raise

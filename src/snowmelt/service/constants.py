@@ -43,7 +43,7 @@ def fold(bound: Bound) -> Any:
 def _value(tree: exp.Expression) -> Any:
     if isinstance(tree, exp.Paren):
         return _value(tree.this)
-    if isinstance(tree, exp.Null):
+    if isinstance(tree, exp.Null) or (isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Null)):
         return None
     if isinstance(tree, exp.Boolean):
         return bool(tree.this)

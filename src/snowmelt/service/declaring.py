@@ -89,6 +89,20 @@ def columns_of_query(run: Run, specs: Sequence[ColumnSpec], query: BoundQuery) -
     return columns
 
 
+def require_names(tree: exp.Expression) -> None:
+    """Raises unless every column of the query names itself: a column, an alias or `*`."""
+    while isinstance(tree, exp.Subquery | exp.Paren):
+        tree = tree.this
+    if not isinstance(tree, exp.Select):
+        return
+    for item in tree.expressions:
+        inner = item
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        if not isinstance(inner, exp.Alias | exp.Column | exp.Star | exp.Parameter):
+            raise errors.compilation("002022", "42601", "Missing column specification")
+
+
 def stored_type(type_: DataType) -> DataType:
     """The type a column gets from an expression: an untyped NULL becomes text."""
     return types.VARCHAR if type_.kind is Kind.NULL else type_

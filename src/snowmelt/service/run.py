@@ -15,7 +15,6 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
 from snowmelt.core.types import DataType
 from snowmelt.engine.engine import Lane, TableFiles, new_tag
-from snowmelt.engine.session import pool_of
 from snowmelt.service import constants, folding
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.results import Result, ResultColumn
@@ -56,6 +55,8 @@ class Run:
         self.inputs: dict[str, pa.Table] = {}
         """Arrow tables that the statement reads, by name."""
         self.input_bytes = 0
+        self._warehouse: tuple[str, str] | None = None
+        """Id and scheduling pool of the warehouse, once the statement uses it."""
         self.sequences: dict[str, CatalogObject] = {}
         """The sequences whose NEXTVAL the statement mentions, by id."""
         self._statement_transaction: Transaction | None = None
@@ -93,13 +94,20 @@ class Run:
         )
 
     @property
-    def pool(self) -> str | None:
-        """The scheduling pool of the session's warehouse."""
-        if self.session.warehouse is None:
-            return None
-        with self.account.state.read() as state:
-            warehouse = state.warehouses.get(self.session.warehouse)
-        return pool_of(warehouse.id, warehouse.size) if warehouse is not None else None
+    def pool(self) -> str:
+        """The scheduling pool of the session's warehouse, which counts as in use until the statement ends.
+
+        Raises when the session has none, or it is suspended and does not resume by itself.
+        """
+        if self._warehouse is None:
+            self._warehouse = self.account.metering.begin(self.session.warehouse)
+        return self._warehouse[1]
+
+    def release_warehouse(self) -> None:
+        """The statement is done."""
+        if self._warehouse is not None:
+            self.account.metering.end(self._warehouse[0])
+            self._warehouse = None
 
     # -- names ----------------------------------------------------------------------------------------------------
 

@@ -68,7 +68,7 @@ def _replace(run: Run, node: exp.Column) -> None:
     assert isinstance(definition, SequenceDefinition)
     select = node.find_ancestor(exp.Select, exp.Values)
     if not isinstance(select, exp.Select) or select.args.get("from_") is None:
-        node.replace(integer(take(run, sequence, 1)))
+        node.replace(_number(take(run, sequence, 1)))
         return
     clause = _clause(node, select)
     if clause not in ("expressions", "order"):
@@ -77,6 +77,12 @@ def _replace(run: Run, node: exp.Column) -> None:
     first = take(run, sequence, max(count, 1))
     value = spark("_0 + (row_number() over (order by 1) - 1) * _1", integer(first), integer(definition.step))
     node.replace(exp.Paren(this=exp.cast(value, "BIGINT")))
+
+
+def _number(value: int) -> exp.Expression:
+    """A number as binding writes it, so that a SELECT of it alone needs no Spark."""
+    literal = exp.Var(this=f"{abs(value)}L")
+    return exp.Neg(this=literal) if value < 0 else literal
 
 
 def _clause(node: exp.Expression, select: exp.Select) -> str:

@@ -148,6 +148,7 @@ class Session:
                 raise failure from error
             finally:
                 self.running = outer
+                run.release_warehouse()
         self.account.results.put(result)
         self._finished(record, result)
         return result

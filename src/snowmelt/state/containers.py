@@ -247,6 +247,11 @@ class Containers(Repository):
         rows = self._execute(_SCHEMAS.where(SCHEMAS.c.database_id == database_id).order_by(SCHEMAS.c.name))
         return [_schema(row) for row in rows]
 
+    def has_objects(self, schema_id: str) -> bool:
+        """Whether anything, dropped or not, is still kept in the schema."""
+        query = select(OBJECTS.c.id).where(OBJECTS.c.schema_id == schema_id).limit(1)
+        return self._execute(query).first() is not None
+
     def purge_schema(self, id: str) -> None:
         """Forget a dropped schema for good. Its objects must be purged already."""
         self._changing()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.service import past_shapes, references, retention
@@ -12,8 +13,8 @@ from snowmelt.service.results import DONE, Result, status
 from snowmelt.service.row_checks import check_rows
 from snowmelt.service.transactions import PendingTable
 from snowmelt.sql.statements.alter_table import AlterTable
-from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.changes import RenameTo, SetOptions, SwapWith, UnsetOptions
+from snowmelt.sql.statements.base import NameRef, Statement
+from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.tables import TableOptions
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, PastColumn, TableDefinition, TableShape
 from snowmelt.state.store import StateTransaction
@@ -33,14 +34,17 @@ def alter_table(run: Run, statement: AlterTable) -> Result:
         case RenameTo(new_name=new_name):
             rename(run, table, new_name)
         case SwapWith(other=other):
-            _swap(run, table, other)
+            found = find_table(run, other)
+            if found is None:
+                raise errors.not_found("Table", str(run.object_name(other)))
+            swap(run, table, found)
         case SetOptions(options=options):
             assert isinstance(options, TableOptions)
             _set_options(run, table, options, ())
         case UnsetOptions(names=names):
             _set_options(run, table, TableOptions(), names)
         case _:
-            _alter(run, table, statement)
+            alter_columns(run, table, statement.actions)
     return status(DONE, "ALTER_TABLE")
 
 
@@ -53,13 +57,13 @@ def find_table(run: Run, name: NameRef) -> CatalogObject | None:
     return found
 
 
-def _alter(run: Run, table: CatalogObject, statement: AlterTable) -> None:
+def alter_columns(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
     """Columns, constraints and the clustering key: all actions together, with one change of the catalog."""
     definition = table.definition
     assert isinstance(definition, TableDefinition)
     pending = run.open_for_write(table)
     alteration = Alteration(run, table, definition, pending.rows)
-    for action in statement.actions:
+    for action in actions:
         alteration.apply(action)
     if alteration.definition == definition:
         return
@@ -126,14 +130,15 @@ def rename(run: Run, item: CatalogObject, new_name: NameRef) -> None:
         references.renamed(state, item, target)
 
 
-def _swap(run: Run, table: CatalogObject, other: NameRef) -> None:
-    found = find_table(run, other)
-    if found is None:
-        raise errors.not_found("Table", str(run.object_name(other)))
-    if found.id == table.id:
-        raise errors.compilation("002230", "42601", f"cannot swap '{run.written(other)}' with itself")
+def swap(run: Run, item: CatalogObject, other: CatalogObject) -> None:
+    """SWAP WITH: two objects of one kind exchange their names."""
+    if item.id == other.id:
+        raise errors.compilation("002230", "42601", f"cannot swap '{other.name}' with itself")
     with run.account.state.begin() as state:
-        state.catalog.swap(table.id, found.id)
+        state.catalog.swap(item.id, other.id)
+        if item.kind is ObjectKind.VIEW:
+            references.renamed(state, item, other.name)
+            references.renamed(state, other, item.name)
 
 
 def _set_options(run: Run, table: CatalogObject, options: TableOptions, unset: tuple[str, ...]) -> None:
@@ -165,4 +170,4 @@ def _set_options(run: Run, table: CatalogObject, options: TableOptions, unset: t
         state.catalog.update(current)
 
 
-HANDLERS = {AlterTable: alter_table}
+HANDLERS: dict[type[Statement], Any] = {AlterTable: alter_table}

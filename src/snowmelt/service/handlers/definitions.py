@@ -1,7 +1,30 @@
-"""All statements that define things: CREATE, ALTER, DROP, UNDROP, COMMENT ON."""
+"""All statements that define things: CREATE, ALTER, DROP, UNDROP, COMMENT ON, TRUNCATE."""
 
 from __future__ import annotations
 
-from snowmelt.service.handlers import alter_tables, containers, tables
+from typing import Any
 
-HANDLERS = {**containers.HANDLERS, **tables.HANDLERS, **alter_tables.HANDLERS}
+from snowmelt.service.handlers import (
+    alter_tables,
+    comments,
+    containers,
+    drops,
+    sequences,
+    stages,
+    tables,
+    views,
+    warehouses,
+)
+from snowmelt.sql.statements.base import Statement
+
+HANDLERS: dict[type[Statement], Any] = {
+    **containers.HANDLERS,
+    **tables.HANDLERS,
+    **alter_tables.HANDLERS,
+    **views.HANDLERS,
+    **sequences.HANDLERS,
+    **stages.HANDLERS,
+    **warehouses.HANDLERS,
+    **drops.HANDLERS,
+    **comments.HANDLERS,
+}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
-from snowmelt.service import cloning, retention, tables
+from snowmelt.service import cloning, declaring, retention, tables
 from snowmelt.service.faults import reached
 from snowmelt.service.reshaping import delta_table
 from snowmelt.service.results import DONE, Result, status
@@ -16,7 +16,7 @@ from snowmelt.service.transactions import PendingTable
 from snowmelt.service.writing import RowWriter
 from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.statements.base import CloneSource, NameRef
+from snowmelt.sql.statements.base import CloneSource, NameRef, Statement
 from snowmelt.sql.statements.tables import CreateTable, Truncate
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition
@@ -60,6 +60,8 @@ def _create_like(run: Run, name: ObjectName, statement: CreateTable, like: NameR
 
 def _create_as(run: Run, name: ObjectName, statement: CreateTable, text: SqlText) -> None:
     tree = parse_snowflake(text.text, line=text.line, column=text.column)
+    if not statement.columns:
+        declaring.require_names(tree)
     with run.environment() as environment:
         query = QueryBinder(environment).bind(tree)
         definition = tables.definition_of(run, name, statement, query)
@@ -135,4 +137,4 @@ def _clear(run: Run, definition: TableDefinition, pending: PendingTable) -> None
     run.account.transactions.wrote(pending, result, "TRUNCATE", run.query_id)
 
 
-HANDLERS = {CreateTable: create_table, Truncate: truncate}
+HANDLERS: dict[type[Statement], Any] = {CreateTable: create_table, Truncate: truncate}

@@ -1,0 +1,161 @@
+"""DROP and UNDROP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName, SchemaName, quote
+from snowmelt.service import contexts, references, retention, schema_objects
+from snowmelt.service.results import Result, status
+from snowmelt.service.schema_objects import WORDS
+from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
+from snowmelt.sql.statements.changes import ROUTINES, Drop, Undrop
+from snowmelt.state.model import ObjectKind, TableDefinition
+from snowmelt.state.store import StateTransaction
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+INFORMATION_SCHEMA = "INFORMATION_SCHEMA"
+
+
+def drop(run: Run, statement: Drop) -> Result:
+    match statement.kind:
+        case ObjectType.DATABASE:
+            name = _drop_database(run, statement)
+        case ObjectType.SCHEMA:
+            name = _drop_schema(run, statement)
+        case ObjectType.WAREHOUSE:
+            name = _drop_warehouse(run, statement)
+        case _:
+            name = _drop_object(run, statement)
+    query_type = f"DROP_{statement.kind.replace(' ', '_')}"
+    shown = quote(run.parts(statement.name)[-1])
+    if name is None:
+        return status(f"Drop statement executed successfully ({shown} already dropped).", query_type)
+    return status(f"{shown} successfully dropped.", query_type)
+
+
+def _drop_database(run: Run, statement: Drop) -> str | None:
+    name = run.parts(statement.name)[-1]
+    with run.account.state.begin() as state:
+        if state.catalog.database(name) is None:
+            return _absent(statement, errors.not_found("Database", quote(name)))
+        if statement.restrict:
+            _refuse_if_referred(state, lambda key: key.database == name)
+        state.catalog.drop_database(name, state.now)
+    contexts.database_dropped(run.account, name)
+    return name
+
+
+def _drop_schema(run: Run, statement: Drop) -> str | None:
+    name = run.schema_name(statement.name)
+    refuse_information_schema(name.name)
+    with run.account.state.begin() as state:
+        if state.catalog.schema(name) is None:
+            return _absent(statement, errors.not_found("Schema", str(name)))
+        if statement.restrict:
+            _refuse_if_referred(state, lambda key: key.parent == name)
+        state.catalog.drop_schema(name, state.now)
+    contexts.schema_dropped(run.account, name)
+    return name.name
+
+
+def _drop_warehouse(run: Run, statement: Drop) -> str | None:
+    name = run.parts(statement.name)[-1]
+    metering = run.account.metering
+    with metering.changing() as state:
+        warehouse = state.warehouses.get(name)
+        if warehouse is None:
+            return _absent(statement, errors.not_found("Warehouse", quote(name)))
+        metering.dropped(state, warehouse)
+        state.warehouses.drop(name)
+    contexts.warehouse_renamed(run.account, name, None)
+    return name
+
+
+def _drop_object(run: Run, statement: Drop) -> str | None:
+    with run.account.state.begin() as state:
+        found = schema_objects.find(run, state, statement.kind, statement.name, statement.arguments)
+        if found is None:
+            missing = schema_objects.missing(run, statement.kind, statement.name, statement.arguments)
+            return _absent(statement, missing)
+        if statement.restrict and found.kind is ObjectKind.TABLE:
+            _refuse_if_referred(state, lambda key: key == found.name)
+        state.catalog.drop(found.id, state.now)
+    return found.name.name
+
+
+def _absent(statement: Drop, missing: errors.SnowmeltError) -> None:
+    if not statement.if_exists:
+        raise missing
+
+
+def refuse_information_schema(name: str) -> None:
+    if name == INFORMATION_SCHEMA:
+        raise errors.insufficient_privileges("schema", name)
+
+
+def _refuse_if_referred(state: StateTransaction, inside: Callable[[ObjectName], bool]) -> None:
+    """RESTRICT: a foreign key from elsewhere keeps what it refers to."""
+    others = [item for item in references.referring_tables(state, inside) if not inside(item.name)]
+    if others:
+        raise errors.compilation(
+            "002231", "2BP01", f"Cannot drop because a foreign key of table '{others[0].name}' refers to it.",
+            hint="Drop the foreign key first, or write CASCADE.",
+        )  # fmt: skip
+
+
+def undrop(run: Run, statement: Undrop) -> Result:
+    kind, shown = statement.kind, quote(run.parts(statement.name)[-1])
+    if kind in ROUTINES or kind is ObjectType.WAREHOUSE:
+        raise errors.unsupported(f"UNDROP {kind}")
+    with run.account.state.begin() as state:
+        done = _undrop(run, state, kind, statement.name)
+    if not done:
+        raise errors.not_restorable(WORDS[kind], shown)
+    return status(f"{WORDS[kind]} {shown} successfully restored.", f"UNDROP_{kind.replace(' ', '_')}")
+
+
+def _undrop(run: Run, state: StateTransaction, kind: ObjectType, ref: NameRef) -> bool:
+    """Whether something was brought back."""
+    if kind is ObjectType.DATABASE:
+        name = run.parts(ref)[-1]
+        if state.catalog.database(name) is not None:
+            raise errors.already_exists(run.written(ref))
+        database = state.catalog.dropped_database(name)
+        if database is None or _expired(run, database.dropped_on, database.retention_days):
+            return False
+        return state.catalog.undrop_database(name) is not None
+    if kind is ObjectType.SCHEMA:
+        schema_name = run.schema_name(ref)
+        if state.catalog.schema(schema_name) is not None:
+            raise errors.already_exists(run.written(ref))
+        schema = state.catalog.dropped_schema(schema_name)
+        if schema is None or _expired(run, schema.dropped_on, schema.retention_days):
+            return False
+        return state.catalog.undrop_schema(schema_name) is not None
+    full = run.object_name(ref, f"UNDROP {kind}")
+    if schema_objects.find(run, state, kind, ref) is not None:
+        raise errors.already_exists(run.written(ref))
+    found = state.catalog.dropped(full, ObjectKind(kind.value), run.session.id)
+    if found is None:
+        return False
+    if isinstance(found.definition, TableDefinition):
+        days = found.definition.retention_days
+    else:
+        parent = state.catalog.schema(SchemaName(full.database, full.schema))
+        days = parent.retention_days if parent is not None else 1
+    if _expired(run, found.dropped_on, days):
+        return False
+    return state.catalog.undrop(full, ObjectKind(kind.value), run.session.id) is not None
+
+
+def _expired(run: Run, dropped_on: datetime | None, days: int) -> bool:
+    return dropped_on is not None and run.now >= retention.expires(dropped_on, days)
+
+
+HANDLERS: dict[type[Statement], Any] = {Drop: drop, Undrop: undrop}

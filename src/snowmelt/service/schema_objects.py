@@ -1,0 +1,133 @@
+"""What all kinds of objects in a schema share: being found, created and altered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from snowmelt.core import errors
+from snowmelt.core.names import quote
+from snowmelt.core.types import parse_type
+from snowmelt.service.results import Result, status
+from snowmelt.sql.statements.base import NameRef, ObjectType
+from snowmelt.sql.tokens import SqlText
+from snowmelt.state.ids import new_id
+from snowmelt.state.model import RELATIONS, CatalogObject, Definition, ObjectKind, RoutineDefinition
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+WORDS = {
+    ObjectType.DATABASE: "Database",
+    ObjectType.SCHEMA: "Schema",
+    ObjectType.TABLE: "Table",
+    ObjectType.VIEW: "View",
+    ObjectType.STAGE: "Stage",
+    ObjectType.FILE_FORMAT: "File format",
+    ObjectType.SEQUENCE: "Sequence",
+    ObjectType.FUNCTION: "Function",
+    ObjectType.PROCEDURE: "Procedure",
+    ObjectType.WAREHOUSE: "Warehouse",
+}
+"""How messages call the kinds."""
+CREATED = WORDS | {ObjectType.STAGE: "Stage area", ObjectType.PROCEDURE: "Function"}
+"""How CREATE's answer calls them."""
+
+
+def find(
+    run: Run, state: StateReader, kind: ObjectType, name: NameRef, arguments: tuple[SqlText, ...] | None = None
+) -> CatalogObject | None:
+    """The object that a statement means; a table where a view was meant, and the other way round, is an error."""
+    wanted = ObjectKind(kind.value)
+    full = run.object_name(name)
+    if wanted in (ObjectKind.FUNCTION, ObjectKind.PROCEDURE):
+        return _routine(run, state, wanted, name, arguments or ())
+    kinds = RELATIONS if wanted in RELATIONS else [wanted]
+    found = state.catalog.find(full, kinds, run.session.id)
+    if found is not None and found.kind is not wanted:
+        raise errors.wrong_kind(found.kind, kind)
+    return found
+
+
+def _routine(
+    run: Run, state: StateReader, kind: ObjectKind, name: NameRef, arguments: tuple[SqlText, ...]
+) -> CatalogObject | None:
+    types = [parse_type(argument.text) for argument in arguments]
+    wanted = [type_.kind if type_ is not None else None for type_ in types]
+    for item in state.catalog.routines(run.object_name(name), kind, run.session.id):
+        assert isinstance(item.definition, RoutineDefinition)
+        if [argument.type.kind for argument in item.definition.arguments] == wanted:
+            return item
+    return None
+
+
+def require(
+    run: Run, state: StateReader, kind: ObjectType, name: NameRef, arguments: tuple[SqlText, ...] | None = None
+) -> CatalogObject:
+    found = find(run, state, kind, name, arguments)
+    if found is None:
+        raise missing(run, kind, name, arguments)
+    return found
+
+
+def missing(
+    run: Run, kind: ObjectType, name: NameRef, arguments: tuple[SqlText, ...] | None = None
+) -> errors.SnowmeltError:
+    shown = str(run.object_name(name))
+    if arguments is not None:
+        shown += f"({', '.join(argument.text for argument in arguments)})"
+    return errors.not_found(WORDS[kind], shown)
+
+
+def create(
+    run: Run, kind: ObjectType, name: NameRef, definition: Definition, *, or_replace: bool, if_not_exists: bool,
+    temporary: bool = False, comment: str | None = None, id: str | None = None,
+) -> Result:  # fmt: skip
+    """CREATE [OR REPLACE] [TEMPORARY] … [IF NOT EXISTS] for everything but tables and routines."""
+    full = run.object_name(name, f"CREATE {kind}")
+    query_type = f"CREATE_{kind.replace(' ', '_')}"
+    session_id = run.session.id if temporary else None
+    wanted = ObjectKind(kind.value)
+    kinds = RELATIONS if wanted in RELATIONS else [wanted]
+    with run.account.state.begin() as state:
+        if state.catalog.database(full.database) is None:
+            raise errors.not_found("Database", quote(full.database))
+        if state.catalog.schema(full.parent) is None:
+            raise errors.not_found("Schema", str(full.parent))
+        existing = state.catalog.find(full, kinds, session_id)
+        # What is temporary may take the name of something permanent, which it hides.
+        if existing is not None and existing.session_id == session_id:
+            if existing.kind is not wanted:
+                raise errors.exists_as(quote(full.name), existing.kind)
+            if if_not_exists:
+                return status(f"{quote(full.name)} already exists, statement succeeded.", query_type)
+            if not or_replace:
+                raise errors.already_exists(run.written(name))
+            state.catalog.drop(existing.id, state.now)
+        state.catalog.create(
+            CatalogObject(
+                id=id or new_id(),
+                name=full,
+                owner=run.session.role,
+                comment=comment,
+                session_id=session_id,
+                created_on=state.now,
+                altered_on=state.now,
+                definition=definition,
+            )
+        )
+    return status(f"{CREATED[kind]} {quote(full.name)} successfully created.", query_type)
+
+
+def alter(
+    run: Run, item: CatalogObject, definition: dict[str, Any], *, comment: str | None = None, uncomment: bool = False
+) -> None:
+    """Other values for parts of the definition, and another comment or none."""
+    with run.account.state.begin() as state:
+        current = state.catalog.by_id(item.id)
+        if current is None or current.dropped_on is not None:
+            raise errors.cannot_operate()
+        values = {"definition": current.definition.model_copy(update=definition), "altered_on": state.now}
+        if comment is not None or uncomment:
+            values["comment"] = comment
+        state.catalog.update(current.model_copy(update=values))
