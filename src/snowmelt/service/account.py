@@ -19,7 +19,7 @@ from snowmelt.service.locks import TableLocks
 from snowmelt.service.metering import Metering
 from snowmelt.service.objects import SYSTEM_ROLE, create_database
 from snowmelt.service.ownership import Ownership
-from snowmelt.service.purge import purge
+from snowmelt.service.purge import Purged, purge
 from snowmelt.service.recovery import Recovered, recover
 from snowmelt.service.results import ResultCache
 from snowmelt.service.session import Session
@@ -100,6 +100,10 @@ class Account:
     def sessions(self) -> list[Session]:
         with self._lock:
             return list(self._sessions.values())
+
+    def maintain(self) -> Purged:
+        """What has to happen now and then: forgetting what was dropped long enough ago."""
+        return purge(self)
 
     def close(self) -> None:
         """Stops what runs, rolls back what is open, and lets the directory go. Again does nothing."""

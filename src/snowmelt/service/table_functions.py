@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import split_name
-from snowmelt.service import histories, inputs
+from snowmelt.service import costs, histories, inputs
 from snowmelt.service.metadata.columns import Columns, Row
 from snowmelt.sql.relations import Relation
 from snowmelt.state.store import StateReader
@@ -189,6 +189,13 @@ FUNCTIONS = {
             histories.COPY_COLUMNS,
             _copy_history,
             required=2,
+        ),
+        TableFunction(
+            "WAREHOUSE_METERING_HISTORY",
+            ("DATE_RANGE_START", "DATE_RANGE_END", "WAREHOUSE_NAME"),
+            costs.METERING_COLUMNS,
+            costs.metering_history,
+            required=1,
         ),
     )
 }

@@ -36,15 +36,16 @@ def warehouses(run: Run, state: StateReader, _: ShowStatement) -> Iterator[Row]:
 
 
 def _warehouse(run: Run, item: Warehouse, running: int) -> Row:
-    started = item.state is WarehouseState.STARTED
+    state = run.account.metering.state_of(item)
+    started = state is WarehouseState.STARTED
     return {
         "name": item.name,
-        "state": item.state.value,
-        "type": "STANDARD",
+        "state": state.value,
+        "type": item.type,
         "size": item.size,
         "min_cluster_count": item.min_cluster_count,
         "max_cluster_count": item.max_cluster_count,
-        "started_clusters": int(started),
+        "started_clusters": item.min_cluster_count if started else 0,
         "running": running,
         "queued": 0,
         "is_default": yes(item.name == run.account.settings.default_warehouse),
@@ -60,8 +61,8 @@ def _warehouse(run: Run, item: Warehouse, running: int) -> Row:
         "updated_on": item.altered_on,
         "owner": item.owner,
         "comment": item.comment or "",
-        "enable_query_acceleration": "false",
-        "query_acceleration_max_scale_factor": 8,
+        "enable_query_acceleration": word(item.query_acceleration),
+        "query_acceleration_max_scale_factor": item.query_acceleration_max_scale_factor,
         "resource_monitor": "null",
         "actives": int(started),
         "pendings": 0,
