@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from snowmelt.core.errors import SnowmeltError
@@ -163,7 +164,7 @@ class SparkEngine:
             session.conf.set("spark.databricks.delta.commitInfo.userMetadata", user_metadata)
             names = [self._register(state, table) for table in tables]
             for name, data in (inputs or {}).items():
-                session.createDataFrame(data).createOrReplaceTempView(name)
+                _arrow_frame(session, data).createOrReplaceTempView(name)
                 names.append(name)
             try:
                 return self._run(session, tag, pool, lambda: to_arrow(session.sql(sql)))
@@ -216,7 +217,7 @@ class SparkEngine:
         for table in tables:
             self._register(state, table)
         for name, data in inputs.items():
-            state.session.createDataFrame(data).createOrReplaceTempView(name)
+            _arrow_frame(state.session, data).createOrReplaceTempView(name)
         try:
             yield state
         finally:
@@ -252,6 +253,11 @@ class SparkEngine:
         else:
             frame = session.read.schema(stored).parquet(*table.files)
         return frame.selectExpr(*scanned, *_positions(table))
+
+
+def _arrow_frame(session: SparkSession, data: pa.Table) -> DataFrame:
+    """An Arrow table as Spark's, in which a timestamp without a zone stays one: by default it would get a zone."""
+    return session.createDataFrame(data, schema=from_arrow_schema(data.schema, prefer_timestamp_ntz=True))
 
 
 def new_tag() -> str:

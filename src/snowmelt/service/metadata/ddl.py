@@ -62,7 +62,7 @@ def schema_ddl(item: Schema, *, qualified: bool = False) -> str:
 
 def warehouse_ddl(item: Warehouse) -> str:
     options = {
-        "warehouse_type": "'STANDARD'",
+        "warehouse_type": literal(item.type),
         "warehouse_size": literal(item.size),
         "max_cluster_count": str(item.max_cluster_count),
         "min_cluster_count": str(item.min_cluster_count),
@@ -70,6 +70,8 @@ def warehouse_ddl(item: Warehouse) -> str:
         "auto_suspend": "NULL" if item.auto_suspend is None else str(item.auto_suspend),
         "auto_resume": flag(item.auto_resume),
         "initially_suspended": flag(item.state is WarehouseState.SUSPENDED),
+        "enable_query_acceleration": flag(item.query_acceleration),
+        "query_acceleration_max_scale_factor": str(item.query_acceleration_max_scale_factor),
     }
     if item.comment is not None:
         options["comment"] = literal(item.comment)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from snowmelt.core import types
 from snowmelt.core.types import DataType, Kind
 from snowmelt.service.metadata.catalog import objects
 from snowmelt.service.metadata.columns import EPOCH, Row, yes
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 _ARGUMENT_TYPES = {
-    "str": "VARCHAR", "int": "NUMBER", "num": "NUMBER", "float": "FLOAT", "bool": "BOOLEAN", "date": "DATE",
-    "ts": "TIMESTAMP", "datetime": "TIMESTAMP", "bin": "BINARY", "variant": "VARIANT", "word": "VARCHAR",
+    "str": types.VARCHAR, "int": types.INTEGER, "num": types.number(), "float": types.FLOAT, "bool": types.BOOLEAN,
+    "date": types.DATE, "ts": types.TIMESTAMP_NTZ, "datetime": types.TIMESTAMP_NTZ, "bin": types.BINARY,
+    "variant": types.VARIANT, "word": types.VARCHAR,
 }  # fmt: skip
+"""A type for each word in a function's declaration that stands for one; the others take anything."""
 _MANY_ARGUMENTS = 65_535
 """What Snowflake shows as the most arguments where any number is taken."""
 
@@ -122,10 +125,18 @@ def base_type(type_: DataType) -> str:
     return "VARCHAR" if type_.kind is Kind.NULL else type_.kind.value
 
 
+def _any(type_: DataType | None) -> str:
+    return "ANY" if type_ is None else base_type(type_)
+
+
 def _builtin(function: Function) -> Row:
-    takes = [_ARGUMENT_TYPES.get(word, "ANY") for word in function.takes]
-    shown = [f"DEFAULT {word}" if index >= function.min_args else word for index, word in enumerate(takes)]
-    returns = base_type(function.returns) if isinstance(function.returns, DataType) else "ANY"
+    taken = [_ARGUMENT_TYPES.get(word) for word in function.takes]
+    shown = [f"{'DEFAULT ' if index >= function.min_args else ''}{_any(type_)}" for index, type_ in enumerate(taken)]
+    known = tuple(type_ for type_ in taken if type_ is not None)
+    if isinstance(function.returns, DataType) or len(known) == len(taken):
+        returned = _any(function.result_type(known))
+    else:
+        returned = _any(None)
     return {
         "created_on": EPOCH,
         "name": function.name,
@@ -135,7 +146,7 @@ def _builtin(function: Function) -> Row:
         "is_ansi": "N",
         "min_num_arguments": function.min_args,
         "max_num_arguments": _MANY_ARGUMENTS if function.max_args is None else function.max_args,
-        "arguments": f"{function.name}({', '.join(shown)}) RETURN {returns}",
+        "arguments": f"{function.name}({', '.join(shown)}) RETURN {returned}",
         "description": f"{function.family.replace('_', ' ')} function",
         "catalog_name": "",
         "is_table_function": "N",
