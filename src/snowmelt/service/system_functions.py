@@ -19,6 +19,7 @@ from snowmelt.core.types import DataType
 from snowmelt.service.metadata import clustering
 from snowmelt.service.metadata.columns import EPOCH
 from snowmelt.service.metadata.ddl_scripts import get_ddl
+from snowmelt.service.results import Result, ResultColumn, table_result
 from snowmelt.service.variables import literal
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.store import StateReader
@@ -45,18 +46,35 @@ class SystemFunction:
 
 def call(run: Run, state: StateReader, name: str, arguments: Sequence[exp.Expression]) -> exp.Expression | None:
     """The function's value as a Snowflake literal; None when the name is not of such a function."""
+    function = _function(name, len(arguments))
+    if function is None:
+        return None
+    values = [_constant(run, name, index, argument) for index, argument in enumerate(arguments, start=1)]
+    return literal(function.value(run, state, values), function.returns)
+
+
+def called(run: Run, name: str, arguments: Arguments) -> Result | None:
+    """What CALL SYSTEM$…(…) answers; None when the name is not of such a function."""
+    function = _function(name, len(arguments))
+    if function is None:
+        return None
+    with run.account.state.read() as state:
+        value = function.value(run, state, arguments)
+    return table_result([ResultColumn(name, function.returns)], [[value]], statement_type="CALL")
+
+
+def _function(name: str, given: int) -> SystemFunction | None:
     function = FUNCTIONS.get(name)
     if function is None:
         if name.startswith("SYSTEM$"):
             nearest = difflib.get_close_matches(name, FUNCTIONS, n=1, cutoff=0.6)
             raise errors.unknown_function(name, nearest[0] if nearest else None)
         return None
-    if len(arguments) < function.least:
-        raise errors.not_enough_arguments(name, function.least, len(arguments))
-    if len(arguments) > function.most:
-        raise errors.too_many_arguments(name, function.most, len(arguments))
-    values = [_constant(run, name, index, argument) for index, argument in enumerate(arguments, start=1)]
-    return literal(function.value(run, state, values), function.returns)
+    if given < function.least:
+        raise errors.not_enough_arguments(name, function.least, given)
+    if given > function.most:
+        raise errors.too_many_arguments(name, function.most, given)
+    return function
 
 
 def _constant(run: Run, name: str, index: int, argument: exp.Expression) -> Any:

@@ -112,10 +112,22 @@ def test_a_procedure_keeps_what_only_its_statement_says(meta: Session) -> None:
 
 def test_schema_script_runs(meta: Session) -> None:
     meta.execute("CREATE SCHEMA s COMMENT = 'x'")
-    meta.execute("CREATE TABLE b (id INT)")
-    meta.execute("CREATE TABLE a (id INT)")
+    for statement in (
+        "CREATE SEQUENCE seq START = 7",
+        "CREATE TABLE b (id INT DEFAULT seq.NEXTVAL)",
+        "CREATE TABLE a (id INT)",
+        "CREATE VIEW z AS SELECT id FROM a -- all",
+        "CREATE VIEW y (k COMMENT 'key') AS SELECT id FROM z",
+        "CREATE FILE FORMAT f TYPE = CSV ESCAPE = '\\\\' NULL_IF = ('\\\\N')",
+        "CREATE STAGE st FILE_FORMAT = (FORMAT_NAME = f)",
+        "CREATE FUNCTION g(n INT) RETURNS INT AS 'n + 1'",
+        "CREATE FUNCTION h(n INT) RETURNS TABLE (k INT) AS 'select n'",
+        "CREATE PROCEDURE p(t VARCHAR DEFAULT 'it''s') RETURNS VARCHAR LANGUAGE SQL AS $$BEGIN RETURN t; END$$",
+    ):
+        meta.execute(statement)
     script = ddl(meta, "'SCHEMA', 's'")
-    assert script.startswith("create or replace SCHEMA S COMMENT='x';\n\ncreate or replace TABLE A (")
+    assert script.startswith("create or replace SCHEMA S COMMENT='x';\n\ncreate or replace sequence SEQ")
+    assert script.index("view Z") < script.index("view Y")
     meta.execute_script(script)
     assert ddl(meta, "'SCHEMA', 's'") == script
 

@@ -25,7 +25,7 @@ def _functions(run: Run, state: StateReader, database: Database) -> Iterator[Row
         yield {
             **_common(item, definition, "FUNCTION"),
             "VOLATILITY": "VOLATILE" if definition.volatile else "IMMUTABLE",
-            "IS_NULL_CALL": long_yes(written is None or not written.strict),
+            "IS_NULL_CALL": long_yes(not definition.strict),
             "IS_SECURE": long_yes(definition.secure),
             "IS_EXTERNAL": "NO",
             "HANDLER": definition.handler,

@@ -52,7 +52,7 @@ def _returns(definition: RoutineDefinition) -> str:
 
 
 def _clauses(definition: RoutineDefinition, written: CreateRoutine | None) -> Iterable[str]:
-    if written is not None and written.strict:
+    if definition.strict:
         yield "STRICT"
     if written is not None and written.volatility is not None:
         yield written.volatility

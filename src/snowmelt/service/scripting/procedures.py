@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors, types
 from snowmelt.core.names import ObjectName
 from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
+from snowmelt.service import system_functions
 from snowmelt.service.results import Result, ResultColumn, arrow_type, table_result
 from snowmelt.service.scripting import evaluation, python
 from snowmelt.service.scripting.failures import script_error
@@ -78,6 +79,10 @@ def call_with(
     run: Run, name: NameRef, given: Sequence[Variable], named: dict[str, Variable], *, shown: str = ""
 ) -> Result:
     """Runs the procedure that these arguments mean."""
+    if len(name.parts) == 1:
+        system = system_functions.called(run, name.parts[0], [value.value for value in given])
+        if system is not None:
+            return system
     candidates = _candidates(run, name)
     signatures = [candidate.signature for candidate in candidates]
     by_name = {key: value.type for key, value in named.items()}
