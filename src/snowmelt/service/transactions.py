@@ -68,6 +68,8 @@ class Transaction:
     pending: dict[str, PendingTable] = field(default_factory=dict)
     at_commit: list[Callable[[StateTransaction], None]] = field(default_factory=list)
     """Everything else that must become true at the same moment, such as stream offsets and load history."""
+    after_commit: list[Callable[[], None]] = field(default_factory=list)
+    """What follows once everything is visible, such as deleting files that were loaded. Must not raise."""
     name: str = field(default_factory=lambda: str(uuid.uuid4()))
     started_at: datetime | None = None
 
@@ -203,14 +205,17 @@ class TransactionManager:
             changed = [item for item in transaction.pending.values() if item.version != item.base.version]
             for item in changed:
                 self._store.sync(item.definition.location, item.version, after=item.base.version)
-            reached("before-flip")
             if changed or transaction.at_commit:
+                reached("before-flip")
                 self._flip(transaction, changed)
-            reached("after-flip")
+                reached("after-flip")
         except BaseException:
             self.rollback(transaction)
             raise
+        following = tuple(transaction.after_commit)
         self._end(transaction)
+        for follow in following:
+            follow()
 
     def _flip(self, transaction: Transaction, changed: list[PendingTable]) -> None:
         with self._state.begin() as state:
@@ -267,4 +272,5 @@ class TransactionManager:
     def _end(self, transaction: Transaction) -> None:
         transaction.pending.clear()
         transaction.at_commit.clear()
+        transaction.after_commit.clear()
         self._locks.release_all(transaction.id)

@@ -64,10 +64,6 @@ class _Commit:
         return next((action["commitInfo"] for action in self.actions if "commitInfo" in action), {})
 
     @property
-    def alters(self) -> bool:
-        return any("metaData" in action or "protocol" in action for action in self.actions)
-
-    @property
     def replaces_all(self) -> bool:
         """Whether it says so: an overwrite without condition, or the deletion of every row."""
         parameters = self.told.get("operationParameters") or {}
@@ -92,7 +88,7 @@ def undo_own(
     first, latest = own[0], commits[-1].version
     others = [commit for commit in commits if commit.version > first and commit.tag is None]
     read = {commit.version: _Commit(commit.version, handle.log.actions(commit.version)) for commit in others}
-    kept = _independent(files_at, first, list(read.values()), altered=_alters(handle, own))
+    kept = _independent(files_at, first, list(read.values()))
     reached("before-restore")
     restored = restore(first - 1)
     if restored != latest + 1:
@@ -113,29 +109,39 @@ def undo_own(
     )
 
 
-def _alters(handle: Handle, versions: Sequence[int]) -> bool:
-    return any(_Commit(version, handle.log.actions(version)).alters for version in versions)
-
-
 def _independent(
-    files_at: Callable[[int], FileList], first: int, others: Sequence[_Commit], *, altered: bool
+    files_at: Callable[[int], FileList], first: int, others: Sequence[_Commit]
 ) -> list[tuple[_Commit, bool]]:
     """The commits that can be made once more on top of version `first - 1`, in order; True with those that replace
-    all rows, whatever these are. `altered`: a commit that goes gave the table other columns, so none can stay."""
+    all rows, whatever these are."""
     before = files_at(first - 1)
-    if altered or not before.metadata.features <= _REPEATABLE:
+    if not before.metadata.features <= _REPEATABLE:
         return []
-    present = set(before.by_path)
+    present, shape = set(before.by_path), _shape(before)
     kept: list[tuple[_Commit, bool]] = []
     for commit in others:
-        total = commit.replaces_all and commit.removed >= set(files_at(commit.version - 1).by_path)
-        if not total and not commit.removed <= present:
-            if commit.alters:
-                break
+        based_on = files_at(commit.version - 1)
+        total = commit.replaces_all and commit.removed >= set(based_on.by_path)
+        # Files written for columns that the table does not have any more can't stay.
+        if _shape(based_on) != shape or not (total or commit.removed <= present):
             continue
         present = commit.added if total else (present - commit.removed) | commit.added
+        shape = _shape(files_at(commit.version))
         kept.append((commit, total))
     return kept
+
+
+def _shape(files: FileList) -> tuple[object, ...]:
+    """What a writer must know of a table. Its schema as text differs between tools that mean the same."""
+    metadata = files.metadata
+    return (
+        metadata.arrow_schema,
+        metadata.partition_columns,
+        dict(metadata.configuration),
+        metadata.features,
+        metadata.min_reader,
+        metadata.min_writer,
+    )
 
 
 def _repeated(commit: _Commit, replaced: FileList | None) -> list[Action]:
