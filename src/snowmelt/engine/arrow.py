@@ -1,8 +1,8 @@
 """Rows from Spark as Arrow, NULLs in VARIANT columns included.
 
-PySpark's Arrow form of a VARIANT is a struct of two fields that are not nullable, and its own conversion then refuses a
-column with a NULL in it. So such columns travel with JSON null in place of NULL, and a flag beside them that says which is
-which.
+PySpark's Arrow form of a VARIANT is a struct of two fields that are not nullable, and its own conversion then refuses
+a column with a NULL in it. So such columns travel with JSON null in place of NULL, and a flag beside them that says
+which is which.
 """
 
 from __future__ import annotations

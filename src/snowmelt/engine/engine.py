@@ -22,7 +22,7 @@ from snowmelt.core.types import DataType, Kind
 from snowmelt.engine import errors as spark_errors
 from snowmelt.engine.arrow import to_arrow
 from snowmelt.engine.probe import check_storage
-from snowmelt.engine.session import LIGHT, choose_pool, sibling, start
+from snowmelt.engine.session import APPLICATION, LIGHT, choose_pool, sibling
 from snowmelt.state.model import Column
 from snowmelt.storage.rewrite import FILE, ROW
 
@@ -95,8 +95,8 @@ class SparkEngine:
     def session(self) -> SparkSession:
         with self._lock:
             if self._session is None:
-                session = start(self._settings, self._work_dir)
-                check_storage(session, self._storage_uri)
+                session = APPLICATION.acquire(self._settings, self._work_dir)
+                self._checked(session)
                 light = {key: value for key, value in LIGHT.items() if key not in self._settings}
                 self._lanes = {
                     Lane.HEAVY: _LaneState(sibling(session, {})),
@@ -106,11 +106,18 @@ class SparkEngine:
                 self.started.set()
             return self._session
 
+    def _checked(self, session: SparkSession) -> None:
+        try:
+            check_storage(session, self._storage_uri)
+        except BaseException:
+            APPLICATION.release()
+            raise
+
     def stop(self) -> None:
         with self._lock:
             if self._session is not None:
-                self._session.stop()
                 self._session = None
+                APPLICATION.release()
                 self._lanes = {}
                 self._writers = []
                 self.started.clear()

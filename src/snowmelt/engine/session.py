@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,7 +66,34 @@ LIGHT = {
 }
 
 
-def start(settings: Mapping[str, str], work_dir: Path) -> SparkSession:
+class Application:
+    """The one Spark application of this process, which accounts share: the first starts it, the last stops it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._session: SparkSession | None = None
+        self._users = 0
+
+    def acquire(self, settings: Mapping[str, str], work_dir: Path) -> SparkSession:
+        """A session of the application. Settings that Spark reads at its start are those of the first account."""
+        with self._lock:
+            if self._session is None:
+                self._session = _start(settings, work_dir)
+            self._users += 1
+            return self._session
+
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0 and self._session is not None:
+                session, self._session = self._session, None
+                session.stop()
+
+
+APPLICATION = Application()
+
+
+def _start(settings: Mapping[str, str], work_dir: Path) -> SparkSession:
     """The Spark application, configured so that translated SQL means what it should. `settings` win over defaults."""
     chosen = {**_DEFAULTS, **settings, **_FIXED}
     if chosen.get("spark.remote"):

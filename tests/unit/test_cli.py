@@ -1,0 +1,53 @@
+"""`snowmelt sql` and its relatives, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from snowmelt.cli.main import app
+from snowmelt.service.account import Account
+
+
+@pytest.fixture
+def run(account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    """Runs `snowmelt sql` on one data directory; `account` keeps Spark up meanwhile."""
+    account.engine.session()
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str, stdin: str | None = None):  # type: ignore[no-untyped-def]
+        return CliRunner().invoke(app, ["sql", "--data", "data", *arguments], input=stdin)
+
+    return call
+
+
+def test_formats(run) -> None:  # type: ignore[no-untyped-def]
+    query = "SELECT 1 AS a, 'x,y' AS b, NULL AS c, 1.50 AS d"
+    assert run("-q", query, "--format", "csv").stdout == 'A,B,C,D\n1,"x,y",,1.50\n'
+    assert json.loads(run("-q", query, "--format", "json").stdout) == [{"A": 1, "B": "x,y", "C": None, "D": "1.50"}]
+    assert "x,y" in run("-q", query).stdout
+
+
+def test_several_statements_from_a_file_and_from_standard_input(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    script = tmp_path / "a.sql"
+    script.write_text("CREATE TABLE t (id INT);\nINSERT INTO t VALUES (1), (2); -- done\n", encoding="utf-8")
+    assert run("-f", str(script)).exit_code == 0
+    assert run("-f", "-", "--format", "csv", stdin="SELECT COUNT(*) AS n FROM t").stdout == "N\n2\n"
+
+
+def test_exit_codes_and_errors(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    failed = run("-q", "SELECT * FROM missing")
+    assert failed.exit_code == 1
+    assert "002003 (42S02)" in failed.stderr
+    assert run("-f", "no-such-file.sql").exit_code == 3
+    (tmp_path / "snowmelt.toml").write_text("no_such_setting = 1\n", encoding="utf-8")
+    wrong = run("-q", "SELECT 1")
+    assert wrong.exit_code == 3
+    assert "no_such_setting" in wrong.stderr
+
+
+def test_version() -> None:
+    assert CliRunner().invoke(app, ["--version"]).stdout.startswith("snowmelt ")

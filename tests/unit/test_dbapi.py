@@ -1,0 +1,94 @@
+"""`snowmelt.connect`: PEP 249 in the process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+import snowmelt
+from snowmelt.service.account import Account
+
+
+@pytest.fixture
+def connection(account: Account, tmp_path: Path) -> Iterator[snowmelt.Connection]:
+    """A connection to an account of its own; `account` keeps Spark up meanwhile."""
+    account.engine.session()
+    with snowmelt.connect(tmp_path / "data") as opened:
+        yield opened
+
+
+def test_module_says_what_it_is() -> None:
+    assert (snowmelt.apilevel, snowmelt.threadsafety, snowmelt.paramstyle) == ("2.0", 2, "qmark")
+
+
+def test_values_come_back_as_python_types(connection: snowmelt.Connection) -> None:
+    row = connection.execute(
+        "SELECT 1, 1.50, 1.5::FLOAT, 'x', TRUE, NULL, '2026-01-31'::DATE, '2026-01-31 10:00:00'::TIMESTAMP_NTZ, "
+        "'ab'::BINARY, PARSE_JSON('{\"a\":1}')"
+    ).fetchone()
+    assert row == (
+        1, Decimal("1.50"), 1.5, "x", True, None, date(2026, 1, 31), datetime(2026, 1, 31, 10), b"\xab", '{"a":1}'
+    )  # fmt: skip
+
+
+def test_parameters_in_every_style(connection: snowmelt.Connection) -> None:
+    connection.execute("CREATE TABLE t (id INT, name VARCHAR)")
+    cursor = connection.cursor()
+    cursor.execute("INSERT INTO t VALUES (?, ?)", [1, "O'Brien; DROP TABLE t -- \\"])
+    cursor.execute("INSERT INTO t VALUES (%s, %s)", [2, "b"])
+    cursor.execute("INSERT INTO t VALUES (%(id)s, %(name)s)", {"id": 3, "name": None})
+    cursor.executemany("INSERT INTO t VALUES (?, ?)", [(4, "d"), (5, "e")])
+    assert cursor.rowcount == 2
+    rows = connection.execute("SELECT id, name FROM t WHERE id <> ? ORDER BY id", [5]).fetchall()
+    assert rows == [(1, "O'Brien; DROP TABLE t -- \\"), (2, "b"), (3, None), (4, "d")]
+
+
+def test_fetching_in_pieces_and_describing(connection: snowmelt.Connection) -> None:
+    cursor = connection.execute("SELECT column1 AS n FROM VALUES (1), (2), (3) ORDER BY 1")
+    assert cursor.description is not None
+    assert cursor.description[0][0] == "N"
+    assert cursor.fetchone() == (1,)
+    assert cursor.fetchmany(1) == [(2,)]
+    assert list(cursor) == [(3,)]
+    assert cursor.fetchone() is None
+    assert cursor.rowcount == 3
+    assert cursor.fetch_arrow_table().column_names == ["N"]
+
+
+def test_transactions(connection: snowmelt.Connection) -> None:
+    connection.execute("CREATE TABLE t (id INT)")
+    connection.execute("BEGIN")
+    connection.execute("INSERT INTO t VALUES (1)")
+    connection.rollback()
+    assert connection.execute("SELECT COUNT(*) FROM t").fetchone() == (0,)
+
+
+def test_errors_carry_code_and_state(connection: snowmelt.Connection) -> None:
+    with pytest.raises(snowmelt.Error) as caught:
+        connection.execute("SELECT * FROM nowhere")
+    assert (caught.value.code, caught.value.sqlstate) == ("002003", "42S02")
+
+
+def test_connections_share_one_account_and_threads_one_connection(
+    account: Account, connection: snowmelt.Connection
+) -> None:
+    with snowmelt.connect(connection._data_dir) as other:
+        assert other.session.account is connection.session.account
+    connection.execute("CREATE TABLE t (id INT)")
+    barrier = threading.Barrier(4)
+
+    def insert(number: int) -> None:
+        barrier.wait()
+        connection.execute("INSERT INTO t VALUES (?)", [number])
+
+    threads = [threading.Thread(target=insert, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert connection.execute("SELECT SUM(id), COUNT(*) FROM t").fetchone() == (6, 4)
