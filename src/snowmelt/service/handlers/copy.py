@@ -1,0 +1,113 @@
+"""COPY INTO a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.service.loading import history
+from snowmelt.service.loading.loader import Loader
+from snowmelt.service.loading.outcomes import COLUMNS, Outcome, missing_row, skipped_row
+from snowmelt.service.loading.places import Place, StagedFile
+from snowmelt.service.loading.requests import Request, understand
+from snowmelt.service.loading.selection import Selection, select
+from snowmelt.service.loading.sink import Sink
+from snowmelt.service.loading.streams import not_found
+from snowmelt.service.loading.validation import validated
+from snowmelt.service.results import Result, status, table_result
+from snowmelt.sql.statements.copy import CopyIntoTable, OnError
+from snowmelt.state.model import CatalogObject, FileLoad
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+_NOTHING = "Copy executed with 0 files processed."
+_log = structlog.get_logger(__name__)
+
+
+def copy_into_table(run: Run, statement: CopyIntoTable) -> Result:
+    """Loads files; a failed statement leaves neither rows nor an entry in the load history."""
+    table = run.find_table(statement.target)
+    request = understand(run, table, statement)
+    options = statement.options
+    on_error = options.on_error or OnError("ABORT_STATEMENT")
+    if options.validation_mode is not None:
+        selection = select(run, table, request.place, options, request.pattern)
+        return validated(run, table, request, selection, options.validation_mode)
+    run.open_for_write(table)
+    selection = select(run, table, request.place, options, request.pattern)
+    if selection.missing and on_error.action == "ABORT_STATEMENT":
+        raise not_found(request.place, selection.missing[0])
+    outcomes = _load(run, table, request, selection.files, on_error)
+    kept = [outcome for outcome in outcomes if outcome.status(on_error) != "LOAD_FAILED"]
+    if options.purge:
+        run.transaction.after_commit.append(lambda: _purge(request.place, [outcome.file for outcome in kept]))
+    return _answer(request, selection, outcomes, on_error, failed_only=bool(options.return_failed_only))
+
+
+def _load(
+    run: Run, table: CatalogObject, request: Request, files: Sequence[StagedFile], on_error: OnError
+) -> list[Outcome]:
+    sink = Sink(run, table)
+    loader = Loader(run, table, request, files, on_error, sink)
+    try:
+        loader.run()
+        sink.commit()
+    finally:
+        sink.close()
+    history.record(run, [_entry(run, table, request.place, outcome, on_error) for outcome in loader.outcomes])
+    return loader.outcomes
+
+
+def _entry(run: Run, table: CatalogObject, place: Place, outcome: Outcome, on_error: OnError) -> FileLoad:
+    first, broken = outcome.first, outcome.broken
+    message = broken.message if broken is not None else (first.message if first is not None else None)
+    return FileLoad(
+        table_id=table.id,
+        file=place.history_key(outcome.file),
+        etag=history.etag(outcome.file, outcome.digest),
+        size=outcome.file.size,
+        loaded_at=run.now,
+        status=outcome.status(on_error),
+        rows_parsed=outcome.parsed,
+        rows_loaded=outcome.loaded(on_error),
+        error_count=outcome.errors,
+        first_error=message,
+        first_error_line=first.position.line if first is not None and broken is None else None,
+        first_error_column=first.column if first is not None and broken is None else None,
+    )
+
+
+def _purge(place: Place, files: Sequence[StagedFile]) -> None:
+    """PURGE: a file that can't be deleted does not undo the load; as in Snowflake nobody is told but the log."""
+    for file in files:
+        try:
+            place.remove(file)
+        except OSError as error:
+            _log.warning("purge_failed", file=place.shown + file.path, error=str(error))
+
+
+def _answer(
+    request: Request, selection: Selection, outcomes: Sequence[Outcome], on_error: OnError, *, failed_only: bool
+) -> Result:
+    place = request.place
+    rows: list[list[Any]] = [outcome.row(on_error) for outcome in outcomes]
+    rows += [skipped_row(place.shown + file.path) for file in selection.skipped]
+    rows += [missing_row(name, _missing(place, name)) for name in selection.missing]
+    if not rows:
+        return replace(status(_NOTHING, "COPY"), rows_affected=0)
+    if failed_only:
+        rows = [row for row in rows if row[1] != "LOADED"]
+    loaded = sum(outcome.loaded(on_error) for outcome in outcomes)
+    return replace(table_result(COLUMNS, rows, statement_type="COPY"), rows_affected=loaded)
+
+
+def _missing(place: Place, name: str) -> SnowmeltError:
+    return not_found(place, name, reported=True)
+
+
+HANDLERS = {CopyIntoTable: copy_into_table}

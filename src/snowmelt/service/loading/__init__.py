@@ -1,0 +1,1 @@
+"""Loading files into tables and unloading tables into files."""

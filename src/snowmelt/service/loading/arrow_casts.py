@@ -1,0 +1,180 @@
+"""Values converted in Arrow where it is beyond doubt what the SQL cast gives; all others are left to Spark.
+
+Most values of most files look the same way: 42, 3.14, 2024-01-31. Such a value is converted here, millions a second.
+What is written in any other way may still be fine (` 42 `, `4.2e1`, `Jan 31, 2024`), or an error with a message of its
+own: only the SQL cast knows, so its row is marked as doubtful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snowmelt.core import types
+from snowmelt.core.types import DataType, Kind
+from snowmelt.state.model import Column
+from snowmelt.storage.schema import VARIANT, arrow_type
+
+_DATE = r"[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_INTEGER = r"^-?[0-9]{1,18}$"
+_FLOAT = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$"
+_BOOLEANS = pa.array(["true", "t", "yes", "y", "on", "1"]), pa.array(["false", "f", "no", "n", "off", "0"])
+_SHORT = 28
+"""Every month has this day: where Arrow refuses a date, only later days can be the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the statement says about reading text."""
+
+    parameters: Mapping[str, Any]
+    """The session parameters in force."""
+    time_zone: str
+    truncate: bool = False
+    """Cut text that is too long for its column."""
+
+    def is_auto(self, kind: str) -> bool:
+        return str(self.parameters.get(f"{kind}_INPUT_FORMAT", "AUTO")).upper() == "AUTO"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A column in stored form, NULL in doubtful rows; `doubt` marks them, and is None when there are none."""
+
+    values: Any
+    doubt: Any = None
+
+
+def attempt(values: Any, source: DataType, column: Column, rules: Rules) -> Attempt | None:
+    """The values as the column stores them; None when only Spark can convert them."""
+    tried = _text(values, column.type, rules) if source.kind is Kind.VARCHAR else _typed(values, source, column.type)
+    if tried is None:
+        return None
+    if column.nullable or tried.values.null_count == 0:
+        return tried
+    missing = pc.is_null(tried.values)
+    return Attempt(tried.values, missing)
+
+
+def _text(values: Any, target: DataType, rules: Rules) -> Attempt | None:
+    match target.kind:
+        case Kind.VARCHAR:
+            return _short_text(values, target, rules)
+        case Kind.NUMBER:
+            return _number(values, target)
+        case Kind.FLOAT:
+            return _matching(values, _FLOAT, pa.float64())
+        case Kind.BOOLEAN:
+            return _boolean(values)
+        case Kind.DATE if rules.is_auto("DATE"):
+            return _date(values)
+        case Kind.TIMESTAMP_NTZ if rules.is_auto("TIMESTAMP") and (target.precision or 9) >= 6:
+            return _timestamp(values, pa.timestamp("us"))
+        case Kind.TIMESTAMP_LTZ if rules.is_auto("TIMESTAMP") and rules.time_zone == "UTC":
+            return _timestamp(values, pa.timestamp("us", "UTC")) if (target.precision or 9) >= 6 else None
+        case Kind.TIME if rules.is_auto("TIME"):
+            return _matching(values, f"^{_CLOCK}$", pa.string())
+        case _:
+            return None
+
+
+def _doubtful(values: Any, pattern: str) -> Any:
+    """A mask of the texts that do not look as expected; None when all do. NULL is never in doubt."""
+    fits = pc.fill_null(pc.match_substring_regex(values, pattern), True)
+    return None if pc.all(fits).as_py() is not False else pc.invert(fits)
+
+
+def _without(values: Any, doubt: Any) -> Any:
+    return values if doubt is None else pc.if_else(doubt, pa.scalar(None, values.type), values)
+
+
+def _matching(values: Any, pattern: str, type_: pa.DataType) -> Attempt:
+    doubt = _doubtful(values, pattern)
+    return Attempt(pc.cast(_without(values, doubt), type_), doubt)
+
+
+def _short_text(values: Any, target: DataType, rules: Rules) -> Attempt:
+    length = target.length or types.MAX_VARCHAR
+    if length >= types.MAX_VARCHAR:
+        return Attempt(values)
+    long = pc.fill_null(pc.greater(pc.utf8_length(values), length), False)
+    if not pc.any(long).as_py():
+        return Attempt(values)
+    if rules.truncate:
+        return Attempt(pc.utf8_slice_codeunits(values, 0, length))
+    return Attempt(_without(values, long), long)
+
+
+def _number(values: Any, target: DataType) -> Attempt | None:
+    if target.int64:
+        return _matching(values, _INTEGER, pa.int64())
+    precision, scale = target.precision or 38, target.scale or 0
+    lead = precision - scale
+    whole = f"[0-9]{{1,{lead}}}" if lead else "0"
+    fraction = f"(\\.[0-9]{{1,{scale}}})?" if scale else ""
+    return _matching(values, f"^-?{whole}{fraction}$", pa.decimal128(precision, scale))
+
+
+def _boolean(values: Any) -> Attempt:
+    lowered = pc.ascii_lower(values)
+    is_true, is_false = (pc.is_in(lowered, value_set=words) for words in _BOOLEANS)
+    missing = pc.is_null(values)
+    known = pc.or_(pc.or_(is_true, is_false), missing)
+    doubt = None if pc.all(known).as_py() is not False else pc.invert(known)
+    return Attempt(pc.if_else(pc.or_(is_true, is_false), is_true, pa.scalar(None, pa.bool_())), doubt)
+
+
+def _date(values: Any) -> Attempt:
+    return _calendar(values, f"^{_DATE}$", "^[12][0-9]{3}-[0-9]{2}-([01][0-9]|2[0-8])$", pa.date32())
+
+
+def _timestamp(values: Any, type_: pa.DataType) -> Attempt:
+    rest = rf"[ T]{_CLOCK}(\.[0-9]{{1,6}})?$"
+    safe = rf"^[12][0-9]{{3}}-[0-9]{{2}}-([01][0-9]|2[0-8]){rest}"
+    local = _calendar(values, f"^{_DATE}{rest}", safe, pa.timestamp("us"))
+    return local if type_.tz is None else Attempt(pc.assume_timezone(local.values, type_.tz), local.doubt)
+
+
+def _calendar(values: Any, pattern: str, safe: str, type_: pa.DataType) -> Attempt:
+    """Dates that exist. Arrow refuses a whole column over one February 30: then days past 28 are in doubt."""
+    doubt = _doubtful(values, pattern)
+    fitting = _without(values, doubt)
+    try:
+        return Attempt(pc.cast(fitting, type_), doubt)
+    except pa.ArrowInvalid:
+        late = _doubtful(fitting, safe)
+        doubt = late if doubt is None else (doubt if late is None else pc.or_(doubt, late))
+        return Attempt(pc.cast(_without(fitting, late), type_), doubt)
+
+
+# -- typed values ---------------------------------------------------------------------------------------------------
+
+
+def _typed(values: Any, source: DataType, target: DataType) -> Attempt | None:
+    """Values of a typed file whose type is the column's, or fits into it whatever the value."""
+    if source.is_semi_structured:
+        return Attempt(values) if target.kind is source.kind and values.type == VARIANT else None
+    if source.kind is Kind.NUMBER and target.kind is Kind.NUMBER:
+        return _typed_number(values, source, target)
+    if source.kind is not target.kind or source.kind in (Kind.TIME, Kind.TIMESTAMP_TZ):
+        return None
+    if source.is_timestamp and (target.precision or 9) < 6:
+        return None
+    if source.kind is Kind.BINARY and (target.length or 0) < types.MAX_BINARY:
+        return None
+    wanted = arrow_type(target)
+    return Attempt(values if values.type == wanted else pc.cast(values, wanted))
+
+
+def _typed_number(values: Any, source: DataType, target: DataType) -> Attempt | None:
+    if target.int64:
+        return Attempt(values) if source.int64 else None
+    lead = 19 if source.int64 else (source.precision or 38) - (source.scale or 0)
+    if (source.scale or 0) > (target.scale or 0) or lead > (target.precision or 38) - (target.scale or 0):
+        return None
+    return Attempt(pc.cast(values, arrow_type(target)))

@@ -1,0 +1,300 @@
+"""Where files are: stages, the user's and the tables' own stages, and URLs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote as percent_quote
+from urllib.parse import unquote, urlsplit
+
+import pyarrow.fs as pafs
+from deltalake.fs import DeltaStorageHandler
+
+from snowmelt.core import errors
+from snowmelt.core.names import quote
+from snowmelt.sql.statements.base import NameRef
+from snowmelt.sql.statements.stages import Location, StageLocation, UrlLocation
+from snowmelt.state.model import ObjectKind, StageDefinition
+
+if TYPE_CHECKING:
+    from snowmelt.service.account import Account
+    from snowmelt.service.run import Run
+
+SHARED_FOLDER = "_files"
+"""Holds the stages below a storage root that is shared with the tables. No database's folder begins with `_`."""
+_HIDDEN = ".snowmelt-"
+"""Begins the names of files that are still being written; no listing shows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    path: str
+    """Inside its stage, with slashes."""
+    size: int
+    modified: datetime
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder of files, and the path inside it that a statement named."""
+
+    files: pafs.FileSystem = field(repr=False)
+    """Rooted in the folder."""
+    path: str
+    """As written behind the stage: files whose path begins with it are meant."""
+    key: str
+    """Names the folder in the load history, whatever it is called today."""
+    shown: str
+    """What stands before a file's path in results: `stage/`, a URL, or nothing."""
+    written: str
+    """The place as messages repeat it."""
+    location: str = ""
+    """What stands before a file's path when PATTERN is compared: a path that users do not know, or a URL."""
+    outside: str = ""
+    """What stands before a file's path in METADATA$FILENAME: the path of an external stage."""
+    external: bool = False
+    format: Mapping[str, Any] = field(default_factory=dict)
+    """The stage's own FILE_FORMAT."""
+
+    def all_files(self) -> list[StagedFile]:
+        """The files that the path means, by name: all those whose path begins with it."""
+        return sorted(self._below(self.path), key=lambda file: file.path)
+
+    def matching(self, pattern: str | None) -> list[StagedFile]:
+        """As `all_files`, of those the whole of whose path the regular expression matches."""
+        if pattern is None:
+            return self.all_files()
+        wanted = compiled(pattern)
+        return [file for file in self.all_files() if wanted.fullmatch(self.location + file.path)]
+
+    def find(self, name: str) -> StagedFile | None:
+        """The file of that name below the place's path."""
+        path = self.inside(name)
+        info = self.files.get_file_info(path)
+        return _staged(info, path) if info.type == pafs.FileType.File else None
+
+    def inside(self, name: str) -> str:
+        """The path of a file that FILES, PUT or an unload names below the place's path."""
+        path = f"{self.path.rstrip('/')}/{name}" if self.path else name
+        check_path(path)
+        return path.lstrip("/")
+
+    def history_key(self, file: StagedFile) -> str:
+        return f"{self.key}/{file.path}"
+
+    def _below(self, prefix: str) -> Iterator[StagedFile]:
+        folder, _, start = prefix.rpartition("/")
+        selector = pafs.FileSelector(folder, recursive=False, allow_not_found=True)
+        for info in self.files.get_file_info(selector):
+            name = info.path.strip("/").rsplit("/", 1)[-1]
+            path = f"{folder}/{name}" if folder else name
+            if not name.startswith(start) or name.startswith(_HIDDEN):
+                continue
+            if info.type == pafs.FileType.Directory:
+                yield from self._below(f"{path}/")
+            elif info.type == pafs.FileType.File:
+                yield _staged(info, path)
+
+    # -- changing -------------------------------------------------------------------------------------------------
+
+    def remove(self, file: StagedFile) -> None:
+        self.files.delete_file(file.path)
+
+    def temporary(self, path: str) -> str:
+        """A path beside `path` under which a file can be written before `publish` gives it its name."""
+        folder, _, _ = path.rpartition("/")
+        name = f"{_HIDDEN}{uuid.uuid4().hex}"
+        self.files.create_dir(folder, recursive=True) if folder else None
+        return f"{folder}/{name}" if folder else name
+
+    def publish(self, temporary: str, path: str) -> None:
+        """Gives a complete file its name: nobody sees half of it."""
+        self.files.move(temporary, path)
+
+    def discard(self, temporary: str) -> None:
+        if self.files.get_file_info(temporary).type == pafs.FileType.File:
+            self.files.delete_file(temporary)
+
+    def digest(self, file: StagedFile) -> str:
+        """The MD5 of the file's bytes."""
+        found = hashlib.md5(usedforsecurity=False)
+        with self.files.open_input_stream(file.path) as stream:
+            while chunk := stream.read(1 << 20):
+                found.update(chunk)
+        return found.hexdigest()
+
+
+class Digests:
+    """MD5 sums of files, kept as long as size and time of the file stay: reading a big one again takes seconds."""
+
+    def __init__(self, most: int = 20_000) -> None:
+        self._most = most
+        self._known: OrderedDict[str, tuple[datetime, int, str]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, place: Place, file: StagedFile) -> str:
+        name = place.history_key(file)
+        with self._lock:
+            known = self._known.get(name)
+        if known is not None and known[:2] == (file.modified, file.size):
+            return known[2]
+        found = place.digest(file)
+        with self._lock:
+            self._known[name] = (file.modified, file.size, found)
+            while len(self._known) > self._most:
+                self._known.popitem(last=False)
+        return found
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern, re.DOTALL)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise errors.SnowmeltError("100048", "2201B", f"Invalid regular expression: '{pattern}', {error}") from None
+
+
+def check_path(path: str) -> None:
+    """A path may not leave its stage."""
+    if "\0" in path or "\\" in path or any(part in ("..", ".") for part in path.split("/")):
+        raise errors.compilation(
+            "001086", "42601", f"Invalid path '{path}': it may not contain '.', '..' or a backslash as a part."
+        )
+
+
+def _staged(info: pafs.FileInfo, path: str) -> StagedFile:
+    modified = info.mtime or datetime.fromtimestamp(0, UTC)
+    return StagedFile(path, info.size or 0, modified.astimezone(UTC))
+
+
+# -- resolving ----------------------------------------------------------------------------------------------------
+
+
+def resolve(run: Run, location: Location) -> Place:
+    """The place a statement names. Raises when there is no such stage or table."""
+    if isinstance(location, UrlLocation):
+        return _url_place(run, location.url)
+    path = location.path
+    check_path(path)
+    if location.kind == "USER":
+        folder = f"stages/user/{percent_quote(run.session.user, safe='')}"
+        return _internal(run.account, folder, path, key="@~", shown="", written=f"@~/{path}".rstrip("/"))
+    assert location.name is not None
+    if location.kind == "TABLE":
+        table = run.find_table(location.name)
+        key = f"@%{table.id}"
+        written = f"@%{_spelled(location.name, path)}"
+        return _internal(run.account, f"stages/table/{table.id}", path, key=key, shown="", written=written)
+    return _named(run, location, path)
+
+
+def _named(run: Run, location: StageLocation, path: str) -> Place:
+    assert location.name is not None
+    name = run.object_name(location.name)
+    with run.account.state.read() as state:
+        found = state.catalog.find(name, [ObjectKind.STAGE], run.session.id)
+    if found is None:
+        raise errors.not_found("Stage", str(name))
+    definition = found.definition
+    assert isinstance(definition, StageDefinition)
+    written = f"@{_spelled(location.name, path)}"
+    if definition.url is None:
+        assert definition.location is not None
+        return _internal(
+            run.account, definition.location, path, key=f"@{found.id}", shown=f"{name.name.lower()}/",
+            written=written, format=definition.file_format,
+        )  # fmt: skip
+    return _external(run, definition.url, path, key=f"@{found.id}", written=written, format=definition.file_format)
+
+
+def _spelled(name: NameRef, path: str) -> str:
+    spelled = ".".join(quote(part).lower() if quote(part) == part else quote(part) for part in name.parts)
+    return f"{spelled}/{path}" if path else spelled
+
+
+def stage_root(account: Account) -> str:
+    """The folder below which the locations of internal stages are."""
+    root = account.settings.storage_root
+    return f"{root.rstrip('/')}/{SHARED_FOLDER}" if root else str(account.data_dir)
+
+
+def _internal(
+    account: Account, location: str, path: str, *, key: str, shown: str, written: str,
+    format: Mapping[str, Any] | None = None,
+) -> Place:  # fmt: skip
+    files = _filesystem(f"{stage_root(account)}/{location}", account.settings.storage_options, create=True)
+    return Place(files, path, key, shown, written, location=f"{location}/", format=format or {})
+
+
+def _external(
+    run: Run, url: str, path: str, *, key: str, written: str, format: Mapping[str, Any] | None = None
+) -> Place:
+    root = url.rstrip("/")
+    files = _filesystem(root, run.account.settings.storage_options, create=False)
+    outside = urlsplit(root).path.strip("/")
+    return Place(
+        files, path, key, f"{root}/", written, location=f"{root}/", outside=f"{outside}/" if outside else "",
+        external=True, format=format or {},
+    )  # fmt: skip
+
+
+def _url_place(run: Run, url: str) -> Place:
+    check_path(urlsplit(url).path.lstrip("/"))
+    local = _local(url)
+    if local is not None and local.is_dir():
+        return _external(run, local.as_uri(), "", key=local.as_uri(), written=url)
+    root, _, prefix = url.rstrip("/").rpartition("/") if not url.endswith("/") else (url.rstrip("/"), "", "")
+    if root.count("/") < 2:
+        raise errors.invalid_value(url, "location")
+    if local is not None:
+        root, prefix = local.parent.as_uri(), local.name
+    return _external(run, root, prefix, key=root, written=url)
+
+
+def _local(url: str) -> Path | None:
+    """The path of a `file://` URL."""
+    if not url.lower().startswith("file://"):
+        return None
+    return Path(unquote(url[len("file://") :])) if "%" in url else Path(url[len("file://") :])
+
+
+def local_path(url: str) -> Path:
+    """The path of the `file://` URL that PUT or GET names, made absolute as a client would."""
+    found = _local(url)
+    assert found is not None
+    return found.expanduser().absolute()
+
+
+_SCHEMES = {"s3": "s3", "s3a": "s3a", "gcs": "gs", "gs": "gs", "azure": "azure", "abfss": "abfss", "az": "az"}
+
+
+def _filesystem(uri: str, options: Mapping[str, str], *, create: bool) -> pafs.FileSystem:
+    scheme = uri.split("://", 1)[0].lower() if "://" in uri else "file"
+    if scheme == "file":
+        folder = _local(uri) or Path(uri)
+        if create:
+            folder.mkdir(parents=True, exist_ok=True)
+        return pafs.SubTreeFileSystem(str(folder), pafs.LocalFileSystem())
+    if scheme not in _SCHEMES:
+        raise errors.unsupported(f"the URL scheme '{scheme}'", hint=f"Known: file, {', '.join(sorted(_SCHEMES))}.")
+    target = f"{_SCHEMES[scheme]}://{uri.split('://', 1)[1]}"
+    return pafs.PyFileSystem(DeltaStorageHandler(target, dict(options)))
+
+
+def rfc_1123(instant: datetime) -> str:
+    """`Mon, 11 Sep 2019 18:13:07 GMT`, in English whatever the locale."""
+    days: Sequence[str] = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+    months = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+    utc = instant.astimezone(UTC)
+    return f"{days[utc.weekday()]}, {utc.day} {months[utc.month - 1]} {utc:%Y %H:%M:%S} GMT"
