@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.handlers import changes, definitions, describe, inserts, queries, routines, sessions, show
+from snowmelt.service.handlers import (
+    changes,
+    copy,
+    definitions,
+    describe,
+    files,
+    inserts,
+    queries,
+    routines,
+    sessions,
+    show,
+)
 from snowmelt.service.results import Result
 from snowmelt.service.scripting import guard
 from snowmelt.sql.statements.base import Statement
@@ -24,6 +35,8 @@ HANDLERS: dict[type[Statement], Handler] = {
     **sessions.HANDLERS,
     **definitions.HANDLERS,
     **inserts.HANDLERS,
+    **copy.HANDLERS,
+    **files.HANDLERS,
     **changes.HANDLERS,
     **show.HANDLERS,
     **describe.HANDLERS,

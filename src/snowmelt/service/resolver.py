@@ -182,6 +182,9 @@ class StatementCatalog:
 
     # -- the rest -------------------------------------------------------------------------------------------------
 
+    def staged(self, location: str, format_name: str | None, pattern: str | None, width: int) -> Relation:
+        return self.run.staged_files(location, format_name, pattern, width)
+
     def table_function(self, name: str, arguments: dict[str, exp.Expression]) -> Relation:
         return table_functions.call(self.run, self.state, name, arguments)
 

@@ -16,6 +16,7 @@ from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
 from snowmelt.core.types import DataType
 from snowmelt.engine.engine import Lane, TableFiles, new_tag
 from snowmelt.service import constants, folding
+from snowmelt.service.loading import staged_query
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.results import Result, ResultColumn
 from snowmelt.service.sequences import numbered
@@ -28,6 +29,7 @@ from snowmelt.sql.expressions import Environment, ExpressionBinder
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.output import presented
 from snowmelt.sql.queries import QueryBinder
+from snowmelt.sql.relations import Relation
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import CatalogObject, ObjectKind
@@ -182,6 +184,10 @@ class Run:
         with self.account.state.read() as state:
             catalog = StatementCatalog(self, state, self.session.database, self.session.schema)
             yield Environment(catalog, self.context)
+
+    def staged_files(self, location: str, format_name: str | None, pattern: str | None, width: int) -> Relation:
+        """The records of the files that `@stage/path` names."""
+        return staged_query.relation(self, location, format_name, pattern, width)
 
     def bind_query(self, text: SqlText) -> BoundQuery:
         tree = parse_snowflake(text.text, line=text.line, column=text.column)

@@ -43,6 +43,8 @@ class Relation:
     view: ViewText | None = None
     json_text: bool = False
     """Whether VARIANT, OBJECT and ARRAY columns of the reference are JSON text, as they are in results."""
+    query: exp.Query | None = None
+    """Spark SQL that has the columns, where there is no reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,10 @@ class Relations(Protocol):
 
         The arguments are as written. None when there is no such function.
         """
+        ...
+
+    def staged(self, location: str, format_name: str | None, pattern: str | None, width: int) -> Relation:
+        """The records of files, `@stage/path`: `$1` to `$width` at least, and the METADATA$ columns."""
         ...
 
     def variable(self, name: str) -> exp.Expression | None:

@@ -84,8 +84,8 @@ class SourceBinder:
 
     def _table(self, node: exp.Table) -> exp.Expression:
         this = node.this
-        if isinstance(this, exp.Var):
-            raise errors.unsupported("SELECT FROM a stage", hint="Load the files with COPY INTO first.")
+        if isinstance(this, exp.Var) or (isinstance(this, exp.Literal) and this.name.startswith("@")):
+            return self._staged(node)
         if isinstance(this, exp.Anonymous):
             if this.name.upper() == "TABLE" and len(this.expressions) == 1:
                 return self._table_function(this.expressions[0], node)
@@ -119,10 +119,27 @@ class SourceBinder:
             bound = self.queries.view(relation)
             return self._derived(exp.Subquery(this=bound.tree), bound, node, parts)
         reference: exp.Expression = exp.Table(this=identifier(relation.reference or relation.name))
+        if relation.query is not None:
+            reference = exp.Subquery(this=relation.query.copy())
         columns = [(column.name, column.key or column.name, column.type) for column in relation.columns]
         if relation.json_text:
             reference = _with_variants(reference, columns)
         return self._aliased(reference, columns, node, parts)
+
+    def _staged(self, node: exp.Table) -> exp.Expression:
+        """`@stage/path (FILE_FORMAT => f, PATTERN => '…')`."""
+        select = node.find_ancestor(exp.Select)
+        if select is None or any(isinstance(item, exp.Star) or item.is_star for item in select.expressions):
+            raise errors.unsupported("SELECT * FROM a stage", hint="Name the columns: $1, $2, …")
+        places = [int(item.name) for item in select.find_all(exp.Parameter) if item.name.isdigit()]
+        format_name, pattern = node.args.get("format"), node.args.get("pattern")
+        relation = self.queries.environment.relations.staged(
+            node.this.name,
+            format_name.sql() if isinstance(format_name, exp.Table) else (format_name.name if format_name else None),
+            pattern.name if pattern is not None else None,
+            max(places, default=1),
+        )
+        return self._relation(relation, node, ())
 
     def _subquery(self, node: exp.Subquery) -> exp.Expression:
         inner = node.this

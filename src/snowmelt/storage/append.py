@@ -11,6 +11,7 @@ import math
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -31,6 +32,18 @@ TARGET_FILE_BYTES = 256 * 1024 * 1024
 """Of Arrow memory per file; on disk a file is several times smaller."""
 _STATISTICS_COLUMNS = 32
 _STATISTICS_TEXT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows that lie in a table's folder, but in none of its versions yet."""
+
+    adds: tuple[Action, ...]
+    rows: int
+
+    @property
+    def paths(self) -> list[str]:
+        return [add["add"]["path"] for add in self.adds]
 
 
 def conform(data: pa.Table, schema: pa.Schema, location: str) -> pa.Table:

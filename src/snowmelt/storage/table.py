@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from snowmelt.core.faults import reached
 from snowmelt.state.model import Column
-from snowmelt.storage.append import commit_append, conform, write_files
+from snowmelt.storage.append import Part, commit_append, conform, write_files
 from snowmelt.storage.checkpoints import Checkpoints
 from snowmelt.storage.clone import clone_table
 from snowmelt.storage.commits import (
@@ -246,6 +246,34 @@ class DeltaStore:
                 post_commithook_properties=HOOKS,
             )
             return self._committed(handle, version, {"inserted": data.num_rows})
+
+    def write_part(self, location: str, data: pa.Table) -> Part | None:
+        """Write rows as data files that no version names yet; None when the table takes none from outside.
+
+        `append_parts` makes them visible, `drop_part` takes them away again.
+        """
+        handle = self._handles.get(location)
+        metadata = self.files(location, handle.log.latest()).metadata
+        if not isinstance(handle.log.store, LocalLogStore) or not metadata.plain_append:
+            return None
+        with translated(location):
+            adds = write_files(conform(data, metadata.arrow_schema, location), self.root.path(location))
+        return Part(tuple(adds), data.num_rows)
+
+    def drop_part(self, location: str, part: Part) -> None:
+        for path in part.paths:
+            (self.root.path(location) / path).unlink(missing_ok=True)
+
+    def append_parts(self, location: str, parts: Sequence[Part], tag: CommitTag) -> CommitResult:
+        """Add the rows of parts in one commit."""
+        handle = self._handles.get(location)
+        with handle.lock, translated(location):
+            assert isinstance(handle.log.store, LocalLogStore)
+            adds = [add for part in parts for add in part.adds]
+            rows = sum(part.rows for part in parts)
+            version, actions = commit_append(handle.log, handle.log.store, adds, rows, tag, ())
+            self._checkpoints.after_commit(handle, version)
+            return commit_result(version, actions, {"inserted": rows})
 
     def overwrite(self, location: str, data: pa.Table, tag: CommitTag) -> CommitResult:
         """Replace all rows; the schema stays."""

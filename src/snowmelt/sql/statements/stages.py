@@ -63,12 +63,17 @@ def location(cursor: Cursor) -> Location:
     token = cursor.peek()
     line, position = cursor.source.place(token.start)
     written = cursor.string() if token.kind is TokenKind.STRING else _bare_path(cursor)
-    found = _stage_location(written, line, position) if written.startswith("@") else None
-    if found is not None:
-        return found
-    if not _URL.match(written):
+    found = written_location(written, line, position)
+    if found is None:
         raise cursor.unexpected(token)
-    return UrlLocation(written)
+    return found
+
+
+def written_location(written: str, line: int = 1, position: int = 0) -> Location | None:
+    """The place that a text such as `@stage/path` or a URL names; None when it is neither."""
+    if written.startswith("@"):
+        return _stage_location(written, line, position)
+    return UrlLocation(written) if _URL.match(written) else None
 
 
 def _bare_path(cursor: Cursor) -> str:
