@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import split_name
+from snowmelt.service.loading import places
 from snowmelt.service.metadata.columns import EPOCH, Row, columns
 from snowmelt.state.model import CatalogObject, FileLoad, ObjectKind, QueryRecord
 from snowmelt.state.store import StateReader
@@ -131,14 +132,14 @@ def loads(run: Run, state: StateReader, table: str, start: datetime, end: dateti
     if found is None:
         raise errors.not_found("Table", str(full))
     return [
-        _copy(found, load)
+        _copy(state, found, load)
         for load in state.loads.history(found.id, since=start)
         if end is None or load.loaded_at <= end
     ]
 
 
-def _copy(table: CatalogObject, load: FileLoad) -> Row:
-    stage, _, file = load.file.partition("/") if load.file.startswith("@") else ("", "", load.file)
+def _copy(state: StateReader, table: CatalogObject, load: FileLoad) -> Row:
+    stage, file = places.described(state, load.file)
     return {
         "FILE_NAME": file,
         "STAGE_LOCATION": stage,
@@ -157,12 +158,14 @@ def _copy(table: CatalogObject, load: FileLoad) -> Row:
     }
 
 
-def load_history(table: CatalogObject, found: list[FileLoad]) -> Iterator[dict[str, Any]]:
+def load_history(
+    state: StateReader, table: CatalogObject, found: list[FileLoad]
+) -> Iterator[dict[str, Any]]:
     """The same loads in the words of INFORMATION_SCHEMA.LOAD_HISTORY."""
     for load in found:
         yield {
             "SCHEMA_NAME": table.name.schema,
-            "FILE_NAME": load.file,
+            "FILE_NAME": "/".join(part for part in places.described(state, load.file) if part),
             "TABLE_NAME": table.name.name,
             "LAST_LOAD_TIME": load.loaded_at,
             "STATUS": load.status.replace("_", " "),

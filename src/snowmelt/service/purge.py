@@ -16,6 +16,7 @@ import structlog
 
 from snowmelt.core import errors
 from snowmelt.service import retention
+from snowmelt.service.loading import places
 from snowmelt.state.model import CatalogObject, ParameterLevel, StageDefinition, TableDefinition
 from snowmelt.state.store import StateReader, StateTransaction
 
@@ -103,8 +104,9 @@ def remove_data(account: Account, items: Iterable[CatalogObject]) -> None:
         definition = item.definition
         if isinstance(definition, TableDefinition):
             account.store.remove(definition.location)
+            places.remove_files(account, places.table_stage(item.id))
         elif isinstance(definition, StageDefinition) and definition.location is not None:
-            account.store.root.remove(definition.location)
+            places.remove_files(account, definition.location)
 
 
 def _purge_containers(account: Account, at: datetime) -> tuple[int, int]:

@@ -15,6 +15,8 @@ from deltalake.fs import DeltaStorageHandler
 from snowmelt.core.errors import configuration, internal
 
 LOG_FOLDER = "_delta_log"
+FILES_FOLDER = "_files"
+"""Below the root, for files that are not tables': stages. No table's location begins with `_`."""
 _UNSAFE = re.compile(r"[^a-z0-9_]+")
 _OWN_NAME = re.compile(r"-[0-9a-f]{8}\Z")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -93,12 +95,15 @@ class StorageRoot:
         if self.is_local:
             root = Path(self.uri)
             for log in sorted(root.glob(f"*/*/*/{LOG_FOLDER}")):
-                yield log.parent.relative_to(root).as_posix()
+                location = log.parent.relative_to(root).as_posix()
+                if not location.startswith(f"{FILES_FOLDER}/"):
+                    yield location
             return
         selector = pyarrow.fs.FileSelector("", recursive=True, allow_not_found=True)
         listed = self.filesystem().get_file_info(selector)
         marker = f"/{LOG_FOLDER}/"
-        yield from sorted({info.path.split(marker)[0].lstrip("/") for info in listed if marker in info.path})
+        found = {info.path.split(marker)[0].lstrip("/") for info in listed if marker in info.path}
+        yield from sorted(location for location in found if not location.startswith(f"{FILES_FOLDER}/"))
 
 
 def _local_path(uri: str) -> Path | None:

@@ -10,6 +10,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import cloning, declaring, retention, tables
 from snowmelt.service.faults import reached
+from snowmelt.service.loading import history
 from snowmelt.service.reshaping import delta_table
 from snowmelt.service.results import DONE, Result, status
 from snowmelt.service.transactions import PendingTable
@@ -112,10 +113,9 @@ def truncate(run: Run, statement: Truncate) -> Result:
     definition = table.definition
     assert isinstance(definition, TableDefinition)
     pending = run.open_for_write(table)
-    transaction = run.transaction
     if pending.rows:
         _clear(run, definition, pending)
-    transaction.at_commit.append(lambda state: state.loads.delete_for(table.id))
+    history.forget(run, table)
     return status(DONE, "TRUNCATE_TABLE")
 
 

@@ -88,7 +88,7 @@ def _named(item: CatalogObject, prefix: str) -> dict[str, Any]:
 def _load_history(run: Run, state: StateReader, database: Database) -> Iterator[Row]:
     since = run.now - timedelta(days=histories.LOAD_DAYS)
     for item in objects(run, state, [ObjectKind.TABLE], database.name):
-        yield from histories.load_history(item, state.loads.history(item.id, since=since))
+        yield from histories.load_history(state, item, state.loads.history(item.id, since=since))
 
 
 ROWS = {

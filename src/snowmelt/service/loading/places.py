@@ -23,13 +23,13 @@ from snowmelt.core.names import quote
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.stages import Location, StageLocation, UrlLocation
 from snowmelt.state.model import ObjectKind, StageDefinition
+from snowmelt.state.store import StateReader
+from snowmelt.storage.layout import FILES_FOLDER, StorageRoot
 
 if TYPE_CHECKING:
     from snowmelt.service.account import Account
     from snowmelt.service.run import Run
 
-SHARED_FOLDER = "_files"
-"""Holds the stages below a storage root that is shared with the tables. No database's folder begins with `_`."""
 _HIDDEN = ".snowmelt-"
 """Begins the names of files that are still being written; no listing shows them."""
 
@@ -195,7 +195,7 @@ def resolve(run: Run, location: Location) -> Place:
         table = run.find_table(location.name)
         key = f"@%{table.id}"
         written = f"@%{_spelled(location.name, path)}"
-        return _internal(run.account, f"stages/table/{table.id}", path, key=key, shown="", written=written)
+        return _internal(run.account, table_stage(table.id), path, key=key, shown="", written=written)
     return _named(run, location, path)
 
 
@@ -223,10 +223,32 @@ def _spelled(name: NameRef, path: str) -> str:
     return f"{spelled}/{path}" if path else spelled
 
 
+def described(state: StateReader, key: str) -> tuple[str, str]:
+    """The stage and the path of a file in the load history, as people know them; no stage for a URL."""
+    stage, _, path = key.partition("/")
+    if not stage.startswith("@"):
+        return "", key
+    found = state.catalog.by_id(stage.lstrip("@%"))
+    if found is None:
+        return stage, path
+    mark = "%" if stage.startswith("@%") else ""
+    return f"@{quote(found.name.database)}.{quote(found.name.schema)}.{mark}{quote(found.name.name)}", path
+
+
+def table_stage(table_id: str) -> str:
+    """The location of a table's own stage, `@%t`."""
+    return f"stages/table/{table_id}"
+
+
+def remove_files(account: Account, location: str) -> None:
+    """Deletes all files of an internal stage that exists no more."""
+    StorageRoot(stage_root(account), account.settings.storage_options).remove(location)
+
+
 def stage_root(account: Account) -> str:
     """The folder below which the locations of internal stages are."""
     root = account.settings.storage_root
-    return f"{root.rstrip('/')}/{SHARED_FOLDER}" if root else str(account.data_dir)
+    return f"{root.rstrip('/')}/{FILES_FOLDER}" if root else str(account.data_dir)
 
 
 def _internal(
