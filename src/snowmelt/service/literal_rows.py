@@ -36,7 +36,7 @@ _INT64 = 1 << 63
 
 
 def literal_rows(
-    run: Run, table: CatalogObject, tree: exp.Expression, columns: tuple[str, ...] | None
+    run: Run, table: CatalogObject, tree: exp.Expr, columns: tuple[str, ...] | None
 ) -> pa.Table | None:
     """The rows in stored form, when every value is a literal that needs no computing; otherwise None."""
     definition = table.definition
@@ -68,7 +68,7 @@ def literal_rows(
 
 
 def _column_values(
-    run: Run, table: CatalogObject, column: Column, names: list[str], rows: list[list[exp.Expression]]
+    run: Run, table: CatalogObject, column: Column, names: list[str], rows: list[list[exp.Expr]]
 ) -> list[Any] | None:
     if column.name in names:
         place = names.index(column.name)
@@ -90,7 +90,7 @@ def _column_values(
     return values
 
 
-def _literal(run: Run, node: exp.Expression, type_: DataType) -> Any:
+def _literal(run: Run, node: exp.Expr, type_: DataType) -> Any:
     """The Python value of a literal as written, or of a scripting variable; UNKNOWN for anything else."""
     if isinstance(node, exp.Null):
         return None
@@ -107,6 +107,11 @@ def _literal(run: Run, node: exp.Expression, type_: DataType) -> Any:
         # DATE '2024-01-31' for a DATE column is that text; for a column of another type it is not.
         return str(node.this.this) if _TYPED_TEXT.get(node.to.this) is type_.kind else UNKNOWN
     return UNKNOWN
+
+
+def literal_value(run: Run, node: exp.Expr, type_: DataType) -> Any:
+    """A literal as a value of a column in stored form; UNKNOWN for anything that needs computing."""
+    return _converted(_literal(run, node, type_), type_)
 
 
 def _held(variable: Variable | None) -> Any:

@@ -69,10 +69,9 @@ def write_files(data: pa.Table, folder: Path) -> list[Action]:
     written: list[Path] = []
     try:
         actions = []
-        for part in _parts(data):
-            written.append(folder / f"part-00000-{uuid.uuid4()}-c000.zstd.parquet")
-            actions.append(_write_file(part, written[-1]))
-            reached("data-file-written")
+        for part in parts(data, TARGET_FILE_BYTES):
+            written.append(new_file(folder))
+            actions.append(write_file(part, written[-1]))
     except BaseException:
         for path in written:
             path.unlink(missing_ok=True)
@@ -116,14 +115,21 @@ def commit_append(
             return version, actions
 
 
-def _parts(data: pa.Table) -> Iterator[pa.Table]:
-    rows = max(1, math.ceil(data.num_rows / max(1, math.ceil(data.nbytes / TARGET_FILE_BYTES))))
+def parts(data: pa.Table, size: int) -> Iterator[pa.Table]:
+    """The rows in slices of about so many bytes of memory."""
+    rows = max(1, math.ceil(data.num_rows / max(1, math.ceil(data.nbytes / size))))
     for start in range(0, data.num_rows, rows):
         yield data.slice(start, rows)
 
 
-def _write_file(data: pa.Table, path: Path) -> Action:
+def new_file(folder: Path) -> Path:
+    return folder / f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
+
+
+def write_file(data: pa.Table, path: Path) -> Action:
+    """Write one Parquet file, and return its `add` action."""
     write_parquet(data, path)
+    reached("data-file-written")
     found = path.stat()
     return {
         "add": {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake.exceptions import CommitFailedError
 
-from snowmelt.storage.append import conform, write_files
+from snowmelt.storage.append import conform, new_file, parts, write_file
 from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
@@ -33,6 +33,8 @@ CHANGE_FOLDER = "_change_data"
 _SMALL_FILE = 8 * 1024 * 1024
 """Touched files below this size are put together into one."""
 _SMALL_GROUP = 64 * 1024 * 1024
+_PART_BYTES = 32 * 1024 * 1024
+"""Of memory per new file. Files of tables that are changed become small, so that the next change rewrites less."""
 _MOST_PIECES = 4096
 """Up to so many changes of a file keep every row in its place; with more, the new rows go to the end."""
 _THREADS = 4
@@ -94,32 +96,44 @@ def rewritable(files: FileList) -> bool:
 def write_changes(folder: Path, files: FileList, changes: RowChanges, location: str) -> list[Action]:
     """Write the new files; returns the `remove`, `add` and `cdc` actions that make them the table's."""
     schema = files.metadata.arrow_schema
-    inserted = conform(changes.inserted, schema, location) if changes.inserted_rows else None
     by_name = {_name(file.path): file for file in files.files}
     edits = _by_file(changes)
-    groups = _groups([by_name[name] for name in edits])
     feed = files.metadata.change_feed
-    written: list[Action] = []
-    images: list[pa.Table] = []
 
-    def run(group: Sequence[DataFile]) -> tuple[list[Action], list[pa.Table]]:
-        edited = [_edited(_read(file, schema, location), edits[_name(file.path)], feed=feed) for file in group]
-        rows = pa.concat_tables([one.rows for one in edited])
-        return write_files(rows, folder), [image for one in edited for image in one.images]
+    def edit(file: DataFile) -> _Edited:
+        return _edited(_read(file, schema, location), edits[_name(file.path)], feed=feed)
 
-    with ThreadPoolExecutor(min(_THREADS, max(len(groups), 1)), thread_name_prefix="snowmelt-rewrite") as workers:
-        for actions, seen in workers.map(run, groups):
-            written += actions
-            images += seen
-    if inserted is not None:
-        written += write_files(inserted, folder)
-        if images:
-            images.append(_marked(inserted, "insert"))
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="snowmelt-rewrite") as workers:
+        touched = [by_name[name] for name in edits]
+        edited = dict(zip(touched, workers.map(edit, touched), strict=True))
+        images = [image for one in edited.values() for image in one.images]
+        rows = [pa.concat_tables([edited[file].rows for file in group]) for group in _groups(touched)]
+        if changes.inserted_rows:
+            assert changes.inserted is not None
+            rows.append(conform(changes.inserted, schema, location))
+            if images:
+                images.append(_marked(rows[-1], "insert"))
+        # Without removals the feed is read from the added files themselves.
+        written = _write(rows, images, folder, workers)
     now = int(time.time() * 1000)
     removed = [removal(by_name[name], now) for name in edits]
-    # Without removals the feed is read from the added files themselves.
-    fed = [_write_feed(pa.concat_tables(images), folder)] if images else []
-    return [*removed, *written, *fed]
+    return [*removed, *written]
+
+
+def _write(rows: Sequence[pa.Table], images: Sequence[pa.Table], folder: Path, workers: Executor) -> list[Action]:
+    """Write data files and the file of the change feed, side by side. On failure none is left."""
+    pieces = [(piece, new_file(folder)) for table in rows for piece in parts(table, _PART_BYTES)]
+    feed = folder / CHANGE_FOLDER / f"cdc-00000-{uuid.uuid4()}.c000.zstd.parquet"
+    jobs = [workers.submit(write_file, piece, path) for piece, path in pieces]
+    if images:
+        jobs.append(workers.submit(_write_feed, pa.concat_tables(images), feed))
+    try:
+        return [job.result() for job in jobs]
+    except BaseException:
+        wait(jobs)
+        for path in (feed, *(path for _, path in pieces)):
+            path.unlink(missing_ok=True)
+        raise
 
 
 def removal(file: DataFile, now: int) -> Action:
@@ -263,10 +277,8 @@ def _marked(rows: pa.Table, change: str) -> pa.Table:
     return rows.append_column(pa.field(CHANGE_TYPE, pa.string()), kinds)
 
 
-def _write_feed(rows: pa.Table, folder: Path) -> Action:
-    target = folder / CHANGE_FOLDER
-    target.mkdir(exist_ok=True)
-    path = target / f"cdc-00000-{uuid.uuid4()}.c000.zstd.parquet"
+def _write_feed(rows: pa.Table, path: Path) -> Action:
+    path.parent.mkdir(exist_ok=True)
     write_parquet(rows, path)
     return {
         "cdc": {

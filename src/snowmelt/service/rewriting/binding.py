@@ -129,7 +129,7 @@ class _ChangeBinder:
         SourceBinder(self.queries, scope, self._in(scope)).bind(select, tree)
         columns: list[SourceColumnRef] = []
 
-        def taken(value: exp.Expression, type_: types.DataType) -> exp.Expression:
+        def taken(value: exp.Expr, type_: types.DataType) -> exp.Expr:
             # A bare NULL has no type that could travel; as text it still fits everywhere.
             bound = Bound(value, type_)
             if type_.kind is types.Kind.NULL:
@@ -162,12 +162,12 @@ class _ChangeBinder:
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 
-    def conjuncts(self, text: SqlText | None) -> tuple[exp.Expression, ...]:
+    def conjuncts(self, text: SqlText | None) -> tuple[exp.Expr, ...]:
         """The parts of a condition that AND joins, with what Snowflake lets stand for a BOOLEAN cast."""
         tree = self.condition(text)
         if tree is None:
             return ()
-        found: list[exp.Expression] = []
+        found: list[exp.Expr] = []
         pending = [tree]
         while pending:
             node = bare(pending.pop())
@@ -177,7 +177,7 @@ class _ChangeBinder:
                 found.append(node)
         return tuple(found)
 
-    def condition(self, text: SqlText | None, *, source_only: bool = False) -> exp.Expression | None:
+    def condition(self, text: SqlText | None, *, source_only: bool = False) -> exp.Expr | None:
         if text is None:
             return None
         bound = (self._source_only if source_only else self._both).boolean(_parse(text))
@@ -269,7 +269,7 @@ class _ChangeBinder:
             return self._in(Scope()).bind(parse_snowflake(target.default))
         return Bound(exp.Null(), types.NULL)
 
-    def _stored(self, target: Column, value: Bound) -> exp.Expression:
+    def _stored(self, target: Column, value: Bound) -> exp.Expr:
         if isinstance(value.tree, exp.Column) and value.tree.name.startswith(NUMBER):
             # The number may come only after the query, which must not take its absence for a NULL.
             return self._both.cast(value, target.type).tree
@@ -281,7 +281,7 @@ def _refuse_aggregate(bound: Bound, text: SqlText) -> None:
         raise errors.at_position("002078", "42601", text.line, text.column, f"Invalid aggregate function [{text.text}]")
 
 
-def _parse(text: SqlText, prefix: str = "") -> exp.Expression:
+def _parse(text: SqlText, prefix: str = "") -> exp.Expr:
     """The tree of a piece of the statement, behind a prefix, with every place in it as in the statement."""
     if text.line > 1:
         padded = f"{prefix}{chr(10) * (text.line - 1)}{' ' * text.column}{text.text}"

@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.faults import reached
 from snowmelt.engine.engine import TableFiles
-from snowmelt.service.faults import reached
 from snowmelt.service.rewriting import commands, queries
 from snowmelt.service.rewriting.local import Outcome
 from snowmelt.service.rewriting.plan import ChangePlan, has_subquery
@@ -57,7 +57,7 @@ class SparkChange:
             conditions += [tree for clause in plan.clauses for tree in clause.trees()]
         return not any(has_subquery(tree) for tree in conditions)
 
-    def _source(self) -> exp.Expression | None:
+    def _source(self) -> exp.Expr | None:
         if self.plan.source is None:
             return None
         tree = numbered(self.run, self.plan.source.tree)
@@ -100,7 +100,7 @@ class SparkChange:
         finally:
             run.account.store.remove(location)
 
-    def _target(self) -> exp.Expression:
+    def _target(self) -> exp.Expr:
         run, definition = self.run, self.plan.definition
         files = run.account.store.files(definition.location, self.pending.version)
         reference = f"t_{self.plan.table.id}_{files.version}_rows"
@@ -125,7 +125,7 @@ class SparkChange:
         )
         return [column[0].as_py() for column in data.columns]
 
-    def _execute(self, command: exp.Expression) -> Outcome:
+    def _execute(self, command: exp.Expr) -> Outcome:
         run, plan = self.run, self.plan
         run.check_cancelled()
         store, location = run.account.store, plan.definition.location

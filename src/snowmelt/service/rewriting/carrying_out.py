@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from snowmelt.service.faults import reached
+from snowmelt.core.faults import reached
 from snowmelt.service.rewriting.by_spark import SparkChange
 from snowmelt.service.rewriting.local import LocalChange, Outcome
 from snowmelt.service.rewriting.plan import Act, ChangePlan, Clause

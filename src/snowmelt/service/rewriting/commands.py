@@ -28,7 +28,7 @@ from snowmelt.storage.rewrite import FILE, ROW
 _PLACE = "__place"
 
 
-def direct_command(plan: ChangePlan, path: str, source: exp.Expression | None) -> exp.Expression:
+def direct_command(plan: ChangePlan, path: str, source: exp.Expr | None) -> exp.Expr:
     """The command that says what the plan says, where Delta has one: conditions without subqueries."""
     target = _target(path)
     condition = all_of([_on_disk(plan, tree) for tree in plan.conjuncts])
@@ -42,7 +42,7 @@ def direct_command(plan: ChangePlan, path: str, source: exp.Expression | None) -
     return _merge(target, source, condition, whens)
 
 
-def merge_staged(plan: ChangePlan, path: str, staged: exp.Expression) -> exp.Expression:
+def merge_staged(plan: ChangePlan, path: str, staged: exp.Expr) -> exp.Expr:
     """The command that applies rows which `queries.touched` gave, with every column's old value.
 
     Delta can't be told which row of which file is meant, so a target row is known by all that it holds. Rows that hold
@@ -54,7 +54,7 @@ def merge_staged(plan: ChangePlan, path: str, staged: exp.Expression) -> exp.Exp
         for item in columns
     ]
     matched = exp.Not(this=exp.Is(this=column(SOURCE, ROW), expression=exp.Null()))
-    whens: list[exp.Expression] = []
+    whens: list[exp.Expr] = []
     for index, clause in enumerate(plan.clauses):
         given = [item for item in columns if clause.values is not None and item.name in clause.values]
         values = {item.name: column(SOURCE, item.name) for item in given}
@@ -63,7 +63,7 @@ def merge_staged(plan: ChangePlan, path: str, staged: exp.Expression) -> exp.Exp
     return _merge(_target(path), _one_of_a_kind(plan, staged), all_of([matched, *same]), whens)
 
 
-def several_changes(plan: ChangePlan, staged: exp.Expression) -> exp.Select:
+def several_changes(plan: ChangePlan, staged: exp.Expr) -> exp.Select:
     """One row: how many target rows have several changes, and how many of those not only deletions."""
     deletes = [integer(index) for index, clause in enumerate(plan.clauses) if clause.act is Act.DELETE]
     only_deletes = exp.In(this=exp.column(ACTION), expressions=deletes) if deletes else exp.false()
@@ -78,7 +78,7 @@ def several_changes(plan: ChangePlan, staged: exp.Expression) -> exp.Select:
     ).from_(exp.Subquery(this=groups, alias=exp.TableAlias(this=identifier("__g"))))
 
 
-def _one_of_a_kind(plan: ChangePlan, staged: exp.Expression) -> exp.Expression:
+def _one_of_a_kind(plan: ChangePlan, staged: exp.Expr) -> exp.Expr:
     """The staged rows, with one change for each content that a target row may have, and all inserted rows."""
     alias = "__w"
     content = [_content(_old(alias, item), item) for item in plan.definition.columns]
@@ -91,41 +91,41 @@ def _one_of_a_kind(plan: ChangePlan, staged: exp.Expression) -> exp.Expression:
     return exp.Subquery(this=kept.where(exp.EQ(this=exp.column(_PLACE), expression=integer(1))))
 
 
-def _old(alias: str, item: Column) -> exp.Expression:
+def _old(alias: str, item: Column) -> exp.Expr:
     return column(alias, old_column(item.name))
 
 
-def _content(tree: exp.Expression, item: Column) -> exp.Expression:
+def _content(tree: exp.Expr, item: Column) -> exp.Expr:
     """Something that Spark can compare and group by in place of the value."""
     return spark("to_json(_0)", tree) if item.type.is_semi_structured else tree
 
 
-def _target(path: str) -> exp.Expression:
+def _target(path: str) -> exp.Expr:
     table = exp.Table(this=identifier(path), db=identifier("delta"))
     return _aliased(table, TARGET)
 
 
-def _aliased(relation: exp.Expression, alias: str) -> exp.Expression:
+def _aliased(relation: exp.Expr, alias: str) -> exp.Expr:
     tree = relation.copy()
     tree.set("alias", exp.TableAlias(this=identifier(alias)))
     return tree
 
 
-def _on_disk(plan: ChangePlan, tree: exp.Expression) -> exp.Expression:
+def _on_disk(plan: ChangePlan, tree: exp.Expr) -> exp.Expr:
     """The tree over the table as it lies on disk, where a TIME is text."""
     times = {item.name for item in plan.definition.columns if item.type.kind is Kind.TIME}
 
-    def place(side: str, name: str) -> exp.Expression | None:
+    def place(side: str, name: str) -> exp.Expr | None:
         return spark("cast(_0 as time(6))", column(TARGET, name)) if side == TARGET and name in times else None
 
     return moved(tree, place)
 
 
-def _assignments(plan: ChangePlan, clause: Clause) -> list[exp.Expression]:
+def _assignments(plan: ChangePlan, clause: Clause) -> list[exp.Expr]:
     return [exp.EQ(this=column(TARGET, name), expression=tree) for name, tree in _values(plan, clause).items()]
 
 
-def _values(plan: ChangePlan, clause: Clause) -> dict[str, exp.Expression]:
+def _values(plan: ChangePlan, clause: Clause) -> dict[str, exp.Expr]:
     values = {name: _on_disk(plan, tree) for name, tree in (clause.values or {}).items()}
     if clause.check is not None:
         # There is no place for a condition that fails the statement but in a value.
@@ -134,13 +134,13 @@ def _values(plan: ChangePlan, clause: Clause) -> dict[str, exp.Expression]:
     return values
 
 
-def _when(plan: ChangePlan, clause: Clause) -> exp.Expression:
+def _when(plan: ChangePlan, clause: Clause) -> exp.Expr:
     condition = _on_disk(plan, clause.condition) if clause.condition is not None else None
     return _when_of(clause.act, condition, _values(plan, clause))
 
 
-def _when_of(act: Act, condition: exp.Expression | None, values: Mapping[str, exp.Expression]) -> exp.Expression:
-    then: exp.Expression
+def _when_of(act: Act, condition: exp.Expr | None, values: Mapping[str, exp.Expr]) -> exp.Expr:
+    then: exp.Expr
     match act:
         case Act.DELETE:
             then = exp.Var(this="DELETE")
@@ -156,6 +156,6 @@ def _when_of(act: Act, condition: exp.Expression | None, values: Mapping[str, ex
 
 
 def _merge(
-    target: exp.Expression, source: exp.Expression, on: exp.Expression, whens: Sequence[exp.Expression]
-) -> exp.Expression:
+    target: exp.Expr, source: exp.Expr, on: exp.Expr, whens: Sequence[exp.Expr]
+) -> exp.Expr:
     return exp.Merge(this=target, using=_aliased(source, SOURCE), on=on, whens=exp.Whens(expressions=list(whens)))

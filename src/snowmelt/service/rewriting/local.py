@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.faults import reached
 from snowmelt.engine.engine import TableFiles
-from snowmelt.service.faults import reached
 from snowmelt.service.rewriting import queries
 from snowmelt.service.rewriting.narrowing import Narrowing, key_condition, narrowing
 from snowmelt.service.rewriting.plan import ACTION, ID, NUMBER, SOURCE, TARGET, Act, ChangePlan, Clause, tables_in
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 _PROBED_BYTES = 1024 * 1024 * 1024
 _PROBED_FILES = 256
 """Beyond, Spark's parallel reading is quicker than searching the files from here."""
-_REWRITTEN_BYTES = 1024 * 1024 * 1024
+_REWRITTEN_BYTES = 256 * 1024 * 1024
+"""Of touched files, which all are in memory at once, several times larger than on disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +152,11 @@ class LocalChange:
 
     # -- what Spark reads -----------------------------------------------------------------------------------------
 
-    def _found_target(self, found: pa.Table) -> exp.Expression:
+    def _found_target(self, found: pa.Table) -> exp.Expr:
         used = [column for column in self.plan.definition.columns if column.name in found.column_names]
         return queries.arrow_target(used, self._input("t", found))
 
-    def _scanned_target(self, files: FileList) -> exp.Expression:
+    def _scanned_target(self, files: FileList) -> exp.Expr:
         run, definition = self.run, self.plan.definition
         reference = f"t_{self.plan.table.id}_{files.version}_rows"
         run.tables[reference] = TableFiles(
@@ -168,7 +169,7 @@ class LocalChange:
         run.input_bytes += files.total_bytes
         return exp.Table(this=identifier(reference))
 
-    def _source_side(self, source: pa.Table | None) -> exp.Expression | None:
+    def _source_side(self, source: pa.Table | None) -> exp.Expr | None:
         if source is not None:
             kept = [name for name in source.column_names if not name.startswith("__key")]
             return queries.arrow_source(self.plan, self._input("s", source.select(kept)))

@@ -22,7 +22,7 @@ from snowmelt.service.rewriting.plan import SOURCE, TARGET, ChangePlan, bare, ha
 from snowmelt.storage.probe import Among, Compared, Condition
 from snowmelt.storage.schema import arrow_type
 
-_COMPARISONS: dict[type[exp.Expression], str] = {
+_COMPARISONS: dict[type[exp.Expr], str] = {
     exp.LT: "less", exp.LTE: "less_equal", exp.GT: "greater", exp.GTE: "greater_equal",
 }  # fmt: skip
 _FLIPPED = {
@@ -39,7 +39,7 @@ class Key:
     """`column = tree`, where the tree is over the source."""
 
     column: str
-    tree: exp.Expression
+    tree: exp.Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def key_condition(key: Key, values: pa.ChunkedArray, plan: ChangePlan) -> Condit
     return Among(key.column, pa.array(fitting, target))
 
 
-def _key(tree: exp.Expression, types: Mapping[str, DataType]) -> Key | None:
+def _key(tree: exp.Expr, types: Mapping[str, DataType]) -> Key | None:
     if not isinstance(tree, exp.EQ) or has_subquery(tree):
         return None
     for side, other in ((tree.this, tree.expression), (tree.expression, tree.this)):
@@ -95,7 +95,7 @@ def _key(tree: exp.Expression, types: Mapping[str, DataType]) -> Key | None:
     return None
 
 
-def _target_column(node: exp.Expression, types: Mapping[str, DataType]) -> str | None:
+def _target_column(node: exp.Expr, types: Mapping[str, DataType]) -> str | None:
     """The column that an operand is, perhaps cast to a wider number."""
     node = bare(node)
     wider = isinstance(node, exp.Cast) and node.to.is_type("decimal")
@@ -106,7 +106,7 @@ def _target_column(node: exp.Expression, types: Mapping[str, DataType]) -> str |
     return inner.name if type_.kind in _KINDS and (not wider or type_.is_number) else None
 
 
-def _conditions(tree: exp.Expression, types: Mapping[str, DataType]) -> list[Condition]:
+def _conditions(tree: exp.Expr, types: Mapping[str, DataType]) -> list[Condition]:
     tree = bare(tree)
     if isinstance(tree, exp.And):
         return [*_conditions(tree.this, types), *_conditions(tree.expression, types)]
@@ -125,7 +125,7 @@ def _conditions(tree: exp.Expression, types: Mapping[str, DataType]) -> list[Con
     raise _NotSimpleError
 
 
-def _among(side: exp.Expression, options: Sequence[exp.Expression], types: Mapping[str, DataType]) -> Condition:
+def _among(side: exp.Expr, options: Sequence[exp.Expr], types: Mapping[str, DataType]) -> Condition:
     name = _target_column(side, types)
     if name is None:
         raise _NotSimpleError
@@ -135,7 +135,7 @@ def _among(side: exp.Expression, options: Sequence[exp.Expression], types: Mappi
     return Among(name, pa.array(known, arrow_type(types[name])))
 
 
-def _compared(side: exp.Expression, operator: str, other: exp.Expression, types: Mapping[str, DataType]) -> Condition:
+def _compared(side: exp.Expr, operator: str, other: exp.Expr, types: Mapping[str, DataType]) -> Condition:
     name = _target_column(side, types)
     constant = _constant(other)
     value = _fitting(constant, types[name]) if name is not None else None
@@ -144,7 +144,7 @@ def _compared(side: exp.Expression, operator: str, other: exp.Expression, types:
     return Compared(name, operator, pa.scalar(value, arrow_type(types[name])))  # type: ignore[arg-type]
 
 
-def _constant(node: exp.Expression) -> Any:
+def _constant(node: exp.Expr) -> Any:
     """The Python value of a constant as the binder leaves them."""
     node = bare(node)
     if isinstance(node, exp.Null):

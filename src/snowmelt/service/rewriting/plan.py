@@ -38,13 +38,13 @@ class Clause:
     """One thing to do, with the rows for which no clause before it applied."""
 
     act: Act
-    condition: exp.Expression | None = None
-    values: Mapping[str, exp.Expression] | None = None
+    condition: exp.Expr | None = None
+    values: Mapping[str, exp.Expr] | None = None
     """The new values by column in stored form, cast and checked: those assigned by an update, all for an insert."""
-    check: exp.Expression | None = None
+    check: exp.Expr | None = None
     """True, or fails the statement: the CHECK constraints of the row that comes out."""
 
-    def trees(self) -> Iterator[exp.Expression]:
+    def trees(self) -> Iterator[exp.Expr]:
         if self.condition is not None:
             yield self.condition
         yield from (self.values or {}).values()
@@ -73,7 +73,7 @@ class ChangePlan:
     """UPDATE, DELETE or MERGE."""
     table: CatalogObject
     source: PlannedSource | None
-    conjuncts: tuple[exp.Expression, ...]
+    conjuncts: tuple[exp.Expr, ...]
     """What makes a target row and a source row a match, to be joined by AND."""
     clauses: tuple[Clause, ...]
     picks: bool = False
@@ -100,7 +100,7 @@ class ChangePlan:
         given = {name for clause in self.clauses for name in clause.values or ()}
         return tuple(column.name for column in self.definition.columns if column.name in given)
 
-    def trees(self) -> Iterator[exp.Expression]:
+    def trees(self) -> Iterator[exp.Expr]:
         yield from self.conjuncts
         for clause in self.clauses:
             yield from clause.trees()
@@ -110,26 +110,26 @@ class ChangePlan:
         return set(columns_of(self.trees(), alias))
 
 
-def columns_of(trees: Iterable[exp.Expression], alias: str) -> Iterator[str]:
+def columns_of(trees: Iterable[exp.Expr], alias: str) -> Iterator[str]:
     for tree in trees:
         for column in tree.find_all(exp.Column):
             if column.table == alias:
                 yield column.name
 
 
-def tables_in(tree: exp.Expression) -> set[str]:
+def tables_in(tree: exp.Expr) -> set[str]:
     """Which of the two sides an expression mentions."""
     return {column.table for column in tree.find_all(exp.Column)} & {TARGET, SOURCE}
 
 
-def has_subquery(tree: exp.Expression) -> bool:
+def has_subquery(tree: exp.Expr) -> bool:
     return tree.find(exp.Query) is not None
 
 
-def moved(tree: exp.Expression, place: Callable[[str, str], exp.Expression | None]) -> exp.Expression:
+def moved(tree: exp.Expr, place: Callable[[str, str], exp.Expr | None]) -> exp.Expr:
     """The tree with columns of both sides replaced by what `place(side, name)` gives for them."""
 
-    def visit(node: exp.Expression) -> exp.Expression:
+    def visit(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.table in (TARGET, SOURCE):
             return place(node.table, node.name) or node
         return node
@@ -141,20 +141,20 @@ def column(alias: str, name: str) -> exp.Column:
     return exp.column(identifier(name), table=identifier(alias))
 
 
-def named(tree: exp.Expression, name: str) -> exp.Expression:
+def named(tree: exp.Expr, name: str) -> exp.Expr:
     return exp.Alias(this=tree, alias=identifier(name))
 
 
-def all_of(trees: Sequence[exp.Expression]) -> exp.Expression:
+def all_of(trees: Sequence[exp.Expr]) -> exp.Expr:
     """The conditions joined by AND; true when there are none."""
-    found: exp.Expression = exp.true()
+    found: exp.Expr = exp.true()
     for index, tree in enumerate(trees):
         one = exp.Paren(this=tree.copy())
         found = one if index == 0 else exp.And(this=found, expression=one)
     return found
 
 
-def bare(tree: exp.Expression) -> exp.Expression:
+def bare(tree: exp.Expr) -> exp.Expr:
     """The tree without the parentheses around it."""
     while isinstance(tree, exp.Paren):
         tree = tree.this

@@ -39,9 +39,9 @@ _BEFORE = "__old:"
 class Sides:
     """What Spark reads on either side: something that can stand in FROM, without an alias."""
 
-    target: exp.Expression
+    target: exp.Expr
     """Has the columns the plan mentions, `__file` and `__row`."""
-    source: exp.Expression | None = None
+    source: exp.Expr | None = None
     """Has c0, c1, …, `__id`, and `__number:…` for the plan's numbered columns."""
     small_source: bool = False
 
@@ -59,7 +59,7 @@ def touched(plan: ChangePlan, sides: Sides, clauses: Sequence[int], *, old: Sequ
         *(column(_JOINED, name) for name in joined.named_selects),
         named(_action(plan, clauses), ACTION),
     ).from_(_derived(joined, _JOINED))
-    projections: list[exp.Expression] = [column(_MATCH, name) for name in (FILE, ROW, ID, ACTION)]
+    projections: list[exp.Expr] = [column(_MATCH, name) for name in (FILE, ROW, ID, ACTION)]
     types = {item.name: item.type for item in plan.definition.columns}
     projections += [named(stored(column(_MATCH, _mark(TARGET, name)), types[name]), old_column(name)) for name in old]
     chosen = [(index, plan.clauses[index]) for index in clauses]
@@ -90,13 +90,13 @@ def _derived(query: exp.Query, alias: str) -> exp.Subquery:
     return exp.Subquery(this=query, alias=exp.TableAlias(this=identifier(alias)))
 
 
-def _aliased(relation: exp.Expression, alias: str) -> exp.Expression:
+def _aliased(relation: exp.Expr, alias: str) -> exp.Expr:
     tree = relation.copy()
     tree.set("alias", exp.TableAlias(this=identifier(alias)))
     return tree
 
 
-def _carried(plan: ChangePlan, side: str, extra: Sequence[str] = ()) -> list[exp.Expression]:
+def _carried(plan: ChangePlan, side: str, extra: Sequence[str] = ()) -> list[exp.Expr]:
     """The columns of one side that clauses mention, under names that tell the sides apart."""
     names = {name for clause in plan.clauses for name in columns_of(clause.trees(), side)} | set(extra)
     return [named(column(side, name), _mark(side, name)) for name in sorted(names)]
@@ -136,14 +136,14 @@ def _with_unmatched(plan: ChangePlan, sides: Sides, old: Sequence[str]) -> exp.S
     )
 
 
-def _action(plan: ChangePlan, clauses: Sequence[int]) -> exp.Expression:
+def _action(plan: ChangePlan, clauses: Sequence[int]) -> exp.Expr:
     """The place of the first clause that applies; NULL where none does."""
     unmatched = exp.Is(this=column(_JOINED, FILE), expression=exp.Null())
     several = any(plan.clauses[index].act is Act.INSERT for index in clauses)
     branches = []
     for index in clauses:
         clause = plan.clauses[index]
-        parts: list[exp.Expression] = []
+        parts: list[exp.Expr] = []
         if several:
             parts.append(unmatched.copy() if clause.act is Act.INSERT else exp.Not(this=unmatched.copy()))
         if clause.condition is not None:
@@ -152,7 +152,7 @@ def _action(plan: ChangePlan, clauses: Sequence[int]) -> exp.Expression:
     return exp.Case(ifs=branches)
 
 
-def _by_action(given: Sequence[tuple[int, exp.Expression]], clauses: int) -> exp.Expression:
+def _by_action(given: Sequence[tuple[int, exp.Expr]], clauses: int) -> exp.Expr:
     """The value of the clause a row falls under. Values of other clauses are not evaluated: they may fail."""
     there = [(index, moved(tree, lambda side, name: column(_MATCH, _mark(side, name)))) for index, tree in given]
     if len(there) == clauses == 1:
@@ -163,14 +163,14 @@ def _by_action(given: Sequence[tuple[int, exp.Expression]], clauses: int) -> exp
 # -- relations ----------------------------------------------------------------------------------------------------
 
 
-def source_query(plan: ChangePlan, keys: Sequence[exp.Expression], conjuncts: Sequence[exp.Expression]) -> exp.Select:
+def source_query(plan: ChangePlan, keys: Sequence[exp.Expr], conjuncts: Sequence[exp.Expr]) -> exp.Select:
     """The source as it travels through Arrow, with extra columns `__key0`, …; `conjuncts` leave rows out."""
     assert plan.source is not None
     kept = plan.referenced(SOURCE)
     columns = [ref for ref in plan.source.columns if ref.key in kept]
-    projections: list[exp.Expression] = []
+    projections: list[exp.Expr] = []
     for ref in columns:
-        tree: exp.Expression = column(SOURCE, ref.key)
+        tree: exp.Expr = column(SOURCE, ref.key)
         if ref.type.kind is Kind.TIME:
             tree = spark("cast(_0 as string)", tree)
         projections.append(named(tree, ref.key))
@@ -185,7 +185,7 @@ def key_column(index: int) -> str:
     return f"__key{index}"
 
 
-def arrow_source(plan: ChangePlan, reference: str) -> exp.Expression:
+def arrow_source(plan: ChangePlan, reference: str) -> exp.Expr:
     """The source read back from Arrow rows that `source_query` gave."""
     assert plan.source is not None
     kept = plan.referenced(SOURCE)
@@ -199,14 +199,14 @@ def arrow_source(plan: ChangePlan, reference: str) -> exp.Expression:
     return exp.Subquery(this=select.from_(_aliased(exp.Table(this=identifier(reference)), SOURCE)))
 
 
-def arrow_target(columns: Sequence[Column], reference: str) -> exp.Expression:
+def arrow_target(columns: Sequence[Column], reference: str) -> exp.Expr:
     """Target rows read back from Arrow rows in stored form."""
     projections = [named(_restored(column(TARGET, item.name), item.type.kind), item.name) for item in columns]
     select = exp.select(column(TARGET, FILE), column(TARGET, ROW), *projections)
     return exp.Subquery(this=select.from_(_aliased(exp.Table(this=identifier(reference)), TARGET)))
 
 
-def _restored(tree: exp.Expression, kind: Kind) -> exp.Expression:
+def _restored(tree: exp.Expr, kind: Kind) -> exp.Expr:
     """The value of a column that came through Arrow."""
     match kind:
         case Kind.TIME:
@@ -218,7 +218,7 @@ def _restored(tree: exp.Expression, kind: Kind) -> exp.Expression:
             return tree
 
 
-def source_subquery(tree: exp.Query, plan: ChangePlan, numbers: Mapping[str, tuple[int, int]]) -> exp.Expression:
+def source_subquery(tree: exp.Query, plan: ChangePlan, numbers: Mapping[str, tuple[int, int]]) -> exp.Expr:
     """The source as Spark itself evaluates it, with `__id`, and `__number:…` from a first number in steps."""
     assert plan.source is not None
     select = exp.select(
