@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 INFORMATION_SCHEMA = "INFORMATION_SCHEMA"
+_COLUMNS = {
+    name: tuple(Column(name=column.name, type=column.type) for column in columns) for name, columns in VIEWS.items()
+}
 
 
 def find_relation(run: Run, state: StateReader, name: ObjectName) -> CatalogObject | None:
@@ -56,17 +59,17 @@ def is_builtin(item: CatalogObject) -> bool:
 
 
 def _view(database: Database, name: str) -> CatalogObject:
-    return CatalogObject(
+    return CatalogObject.model_construct(
         id=f"{database.id} {name}",
         name=ObjectName(database.name, INFORMATION_SCHEMA, name),
         owner="",
         created_on=database.created_on,
         altered_on=database.created_on,
-        definition=ViewDefinition(
-            columns=tuple(Column(name=column.name, type=column.type) for column in VIEWS[name]),
+        definition=ViewDefinition.model_construct(
+            columns=_COLUMNS[name],
             query="",
             database=database.name,
-            schema=INFORMATION_SCHEMA,
+            schema_=INFORMATION_SCHEMA,
             text="",
         ),
     )

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from snowmelt.core import types
-from snowmelt.core.types import DataType, Kind
+from snowmelt.core.types import DataType
 from snowmelt.service.results import Result, ResultColumn, table_result
 
 Row = Mapping[str, Any]
@@ -55,13 +55,18 @@ def _type(word: str, plain: DataType) -> DataType:
 
 def cells(layout: Sequence[ResultColumn], rows: Iterable[Row]) -> list[list[Any]]:
     """The rows' values in the layout's order; what a row does not mention is NULL."""
-    return [[_cell(row.get(column.name), column.type) for column in layout] for row in rows]
+    names = [column.name for column in layout]
+    instants = [index for index, column in enumerate(layout) if column.type == MILLISECONDS]
+    found: list[list[Any]] = [[row.get(name) for name in names] for row in rows]
+    for values in found:
+        for index in instants:
+            if values[index] is not None:
+                values[index] = _to_milliseconds(values[index])
+    return found
 
 
-def _cell(value: Any, type_: DataType) -> Any:
-    if type_.kind is Kind.TIMESTAMP_LTZ and type_.precision == 3 and isinstance(value, datetime):
-        return value.replace(microsecond=value.microsecond // 1000 * 1000)
-    return value
+def _to_milliseconds(instant: datetime) -> datetime:
+    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
 def result(layout: Sequence[ResultColumn], rows: Iterable[Row], statement_type: str) -> Result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 from snowmelt.core import types
@@ -45,8 +46,12 @@ def procedures(run: Run, state: StateReader, statement: ShowStatement) -> Iterat
 
 def builtin_functions(_: Run, __: StateReader, ___: ShowStatement) -> Iterator[Row]:
     """The allow-list, whatever the scope: these functions live in no schema."""
-    for function in sorted(FUNCTIONS.values(), key=lambda item: item.name):
-        yield _builtin(function)
+    return iter(_allow_list())
+
+
+@cache
+def _allow_list() -> tuple[Row, ...]:
+    return tuple(_builtin(FUNCTIONS[name]) for name in sorted(FUNCTIONS))
 
 
 def nothing(_: Run, __: StateReader, ___: ShowStatement) -> Iterator[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core.types import MAX_VARCHAR, DataType, Kind
@@ -54,6 +55,7 @@ def columns(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[
             }
 
 
+@lru_cache(maxsize=4096)
 def type_json(type_: DataType, *, nullable: bool) -> str:
     """A type as SHOW COLUMNS prints it: `{"type":"FIXED","precision":38,"scale":0,"nullable":true}`."""
     return json.dumps(_described(type_, nullable), separators=(",", ":"))
