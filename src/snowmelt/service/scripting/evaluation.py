@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str, line: int, column: int) -> exp.Expression:
+def _parsed(text: str, line: int, column: int) -> exp.Expr:
     """Shared: never changed by anybody."""
     return parse_snowflake(text, line=line, column=column)
 
@@ -85,7 +85,7 @@ def _local(session: Session, name: str) -> Variable | None:
     return session.script.local(name) if session.script is not None else None
 
 
-def _run(session: Session, text: SqlText, tree: exp.Expression) -> Variable:
+def _run(session: Session, text: SqlText, tree: exp.Expr) -> Variable:
     """Through the binder, at this instant: an expression is a statement of its own."""
     outer = session.running
     run = Run(session, text)
@@ -96,9 +96,9 @@ def _run(session: Session, text: SqlText, tree: exp.Expression) -> Variable:
         session.running = outer
 
 
-def _with_variables(session: Session, shared: exp.Expression) -> exp.Expression:
+def _with_variables(session: Session, shared: exp.Expr) -> exp.Expr:
     """The expression with the names of variables as `:name`. Inside a query a bare name is a column."""
-    tree: exp.Expression = shared.copy()
+    tree: exp.Expr = shared.copy()
     for column in list(tree.find_all(exp.Column)):
         parts = column.parts
         if len(parts) > 2 or not all(isinstance(part, exp.Identifier) for part in parts):

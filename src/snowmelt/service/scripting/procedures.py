@@ -205,7 +205,7 @@ def _frame(run: Run, *, owners_rights: bool, calls: int = 0) -> Frame:
             "090235", "54001", f"Stored procedures are called more than {MAX_CALLS} deep inside each other."
         )
     inherited = around is not None and around.owners_rights
-    scope = TransactionScope(run.session.transaction)
+    scope = TransactionScope(run.session.transaction, around.transactions if around is not None else None)
     return Frame(owners_rights=owners_rights or inherited, transactions=scope, depth=depth)
 
 
