@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NEXTVAL = "NEXTVAL"
 
 
-def sequence_of(tree: exp.Expression) -> tuple[str, ...] | None:
+def sequence_of(tree: exp.Expr) -> tuple[str, ...] | None:
     """The parts of `db.schema.seq` in `db.schema.seq.NEXTVAL`; None for any other expression."""
     if not isinstance(tree, exp.Column | exp.Dot):
         return None
@@ -83,7 +83,7 @@ def checked(run: Run, text: SqlText, column: str, type_: DataType) -> str:
     return text.text
 
 
-def _place(tree: exp.Expression, text: SqlText) -> Place:
+def _place(tree: exp.Expr, text: SqlText) -> Place:
     """Where the expression stands in the statement."""
     inside = place_of(tree)
     shift = text.column if inside.line == 1 else 0
@@ -108,7 +108,7 @@ def literal_for_added(text: SqlText, column: str, type_: DataType) -> Any:
     return _fitted(value, column, type_)
 
 
-def _literal(tree: exp.Expression) -> tuple[Any, DataType | None]:
+def _literal(tree: exp.Expr) -> tuple[Any, DataType | None]:
     """A literal's Python value and Snowflake type; the type is None for anything that is not a literal."""
     if isinstance(tree, exp.Null):
         return None, types.NULL
@@ -132,10 +132,10 @@ def _fitted(value: Any, column: str, type_: DataType) -> Any:
     if type_.kind is Kind.FLOAT:
         return float(value)
     if type_.kind is Kind.NUMBER:
-        rounded = round(value, type_.scale or 0)
+        rounded = value.quantize(Decimal(1).scaleb(-(type_.scale or 0)), rounding=ROUND_HALF_UP)
         if abs(rounded) >= Decimal(10) ** ((type_.precision or 38) - (type_.scale or 0)):
             raise errors.out_of_range(str(value))
-        return int(rounded) if type_.int64 else Decimal(rounded)
+        return int(rounded) if type_.int64 else rounded
     if type_.kind is Kind.VARCHAR and len(value) > (type_.length or 0):
         raise errors.SnowmeltError("100078", "22000", f"String '{value}' is too long and would be truncated")
     return value

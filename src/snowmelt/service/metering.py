@@ -201,7 +201,7 @@ class Metering:
         with self._lock:
             known = {open_.span.id: open_ for open_ in self._open.values()}
         with self._state.read() as reader:
-            found = reader.usage.between(start - MINIMUM, end)
+            found = reader.usage.between(start - _HOUR - MINIMUM, end)
         charged: list[tuple[WarehouseUsage, datetime]] = []
         for span in found:
             open_ = known.get(span.id)
@@ -217,15 +217,16 @@ def credits_per_hour(span: WarehouseUsage) -> int:
 def hourly(
     spans: list[tuple[WarehouseUsage, datetime]], start: datetime, end: datetime
 ) -> dict[tuple[datetime, str], Decimal]:
-    """Credits by hour and warehouse, for the part of the spans that lies between `start` and `end`."""
+    """Credits by hour and warehouse, for all hours of which a part lies between `start` and `end`."""
     found: dict[tuple[datetime, str], Decimal] = {}
     for span, until in spans:
-        at, stop = max(span.started_at, start), min(until, end)
-        while at < stop:
+        at = span.started_at
+        while at < until:
             hour = at.replace(minute=0, second=0, microsecond=0)
-            following = min(hour + _HOUR, stop)
-            seconds = Decimal(str((following - at).total_seconds()))
-            key = (hour, span.warehouse_name)
-            found[key] = found.get(key, Decimal(0)) + credits_per_hour(span) * seconds / 3600
+            following = min(hour + _HOUR, until)
+            if hour < end and hour + _HOUR > start:
+                seconds = Decimal(str((following - at).total_seconds()))
+                key = (hour, span.warehouse_name)
+                found[key] = found.get(key, Decimal(0)) + credits_per_hour(span) * seconds / 3600
             at = following
     return {key: value.quantize(_NINE_DIGITS) for key, value in found.items()}

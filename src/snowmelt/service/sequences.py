@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COUNTER = "NEXTVAL"
 """The name under which the state store counts for a sequence."""
 _TABLE = "__nextval"
-Tree = TypeVar("Tree", bound=exp.Expression)
+Tree = TypeVar("Tree", bound=exp.Expr)
 
 
 def placeholder(run: Run, sequence: CatalogObject) -> exp.Column:
@@ -51,14 +51,22 @@ def numbered(run: Run, tree: Tree) -> Tree:
     if not run.sequences or not any(_is_placeholder(node) for node in tree.find_all(exp.Column)):
         return tree
     result = tree.copy()
+    found = [node for node in result.find_all(exp.Column, bfs=False) if _is_placeholder(node)]
     # From the innermost query outwards: counting an outer one runs the inner one, whose numbers must stand by then.
-    for node in reversed(list(result.find_all(exp.Column))):
-        if _is_placeholder(node):
-            _replace(run, node)
+    for node in sorted(found, key=_depth, reverse=True):
+        _replace(run, node)
     return result
 
 
-def _is_placeholder(node: exp.Expression) -> bool:
+def _depth(node: exp.Expr) -> int:
+    """How many queries are around the node."""
+    depth, around = 0, node.find_ancestor(exp.Select)
+    while around is not None:
+        depth, around = depth + 1, around.find_ancestor(exp.Select)
+    return depth
+
+
+def _is_placeholder(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and node.table == _TABLE
 
 
@@ -79,13 +87,13 @@ def _replace(run: Run, node: exp.Column) -> None:
     node.replace(exp.Paren(this=exp.cast(value, "BIGINT")))
 
 
-def _number(value: int) -> exp.Expression:
+def _number(value: int) -> exp.Expr:
     """A number as binding writes it, so that a SELECT of it alone needs no Spark."""
     literal = exp.Var(this=f"{abs(value)}L")
     return exp.Neg(this=literal) if value < 0 else literal
 
 
-def _clause(node: exp.Expression, select: exp.Select) -> str:
+def _clause(node: exp.Expr, select: exp.Select) -> str:
     """The part of the SELECT that the node stands in."""
     child: exp.Expr = node
     while child.parent is not select:
