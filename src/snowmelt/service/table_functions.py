@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.core.names import split_name
+from snowmelt.core.names import quote, split_name
 from snowmelt.service import costs, histories, inputs
 from snowmelt.service.metadata.columns import Columns, Row
 from snowmelt.sql.relations import Relation
@@ -27,9 +27,9 @@ MAX_RESULTS = 10_000
 class Arguments:
     """The arguments of one call: constants, by name or by position."""
 
-    def __init__(self, run: Run, function: TableFunction, given: Mapping[str, exp.Expression]) -> None:
+    def __init__(self, run: Run, function: TableFunction, given: Mapping[str, exp.Expr]) -> None:
         self._run = run
-        self._given: dict[str, exp.Expression] = {}
+        self._given: dict[str, exp.Expr] = {}
         for key, value in given.items():
             name = function.name_of(key)
             if name is None:
@@ -96,7 +96,7 @@ class TableFunction:
         return key if key in self.arguments else None
 
 
-def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expression]) -> Relation:
+def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expr]) -> Relation:
     """The relation that a call in FROM means. Raises the unknown-function error, naming the nearest function."""
     *schema, last = name.split(".")
     if last == "RESULT_SCAN" and not schema:
@@ -108,8 +108,9 @@ def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expre
         raise errors.unknown_function(name, nearest[0] if nearest else None)
     if not schema and run.session.schema != "INFORMATION_SCHEMA":
         raise errors.unknown_function(name, f"INFORMATION_SCHEMA.{last}")
-    missing = [key for key in function.arguments[: function.required] if key not in arguments]
-    if missing and len(arguments) < function.required:
+    if len(schema) > 1 and state.catalog.database(schema[0]) is None:
+        raise errors.not_found("Database", quote(schema[0]))
+    if len(arguments) < function.required:
         raise errors.not_enough_arguments(last, function.required, len(arguments))
     given = Arguments(run, function, arguments)
     key = f"{name} {sorted((key, value.sql()) for key, value in arguments.items())}"
@@ -117,10 +118,12 @@ def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expre
     return inputs.table_relation(name, function.columns, reference)
 
 
-def _result_scan(run: Run, arguments: dict[str, exp.Expression]) -> Relation:
+def _result_scan(run: Run, arguments: dict[str, exp.Expr]) -> Relation:
     """The result of an earlier statement, of any session, as long as it is kept."""
-    if len(arguments) != 1 or "0" not in arguments:
-        raise errors.not_enough_arguments("RESULT_SCAN", 1, len(arguments))
+    if "0" not in arguments:
+        raise errors.not_enough_arguments("RESULT_SCAN", 1, 0)
+    if len(arguments) > 1:
+        raise errors.too_many_arguments("RESULT_SCAN", 1, len(arguments))
     query_id = str(run.evaluate(arguments["0"]).value)
     found = run.account.results.get(query_id)
     if found is None:
