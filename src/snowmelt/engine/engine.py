@@ -143,6 +143,14 @@ class SparkEngine:
         """As `to_arrow`, partition by partition."""
         yield from self.to_arrow(sql, tables, lane=lane, tag=tag, pool=pool).to_batches(max_chunksize=65536)
 
+    def spill(
+        self, sql: str, tables: Sequence[TableFiles], path: str, *, tag: str | None = None, pool: str | None = None,
+        inputs: Mapping[str, pa.Table] | None = None,
+    ) -> None:  # fmt: skip
+        """Writes a query's result as Parquet files to a folder, in order: for results too large to bring here."""
+        with self._prepared(Lane.HEAVY, tables, inputs or {}) as state:
+            self._run(state.session, tag, pool, lambda: state.session.sql(sql).write.parquet(path))
+
     def append(
         self, sql: str, tables: Sequence[TableFiles], path: str, *, user_metadata: str, tag: str | None = None,
         pool: str | None = None, overwrite: bool = False, inputs: Mapping[str, pa.Table] | None = None,

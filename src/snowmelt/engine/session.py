@@ -149,7 +149,7 @@ def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
 
 def choose_pool(session: SparkSession, pool: str | None) -> None:
     """Jobs that this thread starts from now on run in the pool."""
-    session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+    session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)  # type: ignore[arg-type]  # None clears it
 
 
 def pool_of(warehouse_id: str, size: str) -> str:

@@ -36,7 +36,7 @@ _SCALE_THRESHOLD = 12
 _DAYS_BETWEEN = int64(9)
 _LOOSE = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Case)
 
-_NODES: dict[str, Callable[..., exp.Expression]] = {
+_NODES: dict[str, Callable[..., exp.Expr]] = {
     "+": exp.Add, "-": exp.Sub, "*": exp.Mul, "/": exp.Div, "%": exp.Mod,
 }  # fmt: skip
 
@@ -59,8 +59,8 @@ def result_type(operator: str, left: DataType, right: DataType) -> DataType:
 
 
 def emit(
-    operator: str, left: exp.Expression, left_type: DataType, right: exp.Expression, right_type: DataType
-) -> exp.Expression:
+    operator: str, left: exp.Expr, left_type: DataType, right: exp.Expr, right_type: DataType
+) -> exp.Expr:
     """`left operator right` in Spark; each operand is a Spark expression of its type's Spark type."""
     target = result_type(operator, left_type, right_type)
     if Kind.NULL in (left_type.kind, right_type.kind):
@@ -85,7 +85,7 @@ def negated_type(operand: DataType) -> DataType:
     raise errors.invalid_argument_types("-", str(operand))
 
 
-def negate(operand: exp.Expression, operand_type: DataType) -> exp.Expression:
+def negate(operand: exp.Expr, operand_type: DataType) -> exp.Expr:
     """`-operand` in Spark."""
     target = negated_type(operand_type)
     if target.kind is Kind.NULL:
@@ -93,7 +93,7 @@ def negate(operand: exp.Expression, operand_type: DataType) -> exp.Expression:
     return spark("-_0", _as(operand, operand_type, target))
 
 
-def cast(value: exp.Expression, target: DataType) -> exp.Expression:
+def cast(value: exp.Expr, target: DataType) -> exp.Expr:
     """A Spark cast to the type that holds `target`."""
     return exp.Cast(this=value, to=spark_type(target.spark))
 
@@ -131,37 +131,37 @@ def _number_type(operator: str, left: DataType, right: DataType) -> DataType:
     return int64(precision) if both_int64 else number(precision, scale)
 
 
-def _node(operator: str, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+def _node(operator: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
     return _NODES[operator](this=_operand(left), expression=_operand(right))
 
 
-def _operand(value: exp.Expression) -> exp.Expression:
+def _operand(value: exp.Expr) -> exp.Expr:
     if isinstance(value, (exp.Dot, exp.Paren)) or not isinstance(value, _LOOSE):
         return value.copy()
     return exp.Paren(this=value.copy())
 
 
-def _as(value: exp.Expression, have: DataType, want: DataType) -> exp.Expression:
+def _as(value: exp.Expr, have: DataType, want: DataType) -> exp.Expr:
     # A bare integer literal is a 32-bit integer to Spark, so it is cast even when the type is the wanted one.
     if have.spark == want.spark and not _is_literal(value):
         return value
     return cast(value.copy(), want)
 
 
-def _is_literal(value: exp.Expression) -> bool:
+def _is_literal(value: exp.Expr) -> bool:
     inner = value.unnest()
     return isinstance(inner.this if isinstance(inner, exp.Neg) else inner, exp.Literal)
 
 
-def _decimal(value: exp.Expression, have: DataType, precision: int = 0) -> exp.Expression:
+def _decimal(value: exp.Expr, have: DataType, precision: int = 0) -> exp.Expr:
     """The value as the smallest DECIMAL that is right, or one with at least `precision` digits."""
     digits, scale = decimal_digits(have)
     return _as(value, have, number(max(digits, precision), scale))
 
 
 def _emit_date(
-    operator: str, left: exp.Expression, left_type: DataType, right: exp.Expression, right_type: DataType
-) -> exp.Expression:
+    operator: str, left: exp.Expr, left_type: DataType, right: exp.Expr, right_type: DataType
+) -> exp.Expr:
     if left_type.kind is right_type.kind:
         return spark("CAST(datediff(_0, _1) AS BIGINT)", left, right)
     date, days = (left, right) if left_type.kind is Kind.DATE else (right, left)
@@ -172,8 +172,8 @@ def _emit_date(
 
 
 def _multiply(
-    left: exp.Expression, left_type: DataType, right: exp.Expression, right_type: DataType, target: DataType
-) -> exp.Expression:
+    left: exp.Expr, left_type: DataType, right: exp.Expr, right_type: DataType, target: DataType
+) -> exp.Expr:
     if target.int64:
         return _node("*", _as(left, left_type, INTEGER), _as(right, right_type, INTEGER))
     precision_left, scale_left = decimal_digits(left_type)
@@ -187,8 +187,8 @@ def _multiply(
 
 
 def _multiply_wide(
-    left: exp.Expression, left_type: DataType, right: exp.Expression, right_type: DataType, target: DataType
-) -> exp.Expression:
+    left: exp.Expr, left_type: DataType, right: exp.Expr, right_type: DataType, target: DataType
+) -> exp.Expr:
     """A product whose full scale does not fit beside the leading digits that its type may have.
 
     Most values are small enough for Spark's own product all the same.
@@ -201,8 +201,8 @@ def _multiply_wide(
 
 
 def _multiply_in_parts(
-    left: exp.Expression, left_type: DataType, right: exp.Expression, right_type: DataType, target: DataType
-) -> exp.Expression:
+    left: exp.Expr, left_type: DataType, right: exp.Expr, right_type: DataType, target: DataType
+) -> exp.Expr:
     """A product of any size.
 
     Whole and fractional parts are multiplied apart. Only the product of the fractions has more than the
@@ -210,7 +210,7 @@ def _multiply_in_parts(
     """
     scale = target.scale or 0
     of_fractions = number(min(scale + 1, MAX_PRECISION), scale)
-    total: exp.Expression | None = None
+    total: exp.Expr | None = None
     for a, a_type in _parts(left, left_type):
         for b, b_type in _parts(right, right_type):
             product = _node("*", a, b)
@@ -221,7 +221,7 @@ def _multiply_in_parts(
     return cast(total, target)
 
 
-def _parts(value: exp.Expression, kind: DataType) -> list[tuple[exp.Expression, DataType]]:
+def _parts(value: exp.Expr, kind: DataType) -> list[tuple[exp.Expr, DataType]]:
     precision, scale = decimal_digits(kind)
     if precision == scale:
         return [(value, kind)]
@@ -233,8 +233,8 @@ def _parts(value: exp.Expression, kind: DataType) -> list[tuple[exp.Expression, 
 
 
 def _divide(
-    left: exp.Expression, left_type: DataType, right: exp.Expression, right_type: DataType, target: DataType
-) -> exp.Expression:
+    left: exp.Expr, left_type: DataType, right: exp.Expr, right_type: DataType, target: DataType
+) -> exp.Expr:
     precision_left, scale_left = decimal_digits(left_type)
     precision_right, scale_right = decimal_digits(right_type)
     wide = _division_operands(precision_left, scale_left, precision_right, scale_right, target.scale or 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -15,13 +15,13 @@ from snowmelt.core.types import DataType
 class Bound:
     """A Spark expression and its Snowflake type."""
 
-    tree: exp.Expression
+    tree: exp.Expr
     type: DataType
     aggregate: bool = False
     """Holds an aggregate that is not inside a window."""
     volatile: bool = False
 
-    def with_tree(self, tree: exp.Expression, type_: DataType | None = None) -> Bound:
+    def with_tree(self, tree: exp.Expr, type_: DataType | None = None) -> Bound:
         return replace(self, tree=tree, type=type_ or self.type)
 
 
@@ -47,7 +47,7 @@ class BoundQuery:
 class SourceColumn:
     name: str
     type: DataType
-    tree: exp.Expression
+    tree: exp.Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Scope:
     parent: Scope | None = None
     sources: list[Source] = field(default_factory=list)
     ctes: dict[str, BoundQuery] = field(default_factory=dict)
-    aliases: dict[str, exp.Expression] = field(default_factory=dict)
+    aliases: dict[str, exp.Expr] = field(default_factory=dict)
     """SELECT aliases that other clauses may use, as written."""
     expanding: set[str] = field(default_factory=set)
     """Aliases being expanded now: one inside itself means a column, not the alias."""
@@ -133,10 +133,10 @@ class Place:
     position: int
 
 
-Origin = Callable[[exp.Expression], Place]
+Origin = Callable[[exp.Expr], Place]
 
 
-def place_of(node: exp.Expression) -> Place:
+def place_of(node: exp.Expr) -> Place:
     """Where a node stood, from the first identifier below it that knows."""
     for part in node.walk():
         line, column = part.meta.get("line"), part.meta.get("col")
@@ -144,3 +144,30 @@ def place_of(node: exp.Expression) -> Place:
             width = part.meta["end"] - part.meta["start"] + 1 if "end" in part.meta else len(part.name)
             return Place(line, max(column - width, 0))
     return Place(1, 0)
+
+
+def merge_flags(tree: exp.Expr, type_: DataType, parts: Sequence[Bound]) -> Bound:
+    return Bound(
+        tree,
+        type_,
+        aggregate=any(part.aggregate for part in parts),
+        volatile=any(part.volatile for part in parts),
+    )
+
+
+def tight(tree: exp.Expr) -> exp.Expr:
+    """The tree in parentheses if it would otherwise fall apart as an operand."""
+    if isinstance(
+        tree, exp.Binary | exp.Not | exp.Neg | exp.Is | exp.In | exp.Between | exp.Connector
+    ) and not isinstance(tree, exp.Dot):
+        return exp.Paren(this=tree)
+    return tree
+
+
+def describe(node: exp.Expr) -> str:
+    names: dict[type[exp.Expr], str] = {
+        exp.Prior: "PRIOR",
+        exp.Filter: "FILTER (WHERE …)",
+        exp.Tuple: "row value here",
+    }
+    return names.get(type(node), type(node).__name__)

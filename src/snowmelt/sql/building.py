@@ -22,7 +22,7 @@ _VOLATILE = frozenset({"rand", "randn", "random", "randstr", "uniform", "uuid", 
 """Spark functions that give another value at every mention, and so must be bound however cheap they are."""
 
 
-def bind(values: exp.Expression | tuple[exp.Expression, ...], build: Callable[..., exp.Expression]) -> exp.Expression:
+def bind(values: exp.Expr | tuple[exp.Expr, ...], build: Callable[..., exp.Expr]) -> exp.Expr:
     """`build(*values)`, with each value evaluated once however often the result mentions it.
 
     Nested calls would otherwise double the text at every level. The result must mention other arguments of
@@ -35,7 +35,7 @@ def bind(values: exp.Expression | tuple[exp.Expression, ...], build: Callable[..
     name = f"bound_{_depth(given) + 1}"
     holder = identifier(name)
     fields = [f"v{index}" for index in range(len(given))]
-    members: list[exp.Expression] = []
+    members: list[exp.Expr] = []
     for field, value in zip(fields, given, strict=True):
         members += [string(field), value]
     body = build(*(exp.Dot(this=holder.copy(), expression=identifier(field)) for field in fields))
@@ -43,7 +43,7 @@ def bind(values: exp.Expression | tuple[exp.Expression, ...], build: Callable[..
     return call("element_at", call("transform", call("array", call("named_struct", *members)), arrow), _ONE)
 
 
-def fail(code: str, sqlstate: str, *parts: str | exp.Expression) -> exp.Expression:
+def fail(code: str, sqlstate: str, *parts: str | exp.Expr) -> exp.Expr:
     """A Spark expression that raises Snowflake's error; the parts of its message may be values."""
     texts = [string(f"{ERROR_PREFIX}:{code}:{sqlstate}:")]
     texts += [string(part) if isinstance(part, str) else spark("cast(_0 as string)", part) for part in parts]
@@ -51,14 +51,14 @@ def fail(code: str, sqlstate: str, *parts: str | exp.Expression) -> exp.Expressi
 
 
 def or_fail(
-    attempt: exp.Expression, original: exp.Expression, code: str, sqlstate: str, before: str, after: str
-) -> exp.Expression:
+    attempt: exp.Expr, original: exp.Expr, code: str, sqlstate: str, before: str, after: str
+) -> exp.Expr:
     """`attempt`, or an error that quotes `original` where the attempt is NULL and the original is not."""
     error = fail(code, sqlstate, before, original, after)
     return spark("coalesce(_0, if(_1 is null, null, _2))", attempt, original, error)
 
 
-def constant_text(node: exp.Expression) -> str | None:
+def constant_text(node: exp.Expr) -> str | None:
     """The text of a string literal; None for anything else."""
     return str(node.this) if isinstance(node, exp.Literal) and node.is_string else None
 
@@ -66,14 +66,14 @@ def constant_text(node: exp.Expression) -> str | None:
 _ONE = exp.Literal.number(1)
 
 
-def _is_cheap(value: exp.Expression) -> bool:
+def _is_cheap(value: exp.Expr) -> bool:
     return all(
         seen < _CHEAP_NODES and not (isinstance(node, exp.Anonymous) and node.name.lower() in _VOLATILE)
         for seen, node in enumerate(value.walk())
     )
 
 
-def _depth(values: tuple[exp.Expression, ...]) -> int:
+def _depth(values: tuple[exp.Expr, ...]) -> int:
     """The highest binding mentioned in the values: the name of a new one must differ from all of them."""
     names = (node.name for value in values for node in value.find_all(exp.Identifier))
     return max((int(name.removeprefix("bound_")) for name in names if name.startswith("bound_")), default=0)

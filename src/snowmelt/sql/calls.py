@@ -94,7 +94,7 @@ def bind_within_group(binder: ExpressionBinder, node: exp.WithinGroup) -> Bound:
     return bind_call(binder, call, order=order, order_types=tuple(value.type for value in values))
 
 
-def _arguments(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[list[exp.Expression], bool]:
+def _arguments(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
     arguments = list(node.expressions)
     distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
     if distinct:
@@ -112,10 +112,10 @@ def _arguments(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[list[exp.
     return arguments, distinct
 
 
-def _star_pairs(binder: ExpressionBinder, star: exp.Expression) -> list[exp.Expression]:
+def _star_pairs(binder: ExpressionBinder, star: exp.Expr) -> list[exp.Expr]:
     """For OBJECT_CONSTRUCT(*), HASH(*) and their like: every column's name and value, in turn."""
     wanted = tuple(part.name.upper() for part in star.parts[:-1]) if isinstance(star, exp.Column) else ()
-    pairs: list[exp.Expression] = []
+    pairs: list[exp.Expr] = []
     for source, column in binder.scope.visible():
         if not wanted or source.answers_to(wanted):
             pairs.append(string(column.name))
@@ -126,7 +126,7 @@ def _star_pairs(binder: ExpressionBinder, star: exp.Expression) -> list[exp.Expr
     return pairs
 
 
-def _check_count(function: Function, arguments: Sequence[exp.Expression]) -> None:
+def _check_count(function: Function, arguments: Sequence[exp.Expr]) -> None:
     shown = f"{function.name}({', '.join(argument.sql(dialect='snowflake') for argument in arguments[:4])})"
     if len(arguments) < function.min_args:
         raise errors.not_enough_arguments(shown, function.min_args, len(arguments))
@@ -134,7 +134,7 @@ def _check_count(function: Function, arguments: Sequence[exp.Expression]) -> Non
         raise errors.too_many_arguments(shown, function.max_args, len(arguments))
 
 
-def _bind_argument(binder: ExpressionBinder, function: Function, index: int, node: exp.Expression) -> Bound:
+def _bind_argument(binder: ExpressionBinder, function: Function, index: int, node: exp.Expr) -> Bound:
     word = function.takes[min(index, len(function.takes) - 1)] if function.takes else "any"
     if word == "word":
         return Bound(exp.Literal.string(node.name), types.VARCHAR)
@@ -183,7 +183,7 @@ def _bind_lambda(binder: ExpressionBinder, node: exp.Lambda) -> Bound:
     return replace(bound, tree=tree)
 
 
-def _constant(binder: ExpressionBinder, node: exp.Expression) -> exp.Expression:
+def _constant(binder: ExpressionBinder, node: exp.Expr) -> exp.Expr:
     """A variable counts as the constant it holds."""
     if isinstance(node, exp.Parameter) and not isinstance(node.this, exp.Literal):
         return binder.environment.relations.variable(node.name.upper()) or node

@@ -47,17 +47,17 @@ class How:
     attempt: bool
 
 
-_Caster = Callable[[exp.Expression, How], exp.Expression]
+_Caster = Callable[[exp.Expr, How], exp.Expr]
 
 
 def cast(
-    value: exp.Expression,
+    value: exp.Expr,
     source: DataType,
     target: DataType,
     context: SessionContext,
     *,
     attempt: bool = False,
-) -> exp.Expression:
+) -> exp.Expr:
     """The Spark expression of `value::target`.
 
     With `attempt` it is TRY_CAST: NULL instead of an error, for text only. A cast to the type that a value
@@ -86,7 +86,7 @@ def cast(
 # -- numbers -------------------------------------------------------------------------------------------------
 
 
-def _number_to_number(value: exp.Expression, how: How) -> exp.Expression:
+def _number_to_number(value: exp.Expr, how: How) -> exp.Expr:
     if how.source.int64 and how.target.int64:
         return value
     # Rounding may carry into one more digit.
@@ -96,23 +96,23 @@ def _number_to_number(value: exp.Expression, how: How) -> exp.Expression:
         rounds_first = grows and how.target.int64
         return spark_cast(call("round", value, integer(0)) if rounds_first else value, how.target)
 
-    def build(v: exp.Expression) -> exp.Expression:
+    def build(v: exp.Expr) -> exp.Expr:
         rounded = call("round", v, integer(0)) if grows and how.target.int64 else v
         return out_of_range(spark_try(rounded, how.target), v, how.source, how.target)
 
     return bind(value, build)
 
 
-def _float_to_number(value: exp.Expression, how: How) -> exp.Expression:
-    def build(v: exp.Expression) -> exp.Expression:
+def _float_to_number(value: exp.Expr, how: How) -> exp.Expr:
+    def build(v: exp.Expr) -> exp.Expr:
         rounded = call("round", v, integer(0)) if how.target.int64 else v
         return out_of_range(spark_try(rounded, how.target), v, how.source, how.target)
 
     return bind(value, build)
 
 
-def _text_to_number(value: exp.Expression, how: How) -> exp.Expression:
-    def build(v: exp.Expression) -> exp.Expression:
+def _text_to_number(value: exp.Expr, how: How) -> exp.Expr:
+    def build(v: exp.Expr) -> exp.Expr:
         tried = try_number(v, how.target)
         if how.attempt:
             return tried
@@ -128,30 +128,30 @@ def _text_to_number(value: exp.Expression, how: How) -> exp.Expression:
     return bind(value, build)
 
 
-def _to_spark_type(value: exp.Expression, how: How) -> exp.Expression:
+def _to_spark_type(value: exp.Expr, how: How) -> exp.Expr:
     """For casts that Spark does as Snowflake does."""
     return spark_cast(value, how.target)
 
 
-def _text_to_float(value: exp.Expression, how: How) -> exp.Expression:
+def _text_to_float(value: exp.Expr, how: How) -> exp.Expr:
     return bind(value, lambda v: failed(try_float(v), v, Kind.FLOAT, how.attempt))
 
 
 # -- booleans ------------------------------------------------------------------------------------------------
 
 
-def _text_to_boolean(value: exp.Expression, how: How) -> exp.Expression:
+def _text_to_boolean(value: exp.Expr, how: How) -> exp.Expr:
     return bind(value, lambda v: failed(try_boolean(v), v, Kind.BOOLEAN, how.attempt))
 
 
-def _numeric_to_boolean(value: exp.Expression, how: How) -> exp.Expression:
+def _numeric_to_boolean(value: exp.Expr, how: How) -> exp.Expr:
     return spark("(_0 <> 0)", value)
 
 
 # -- text ----------------------------------------------------------------------------------------------------
 
 
-def _to_text(value: exp.Expression, how: How) -> exp.Expression:
+def _to_text(value: exp.Expr, how: How) -> exp.Expr:
     match how.source.kind:
         case Kind.VARCHAR:
             text = value
@@ -172,7 +172,7 @@ def _to_text(value: exp.Expression, how: How) -> exp.Expression:
     return _fit(text, how.source, how.target, how.attempt)
 
 
-def _fit(text: exp.Expression, source: DataType, target: DataType, attempt: bool) -> exp.Expression:
+def _fit(text: exp.Expr, source: DataType, target: DataType, attempt: bool) -> exp.Expr:
     """A text that is longer than VARCHAR(n) allows is an error: a cast never cuts."""
     length = target.length or 0
     if text_length(source) <= length:
@@ -181,7 +181,7 @@ def _fit(text: exp.Expression, source: DataType, target: DataType, attempt: bool
     if literal is not None and len(literal) <= length:
         return text
 
-    def build(t: exp.Expression) -> exp.Expression:
+    def build(t: exp.Expr) -> exp.Expr:
         error = fail("100078", "22000", "String '", t, "' is too long and would be truncated")
         error = exp.Null() if attempt else error
         return spark("if(length(_0) > _1, _2, _0)", t, integer(length), error)
@@ -189,15 +189,15 @@ def _fit(text: exp.Expression, source: DataType, target: DataType, attempt: bool
     return bind(text, build)
 
 
-def _binary_to_binary(value: exp.Expression, how: How) -> exp.Expression:
+def _binary_to_binary(value: exp.Expr, how: How) -> exp.Expr:
     if (how.source.length or 0) <= (how.target.length or 0):
         return value
     error = fail("100078", "22000", "Binary value is too long and would be truncated")
     return bind(value, lambda v: spark("if(octet_length(_0) > _1, _2, _0)", v, integer(how.target.length or 0), error))
 
 
-def _text_to_binary(value: exp.Expression, how: How) -> exp.Expression:
-    def build(v: exp.Expression) -> exp.Expression:
+def _text_to_binary(value: exp.Expr, how: How) -> exp.Expr:
+    def build(v: exp.Expr) -> exp.Expr:
         return failed(formats.try_binary(v, formats.binary_input(how.context)), v, Kind.BINARY, how.attempt)
 
     return bind(value, build)
@@ -206,7 +206,7 @@ def _text_to_binary(value: exp.Expression, how: How) -> exp.Expression:
 # -- dates and times -----------------------------------------------------------------------------------------
 
 
-def _text_to_temporal(value: exp.Expression, how: How) -> exp.Expression:
+def _text_to_temporal(value: exp.Expr, how: How) -> exp.Expr:
     literal = constant_text(value)
     if literal is not None:
         exact = formats.iso_constant(literal, how.target, how.context)
@@ -214,7 +214,7 @@ def _text_to_temporal(value: exp.Expression, how: How) -> exp.Expression:
             return exact
     model = formats.input_model(how.target.kind, how.context)
 
-    def build(v: exp.Expression) -> exp.Expression:
+    def build(v: exp.Expr) -> exp.Expr:
         if model is None:
             tried = temporal.try_from_text(v, how.target, how.context)
         else:
@@ -224,7 +224,7 @@ def _text_to_temporal(value: exp.Expression, how: How) -> exp.Expression:
     return bind(value, build)
 
 
-def _temporal_to_temporal(value: exp.Expression, how: How) -> exp.Expression:
+def _temporal_to_temporal(value: exp.Expr, how: How) -> exp.Expr:
     if how.source.kind is how.target.kind and temporal.digits(how.source) <= temporal.digits(how.target):
         return value
     if how.source.kind is Kind.TIME:
@@ -240,21 +240,21 @@ def _temporal_to_temporal(value: exp.Expression, how: How) -> exp.Expression:
     return temporal.from_wall(wall, how.target, how.context, keep)
 
 
-def _number_to_timestamp(value: exp.Expression, how: How) -> exp.Expression:
+def _number_to_timestamp(value: exp.Expr, how: How) -> exp.Expr:
     return temporal.epoch_timestamp(value, how.source, 0, how.target, how.context)
 
 
 # -- semi-structured -----------------------------------------------------------------------------------------
 
 
-def _to_variant(value: exp.Expression, how: How) -> exp.Expression:
+def _to_variant(value: exp.Expr, how: How) -> exp.Expr:
     return (
         bind(value, lambda v: variants.to_variant(v, how.source)) if how.source.kind not in SEMI_STRUCTURED else value
     )
 
 
-def _from_variant(value: exp.Expression, how: How) -> exp.Expression:
-    def build(v: exp.Expression) -> exp.Expression:
+def _from_variant(value: exp.Expr, how: How) -> exp.Expr:
+    def build(v: exp.Expr) -> exp.Expr:
         tried = _try_from_variant(v, how.target, how.context)
         name = _INTERNAL_NAMES.get(how.target.kind, str(how.target.kind))
         shown = call("to_json", v)
@@ -267,7 +267,7 @@ def _from_variant(value: exp.Expression, how: How) -> exp.Expression:
     return bind(value, build)
 
 
-def _try_from_variant(value: exp.Expression, target: DataType, context: SessionContext) -> exp.Expression:
+def _try_from_variant(value: exp.Expr, target: DataType, context: SessionContext) -> exp.Expr:
     match target.kind:
         case Kind.NUMBER:
             held = number(38, 0) if target.int64 else target
@@ -314,7 +314,7 @@ def _try_from_variant(value: exp.Expression, target: DataType, context: SessionC
             )
 
 
-def _array_of_one(value: exp.Expression, how: How) -> exp.Expression:
+def _array_of_one(value: exp.Expr, how: How) -> exp.Expr:
     return bind(value, lambda v: spark("if(_0 is null, null, to_variant_object(array(_0)))", v))
 
 

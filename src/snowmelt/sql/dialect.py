@@ -17,6 +17,10 @@ from sqlglot.dialects.snowflake import Snowflake
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.generator import Generator
+from sqlglot.generators.snowflake import SnowflakeGenerator
+from sqlglot.generators.spark import SparkGenerator
+from sqlglot.parsers.snowflake import SnowflakeParser
+from sqlglot.parsers.spark import SparkParser
 
 from snowmelt.core import errors
 
@@ -28,13 +32,13 @@ _KEPT_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "POSITION")
 """Calls whose arguments are not a plain list, and so need a parser of their own."""
 
 
-class _SnowflakeParser(Snowflake.Parser):
+class _SnowflakeParser(SnowflakeParser):
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-        word: Snowflake.Parser.FUNCTION_PARSERS[word] for word in _KEPT_PARSERS
+        word: SnowflakeParser.FUNCTION_PARSERS[word] for word in _KEPT_PARSERS
     }
     NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {
-        token: kind for token, kind in Snowflake.Parser.NO_PAREN_FUNCTIONS.items() if kind is not exp.Localtime
+        token: kind for token, kind in SnowflakeParser.NO_PAREN_FUNCTIONS.items() if kind is not exp.Localtime
     }
 
 
@@ -44,14 +48,14 @@ class SnowflakeSource(Snowflake):
     Parser = _SnowflakeParser
 
 
-class _SparkParser(Spark.Parser):
+class _SparkParser(SparkParser):
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-        word: Spark.Parser.FUNCTION_PARSERS[word] for word in ("CAST", "TRY_CAST", "EXTRACT")
+        word: SparkParser.FUNCTION_PARSERS[word] for word in ("CAST", "TRY_CAST", "EXTRACT")
     }
 
 
-class _SparkGenerator(Spark.Generator):
+class _SparkGenerator(SparkGenerator):
     def anonymous_sql(self, expression: exp.Anonymous) -> str:
         return f"{expression.this}({self.expressions(expression, flat=True)})"
 
@@ -71,7 +75,7 @@ class SparkTarget(Spark):
     Generator = _SparkGenerator
 
 
-class _SnowflakeGenerator(Snowflake.Generator):
+class _SnowflakeGenerator(SnowflakeGenerator):
     """Writes an expression back as people write it: `v:a.b::INT`, not `CAST(GET_PATH(v, 'a.b') AS INT)`."""
 
     def anonymous_sql(self, expression: exp.Anonymous) -> str:
@@ -97,7 +101,7 @@ _SNOWFLAKE = Dialect.get_or_raise(SnowflakeSource)
 _SPARK = Dialect.get_or_raise(SparkTarget)
 
 
-def parse_snowflake(text: str, *, line: int = 1, column: int = 0) -> exp.Expression:
+def parse_snowflake(text: str, *, line: int = 1, column: int = 0) -> exp.Expr:
     """The syntax tree of one query or expression.
 
     `line` and `column` say where the text starts in the user's statement, so that an error points there.
@@ -120,11 +124,11 @@ def _syntax_error(at_line: int, end_column: int, token: str, line: int, column: 
 
 
 @lru_cache(maxsize=4096)
-def _template(text: str) -> exp.Expression:
+def _template(text: str) -> exp.Expr:
     return parse_one(text, dialect=_SPARK)
 
 
-def spark(template: str, *arguments: exp.Expression) -> exp.Expression:
+def spark(template: str, *arguments: exp.Expr) -> exp.Expr:
     """A Spark expression from a template in which `_0`, `_1`, … stand for the arguments.
 
     Arguments are copied in as trees, in parentheses where precedence asks for it; nothing is pasted as text.
@@ -140,12 +144,12 @@ def spark(template: str, *arguments: exp.Expression) -> exp.Expression:
     return tree
 
 
-def call(name: str, *arguments: exp.Expression) -> exp.Expression:
+def call(name: str, *arguments: exp.Expr) -> exp.Expr:
     """A Spark function call."""
     return exp.Anonymous(this=name, expressions=[copied(argument) for argument in arguments])
 
 
-def copied(tree: exp.Expression) -> exp.Expression:
+def copied(tree: exp.Expr) -> exp.Expr:
     """A copy that shares nothing but notes on positions and comments, which nobody changes.
 
     Building an expression copies its parts at every level; this costs half of sqlglot's own `copy`, which
@@ -188,12 +192,12 @@ def spark_type(text: str) -> exp.DataType:
     return _spark_type(text).copy()
 
 
-def string(value: str) -> exp.Expression:
+def string(value: str) -> exp.Expr:
     return exp.Literal.string(value)
 
 
-def integer(value: int) -> exp.Expression:
-    literal: exp.Expression = exp.Literal.number(str(abs(value)))
+def integer(value: int) -> exp.Expr:
+    literal: exp.Expr = exp.Literal.number(str(abs(value)))
     return exp.Neg(this=literal) if value < 0 else literal
 
 
@@ -201,11 +205,11 @@ def identifier(name: str) -> exp.Identifier:
     return exp.Identifier(this=name, quoted=True)
 
 
-def to_spark_sql(tree: exp.Expression) -> str:
+def to_spark_sql(tree: exp.Expr) -> str:
     """The final text. Every identifier of ours is quoted already; words in templates stay bare."""
     return copied(tree).sql(dialect=_SPARK, normalize_functions=False, copy=False)
 
 
-def as_written(tree: exp.Expression) -> str:
+def as_written(tree: exp.Expr) -> str:
     """An expression as text close to how it was written, for the names of unnamed columns."""
     return tree.sql(dialect=_SNOWFLAKE_TEXT)

@@ -12,13 +12,12 @@ from sqlglot import exp
 from snowmelt.core import errors, types
 from snowmelt.core.names import fold, split_name
 from snowmelt.core.types import DataType, Kind
-from snowmelt.sql import arithmetic, casts, coercion, intervals, patterns, variants
-from snowmelt.sql.bound import Bound, Scope, place_of
+from snowmelt.sql import casts, coercion, comparisons, operators, variants
+from snowmelt.sql.bound import Bound, Scope, describe, merge_flags, place_of, tight
 from snowmelt.sql.calls import bind_call, bind_within_group
 from snowmelt.sql.dialect import identifier, spark, string
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.relations import Relations
-from snowmelt.sql.typewords import type_of_ast
 
 if TYPE_CHECKING:
     from snowmelt.sql.queries import QueryBinder
@@ -32,26 +31,15 @@ class Environment:
     context: SessionContext
 
 
-def fold_identifier(node: exp.Expression) -> str:
+def fold_identifier(node: exp.Expr) -> str:
     """The stored form of an identifier node."""
     quoted = bool(node.args.get("quoted")) if isinstance(node, exp.Identifier) else False
     return fold(node.name, quoted=quoted)
 
 
-def merge_flags(tree: exp.Expression, type_: DataType, parts: Sequence[Bound]) -> Bound:
-    return Bound(
-        tree,
-        type_,
-        aggregate=any(part.aggregate for part in parts),
-        volatile=any(part.volatile for part in parts),
-    )
-
-
-_COMPARISONS: dict[type[exp.Expression], type[exp.Expression]] = {
-    kind: kind
-    for kind in (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+_COMPARISONS: dict[type[exp.Expr], type[exp.Expr]] = {
+    kind: kind for kind in (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 }
-_ARITHMETIC = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 _WITHOUT_PARENTHESES = frozenset({"CURRENT_TIME", "LOCALTIME", "CURRENT_ROLE"})
 """Calls that may be written as a bare word, and that sqlglot leaves as a column."""
 _CONTEXT_WORDS = {
@@ -74,24 +62,24 @@ class ExpressionBinder:
     def in_scope(self, scope: Scope) -> ExpressionBinder:
         return ExpressionBinder(self.environment, scope, self.queries)
 
-    def bind(self, node: exp.Expression) -> Bound:
+    def bind(self, node: exp.Expr) -> Bound:
         kind = type(node)
         handler = _HANDLERS.get(kind)
         if handler is not None:
             return handler(self, node)
         if kind in _COMPARISONS:
             return self._comparison(node)
-        if kind in _ARITHMETIC:
-            return self._arithmetic(node)
+        if kind in operators.ARITHMETIC:
+            return operators.calculation(self, node)
         if kind in _CONTEXT_WORDS:
             return bind_call(self, exp.Anonymous(this=_CONTEXT_WORDS[kind], expressions=[]))
-        raise errors.unsupported(_describe(node))
+        raise errors.unsupported(describe(node))
 
     def cast(self, value: Bound, target: DataType, *, attempt: bool = False) -> Bound:
         tree = casts.cast(value.tree, value.type, target, self.context, attempt=attempt)
         return replace(value, tree=tree, type=target)
 
-    def boolean(self, node: exp.Expression) -> Bound:
+    def boolean(self, node: exp.Expr) -> Bound:
         """A condition: anything Snowflake lets stand for a BOOLEAN."""
         bound = self.bind(node)
         return bound if bound.type.kind is Kind.BOOLEAN else self.cast(bound, types.BOOLEAN)
@@ -119,7 +107,7 @@ class ExpressionBinder:
         # A suffix fixes Spark's type: plain 1 would be a 32-bit integer and overflow early.
         return Bound(exp.Var(this=f"{text}L" if type_.int64 else f"{text}BD"), type_)
 
-    def _text(self, node: exp.Expression) -> Bound:
+    def _text(self, node: exp.Expr) -> Bound:
         return Bound(exp.Literal.string(node.name), types.varchar(max(len(node.name), 1)))
 
     def _hex(self, node: exp.HexString) -> Bound:
@@ -139,7 +127,7 @@ class ExpressionBinder:
         parts = tuple(fold_identifier(part) for part in node.parts)
         return self._named(parts, node)
 
-    def _named(self, parts: tuple[str, ...], node: exp.Expression) -> Bound:
+    def _named(self, parts: tuple[str, ...], node: exp.Expr) -> Bound:
         *qualifier, name = parts
         where = place_of(node)
         found = self.scope.local_column(tuple(qualifier), name, where)
@@ -159,7 +147,7 @@ class ExpressionBinder:
         tree = self.environment.relations.next_value(sequence)
         return Bound(tree, types.INTEGER, volatile=True) if tree is not None else None
 
-    def find(self, qualifier: tuple[str, ...], name: str, node: exp.Expression) -> Bound | None:
+    def find(self, qualifier: tuple[str, ...], name: str, node: exp.Expr) -> Bound | None:
         return self.scope.column(qualifier, name, place_of(node))
 
     def _alias(self, name: str) -> Bound | None:
@@ -176,9 +164,7 @@ class ExpressionBinder:
             return self._positional(node, ())
         value = self.environment.relations.variable(node.name.upper())
         if value is None:
-            raise errors.compilation(
-                "002211", "02000", f"Session variable '${node.name.upper()}' does not exist"
-            )
+            raise errors.compilation("002211", "02000", f"Session variable '${node.name.upper()}' does not exist")
         return self.bind(value)
 
     def _placeholder(self, node: exp.Placeholder) -> Bound:
@@ -216,50 +202,26 @@ class ExpressionBinder:
 
     # -- operators ------------------------------------------------------------------------------------------------
 
-    def _paren(self, node: exp.Paren) -> Bound:
-        bound = self.bind(node.this)
-        return bound.with_tree(exp.Paren(this=bound.tree))
-
-    def _not(self, node: exp.Not) -> Bound:
-        bound = self.boolean(node.this)
-        return bound.with_tree(exp.Not(this=_tight(bound.tree)), types.BOOLEAN)
-
-    def _logical(self, node: exp.Connector) -> Bound:
-        # Long chains of AND are parsed left-deep: flatten them so that depth does not become recursion.
-        operands = [self.boolean(part) for part in node.flatten()]
-        tree = operands[0].tree
-        for operand in operands[1:]:
-            tree = type(node)(
-                this=_tight(tree) if tree is operands[0].tree else tree, expression=_tight(operand.tree)
-            )
-        return merge_flags(tree, types.BOOLEAN, operands)
-
-    def _negative(self, node: exp.Neg) -> Bound:
-        bound = self.bind(node.this)
-        if not bound.type.is_numeric:
-            bound = self._as_number(bound)
-        return bound.with_tree(exp.Neg(this=_tight(bound.tree)))
-
-    def _as_number(self, value: Bound) -> Bound:
+    def as_number(self, value: Bound) -> Bound:
         tree, type_ = coercion.argument("num", value.tree, value.type, self.context)
         return replace(value, tree=tree, type=type_)
 
-    def _comparison(self, node: exp.Expression) -> Bound:
+    def _comparison(self, node: exp.Expr) -> Bound:
         if isinstance(node.expression, exp.Any | exp.All):
-            return self._quantified(node)
+            return comparisons.quantified(self, node)
         if isinstance(node.this, exp.Tuple) and isinstance(node.expression, exp.Tuple):
-            return self._row_comparison(node)
+            return comparisons.row_comparison(self, node)
         left, right = self.bind(node.this), self.bind(node.expression)
         return self.compare(type(node), left, right)
 
-    def compare(self, operator: type[exp.Expression], left: Bound, right: Bound) -> Bound:
+    def compare(self, operator: type[exp.Expr], left: Bound, right: Bound) -> Bound:
         left, right = self.comparable_pair(left, right)
-        tree: exp.Expression
+        tree: exp.Expr
         if operator in (exp.NullSafeEQ, exp.NullSafeNEQ):
             tree = spark("_0 <=> _1", left.tree, right.tree)
             tree = exp.Not(this=exp.Paren(this=tree)) if operator is exp.NullSafeNEQ else tree
         else:
-            tree = operator(this=_tight(left.tree), expression=_tight(right.tree))
+            tree = operator(this=tight(left.tree), expression=tight(right.tree))
         return merge_flags(tree, types.BOOLEAN, (left, right))
 
     def comparable_pair(self, left: Bound, right: Bound) -> tuple[Bound, Bound]:
@@ -267,9 +229,7 @@ class ExpressionBinder:
         left, right = _numeric_literal(left, right), _numeric_literal(right, left)
         target = coercion.comparison_type(left.type, right.type)
         if target is None:
-            raise errors.compilation(
-                "001007", "22023", f"can not compare values of type {left.type} with {right.type}"
-            )
+            raise errors.compilation("001007", "22023", f"can not compare values of type {left.type} with {right.type}")
         return self.orderable(self.cast(left, target)), self.orderable(self.cast(right, target))
 
     def orderable(self, value: Bound) -> Bound:
@@ -277,254 +237,8 @@ class ExpressionBinder:
         if value.type.is_semi_structured:
             return value.with_tree(variants.comparable(value.tree))
         if value.type.kind is Kind.TIMESTAMP_TZ:
-            return value.with_tree(exp.Dot(this=_tight(value.tree), expression=identifier(types.TZ_INSTANT)))
+            return value.with_tree(exp.Dot(this=tight(value.tree), expression=identifier(types.TZ_INSTANT)))
         return value
-
-    def _row_comparison(self, node: exp.Expression) -> Bound:
-        if not isinstance(node, exp.EQ | exp.NEQ) or len(node.this.expressions) != len(
-            node.expression.expressions
-        ):
-            raise errors.unsupported("comparison of rows other than = and <>")
-        pairs = [
-            self.compare(exp.EQ, self.bind(left), self.bind(right))
-            for left, right in zip(node.this.expressions, node.expression.expressions, strict=True)
-        ]
-        tree = exp.and_(*[pair.tree for pair in pairs])
-        return merge_flags(exp.not_(tree) if isinstance(node, exp.NEQ) else tree, types.BOOLEAN, pairs)
-
-    def _quantified(self, node: exp.Expression) -> Bound:
-        """`x = ANY (subquery)` is IN; `x <> ALL (subquery)` is NOT IN."""
-        quantifier = node.expression
-        inner = quantifier.this
-        if isinstance(node, exp.EQ) and isinstance(quantifier, exp.Any):
-            return self._in(exp.In(this=node.this, query=inner))
-        if isinstance(node, exp.NEQ) and isinstance(quantifier, exp.All):
-            bound = self._in(exp.In(this=node.this, query=inner))
-            return bound.with_tree(exp.Not(this=exp.Paren(this=bound.tree)))
-        raise errors.unsupported(f"{'ANY' if isinstance(quantifier, exp.Any) else 'ALL'} with this operator")
-
-    def _is(self, node: exp.Is) -> Bound:
-        target = node.expression
-        if isinstance(target, exp.Null):
-            value = self.bind(node.this)
-            return value.with_tree(exp.Is(this=_tight(value.tree), expression=exp.Null()), types.BOOLEAN)
-        if isinstance(target, exp.Boolean):
-            value = self.boolean(node.this)
-            return value.with_tree(
-                exp.Is(this=_tight(value.tree), expression=exp.Boolean(this=target.this)), types.BOOLEAN
-            )
-        raise errors.unsupported(_describe(node))
-
-    def _between(self, node: exp.Between) -> Bound:
-        low = exp.GTE(this=node.this, expression=node.args["low"])
-        high = exp.LTE(this=node.this.copy(), expression=node.args["high"])
-        first, second = self.bind(low), self.bind(high)
-        return merge_flags(exp.Paren(this=exp.and_(first.tree, second.tree)), types.BOOLEAN, (first, second))
-
-    def _in(self, node: exp.In) -> Bound:
-        query = node.args.get("query")
-        if query is not None:
-            return self._in_query(node, query)
-        options = node.expressions
-        if isinstance(node.this, exp.Tuple):
-            rows = [exp.EQ(this=node.this.copy(), expression=option) for option in options]
-            bounds = [self.bind(row) for row in rows]
-            return merge_flags(exp.Paren(this=exp.or_(*[b.tree for b in bounds])), types.BOOLEAN, bounds)
-        value = self.bind(node.this)
-        candidates = [self.bind(option) for option in options]
-        target = value.type
-        for candidate in candidates:
-            found = coercion.comparison_type(target, candidate.type)
-            if found is None:
-                raise errors.compilation(
-                    "001007", "22023", f"can not compare {value.type} with {candidate.type}"
-                )
-            target = found
-        casted = [self.orderable(self.cast(candidate, target)) for candidate in candidates]
-        subject = self.orderable(self.cast(value, target))
-        tree = exp.In(this=_tight(subject.tree), expressions=[candidate.tree for candidate in casted])
-        return merge_flags(tree, types.BOOLEAN, [subject, *casted])
-
-    def _in_query(self, node: exp.In, query: exp.Expression) -> Bound:
-        subjects = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
-        bound = self.queries.subquery(query, self.scope)
-        if len(bound.columns) != len(subjects):
-            raise errors.compilation("001789", "42601", f"subquery must return {len(subjects)} column(s)")
-        values: list[Bound] = []
-        outputs: list[Bound] = []
-        for subject, column in zip(subjects, bound.columns, strict=True):
-            reference = Bound(exp.column(identifier(column.key), table=identifier("__in")), column.type)
-            left, right = self.comparable_pair(self.bind(subject), reference)
-            values.append(left)
-            outputs.append(right)
-        unchanged = all(output.tree == exp.column(identifier(column.key), table=identifier("__in"))
-                        for output, column in zip(outputs, bound.columns, strict=True))  # fmt: skip
-        inner = bound.tree
-        if not unchanged:
-            inner = exp.select(*[output.tree for output in outputs]).from_(
-                exp.Subquery(this=bound.tree, alias=exp.TableAlias(this=identifier("__in")))
-            )
-        left_tree = (
-            exp.Tuple(expressions=[v.tree for v in values]) if len(values) > 1 else _tight(values[0].tree)
-        )
-        return merge_flags(exp.In(this=left_tree, query=exp.Subquery(this=inner)), types.BOOLEAN, values)
-
-    def _exists(self, node: exp.Exists) -> Bound:
-        bound = self.queries.subquery(node.this, self.scope)
-        return Bound(exp.Exists(this=bound.tree), types.BOOLEAN, volatile=bound.volatile)
-
-    def _scalar_subquery(self, node: exp.Subquery) -> Bound:
-        bound = self.queries.subquery(node, self.scope)
-        if len(bound.columns) != 1:
-            raise errors.compilation("001790", "42601", "a scalar subquery must return one column")
-        return Bound(exp.Subquery(this=bound.tree), bound.columns[0].type, volatile=bound.volatile)
-
-    def _arithmetic(self, node: exp.Expression) -> Bound:
-        operator = _ARITHMETIC[type(node)]
-        for side, other, sign in ((node.expression, node.this, 1), (node.this, node.expression, 1)):
-            if isinstance(side, exp.Interval) and operator in "+-":
-                value = self.bind(other)
-                direction = -sign if operator == "-" else sign
-                tree, type_ = intervals.add_interval(value.tree, value.type, side, direction, self.context)
-                return replace(value, tree=tree, type=type_)
-        left, right = self.bind(node.this), self.bind(node.expression)
-        left, right = self._operand(left, right), self._operand(right, left)
-        type_ = arithmetic.result_type(operator, left.type, right.type)
-        tree = arithmetic.emit(operator, _tight(left.tree), left.type, _tight(right.tree), right.type)
-        return merge_flags(tree, type_, (left, right))
-
-    def _operand(self, value: Bound, other: Bound) -> Bound:
-        """Text and VARIANT become numbers, unless the other side is a date (`date_column - '2024-01-01'`)."""
-        if value.type.kind in (Kind.VARCHAR, Kind.VARIANT, Kind.BOOLEAN):
-            if other.type.kind is Kind.DATE and value.type.kind is Kind.VARCHAR:
-                return self.cast(value, types.DATE)
-            return self._as_number(value)
-        if value.type.kind is Kind.NULL:
-            return self.cast(value, other.type if other.type.is_numeric else types.INTEGER)
-        return value
-
-    def _concat(self, node: exp.DPipe) -> Bound:
-        parts = [self.bind(part) for part in node.flatten()]
-        if all(part.type.kind is Kind.BINARY for part in parts):
-            type_ = types.BINARY
-        else:
-            parts = [
-                part if part.type.kind is Kind.VARCHAR else self.cast(part, types.VARCHAR) for part in parts
-            ]
-            type_ = types.varchar(min(sum(part.type.length or 0 for part in parts), types.MAX_VARCHAR))
-        tree = parts[0].tree
-        for part in parts[1:]:
-            tree = exp.DPipe(
-                this=_tight(tree) if tree is parts[0].tree else tree, expression=_tight(part.tree)
-            )
-        return merge_flags(tree, type_, parts)
-
-    def _case(self, node: exp.Case) -> Bound:
-        conditions: list[Bound] = []
-        results: list[Bound] = []
-        subject = node.this
-        for branch in node.args["ifs"]:
-            test = exp.EQ(this=subject.copy(), expression=branch.this) if subject is not None else branch.this
-            conditions.append(self.boolean(test))
-            results.append(self.bind(branch.args["true"]))
-        default = node.args.get("default")
-        if default is not None:
-            results.append(self.bind(default))
-        results, type_ = self.same_type(results)
-        tree = exp.Case(
-            ifs=[
-                exp.If(this=condition.tree, true=result.tree)
-                for condition, result in zip(conditions, results, strict=False)
-            ],
-            default=results[-1].tree if default is not None else None,
-        )
-        return merge_flags(tree, type_, [*conditions, *results])
-
-    def _cast_node(self, node: exp.Cast) -> Bound:
-        target = type_of_ast(node.to)
-        return self.cast(self.bind(node.this), target, attempt=isinstance(node, exp.TryCast))
-
-    def _extract(self, node: exp.Extract) -> Bound:
-        return bind_call(
-            self, exp.Anonymous(this="DATE_PART", expressions=[string(node.name), node.expression])
-        )
-
-    def _position(self, node: exp.StrPosition) -> Bound:
-        arguments = [node.args["substr"], node.this]
-        if node.args.get("position") is not None:
-            arguments.append(node.args["position"])
-        return bind_call(self, exp.Anonymous(this="POSITION", expressions=arguments))
-
-    def _path(self, node: exp.JSONExtract) -> Bound:
-        value = self.bind(node.this)
-        elements = [
-            _path_element(part)
-            for part in node.expression.expressions
-            if not isinstance(part, exp.JSONPathRoot)
-        ]
-        value = value if value.type.is_semi_structured else self.cast(value, types.VARIANT)
-        return value.with_tree(variants.get_path(value.tree, elements), types.VARIANT)
-
-    def _bracket(self, node: exp.Bracket) -> Bound:
-        value = self.bind(node.this)
-        if len(node.expressions) != 1:
-            raise errors.unsupported("array slices in brackets", hint="Use ARRAY_SLICE.")
-        value = value if value.type.is_semi_structured else self.cast(value, types.VARIANT)
-        index_node = node.expressions[0]
-        if isinstance(index_node, exp.Literal):
-            element = str(index_node.this) if index_node.is_string else int(index_node.this)
-            return value.with_tree(variants.get_path(value.tree, [element]), types.VARIANT)
-        index = self.bind(index_node)
-        tree = variants.get_index(value.tree, index.tree, index.type)
-        return merge_flags(tree, types.VARIANT, (value, index))
-
-    def _like(self, node: exp.Expression, escape: exp.Expression | None = None) -> Bound:
-        subject = self._string(node.this)
-        insensitive = isinstance(node, exp.ILike)
-        escape_tree = self.bind(escape).tree if escape is not None else None
-        choice = node.expression
-        if isinstance(choice, exp.Any | exp.All):
-            options = (
-                choice.this.expressions if isinstance(choice.this, exp.Tuple) else [choice.this.unnest()]
-            )
-            bounds = [self._string(option) for option in options]
-            trees = [
-                patterns.like(subject.tree, b.tree, escape_tree, case_insensitive=insensitive) for b in bounds
-            ]
-            joined = exp.or_(*trees) if isinstance(choice, exp.Any) else exp.and_(*trees)
-            return merge_flags(exp.Paren(this=joined), types.BOOLEAN, [subject, *bounds])
-        pattern = self._string(choice)
-        tree = patterns.like(subject.tree, pattern.tree, escape_tree, case_insensitive=insensitive)
-        return merge_flags(tree, types.BOOLEAN, (subject, pattern))
-
-    def _escape(self, node: exp.Escape) -> Bound:
-        return self._like(node.this, node.expression)
-
-    def _rlike(self, node: exp.RegexpLike) -> Bound:
-        subject, pattern = self._string(node.this), self._string(node.expression)
-        return merge_flags(patterns.rlike(subject.tree, pattern.tree), types.BOOLEAN, (subject, pattern))
-
-    def _string(self, node: exp.Expression) -> Bound:
-        bound = self.bind(node)
-        return bound if bound.type.kind is Kind.VARCHAR else self.cast(bound, types.VARCHAR)
-
-    def _collate(self, node: exp.Collate) -> Bound:
-        raise errors.unsupported("COLLATE")
-
-    def _array(self, node: exp.Array) -> Bound:
-        return bind_call(self, exp.Anonymous(this="ARRAY_CONSTRUCT", expressions=node.expressions))
-
-    def _struct(self, node: exp.Struct) -> Bound:
-        arguments: list[exp.Expression] = []
-        for entry in node.expressions:
-            if not isinstance(entry, exp.PropertyEQ):
-                raise errors.syntax_error(place_of(node).line, place_of(node).position, "{")
-            key = entry.this
-            arguments += [string(key.name) if isinstance(key, exp.Identifier) else key, entry.expression]
-        return bind_call(self, exp.Anonymous(this="OBJECT_CONSTRUCT", expressions=arguments))
-
-    def _interval(self, node: exp.Interval) -> Bound:
-        raise errors.unsupported("INTERVAL outside of + and -")
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
@@ -535,16 +249,15 @@ class ExpressionBinder:
 
     def _qualified_call(self, node: exp.Dot) -> Bound:
         parts: list[str] = []
-        current: exp.Expression = node
+        current: exp.Expr = node
+        call = node.expression
+        if not isinstance(call, exp.Anonymous):
+            raise errors.unsupported(describe(node))
         while isinstance(current, exp.Dot):
-            if isinstance(current.expression, exp.Anonymous):
-                call = current.expression
-            else:
+            if current.expression is not call:
                 parts.insert(0, fold_identifier(current.expression))
             current = current.this
         parts.insert(0, fold_identifier(current))
-        if not isinstance(node.expression, exp.Anonymous):
-            raise errors.unsupported(_describe(node))
         return bind_call(self, call, tuple(parts))
 
     def _window_node(self, node: exp.Window) -> Bound:
@@ -553,7 +266,7 @@ class ExpressionBinder:
         bound = from_call.bind(node.this)
         return self.queries.windows.wrap(self, node, bound)
 
-    def _ignore_nulls(self, node: exp.Expression) -> Bound:
+    def _ignore_nulls(self, node: exp.Expr) -> Bound:
         call = node.this
         if not isinstance(call, exp.Anonymous):
             raise errors.unsupported("IGNORE NULLS here")
@@ -563,9 +276,7 @@ class ExpressionBinder:
         return bind_within_group(self, node)
 
     def _at_time_zone(self, node: exp.AtTimeZone) -> Bound:
-        return bind_call(
-            self, exp.Anonymous(this="CONVERT_TIMEZONE", expressions=[node.args["zone"], node.this])
-        )
+        return bind_call(self, exp.Anonymous(this="CONVERT_TIMEZONE", expressions=[node.args["zone"], node.this]))
 
 
 _PLAIN_NUMBER = re.compile(r"\s*[+-]?\d{1,18}(?:\.\d{1,18})?\s*\Z")
@@ -580,36 +291,12 @@ def _numeric_literal(value: Bound, other: Bound) -> Bound:
         return value
     text = tree.this.strip()
     digits = text.lstrip("+-")
-    type_ = coercion.literal_type(exp.Literal.number(digits))
-    number: exp.Expression = exp.Var(this=f"{digits}L" if type_.int64 else f"{digits}BD")
+    type_ = coercion.literal_type(exp.Literal(this=digits, is_string=False))
+    number: exp.Expr = exp.Var(this=f"{digits}L" if type_.int64 else f"{digits}BD")
     return replace(value, tree=exp.Neg(this=number) if text.startswith("-") else number, type=type_)
 
 
-def _tight(tree: exp.Expression) -> exp.Expression:
-    """The tree in parentheses if it would otherwise fall apart as an operand."""
-    if isinstance(
-        tree, exp.Binary | exp.Not | exp.Neg | exp.Is | exp.In | exp.Between | exp.Connector
-    ) and not isinstance(tree, exp.Dot):
-        return exp.Paren(this=tree)
-    return tree
-
-
-def _path_element(part: exp.Expression) -> str | int:
-    if isinstance(part, exp.JSONPathSubscript) and isinstance(part.this, int):
-        return part.this
-    return str(part.this if not isinstance(part.this, exp.Expression) else part.this.name)
-
-
-def _describe(node: exp.Expression) -> str:
-    names: dict[type[exp.Expression], str] = {
-        exp.Prior: "PRIOR",
-        exp.Filter: "FILTER (WHERE …)",
-        exp.Tuple: "row value here",
-    }
-    return names.get(type(node), type(node).__name__)
-
-
-_HANDLERS: dict[type[exp.Expression], Callable[[ExpressionBinder, Any], Bound]] = {
+_HANDLERS: dict[type[exp.Expr], Callable[[ExpressionBinder, Any], Bound]] = {
     exp.Literal: ExpressionBinder._literal,
     exp.RawString: ExpressionBinder._text,
     exp.National: ExpressionBinder._text,
@@ -619,32 +306,32 @@ _HANDLERS: dict[type[exp.Expression], Callable[[ExpressionBinder, Any], Bound]] 
     exp.Column: ExpressionBinder._column,
     exp.Parameter: ExpressionBinder._parameter,
     exp.Placeholder: ExpressionBinder._placeholder,
-    exp.Paren: ExpressionBinder._paren,
-    exp.Not: ExpressionBinder._not,
-    exp.And: ExpressionBinder._logical,
-    exp.Or: ExpressionBinder._logical,
-    exp.Neg: ExpressionBinder._negative,
-    exp.Is: ExpressionBinder._is,
-    exp.Between: ExpressionBinder._between,
-    exp.In: ExpressionBinder._in,
-    exp.Exists: ExpressionBinder._exists,
-    exp.Subquery: ExpressionBinder._scalar_subquery,
-    exp.DPipe: ExpressionBinder._concat,
-    exp.Case: ExpressionBinder._case,
-    exp.Cast: ExpressionBinder._cast_node,
-    exp.TryCast: ExpressionBinder._cast_node,
-    exp.Extract: ExpressionBinder._extract,
-    exp.StrPosition: ExpressionBinder._position,
-    exp.JSONExtract: ExpressionBinder._path,
-    exp.Bracket: ExpressionBinder._bracket,
-    exp.Like: ExpressionBinder._like,
-    exp.ILike: ExpressionBinder._like,
-    exp.Escape: ExpressionBinder._escape,
-    exp.RegexpLike: ExpressionBinder._rlike,
-    exp.Collate: ExpressionBinder._collate,
-    exp.Array: ExpressionBinder._array,
-    exp.Struct: ExpressionBinder._struct,
-    exp.Interval: ExpressionBinder._interval,
+    exp.Paren: operators.parentheses,
+    exp.Not: operators.negation,
+    exp.And: operators.logical,
+    exp.Or: operators.logical,
+    exp.Neg: operators.negative,
+    exp.Is: comparisons.is_test,
+    exp.Between: comparisons.between,
+    exp.In: comparisons.is_in,
+    exp.Exists: comparisons.exists,
+    exp.Subquery: comparisons.scalar_subquery,
+    exp.DPipe: operators.concat,
+    exp.Case: operators.case,
+    exp.Cast: operators.cast_node,
+    exp.TryCast: operators.cast_node,
+    exp.Extract: operators.extract,
+    exp.StrPosition: operators.position,
+    exp.JSONExtract: operators.path,
+    exp.Bracket: operators.bracket,
+    exp.Like: operators.like,
+    exp.ILike: operators.like,
+    exp.Escape: operators.escape,
+    exp.RegexpLike: operators.rlike,
+    exp.Collate: operators.collate,
+    exp.Array: operators.array_literal,
+    exp.Struct: operators.object_literal,
+    exp.Interval: operators.interval,
     exp.Anonymous: ExpressionBinder._call,
     exp.Dot: ExpressionBinder._qualified_call,
     exp.Window: ExpressionBinder._window_node,

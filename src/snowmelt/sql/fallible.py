@@ -13,11 +13,11 @@ from sqlglot import exp
 
 from snowmelt.sql.dialect import call, spark
 
-Split = tuple[exp.Expression, exp.Expression | None]
+Split = tuple[exp.Expr, exp.Expr | None]
 """The value, and the error; no error where the expression can't raise one."""
 
 
-def split(tree: exp.Expression) -> Split:
+def split(tree: exp.Expr) -> Split:
     """The value and the error of a Spark expression.
 
     Only errors that the expression raises itself are turned into values: what Spark raises (a division by zero)
@@ -42,11 +42,11 @@ def split(tree: exp.Expression) -> Split:
     return _strict(tree)
 
 
-def _raises(tree: exp.Expression) -> bool:
+def _raises(tree: exp.Expr) -> bool:
     return any(node.name.lower() == "raise_error" for node in tree.find_all(exp.Anonymous))
 
 
-def _conditional(condition: exp.Expression, then: exp.Expression, otherwise: exp.Expression) -> Split:
+def _conditional(condition: exp.Expr, then: exp.Expr, otherwise: exp.Expr) -> Split:
     chosen, failed = split(condition)
     (value, error), (other, other_error) = split(then), split(otherwise)
     result = spark("if(_0, _1, _2)", chosen, value, other)
@@ -56,7 +56,7 @@ def _conditional(condition: exp.Expression, then: exp.Expression, otherwise: exp
     return result, outcome if failed is None else call("coalesce", failed, outcome)
 
 
-def _coalesce(arguments: Sequence[exp.Expression]) -> Split:
+def _coalesce(arguments: Sequence[exp.Expr]) -> Split:
     """The second argument is looked at only where the first is NULL, and so on."""
     value, error = split(arguments[-1])
     for argument in reversed(arguments[:-1]):
@@ -73,7 +73,7 @@ def _coalesce(arguments: Sequence[exp.Expression]) -> Split:
 
 def _case(tree: exp.Case) -> Split:
     default = tree.args.get("default") or exp.Null()
-    result: exp.Expression = default
+    result: exp.Expr = default
     for branch in reversed(tree.args["ifs"]):
         result = exp.Anonymous(this="if", expressions=[branch.this.copy(), branch.args["true"].copy(), result.copy()])
     return split(result)
@@ -86,7 +86,7 @@ def _transform(tree: exp.Anonymous) -> Split:
     assert isinstance(function, exp.Lambda)
     body, error = split(function.this)
 
-    def mapped(result: exp.Expression) -> exp.Expression:
+    def mapped(result: exp.Expr) -> exp.Expr:
         return call("transform", values, exp.Lambda(this=result, expressions=[e.copy() for e in function.expressions]))
 
     errors = [failed] if failed is not None else []
@@ -95,12 +95,12 @@ def _transform(tree: exp.Anonymous) -> Split:
     return mapped(body), _first(errors)
 
 
-def _strict(tree: exp.Expression) -> Split:
+def _strict(tree: exp.Expr) -> Split:
     """Any other operation: it fails where one of its arguments does."""
-    errors: list[exp.Expression] = []
+    errors: list[exp.Expr] = []
     result = tree.copy()
 
-    def replaced(node: exp.Expression) -> exp.Expression:
+    def replaced(node: exp.Expr) -> exp.Expr:
         value, error = split(node)
         if error is not None:
             errors.append(error)
@@ -110,19 +110,19 @@ def _strict(tree: exp.Expression) -> Split:
     return result, _first(errors)
 
 
-def _map_children(node: exp.Expression, change: Callable[[exp.Expression], exp.Expression]) -> None:
+def _map_children(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> None:
     for key, child in list(node.args.items()):
-        if isinstance(child, exp.Expression):
+        if isinstance(child, exp.Expr):
             node.set(key, change(child.copy()))
         elif isinstance(child, list):
-            node.set(key, [change(item.copy()) if isinstance(item, exp.Expression) else item for item in child])
+            node.set(key, [change(item.copy()) if isinstance(item, exp.Expr) else item for item in child])
 
 
-def _first(errors: Sequence[exp.Expression]) -> exp.Expression | None:
+def _first(errors: Sequence[exp.Expr]) -> exp.Expr | None:
     if not errors:
         return None
     return errors[0] if len(errors) == 1 else call("coalesce", *errors)
 
 
-def _text(error: exp.Expression | None) -> exp.Expression:
+def _text(error: exp.Expr | None) -> exp.Expr:
     return error if error is not None else exp.Null()

@@ -36,13 +36,13 @@ _MODES = ("BOTH", "OBJECT", "ARRAY")
 
 
 def flatten(
-    input: exp.Expression,
+    input: exp.Expr,
     path: str | None = None,
     outer: bool = False,
     recursive: bool = False,
     mode: str = "BOTH",
     columns: Collection[str] = COLUMNS,
-) -> exp.Expression:
+) -> exp.Expr:
     """ARRAY<STRUCT<SEQ: BIGINT, KEY: STRING, PATH: STRING, INDEX: BIGINT, VALUE: VARIANT, THIS: VARIANT>>.
 
     Exploding it gives FLATTEN's rows in order; an input that unfolds into nothing gives an empty array, or
@@ -55,14 +55,14 @@ def flatten(
     walk = _Walk(mode.upper(), frozenset(columns), recursive)
     base = string(path_text(_elements(path)))
 
-    def unfold(value: exp.Expression) -> exp.Expression:
+    def unfold(value: exp.Expr) -> exp.Expr:
         rows = walk.below(value, base, 0)
         return _outer(walk, rows, value, base) if outer else rows
 
     return bind(flattened_value(input, path), unfold)
 
 
-def _outer(walk: _Walk, rows: exp.Expression, value: exp.Expression, base: exp.Expression) -> exp.Expression:
+def _outer(walk: _Walk, rows: exp.Expr, value: exp.Expr, base: exp.Expr) -> exp.Expr:
     """The rows, or one without key and value if there are none; THIS tells an empty array or object apart."""
     nothing = walk.row(
         key=spark("NULL"),
@@ -79,7 +79,7 @@ def _outer(walk: _Walk, rows: exp.Expression, value: exp.Expression, base: exp.E
     )
 
 
-def flattened_value(input: exp.Expression, path: str | None = None) -> exp.Expression:
+def flattened_value(input: exp.Expr, path: str | None = None) -> exp.Expr:
     """The value that is unfolded: the input itself, or what is at `path` in it."""
     return get_path(input, _elements(path))
 
@@ -102,19 +102,19 @@ class _Walk:
     def row(
         self,
         *,
-        key: exp.Expression,
-        path: exp.Expression,
-        index: exp.Expression,
-        value: exp.Expression,
-        this: exp.Expression,
-    ) -> exp.Expression:
+        key: exp.Expr,
+        path: exp.Expr,
+        index: exp.Expr,
+        value: exp.Expr,
+        this: exp.Expr,
+    ) -> exp.Expr:
         values = dict(zip(COLUMNS, (integer(1), key, path, index, value, this), strict=True))
-        fields: list[exp.Expression] = []
+        fields: list[exp.Expr] = []
         for column in self._columns:
             fields += [string(column), spark(f"CAST(_0 AS {_TYPES[column]})", values[column])]
         return call("named_struct", *fields)
 
-    def below(self, value: exp.Expression, path: exp.Expression, depth: int) -> exp.Expression:
+    def below(self, value: exp.Expr, path: exp.Expr, depth: int) -> exp.Expr:
         """The rows of everything inside `value`, whose own path is `path`."""
         rows = self._children(value, path)
         if not self._recursive:
@@ -129,7 +129,7 @@ class _Walk:
         inside = self.below(spark(f"{element}.VALUE"), spark(f"{element}.PATH"), depth + 1)
         return spark(f"flatten(transform(_0, {element} -> concat(array({element}), _1)))", rows, inside)
 
-    def _children(self, value: exp.Expression, path: exp.Expression) -> exp.Expression:
+    def _children(self, value: exp.Expr, path: exp.Expr) -> exp.Expr:
         of_array = spark(
             "transform(_0, (sm_item, sm_index) -> _1)",
             array_elements(value),

@@ -84,20 +84,20 @@ def input_model(kind: Kind, context: SessionContext) -> str | None:
 # -- printing ------------------------------------------------------------------------------------------------
 
 
-def temporal_text(value: exp.Expression, source: DataType, model: str, context: SessionContext) -> exp.Expression:
+def temporal_text(value: exp.Expr, source: DataType, model: str, context: SessionContext) -> exp.Expr:
     """A DATE, TIME or TIMESTAMP_* printed by a model."""
     if source.kind is Kind.DATE and model.upper() == "YYYY-MM-DD":
         return spark("cast(_0 as string)", value)
     return bind(value, lambda v: _printed(v, source, elements(model), context))
 
 
-def _printed(value: exp.Expression, source: DataType, model: list[_Element], context: SessionContext) -> exp.Expression:
+def _printed(value: exp.Expr, source: DataType, model: list[_Element], context: SessionContext) -> exp.Expr:
     wall = temporal.wall_of(value, source, context)
     if not any(kind == "zone" for kind, _ in model):
         return call("date_format", wall, string("".join(_pattern(item) for item in model)))
 
-    def build(w: exp.Expression) -> exp.Expression:
-        parts: list[exp.Expression] = []
+    def build(w: exp.Expr) -> exp.Expr:
+        parts: list[exp.Expr] = []
         pattern = ""
         for item in model:
             if item[0] == "zone":
@@ -123,7 +123,7 @@ def _pattern(item: _Element) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _offset(value: exp.Expression, wall: exp.Expression, source: DataType, context: SessionContext) -> exp.Expression:
+def _offset(value: exp.Expr, wall: exp.Expr, source: DataType, context: SessionContext) -> exp.Expr:
     if source.kind is Kind.TIMESTAMP_TZ:
         return temporal.tz_offset(value)
     if source.kind is Kind.TIMESTAMP_LTZ and not temporal.is_utc(context):
@@ -131,7 +131,7 @@ def _offset(value: exp.Expression, wall: exp.Expression, source: DataType, conte
     return integer(0)
 
 
-def _zone_text(offset: exp.Expression, element: str) -> exp.Expression:
+def _zone_text(offset: exp.Expr, element: str) -> exp.Expr:
     hours = "format_string('%s%02d', if(_0 < 0, '-', '+'), abs(_0) div 60)"
     templates = {
         "TZH": hours,
@@ -147,13 +147,13 @@ def _zone_text(offset: exp.Expression, element: str) -> exp.Expression:
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-def parse_temporal(text: exp.Expression, target: DataType, model: str, context: SessionContext) -> exp.Expression:
+def parse_temporal(text: exp.Expr, target: DataType, model: str, context: SessionContext) -> exp.Expr:
     """A text read by a model as DATE, TIME or TIMESTAMP_*; NULL where it does not match."""
     if model.upper() == "AUTO":
         return temporal.try_from_text(text, target, context)
     items = elements(model)
     zone = bool(items) and items[-1][0] == "zone"
-    offset: exp.Expression = spark("cast(null as int)")
+    offset: exp.Expr = spark("cast(null as int)")
     bare = text
     if zone:
         items.pop()
@@ -174,7 +174,7 @@ def parse_temporal(text: exp.Expression, target: DataType, model: str, context: 
             return temporal.from_wall(wall, target, context)
 
 
-def _read_wall(text: exp.Expression, items: list[_Element], model: str) -> exp.Expression:
+def _read_wall(text: exp.Expr, items: list[_Element], model: str) -> exp.Expr:
     pattern = ""
     for index, (kind, word) in enumerate(items):
         if kind == "text":
@@ -200,7 +200,7 @@ _PLAIN_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6
 _PLAIN_TIME = re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?")
 
 
-def iso_constant(text: str, target: DataType, context: SessionContext) -> exp.Expression | None:
+def iso_constant(text: str, target: DataType, context: SessionContext) -> exp.Expr | None:
     """The constant that a plain ISO literal stands for, so that filters on it can be pushed down.
 
     None for literals of other forms.
@@ -221,7 +221,7 @@ def iso_constant(text: str, target: DataType, context: SessionContext) -> exp.Ex
     return None
 
 
-def _timestamp_constant(text: str, target: DataType, context: SessionContext) -> exp.Expression | None:
+def _timestamp_constant(text: str, target: DataType, context: SessionContext) -> exp.Expr | None:
     match = _PLAIN_TIMESTAMP.fullmatch(text)
     shown = match[1] if match is not None else text
     if match is None and not _PLAIN_DATE.fullmatch(text):
@@ -255,7 +255,7 @@ def binary_input(context: SessionContext) -> str:
     return str(context.parameters.get("BINARY_INPUT_FORMAT") or "HEX").upper()
 
 
-def binary_text(value: exp.Expression, context: SessionContext, model: str | None = None) -> exp.Expression:
+def binary_text(value: exp.Expr, context: SessionContext, model: str | None = None) -> exp.Expr:
     """A BINARY as text, in the session's format unless one is given."""
     chosen = (model or str(context.parameters.get("BINARY_OUTPUT_FORMAT") or "HEX")).upper()
     match chosen:
@@ -269,7 +269,7 @@ def binary_text(value: exp.Expression, context: SessionContext, model: str | Non
             raise errors.invalid_value(chosen, "BINARY_OUTPUT_FORMAT")
 
 
-def try_binary(text: exp.Expression, model: str) -> exp.Expression:
+def try_binary(text: exp.Expr, model: str) -> exp.Expr:
     """A text as BINARY; NULL where it is not of that format."""
     match model.upper():
         case "HEX":

@@ -41,12 +41,12 @@ def interval_parts(interval: str | exp.Interval) -> list[tuple[int, str]]:
 
 
 def add_interval(
-    value: exp.Expression,
+    value: exp.Expr,
     source: DataType,
     interval: str | exp.Interval,
     sign: int,
     context: SessionContext = _DEFAULT_CONTEXT,
-) -> tuple[exp.Expression, DataType]:
+) -> tuple[exp.Expr, DataType]:
     """The value plus (`sign` 1) or minus (-1) an interval, and its type. Text is read as a timestamp."""
     tree, type_ = value, source
     if source.kind in (Kind.VARCHAR, Kind.NULL, Kind.VARIANT):

@@ -94,7 +94,7 @@ def parse_model(text: str) -> NumberModel:
 # -- printing ------------------------------------------------------------------------------------------------
 
 
-def number_text(value: exp.Expression, source: DataType, text: str) -> exp.Expression:
+def number_text(value: exp.Expr, source: DataType, text: str) -> exp.Expr:
     """TO_CHAR(number, model)."""
     model = parse_model(text)
     if model.percent:
@@ -102,7 +102,7 @@ def number_text(value: exp.Expression, source: DataType, text: str) -> exp.Expre
     return bind(value, lambda v: _around(model, _minimal(v, source, model) if model.minimal else _fixed(v, model)))
 
 
-def _hundredfold(value: exp.Expression, source: DataType) -> tuple[exp.Expression, DataType]:
+def _hundredfold(value: exp.Expr, source: DataType) -> tuple[exp.Expr, DataType]:
     if source.kind is Kind.FLOAT:
         return spark("_0 * 100", value), source
     target = number(_BIGGEST, max((source.scale or 0) - 2, 0))
@@ -110,33 +110,33 @@ def _hundredfold(value: exp.Expression, source: DataType) -> tuple[exp.Expressio
     return exp.cast(scaled, target.spark, dialect="spark"), target
 
 
-def _around(model: NumberModel, body: exp.Expression) -> exp.Expression:
+def _around(model: NumberModel, body: exp.Expr) -> exp.Expr:
     if not model.before and not model.after:
         return body
     return call("concat", string(model.before), body, string(model.after))
 
 
-def _minimal(value: exp.Expression, source: DataType, model: NumberModel) -> exp.Expression:
+def _minimal(value: exp.Expr, source: DataType, model: NumberModel) -> exp.Expr:
     absolute = call("abs", value)
     is_float = source.kind is Kind.FLOAT
     digits = bind(absolute, variants.float_text) if is_float else spark("cast(_0 as string)", absolute)
     return _signed(value, model, spark("concat(_0, _1)", string("$" if model.dollar else ""), digits))
 
 
-def _signed(value: exp.Expression, model: NumberModel, body: exp.Expression) -> exp.Expression:
+def _signed(value: exp.Expr, model: NumberModel, body: exp.Expr) -> exp.Expr:
     plus = {"S": "+", "MI": "" if model.compact else " "}.get(model.sign, "")
     sign = spark("if(_0 < 0, '-', _1)", value, string(plus))
     return call("concat", body, sign) if model.sign_last else call("concat", sign, body)
 
 
-def _fixed(value: exp.Expression, model: NumberModel) -> exp.Expression:
+def _fixed(value: exp.Expr, model: NumberModel) -> exp.Expr:
     kept = len(model.fraction)
     held = spark_type(number(_BIGGEST, kept).spark)
     magnitude = exp.TryCast(this=call("abs", value), to=held, safe=True)
     return bind(spark("cast(_0 as string)", magnitude), lambda digits: _laid_out(value, digits, model))
 
 
-def _laid_out(value: exp.Expression, digits: exp.Expression, model: NumberModel) -> exp.Expression:
+def _laid_out(value: exp.Expr, digits: exp.Expr, model: NumberModel) -> exp.Expr:
     """`digits` is the rounded magnitude as text, NULL when it has too many digits even for a NUMBER."""
     size = len(model.whole)
     whole = spark("substring_index(_0, '.', 1)", digits)
@@ -151,7 +151,7 @@ def _laid_out(value: exp.Expression, digits: exp.Expression, model: NumberModel)
     return spark("if(_0 is null, null, _1)", value, filled)
 
 
-def _whole_digits(whole: exp.Expression, model: NumberModel) -> exp.Expression:
+def _whole_digits(whole: exp.Expr, model: NumberModel) -> exp.Expr:
     """The digits before the point without leading blanks, group separators put in."""
     size = len(model.whole)
     forced = size - model.whole.index("0") if "0" in model.whole else 0
@@ -162,9 +162,9 @@ def _whole_digits(whole: exp.Expression, model: NumberModel) -> exp.Expression:
     if not model.separators:
         return digits
 
-    def build(d: exp.Expression) -> exp.Expression:
+    def build(d: exp.Expr) -> exp.Expr:
         padded = call("lpad", d, integer(size), string(" "))
-        parts: list[exp.Expression] = []
+        parts: list[exp.Expr] = []
         start = 1
         for behind in model.separators:
             parts += [
@@ -184,7 +184,7 @@ def _grouped_constant(digits: str, model: NumberModel) -> str:
     return digits
 
 
-def _fraction_digits(digits: exp.Expression, model: NumberModel) -> exp.Expression:
+def _fraction_digits(digits: exp.Expr, model: NumberModel) -> exp.Expr:
     size = len(model.fraction)
     if size == 0:
         return string("")
@@ -200,7 +200,7 @@ def _fraction_digits(digits: exp.Expression, model: NumberModel) -> exp.Expressi
     )
 
 
-def _with_sign(value: exp.Expression, body: exp.Expression, model: NumberModel) -> exp.Expression:
+def _with_sign(value: exp.Expr, body: exp.Expr, model: NumberModel) -> exp.Expr:
     """The sign floats to the first digit unless its place is fixed by MI or behind the number."""
     point_and_fraction = len(model.fraction) + int(model.point)
     width = len(model.whole) + len(model.separators) + point_and_fraction + int(model.dollar)
@@ -222,11 +222,11 @@ def _with_sign(value: exp.Expression, body: exp.Expression, model: NumberModel) 
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-def try_number_with(text: exp.Expression, model_text: str, target: DataType) -> exp.Expression:
+def try_number_with(text: exp.Expr, model_text: str, target: DataType) -> exp.Expr:
     """A text read by a model, or by one of several separated by `|`; NULL where none matches."""
     held = spark_type(target.spark)
 
-    def build(t: exp.Expression) -> exp.Expression:
+    def build(t: exp.Expr) -> exp.Expr:
         alternatives = [parse_model(part) for part in model_text.split("|")]
         matches = [call("regexp_like", t, string(_expected(model))) for model in alternatives]
         bare = spark(r"regexp_replace(_0, '[,$\\s+]', '')", t)

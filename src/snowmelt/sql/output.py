@@ -9,14 +9,14 @@ from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import identifier
 
 
-def presented(query: BoundQuery) -> exp.Expression:
+def presented(query: BoundQuery) -> exp.Expr:
     """The query with VARIANT, OBJECT and ARRAY columns as JSON text; all others as they are."""
     if not any(column.type.is_semi_structured for column in query.columns):
         return query.tree
     alias = identifier("__r")
     projections = []
     for column in query.columns:
-        value: exp.Expression = exp.column(identifier(column.key), table=alias.copy())
+        value: exp.Expr = exp.column(identifier(column.key), table=alias.copy())
         if column.type.is_semi_structured:
             value = variants.to_json_text(value)
         projections.append(exp.alias_(value, identifier(column.key)))

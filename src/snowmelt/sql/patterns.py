@@ -26,8 +26,8 @@ _SAME_IN_BOTH = (
 
 
 def like(
-    subject: exp.Expression, pattern: exp.Expression, escape: exp.Expression | None, *, case_insensitive: bool
-) -> exp.Expression:
+    subject: exp.Expr, pattern: exp.Expr, escape: exp.Expr | None, *, case_insensitive: bool
+) -> exp.Expr:
     """`subject [I]LIKE pattern [ESCAPE escape]`. The escape must be a constant."""
     template = "_0 ILIKE _1" if case_insensitive else "_0 LIKE _1"
     if escape is None:
@@ -43,30 +43,30 @@ def like(
 
 
 def like_any(
-    subject: exp.Expression,
-    patterns: Sequence[exp.Expression],
-    escape: exp.Expression | None,
+    subject: exp.Expr,
+    patterns: Sequence[exp.Expr],
+    escape: exp.Expr | None,
     *,
     case_insensitive: bool,
-) -> exp.Expression:
+) -> exp.Expr:
     """Whether one of the patterns matches; NULL when none does and one of them is NULL."""
     trees = [like(subject, pattern, escape, case_insensitive=case_insensitive) for pattern in patterns]
     return exp.Paren(this=exp.or_(*trees))
 
 
 def like_all(
-    subject: exp.Expression,
-    patterns: Sequence[exp.Expression],
-    escape: exp.Expression | None,
+    subject: exp.Expr,
+    patterns: Sequence[exp.Expr],
+    escape: exp.Expr | None,
     *,
     case_insensitive: bool,
-) -> exp.Expression:
+) -> exp.Expr:
     """Whether every pattern matches; NULL when none fails and one of them is NULL."""
     trees = [like(subject, pattern, escape, case_insensitive=case_insensitive) for pattern in patterns]
     return exp.Paren(this=exp.and_(*trees))
 
 
-def rlike(subject: exp.Expression, pattern: exp.Expression, flags: Flags | None = None) -> exp.Expression:
+def rlike(subject: exp.Expr, pattern: exp.Expr, flags: Flags | None = None) -> exp.Expr:
     """`subject RLIKE pattern`: whether the pattern matches the whole string.
 
     A pattern that is not a constant must mean the same to both engines; it is an error otherwise.
@@ -87,7 +87,7 @@ def rlike(subject: exp.Expression, pattern: exp.Expression, flags: Flags | None 
     )  # fmt: skip
 
 
-def constant_string(tree: exp.Expression) -> str | None:
+def constant_string(tree: exp.Expr) -> str | None:
     """The text of a constant string, also of one put together with `||`; None for other Spark expressions."""
     match tree:
         case exp.Literal(is_string=True):
@@ -102,12 +102,12 @@ def constant_string(tree: exp.Expression) -> str | None:
     return None
 
 
-def is_null(tree: exp.Expression) -> bool:
+def is_null(tree: exp.Expr) -> bool:
     """Whether a Spark expression is the constant NULL."""
     return isinstance(tree, exp.Null) or (isinstance(tree, exp.Cast | exp.Paren) and is_null(tree.this))
 
 
-def _with_plain_backslashes(pattern: exp.Expression) -> exp.Expression:
+def _with_plain_backslashes(pattern: exp.Expr) -> exp.Expr:
     text = constant_string(pattern)
     if text is not None:
         return string(text.replace("\\", "\\\\"))

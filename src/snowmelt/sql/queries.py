@@ -24,7 +24,7 @@ MAX_VIEW_DEPTH = 64
 class _Projection:
     name: str
     value: Bound
-    source: exp.Expression | None
+    source: exp.Expr | None
     """As written, when it was; None for a column that `*` brought."""
 
 
@@ -47,7 +47,7 @@ class QueryBinder:
         inside = self.inside if routine is None else self.inside | {routine}
         return QueryBinder(environment, depth=self.depth + 1, inside=inside)
 
-    def bind(self, node: exp.Expression, scope: Scope | None = None) -> BoundQuery:
+    def bind(self, node: exp.Expr, scope: Scope | None = None) -> BoundQuery:
         scope = scope or Scope()
         if isinstance(node, exp.Subquery):
             return self._parenthesised(node, scope)
@@ -62,7 +62,7 @@ class QueryBinder:
             raise errors.unsupported(f"{type(node).__name__} as a query")
         return self._attach_ctes(node, bound, scope)
 
-    def subquery(self, node: exp.Expression, scope: Scope) -> BoundQuery:
+    def subquery(self, node: exp.Expr, scope: Scope) -> BoundQuery:
         """A query inside an expression: it sees the columns of the query around it."""
         return self.bind(node.this if isinstance(node, exp.Subquery) else node, Scope(parent=scope))
 
@@ -99,7 +99,7 @@ class QueryBinder:
             outer.set(key, node.args.get(key))
         return self._attach_ctes(node, self._select(outer, scope), scope)
 
-    def _with(self, node: exp.Expression, scope: Scope) -> Scope:
+    def _with(self, node: exp.Expr, scope: Scope) -> Scope:
         with_ = node.args.get("with_")
         if with_ is None:
             return scope
@@ -122,7 +122,7 @@ class QueryBinder:
             inner.ctes[fold_identifier(cte.args["alias"].this)] = bound
         return inner
 
-    def _attach_ctes(self, node: exp.Expression, bound: BoundQuery, scope: Scope) -> BoundQuery:
+    def _attach_ctes(self, node: exp.Expr, bound: BoundQuery, scope: Scope) -> BoundQuery:
         if node.args.get("with_") is None:
             return bound
         tree = bound.tree.copy()
@@ -176,7 +176,7 @@ class QueryBinder:
             return query
         expressions = ExpressionBinder(self.environment, Scope(), self)
         alias = identifier("__c")
-        projections: list[exp.Expression] = []
+        projections: list[exp.Expr] = []
         columns: list[OutputColumn] = []
         for index, (column, target) in enumerate(zip(query.columns, targets, strict=True)):
             key = keys[index] if keys is not None else column.key
@@ -259,7 +259,7 @@ class QueryBinder:
             found.append(_Projection(name, value, value_node))
         return found
 
-    def _star(self, item: exp.Expression, star: exp.Star, expressions: ExpressionBinder) -> list[_Projection]:
+    def _star(self, item: exp.Expr, star: exp.Star, expressions: ExpressionBinder) -> list[_Projection]:
         qualifier = tuple(fold_identifier(part) for part in item.parts[:-1]) if isinstance(item, exp.Column) else ()
         scope = expressions.scope
         chosen: list[_Projection] = []
@@ -325,7 +325,7 @@ class QueryBinder:
             return
         bound = exp.Group()
 
-        def key(item: exp.Expression) -> exp.Expression:
+        def key(item: exp.Expr) -> exp.Expr:
             if isinstance(item, exp.Paren):
                 return key(item.this)
             if isinstance(item, exp.Tuple):
@@ -343,14 +343,14 @@ class QueryBinder:
                 bound.set(name, [key(item) for item in items])
         target.set("group", bound)
 
-    def _group_key(self, expressions: ExpressionBinder, value: Bound) -> exp.Expression:
+    def _group_key(self, expressions: ExpressionBinder, value: Bound) -> exp.Expr:
         if value.type.is_semi_structured:
             raise errors.unsupported(
                 "GROUP BY a VARIANT, OBJECT or ARRAY", hint="Cast it first, for example with ::VARCHAR."
             )
         return value.tree.copy()
 
-    def _ordinal(self, expressions: ExpressionBinder, item: exp.Expression, projections: list[_Projection]) -> Bound:
+    def _ordinal(self, expressions: ExpressionBinder, item: exp.Expr, projections: list[_Projection]) -> Bound:
         if isinstance(item, exp.Literal) and not item.is_string and item.this.isdigit():
             index = int(item.this)
             if not 1 <= index <= len(projections):
@@ -407,7 +407,7 @@ class QueryBinder:
         return BoundQuery(target, columns)
 
     def _order(
-        self, expressions: ExpressionBinder, order: exp.Expression | None,
+        self, expressions: ExpressionBinder, order: exp.Expr | None,
         columns: tuple[OutputColumn, ...], projections: list[_Projection],
     ) -> list[exp.Ordered]:  # fmt: skip
         if order is None:
@@ -425,7 +425,7 @@ class QueryBinder:
         return [self._order_item(expressions, item, columns, projections) for item in items]
 
     def _order_item(
-        self, expressions: ExpressionBinder, item: exp.Expression,
+        self, expressions: ExpressionBinder, item: exp.Expr,
         columns: tuple[OutputColumn, ...], projections: list[_Projection],
     ) -> exp.Ordered:  # fmt: skip
         node = item.this if isinstance(item, exp.Ordered) else item
@@ -445,7 +445,7 @@ class QueryBinder:
         value = expressions.orderable(value)
         return exp.Ordered(this=value.tree, desc=item.args.get("desc"), nulls_first=bool(item.args.get("nulls_first")))
 
-    def _limit(self, node: exp.Expression, target: exp.Query, expressions: ExpressionBinder) -> None:
+    def _limit(self, node: exp.Expr, target: exp.Query, expressions: ExpressionBinder) -> None:
         limit = node.args.get("limit")
         if isinstance(limit, exp.Fetch):
             count = limit.args.get("count")
@@ -466,11 +466,11 @@ def _expansion_failed(view: str, error: errors.SnowmeltError) -> errors.Snowmelt
     )
 
 
-def _is_all(node: exp.Expression) -> bool:
+def _is_all(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and not node.table and node.name.upper() == "ALL" and not node.this.quoted
 
 
-def _plain_count(tree: exp.Expression | None) -> exp.Expression:
+def _plain_count(tree: exp.Expr | None) -> exp.Expr:
     while isinstance(tree, exp.Cast | exp.Paren):
         tree = tree.this
     text = "" if tree is None else str(tree.this if isinstance(tree, exp.Literal | exp.Var) else "")
@@ -482,7 +482,7 @@ def _plain_count(tree: exp.Expression | None) -> exp.Expression:
     return exp.Literal.number(digits)
 
 
-def _operand(tree: exp.Query) -> exp.Expression:
+def _operand(tree: exp.Query) -> exp.Expr:
     """A branch of a set operator; anything with clauses of its own goes into parentheses."""
     loose = isinstance(tree, exp.SetOperation) or any(
         tree.args.get(key) for key in ("with_", "order", "limit", "offset")
@@ -490,7 +490,7 @@ def _operand(tree: exp.Query) -> exp.Expression:
     return exp.Subquery(this=tree) if loose else tree
 
 
-def _is_output(tree: exp.Expression, columns: tuple[OutputColumn, ...]) -> bool:
+def _is_output(tree: exp.Expr, columns: tuple[OutputColumn, ...]) -> bool:
     return isinstance(tree, exp.Column) and not tree.table and any(c.key == tree.name for c in columns)
 
 
@@ -502,7 +502,7 @@ def _refers_to_itself(cte: exp.CTE) -> bool:
     )
 
 
-def _aliases(node: exp.Select) -> dict[str, exp.Expression]:
+def _aliases(node: exp.Select) -> dict[str, exp.Expr]:
     return {
         fold_identifier(item.args["alias"]): item.this
         for item in reversed(node.expressions)
@@ -510,7 +510,7 @@ def _aliases(node: exp.Select) -> dict[str, exp.Expression]:
     }
 
 
-def _star_of(item: exp.Expression) -> exp.Star | None:
+def _star_of(item: exp.Expr) -> exp.Star | None:
     if isinstance(item, exp.Star):
         return item
     if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
@@ -518,7 +518,7 @@ def _star_of(item: exp.Expression) -> exp.Star | None:
     return None
 
 
-def _implied_name(node: exp.Expression) -> str:
+def _implied_name(node: exp.Expr) -> str:
     """Snowflake names a bare expression by its text in upper case; a column or path by its last part."""
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier):
         return fold_identifier(node.this)

@@ -32,7 +32,7 @@ INT64_DIGITS = 19
 """Digits before the point that a 64-bit integer may have."""
 
 
-def failed(attempt_value: exp.Expression, original: exp.Expression, kind: Kind, attempt: bool) -> exp.Expression:
+def failed(attempt_value: exp.Expr, original: exp.Expr, kind: Kind, attempt: bool) -> exp.Expr:
     """The attempt itself, or with "… is not recognized" raised where it is NULL and the original is not."""
     if attempt:
         return attempt_value
@@ -48,8 +48,8 @@ def lead(type_: DataType) -> int:
 
 
 def out_of_range(
-    attempt_value: exp.Expression, original: exp.Expression, source: DataType, target: DataType
-) -> exp.Expression:
+    attempt_value: exp.Expr, original: exp.Expr, source: DataType, target: DataType
+) -> exp.Expr:
     """The attempt, or an error raised where it is NULL and the number it was made from is not."""
     error = fail("100046", "22003", f"{_NO_ROOM}[", _storage_class(original, source, target), "]",
                  f"({target.precision},{target.scale}){{{_nullability(original)}}}, value ",
@@ -57,16 +57,16 @@ def out_of_range(
     return spark("coalesce(_0, if(_1 is null, null, _2))", attempt_value, original, error)
 
 
-def variant_out_of_range(shown: exp.Expression) -> exp.Expression:
+def variant_out_of_range(shown: exp.Expr) -> exp.Expr:
     """The error for a number inside a VARIANT that does not fit."""
     return fail("100046", "22003", f"{_NO_ROOM}, value ", shown)
 
 
-def _nullability(value: exp.Expression) -> str:
+def _nullability(value: exp.Expr) -> str:
     return "not null" if isinstance(value, (exp.Literal, exp.Var, exp.Neg)) else "nullable"
 
 
-def _storage_class(value: exp.Expression, source: DataType, target: DataType) -> exp.Expression:
+def _storage_class(value: exp.Expr, source: DataType, target: DataType) -> exp.Expr:
     """Snowflake names the smallest integer that holds the value's digits, or the target's if it is a FLOAT."""
     if source.kind is Kind.FLOAT:
         precision = target.precision or 0
@@ -80,12 +80,12 @@ def _storage_class(value: exp.Expression, source: DataType, target: DataType) ->
     return limits.else_(string("SB16"))
 
 
-def _plain_digits(value: exp.Expression, source: DataType) -> exp.Expression:
+def _plain_digits(value: exp.Expr, source: DataType) -> exp.Expr:
     text = spark("cast(_0 as string)", value)
     return spark("rtrim('.', rtrim('0', _0))", text) if source.scale else text
 
 
-def try_number(text: exp.Expression, target: DataType) -> exp.Expression:
+def try_number(text: exp.Expr, target: DataType) -> exp.Expr:
     """A text as NUMBER, rounded; NULL where it is not a number or does not fit."""
     if not target.int64:
         return spark_try(text, target)
@@ -93,15 +93,15 @@ def try_number(text: exp.Expression, target: DataType) -> exp.Expression:
     return spark("coalesce(try_cast(_0 as bigint), _1)", text, exact)
 
 
-def spark_cast(value: exp.Expression, target: DataType) -> exp.Expression:
+def spark_cast(value: exp.Expr, target: DataType) -> exp.Expr:
     return exp.cast(value.copy(), target.spark, dialect="spark")
 
 
-def spark_try(value: exp.Expression, target: DataType) -> exp.Expression:
+def spark_try(value: exp.Expr, target: DataType) -> exp.Expr:
     return exp.TryCast(this=value.copy(), to=spark_type(target.spark), safe=True)
 
 
-def try_boolean(text: exp.Expression) -> exp.Expression:
+def try_boolean(text: exp.Expr) -> exp.Expr:
     """A text as BOOLEAN; NULL where it is none of Snowflake's words."""
     word = spark("lower(trim(_0))", text)
     case = exp.Case()
@@ -109,7 +109,7 @@ def try_boolean(text: exp.Expression) -> exp.Expression:
     return case.when(exp.In(this=word.copy(), expressions=[string(item) for item in _FALSE]), exp.false())
 
 
-def try_float(text: exp.Expression) -> exp.Expression:
+def try_float(text: exp.Expr) -> exp.Expr:
     """A text as FLOAT; NULL where it is not a number. Spark would also read Java's suffixes: 1d, 1f."""
     return spark(r"if(_0 rlike '[0-9.]\\s*[dDfF]\\s*$', null, try_cast(_0 as double))", text)
 

@@ -53,7 +53,7 @@ class TimeTravel:
 
     before: bool
     kind: str
-    expression: exp.Expression
+    expression: exp.Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,14 @@ class Relations(Protocol):
         """Raises the not-found error that names the object."""
         ...
 
-    def table_function(self, name: str, arguments: dict[str, exp.Expression]) -> Relation:
+    def table_function(self, name: str, arguments: dict[str, exp.Expr]) -> Relation:
         """A table function over metadata or results: RESULT_SCAN, INFORMATION_SCHEMA functions, …
 
         Positional arguments come under the keys "0", "1", …. Raises the unknown-function error.
         """
         ...
 
-    def system_function(self, name: str, arguments: Sequence[exp.Expression]) -> exp.Expression | None:
+    def system_function(self, name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:
         """The value of a function that needs the catalog (GET_DDL, SYSTEM$…), as a Snowflake literal.
 
         The arguments are as written. None when there is no such function.
@@ -97,15 +97,15 @@ class Relations(Protocol):
         """The records of files, `@stage/path`: `$1` to `$width` at least, and the METADATA$ columns."""
         ...
 
-    def variable(self, name: str) -> exp.Expression | None:
+    def variable(self, name: str) -> exp.Expr | None:
         """The value of a session variable, as a Snowflake literal."""
         ...
 
-    def next_value(self, parts: tuple[str, ...]) -> exp.Expression | None:
+    def next_value(self, parts: tuple[str, ...]) -> exp.Expr | None:
         """What stands for NEXTVAL of the sequence of that name; None when there is none."""
         ...
 
-    def local(self, name: str) -> tuple[exp.Expression, DataType] | None:
+    def local(self, name: str) -> tuple[exp.Expr, DataType] | None:
         """The value of a scripting variable (`:name`) as a Snowflake literal, and the variable's type."""
         ...
 

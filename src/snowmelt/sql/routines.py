@@ -59,7 +59,7 @@ def inline(binder: ExpressionBinder, routine: ScalarRoutine, arguments: dict[str
     )
     flags: list[Bound] = []
 
-    def body(*values: exp.Expression) -> exp.Expression:
+    def body(*values: exp.Expr) -> exp.Expr:
         held = {name: replace(v, tree=t) for (name, v), t in zip(arguments.items(), values, strict=True)}
         environment, queries = _inside(binder.queries, routine)
         inner = type(binder)(environment, _scope(held), queries)
@@ -119,6 +119,6 @@ def _scope(arguments: dict[str, Bound]) -> Scope:
     return Scope(arguments={name: replace(v, tree=exp.Paren(this=v.tree)) for name, v in arguments.items()})
 
 
-def _unless_null(value: exp.Expression, arguments: tuple[exp.Expression, ...]) -> exp.Expression:
+def _unless_null(value: exp.Expr, arguments: tuple[exp.Expr, ...]) -> exp.Expr:
     missing = exp.or_(*[exp.Is(this=exp.Paren(this=argument.copy()), expression=exp.Null()) for argument in arguments])
     return exp.Case(ifs=[exp.If(this=missing, true=exp.Null())], default=value)

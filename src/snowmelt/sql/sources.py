@@ -59,12 +59,12 @@ class SourceBinder:
         if joins:
             target.set("joins", joins)
 
-    def _nested_joins(self, node: exp.Expression, joins: list[exp.Join]) -> None:
+    def _nested_joins(self, node: exp.Expr, joins: list[exp.Join]) -> None:
         joins += [self._join(join) for join in node.args.get("joins") or []]
 
     # -- items ----------------------------------------------------------------------------------------------------
 
-    def _item(self, node: exp.Expression) -> exp.Expression:
+    def _item(self, node: exp.Expr) -> exp.Expr:
         for refused, name in (
             ("pivots", "PIVOT / UNPIVOT"),
             ("sample", "SAMPLE"),
@@ -82,7 +82,7 @@ class SourceBinder:
             return self._lateral(node)
         raise errors.unsupported(f"{type(node).__name__} in FROM")
 
-    def _table(self, node: exp.Table) -> exp.Expression:
+    def _table(self, node: exp.Table) -> exp.Expr:
         this = node.this
         if isinstance(this, exp.Var) or (isinstance(this, exp.Literal) and this.name.startswith("@")):
             return self._staged(node)
@@ -105,7 +105,7 @@ class SourceBinder:
             raise errors.invalid_identifier(text, where.line, where.position)
         return parts
 
-    def _named(self, parts: tuple[str, ...], node: exp.Expression) -> exp.Expression:
+    def _named(self, parts: tuple[str, ...], node: exp.Expr) -> exp.Expr:
         when = _time_travel(node)
         if len(parts) == 1 and when is None:
             cte = self.scope.cte(parts[0])
@@ -114,11 +114,11 @@ class SourceBinder:
         relation = self.queries.environment.relations.relation(parts, when)
         return self._relation(relation, node, parts)
 
-    def _relation(self, relation: Relation, node: exp.Expression, parts: tuple[str, ...]) -> exp.Expression:
+    def _relation(self, relation: Relation, node: exp.Expr, parts: tuple[str, ...]) -> exp.Expr:
         if relation.view is not None:
             bound = self.queries.view(relation)
             return self._derived(exp.Subquery(this=bound.tree), bound, node, parts)
-        reference: exp.Expression = exp.Table(this=identifier(relation.reference or relation.name))
+        reference: exp.Expr = exp.Table(this=identifier(relation.reference or relation.name))
         if relation.query is not None:
             reference = exp.Subquery(this=relation.query.copy())
         columns = [(column.name, column.key or column.name, column.type) for column in relation.columns]
@@ -126,7 +126,7 @@ class SourceBinder:
             reference = _with_variants(reference, columns)
         return self._aliased(reference, columns, node, parts)
 
-    def _staged(self, node: exp.Table) -> exp.Expression:
+    def _staged(self, node: exp.Table) -> exp.Expr:
         """`@stage/path (FILE_FORMAT => f, PATTERN => '…')`."""
         select = node.find_ancestor(exp.Select)
         if select is None or any(isinstance(item, exp.Star) or item.is_star for item in select.expressions):
@@ -141,7 +141,7 @@ class SourceBinder:
         )
         return self._relation(relation, node, ())
 
-    def _subquery(self, node: exp.Subquery) -> exp.Expression:
+    def _subquery(self, node: exp.Subquery) -> exp.Expr:
         inner = node.this
         if isinstance(inner, exp.Table | exp.Subquery) and not node.alias:
             return self._item(inner)
@@ -149,18 +149,18 @@ class SourceBinder:
         return self._derived(exp.Subquery(this=bound.tree), bound, node, ())
 
     def _derived(
-        self, tree: exp.Expression, bound: BoundQuery, node: exp.Expression, parts: tuple[str, ...]
-    ) -> exp.Expression:
+        self, tree: exp.Expr, bound: BoundQuery, node: exp.Expr, parts: tuple[str, ...]
+    ) -> exp.Expr:
         columns = [(column.name, column.key, column.type) for column in bound.columns]
         return self._aliased(tree, columns, node, parts)
 
     def _aliased(
         self,
-        tree: exp.Expression,
+        tree: exp.Expr,
         columns: list[tuple[str, str, DataType]],
-        node: exp.Expression,
+        node: exp.Expr,
         parts: tuple[str, ...],
-    ) -> exp.Expression:
+    ) -> exp.Expr:
         """Names a source in Spark and in the scope. `columns` are (visible name, Spark name, type)."""
         alias = node.args.get("alias")
         visible: str | None = parts[-1] if parts else None
@@ -196,7 +196,7 @@ class SourceBinder:
     def _add(self, source: Source) -> None:
         self.scope.sources.append(source)
 
-    def _values(self, node: exp.Values) -> exp.Expression:
+    def _values(self, node: exp.Values) -> exp.Expr:
         rows = [
             [self.expressions.bind(cell) for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])]
             for row in node.expressions
@@ -204,7 +204,7 @@ class SourceBinder:
         width = len(rows[0])
         if any(len(row) != width for row in rows):
             raise errors.compilation("001969", "42601", "all rows of VALUES must have the same number of columns")
-        cells: list[list[exp.Expression]] = [[] for _ in rows]
+        cells: list[list[exp.Expr]] = [[] for _ in rows]
         columns: list[tuple[str, str, DataType]] = []
         for index in range(width):
             casted, type_ = self.expressions.same_type([row[index] for row in rows])
@@ -220,7 +220,7 @@ class SourceBinder:
 
     # -- table functions ------------------------------------------------------------------------------------------
 
-    def _lateral(self, node: exp.Lateral) -> exp.Expression:
+    def _lateral(self, node: exp.Lateral) -> exp.Expr:
         inner = node.this
         if isinstance(inner, exp.Subquery):
             bound = self.queries.bind(inner.this, Scope(parent=self.scope))
@@ -229,7 +229,7 @@ class SourceBinder:
             return exp.Lateral(this=tree, alias=alias)
         return self._table_function(inner, node, lateral=True)
 
-    def _table_function(self, call: exp.Expression, node: exp.Expression, *, lateral: bool = False) -> exp.Expression:
+    def _table_function(self, call: exp.Expr, node: exp.Expr, *, lateral: bool = False) -> exp.Expr:
         parts: list[str] = []
         while isinstance(call, exp.Dot):
             parts = (
@@ -256,7 +256,7 @@ class SourceBinder:
         relation = self.queries.environment.relations.table_function(".".join((*parts, name)), arguments)
         return self._relation(relation, node, ())
 
-    def _flatten(self, arguments: dict[str, exp.Expression], node: exp.Expression) -> exp.Expression:
+    def _flatten(self, arguments: dict[str, exp.Expr], node: exp.Expr) -> exp.Expr:
         given = arguments.get("INPUT") or arguments.get("0")
         if given is None:
             raise errors.not_enough_arguments("FLATTEN", 1, 0)
@@ -289,7 +289,7 @@ class SourceBinder:
         self.scope.sources[-1] = replace(source, columns=ordered)
         return tree
 
-    def _row_number(self) -> exp.Expression | None:
+    def _row_number(self) -> exp.Expr | None:
         """A number for each row that is flattened, for SEQ; None when there is only one, which is number 1."""
         if not self.scope.sources:
             return None
@@ -303,17 +303,16 @@ class SourceBinder:
         return exp.column(identifier("__row"), table=identifier(alias.this.name))
 
     def _inline(
-        self, rows: exp.Expression, columns: list[tuple[str, DataType]], node: exp.Expression
-    ) -> exp.Expression:
+        self, rows: exp.Expr, columns: list[tuple[str, DataType]], node: exp.Expr
+    ) -> exp.Expr:
         """A lateral join with the rows of an ARRAY<STRUCT<…>>."""
-        self._aliased(exp.Table(this=identifier("x")), [(n, n, t) for n, t in columns], node, ())
-        source = self.scope.sources[-1]
-        alias = source.columns[0].tree.table
+        named = self._aliased(exp.Table(this=identifier("x")), [(n, n, t) for n, t in columns], node, ())
+        alias = named.args["alias"].this.name
         inner = exp.Anonymous(this="inline", expressions=[rows])
         names = [identifier(name) for name, _ in columns]
         return exp.Lateral(this=inner, alias=exp.TableAlias(this=identifier(alias), columns=names))
 
-    def _split_to_table(self, name: str, call: exp.Anonymous, node: exp.Expression) -> exp.Expression:
+    def _split_to_table(self, name: str, call: exp.Anonymous, node: exp.Expr) -> exp.Expr:
         text, separator = (self.expressions.cast(self.expressions.bind(a), types.VARCHAR) for a in call.expressions)
         template = (
             "split(_0, concat('\\\\Q', _1, '\\\\E'), -1)"
@@ -329,7 +328,7 @@ class SourceBinder:
         columns = [("SEQ", types.INTEGER), ("INDEX", types.INTEGER), ("VALUE", types.VARCHAR)]
         return self._inline(rows, columns, node)
 
-    def _generator(self, arguments: dict[str, exp.Expression], node: exp.Expression) -> exp.Expression:
+    def _generator(self, arguments: dict[str, exp.Expr], node: exp.Expr) -> exp.Expr:
         count = arguments.get("ROWCOUNT") or arguments.get("0")
         if count is None:
             raise errors.unsupported("GENERATOR without ROWCOUNT")
@@ -339,7 +338,7 @@ class SourceBinder:
         inner = exp.select(exp.alias_(exp.column("id"), SEQUENCE_COLUMN)).from_(rows)
         return self._aliased(exp.Subquery(this=inner), [], node, ())
 
-    def _routine(self, found: list[ScalarRoutine], call: exp.Anonymous, node: exp.Expression) -> exp.Expression:
+    def _routine(self, found: list[ScalarRoutine], call: exp.Anonymous, node: exp.Expr) -> exp.Expr:
         routine, given = routines.match(self.expressions, found, call)
         if routine.returns_table is None:
             raise errors.compilation("002143", "42601", f"{routine.name} is not a table function")
@@ -375,11 +374,13 @@ class SourceBinder:
         elif side and not isinstance(tree, exp.Lateral):
             bound.set("on", exp.true())
         if not side and bound.args.get("on") is None:
-            bound.set("kind", "CROSS")
+            # FROM a, b is an inner join whose condition stands in WHERE. Spark has rules for inner joins that it does
+            # not apply to cross joins, such as filtering the larger side by the smaller one's keys while running.
+            bound.set("kind", "CROSS" if kind == "CROSS" or isinstance(tree, exp.Lateral) else "INNER")
         return bound
 
-    def _using(self, names: list[str], before: list[Source], added: list[Source], side: str) -> exp.Expression:
-        conditions: list[exp.Expression] = []
+    def _using(self, names: list[str], before: list[Source], added: list[Source], side: str) -> exp.Expr:
+        conditions: list[exp.Expr] = []
         for name in names:
             left = self._one_side(name, before)
             right = self._one_side(name, added)
@@ -410,7 +411,7 @@ class SourceBinder:
                 self.scope.sources[index] = replace(source, hidden=source.hidden | {name})
 
 
-def _with_variants(reference: exp.Expression, columns: list[tuple[str, str, DataType]]) -> exp.Expression:
+def _with_variants(reference: exp.Expr, columns: list[tuple[str, str, DataType]]) -> exp.Expr:
     """The relation with its JSON texts parsed."""
     projections = []
     for _, key, type_ in columns:
@@ -420,12 +421,12 @@ def _with_variants(reference: exp.Expression, columns: list[tuple[str, str, Data
     return exp.Subquery(this=exp.select(*projections).from_(reference))
 
 
-def _mentions(node: exp.Expression, name: str) -> bool:
+def _mentions(node: exp.Expr, name: str) -> bool:
     """Whether the statement names such a column anywhere."""
     return any(column.name.upper() == name for column in node.root().find_all(exp.Column))
 
 
-def _flatten_columns(node: exp.Expression, *, recursive: bool) -> list[str]:
+def _flatten_columns(node: exp.Expr, *, recursive: bool) -> list[str]:
     """What the flattened rows must carry; THIS makes them several times dearer."""
     wanted = [name for name, _ in FLATTEN_COLUMNS if name != "THIS"]
     has_star = any(not isinstance(star.parent, exp.Anonymous) for star in node.root().find_all(exp.Star))
@@ -442,7 +443,7 @@ def _shared_names(before: list[Source], added: list[Source]) -> list[str]:
     return list(dict.fromkeys(c.name for s in before for c in s.columns if c.name in right))
 
 
-def _time_travel(node: exp.Expression) -> TimeTravel | None:
+def _time_travel(node: exp.Expr) -> TimeTravel | None:
     when = node.args.get("when")
     if when is None:
         return None
@@ -453,8 +454,8 @@ def _time_travel(node: exp.Expression) -> TimeTravel | None:
     )
 
 
-def _named_arguments(call: exp.Anonymous) -> dict[str, exp.Expression]:
-    arguments: dict[str, exp.Expression] = {}
+def _named_arguments(call: exp.Anonymous) -> dict[str, exp.Expr]:
+    arguments: dict[str, exp.Expr] = {}
     for index, argument in enumerate(call.expressions):
         if isinstance(argument, exp.Kwarg | exp.PropertyEQ):
             arguments[argument.this.name.upper()] = argument.expression
@@ -463,5 +464,5 @@ def _named_arguments(call: exp.Anonymous) -> dict[str, exp.Expression]:
     return arguments
 
 
-def _flag(node: exp.Expression | None) -> bool:
+def _flag(node: exp.Expr | None) -> bool:
     return isinstance(node, exp.Boolean) and bool(node.this)

@@ -36,18 +36,18 @@ def is_utc(context: SessionContext) -> bool:
     return context.time_zone.upper() in {"UTC", "ETC/UTC", "GMT", "Z"}
 
 
-def instant_of_wall(wall: exp.Expression, zone: str) -> exp.Expression:
+def instant_of_wall(wall: exp.Expr, zone: str) -> exp.Expr:
     """The instant at which the clocks of a zone show this."""
     moment = spark("cast(_0 as timestamp)", wall)
     return moment if zone.upper() == "UTC" else call("to_utc_timestamp", moment, string(zone))
 
 
-def wall_of_instant(moment: exp.Expression, zone: str) -> exp.Expression:
+def wall_of_instant(moment: exp.Expr, zone: str) -> exp.Expr:
     shifted = moment if zone.upper() == "UTC" else call("from_utc_timestamp", moment, string(zone))
     return spark("cast(_0 as timestamp_ntz)", shifted)
 
 
-def tz_value(moment: exp.Expression, offset_minutes: exp.Expression) -> exp.Expression:
+def tz_value(moment: exp.Expr, offset_minutes: exp.Expr) -> exp.Expr:
     """A TIMESTAMP_TZ.
 
     The offset is nullable like the moment: Arrow refuses a NULL struct whose fields are declared NOT NULL.
@@ -56,20 +56,20 @@ def tz_value(moment: exp.Expression, offset_minutes: exp.Expression) -> exp.Expr
     return call("named_struct", string(TZ_INSTANT), moment, string(TZ_OFFSET), offset)
 
 
-def tz_instant(value: exp.Expression) -> exp.Expression:
+def tz_instant(value: exp.Expr) -> exp.Expr:
     return exp.Dot(this=_operand(value), expression=exp.to_identifier(TZ_INSTANT, quoted=True))
 
 
-def tz_offset(value: exp.Expression) -> exp.Expression:
+def tz_offset(value: exp.Expr) -> exp.Expr:
     return exp.Dot(this=_operand(value), expression=exp.to_identifier(TZ_OFFSET, quoted=True))
 
 
-def _operand(value: exp.Expression) -> exp.Expression:
+def _operand(value: exp.Expr) -> exp.Expr:
     plain = isinstance(value, (exp.Column, exp.Identifier, exp.Anonymous, exp.Dot, exp.Paren))
     return value.copy() if plain else exp.Paren(this=value.copy())
 
 
-def tz_from_instant(moment: exp.Expression, zone: str) -> exp.Expression:
+def tz_from_instant(moment: exp.Expr, zone: str) -> exp.Expr:
     """The instant with the offset that the zone has then; NULL stays NULL."""
     if zone.upper() == "UTC":
         return bind(moment, lambda m: spark("if(_0 is null, null, _1)", m, tz_value(m, integer(0))))
@@ -83,7 +83,7 @@ def tz_from_instant(moment: exp.Expression, zone: str) -> exp.Expression:
     )
 
 
-def wall_of(value: exp.Expression, source: DataType, context: SessionContext) -> exp.Expression:
+def wall_of(value: exp.Expr, source: DataType, context: SessionContext) -> exp.Expr:
     """What the clock shows for a DATE, TIME or TIMESTAMP_*: the fields that EXTRACT and formats read."""
     match source.kind:
         case Kind.TIMESTAMP_NTZ:
@@ -102,8 +102,8 @@ def wall_of(value: exp.Expression, source: DataType, context: SessionContext) ->
 
 
 def from_wall(
-    wall: exp.Expression, target: DataType, context: SessionContext, original: exp.Expression | None = None
-) -> exp.Expression:
+    wall: exp.Expr, target: DataType, context: SessionContext, original: exp.Expr | None = None
+) -> exp.Expr:
     """The value of a type from what the clock shows. A TIMESTAMP_TZ keeps `original`'s offset, if given."""
     match target.kind:
         case Kind.TIMESTAMP_NTZ:
@@ -127,16 +127,16 @@ def from_wall(
             return tz_from_instant(instant_of_wall(wall, context.time_zone), context.time_zone)
 
 
-def time_of_wall(wall: exp.Expression) -> exp.Expression:
+def time_of_wall(wall: exp.Expr) -> exp.Expr:
     """The time of day."""
     return bind(wall, lambda w: spark("make_time(hour(_0), minute(_0), extract(SECOND FROM _0))", w))
 
 
-def micros_of_time(time: exp.Expression) -> exp.Expression:
+def micros_of_time(time: exp.Expr) -> exp.Expr:
     return spark("time_diff('MICROSECOND', time '00:00:00', _0)", time)
 
 
-def time_of_micros(micros: exp.Expression) -> exp.Expression:
+def time_of_micros(micros: exp.Expr) -> exp.Expr:
     """Counts from midnight; what is beyond a day wraps around."""
     return bind(
         call("pmod", micros, integer(86_400_000_000)),
@@ -153,7 +153,7 @@ def digits(type_: DataType) -> int:
     return 9 if type_.precision is None else type_.precision
 
 
-def cut_time(time: exp.Expression, kept: int) -> exp.Expression:
+def cut_time(time: exp.Expr, kept: int) -> exp.Expr:
     """A time of day with the fraction of its seconds cut to so many digits."""
     if kept >= 6:
         return time
@@ -162,7 +162,7 @@ def cut_time(time: exp.Expression, kept: int) -> exp.Expression:
     return bind(micros_of_time(time), lambda m: time_of_micros(spark("_0 - _0 % _1", m, integer(10 ** (6 - kept)))))
 
 
-def cut_fraction(wall: exp.Expression, kept: int | None) -> exp.Expression:
+def cut_fraction(wall: exp.Expr, kept: int | None) -> exp.Expr:
     """A wall clock or an instant with the fraction of its seconds cut to so many digits."""
     if kept is None or kept >= 6:
         return wall
@@ -176,7 +176,7 @@ def cut_fraction(wall: exp.Expression, kept: int | None) -> exp.Expression:
     )
 
 
-def epoch_wall(count: exp.Expression) -> exp.Expression:
+def epoch_wall(count: exp.Expr) -> exp.Expr:
     """Digits as text count seconds, milli-, micro- or nanoseconds since 1970, as their size suggests."""
     return bind(
         spark("try_cast(_0 as bigint)", count),
@@ -189,10 +189,10 @@ def epoch_wall(count: exp.Expression) -> exp.Expression:
     )
 
 
-def try_wall(text: exp.Expression) -> exp.Expression:
+def try_wall(text: exp.Expr) -> exp.Expr:
     """The wall clock that a text shows, its offset ignored; NULL where AUTO would not recognise it."""
 
-    def build(t: exp.Expression) -> exp.Expression:
+    def build(t: exp.Expr) -> exp.Expr:
         case = exp.Case()
         case = case.when(call("regexp_like", t, string(_ISO)), spark("try_cast(_0 as timestamp_ntz)", t))
         case = case.when(call("regexp_like", t, string(_DIGITS)), epoch_wall(t))
@@ -201,7 +201,7 @@ def try_wall(text: exp.Expression) -> exp.Expression:
     return bind(text, build)
 
 
-def _other_wall(text: exp.Expression) -> exp.Expression:
+def _other_wall(text: exp.Expr) -> exp.Expr:
     bare = call(
         "trim",
         call(
@@ -212,7 +212,7 @@ def _other_wall(text: exp.Expression) -> exp.Expression:
         ),
     )
 
-    def build(t: exp.Expression) -> exp.Expression:
+    def build(t: exp.Expr) -> exp.Expr:
         case = exp.Case()
         for start, pattern in _OTHER_FORMS:
             parsed = spark("cast(try_to_timestamp(_0, _1) as timestamp_ntz)", t, string(pattern))
@@ -225,17 +225,17 @@ def _other_wall(text: exp.Expression) -> exp.Expression:
 _EMPTY = string("")
 
 
-def offset_of_text(text: exp.Expression) -> exp.Expression:
+def offset_of_text(text: exp.Expr) -> exp.Expr:
     """Minutes east of Greenwich that a text names; NULL when it names none."""
 
-    def build(t: exp.Expression) -> exp.Expression:
+    def build(t: exp.Expr) -> exp.Expr:
         found = call("regexp_extract", t, string(_OFFSET), integer(1))
         return bind(found, minutes_of_offset)
 
     return bind(text, build)
 
 
-def minutes_of_offset(zone: exp.Expression) -> exp.Expression:
+def minutes_of_offset(zone: exp.Expr) -> exp.Expr:
     return spark(
         "case when _0 = '' then null when upper(_0) = 'Z' then 0 else "
         "if(left(_0, 1) = '-', -1, 1) * (int(regexp_extract(_0, '^.([0-9]{1,2})', 1)) * 60 + "
@@ -244,7 +244,7 @@ def minutes_of_offset(zone: exp.Expression) -> exp.Expression:
     )
 
 
-def try_from_text(text: exp.Expression, target: DataType, context: SessionContext) -> exp.Expression:
+def try_from_text(text: exp.Expr, target: DataType, context: SessionContext) -> exp.Expr:
     """A text as DATE, TIME or TIMESTAMP_*; NULL where AUTO would not recognise it."""
     match target.kind:
         case Kind.DATE:
@@ -257,17 +257,17 @@ def try_from_text(text: exp.Expression, target: DataType, context: SessionContex
             return bind(text, lambda t: zoned(try_wall(t), offset_of_text(t), _is_digits(t), target, context))
 
 
-def _is_digits(text: exp.Expression) -> exp.Expression:
+def _is_digits(text: exp.Expr) -> exp.Expr:
     return call("regexp_like", text, string(_DIGITS))
 
 
 def zoned(
-    wall: exp.Expression,
-    offset: exp.Expression,
-    utc: exp.Expression | None,
+    wall: exp.Expr,
+    offset: exp.Expr,
+    utc: exp.Expr | None,
     target: DataType,
     context: SessionContext,
-) -> exp.Expression:
+) -> exp.Expr:
     """A TIMESTAMP_LTZ or TIMESTAMP_TZ from a wall clock and an offset; the session's zone where that is NULL.
 
     Where `utc` is true the wall clock is UTC's, and only the offset shown is the session's.
@@ -275,7 +275,7 @@ def zoned(
     zone = context.time_zone
     wall = cut_fraction(wall, target.precision)
 
-    def build(w: exp.Expression, o: exp.Expression) -> exp.Expression:
+    def build(w: exp.Expr, o: exp.Expr) -> exp.Expr:
         local = instant_of_wall(w, zone)
         if utc is not None and not is_utc(context):
             local = spark("if(_0, cast(_1 as timestamp), _2)", utc, w, local)
@@ -289,10 +289,10 @@ def zoned(
     return bind((wall, offset), build)
 
 
-def try_time(text: exp.Expression) -> exp.Expression:
+def try_time(text: exp.Expr) -> exp.Expr:
     """A text as TIME; NULL where AUTO would not recognise it."""
 
-    def build(t: exp.Expression) -> exp.Expression:
+    def build(t: exp.Expr) -> exp.Expr:
         case = exp.Case()
         case = case.when(call("regexp_like", t, string(_TIME)), spark("try_cast(trim(_0) as time(6))", t))
         return case.else_(time_of_wall(try_wall(t)))
@@ -301,8 +301,8 @@ def try_time(text: exp.Expression) -> exp.Expression:
 
 
 def epoch_timestamp(
-    value: exp.Expression, source: DataType, scale: int, target: DataType, context: SessionContext
-) -> exp.Expression:
+    value: exp.Expr, source: DataType, scale: int, target: DataType, context: SessionContext
+) -> exp.Expr:
     """A NUMBER that counts units of 10^-scale seconds since 1970 in UTC, as TIMESTAMP_*."""
     if source.int64 and scale <= 6:
         micros = spark("_0 * _1", value, integer(10 ** (6 - scale)))

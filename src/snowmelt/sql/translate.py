@@ -26,16 +26,22 @@ class NoRelations:
     def relation(self, parts: tuple[str, ...], when: TimeTravel | None) -> Relation:
         raise errors.not_found("Object", ".".join(quote(part) for part in parts))
 
-    def table_function(self, name: str, arguments: Mapping[str, exp.Expression]) -> Relation:
+    def table_function(self, name: str, arguments: Mapping[str, exp.Expr]) -> Relation:
         raise errors.unknown_function(name, None)
 
-    def system_function(self, name: str, arguments: Sequence[exp.Expression]) -> exp.Expression | None:
+    def system_function(self, name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:
         return None
 
-    def variable(self, name: str) -> exp.Expression | None:
+    def staged(self, location: str, format_name: str | None, pattern: str | None, width: int) -> Relation:
+        raise errors.not_found("Stage", location)
+
+    def next_value(self, parts: tuple[str, ...]) -> exp.Expr | None:
         return None
 
-    def local(self, name: str) -> tuple[exp.Expression, DataType] | None:
+    def variable(self, name: str) -> exp.Expr | None:
+        return None
+
+    def local(self, name: str) -> tuple[exp.Expr, DataType] | None:
         return None
 
     def routine(self, parts: tuple[str, ...]) -> list[ScalarRoutine]:
@@ -45,7 +51,7 @@ class NoRelations:
         return self
 
 
-def bind_expression(node: exp.Expression, environment: Environment, scope: Scope | None = None) -> Bound:
+def bind_expression(node: exp.Expr, environment: Environment, scope: Scope | None = None) -> Bound:
     """One expression in a scope of its own (a DEFAULT, a CHECK, a SET value)."""
     return ExpressionBinder(environment, scope or Scope(), QueryBinder(environment)).bind(node)
 

@@ -18,7 +18,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-def type_of_ast(node: exp.Expression) -> DataType:
+def type_of_ast(node: exp.Expr) -> DataType:
     """The type a cast names; an error that shows the word when there is none."""
     if isinstance(node, exp.DataType) and node.this in _WORDS and not node.args.get("nested"):
         parameters = ", ".join(str(parameter.this) for parameter in node.expressions)

@@ -77,7 +77,7 @@ def path_text(elements: Sequence[str | int]) -> str:
     return text
 
 
-def get_path(value: exp.Expression, elements: Sequence[str | int]) -> exp.Expression:
+def get_path(value: exp.Expr, elements: Sequence[str | int]) -> exp.Expr:
     """`value:a.b[0]`: the VARIANT at a constant path, or SQL NULL. Keys are case-sensitive."""
     path = "$"
     for element in elements:
@@ -103,21 +103,21 @@ def _segment(element: str | int) -> str | None:
     return f"['{element}']" if "'" not in element else None
 
 
-def _at(value: exp.Expression, path: str) -> exp.Expression:
+def _at(value: exp.Expr, path: str) -> exp.Expr:
     return value if path == "$" else call("variant_get", value, string(path), string("variant"))
 
 
-def get_key(value: exp.Expression, key: exp.Expression) -> exp.Expression:
+def get_key(value: exp.Expr, key: exp.Expr) -> exp.Expr:
     """The VARIANT under a text key of an object, SQL NULL where there is none."""
     return spark("try_element_at(_0, _1)", object_entries(value), key)
 
 
-def get_position(value: exp.Expression, position: exp.Expression) -> exp.Expression:
+def get_position(value: exp.Expr, position: exp.Expr) -> exp.Expr:
     """The VARIANT at a 0-based position of an array, SQL NULL outside of it and for negative positions."""
     return spark("get(_0, TRY_CAST(_1 AS INT))", array_elements(value), position)
 
 
-def get_index(value: exp.Expression, index: exp.Expression, index_type: DataType) -> exp.Expression:
+def get_index(value: exp.Expr, index: exp.Expr, index_type: DataType) -> exp.Expr:
     """`value[index]` and GET where the index is computed; a text index is a key, a numeric one a position."""
     if index_type.kind is Kind.NULL:
         return spark(NULL_VARIANT)
@@ -128,7 +128,7 @@ def get_index(value: exp.Expression, index: exp.Expression, index_type: DataType
     return get_key(value, index)
 
 
-def _get_variant_index(value: exp.Expression, index: exp.Expression) -> exp.Expression:
+def _get_variant_index(value: exp.Expr, index: exp.Expr) -> exp.Expr:
     return spark(
         "CASE WHEN left(to_json(_0), 1) = '\"' THEN _1 ELSE _2 END",
         index,
@@ -137,7 +137,7 @@ def _get_variant_index(value: exp.Expression, index: exp.Expression) -> exp.Expr
     )
 
 
-def to_variant(value: exp.Expression, source_type: DataType) -> exp.Expression:
+def to_variant(value: exp.Expr, source_type: DataType) -> exp.Expr:
     """A typed value as VARIANT. Numbers stay exact; DATE, TIMESTAMP_NTZ and TIMESTAMP_LTZ keep their type.
 
     SQL NULL stays SQL NULL: it does not become a JSON null.
@@ -155,12 +155,12 @@ def to_variant(value: exp.Expression, source_type: DataType) -> exp.Expression:
             return spark("CAST(_0 AS VARIANT)", value)
 
 
-def timestamp_tz_text(value: exp.Expression) -> exp.Expression:
+def timestamp_tz_text(value: exp.Expr) -> exp.Expr:
     """TIMESTAMP_TZ as `2024-01-31 10:00:00.000 +0100`."""
     return bind(value, _timestamp_tz_text)
 
 
-def _timestamp_tz_text(value: exp.Expression) -> exp.Expression:
+def _timestamp_tz_text(value: exp.Expr) -> exp.Expr:
     instant = exp.Dot(this=exp.Paren(this=value.copy()), expression=identifier(TZ_INSTANT))
     offset = exp.Dot(this=exp.Paren(this=value.copy()), expression=identifier(TZ_OFFSET))
     wall = spark(
@@ -176,50 +176,50 @@ def _timestamp_tz_text(value: exp.Expression) -> exp.Expression:
     return spark("concat(_0, ' ', _1)", _milliseconds(wall), zone)
 
 
-def _milliseconds(wall: exp.Expression) -> exp.Expression:
+def _milliseconds(wall: exp.Expr) -> exp.Expr:
     """A TIMESTAMP_NTZ with three fractional digits. `date_format` would move times that the zone skips."""
     text = spark("CAST(_0 AS STRING)", wall)
     return spark("rpad(CASE WHEN length(_0) = 19 THEN concat(_0, '.') ELSE _0 END, 23, '0')", text)
 
 
-def is_json_null(value: exp.Expression) -> exp.Expression:
+def is_json_null(value: exp.Expr) -> exp.Expr:
     """Whether the value is a JSON null; FALSE for SQL NULL."""
     return call("is_variant_null", value)
 
 
-def first_character(value: exp.Expression) -> exp.Expression:
+def first_character(value: exp.Expr) -> exp.Expr:
     """The JSON text's first character tells the kinds apart: `{`, `[`, `"`, `n`, `t`, `f`, `-` or a digit."""
     return spark("left(to_json(_0), 1)", value)
 
 
-def type_word(value: exp.Expression) -> exp.Expression:
+def type_word(value: exp.Expr) -> exp.Expr:
     """Spark's name of the value's own type: OBJECT, ARRAY, STRING, BOOLEAN, BIGINT, DECIMAL, VOID, …"""
     return spark("regexp_extract(schema_of_variant(_0), '^[A-Z_]+', 0)", value)
 
 
-def to_text(value: exp.Expression) -> exp.Expression:
+def to_text(value: exp.Expr) -> exp.Expr:
     """The VARCHAR of a VARIANT: strings as they are, objects and arrays as JSON, SQL NULL for a JSON null."""
     return bind(value, lambda given: _printed(given, "CAST(_0 AS STRING)", _special_text()))
 
 
-def to_json_text(value: exp.Expression) -> exp.Expression:
+def to_json_text(value: exp.Expr) -> exp.Expr:
     """TO_JSON: like `to_text`, but strings are quoted and a JSON null is `null`."""
     return bind(value, lambda given: _printed(given, "to_json(_0)", _special_json()))
 
 
 @lru_cache(maxsize=1)
-def _special_text() -> exp.Expression:
+def _special_text() -> exp.Expr:
     number = float_text(spark("CAST(_0 AS DOUBLE)", _VALUE))
     return _special("CAST(_0 AS STRING)", number, _timestamp_text(_VALUE))
 
 
 @lru_cache(maxsize=1)
-def _special_json() -> exp.Expression:
+def _special_json() -> exp.Expr:
     number = spark("format_string('%.15e', CAST(_0 AS DOUBLE))", _VALUE)
     return _special("to_json(_0)", number, spark("concat(_0, _1, _0)", string('"'), _timestamp_text(_VALUE)))
 
 
-def _special(plain: str, number: exp.Expression, moment: exp.Expression) -> exp.Expression:
+def _special(plain: str, number: exp.Expr, moment: exp.Expr) -> exp.Expr:
     """How the lambda's variable is printed; the same for every value, so it is built once."""
     return spark(
         "CASE left(schema_of_variant(_0), 9) WHEN 'DOUBLE' THEN _1 WHEN 'TIMESTAMP' THEN _2 ELSE _3 END",
@@ -230,7 +230,7 @@ def _special(plain: str, number: exp.Expression, moment: exp.Expression) -> exp.
     )
 
 
-def _printed(value: exp.Expression, plain: str, special: exp.Expression) -> exp.Expression:
+def _printed(value: exp.Expr, plain: str, special: exp.Expr) -> exp.Expr:
     """What Spark prints, except where there may be a FLOAT or a timestamp, which Snowflake prints differently.
 
     Most values have neither. They take the short way, and the long one is in a lambda, which is not compiled.
@@ -244,7 +244,7 @@ def _printed(value: exp.Expression, plain: str, special: exp.Expression) -> exp.
     )
 
 
-def _with_timestamps(value: exp.Expression, text: exp.Expression) -> exp.Expression:
+def _with_timestamps(value: exp.Expr, text: exp.Expr) -> exp.Expr:
     """The text of an object or array, with the timestamps inside it as Snowflake prints them."""
     printed = text
     for pattern, replacement in _TIMESTAMPS_IN_JSON:
@@ -257,7 +257,7 @@ def _with_timestamps(value: exp.Expression, text: exp.Expression) -> exp.Express
     )
 
 
-def _timestamp_text(value: exp.Expression) -> exp.Expression:
+def _timestamp_text(value: exp.Expr) -> exp.Expr:
     local = _milliseconds(spark("CAST(CAST(_0 AS TIMESTAMP) AS TIMESTAMP_NTZ)", value))
     zone = spark("date_format(CAST(_0 AS TIMESTAMP), 'xx')", value)
     return spark(
@@ -269,12 +269,12 @@ def _timestamp_text(value: exp.Expression) -> exp.Expression:
     )
 
 
-def float_text(value: exp.Expression) -> exp.Expression:
+def float_text(value: exp.Expr) -> exp.Expr:
     """A DOUBLE as Snowflake prints it: 100, 0.5, 12345678.9, 1e+20, 1e-07."""
     return bind(value, _float_text)
 
 
-def _float_text(value: exp.Expression) -> exp.Expression:
+def _float_text(value: exp.Expr) -> exp.Expr:
     digits = spark("CAST(CAST(CAST(_0 AS STRING) AS DECIMAL(38, 20)) AS STRING)", value)
     plain = spark("rtrim('.', rtrim('0', _0))", digits)
     exponent = spark(
@@ -292,7 +292,7 @@ def _float_text(value: exp.Expression) -> exp.Expression:
     )
 
 
-def comparable(value: exp.Expression) -> exp.Expression:
+def comparable(value: exp.Expr) -> exp.Expr:
     """What stands for a VARIANT in `=`, `<`, GROUP BY, DISTINCT, joins and ORDER BY. SQL NULL stays SQL NULL.
 
     Spark can neither compare nor hash VARIANT. The stand-in is a struct compared field by field: kinds
@@ -305,7 +305,7 @@ def comparable(value: exp.Expression) -> exp.Expression:
     return bind(value, _comparable)
 
 
-def _comparable(value: exp.Expression) -> exp.Expression:
+def _comparable(value: exp.Expr) -> exp.Expr:
     number = spark("CASE WHEN left(to_json(_0), 1) RLIKE '[0-9-]' THEN try_variant_get(_0, '$', 'double') END", value)
     return spark(
         "CASE WHEN _0 IS NOT NULL THEN named_struct("
@@ -319,21 +319,21 @@ def _comparable(value: exp.Expression) -> exp.Expression:
     )
 
 
-def array_elements(value: exp.Expression) -> exp.Expression:
+def array_elements(value: exp.Expr) -> exp.Expr:
     """The elements of a VARIANT array as Spark ARRAY<VARIANT>; SQL NULL for anything that is not an array."""
     return call("try_variant_get", value, string("$"), string("array<variant>"))
 
 
-def from_elements(elements: exp.Expression) -> exp.Expression:
+def from_elements(elements: exp.Expr) -> exp.Expr:
     """A VARIANT array from Spark ARRAY<VARIANT>. SQL NULLs among the elements become JSON nulls."""
     return call("to_variant_object", elements)
 
 
-def object_entries(value: exp.Expression) -> exp.Expression:
+def object_entries(value: exp.Expr) -> exp.Expr:
     """A VARIANT object as Spark MAP<STRING, VARIANT>, sorted by key; SQL NULL for anything else."""
     return call("try_variant_get", value, string("$"), string("map<string, variant>"))
 
 
-def from_entries(entries: exp.Expression) -> exp.Expression:
+def from_entries(entries: exp.Expr) -> exp.Expr:
     """A VARIANT object from Spark MAP<STRING, VARIANT>. SQL NULLs among the values become JSON nulls."""
     return call("to_variant_object", entries)

@@ -127,7 +127,7 @@ class WindowBinder:
             volatile=any(part.volatile for part in parts),
         )
 
-    def _ordered(self, binder: ExpressionBinder, item: exp.Expression) -> tuple[exp.Ordered, Bound]:
+    def _ordered(self, binder: ExpressionBinder, item: exp.Expr) -> tuple[exp.Ordered, Bound]:
         value = binder.orderable(binder.bind(item.this if isinstance(item, exp.Ordered) else item))
         ordered = exp.Ordered(
             this=value.tree, desc=item.args.get("desc"), nulls_first=bool(item.args.get("nulls_first"))
@@ -152,13 +152,13 @@ class WindowBinder:
 
 
 def _attach(
-    tree: exp.Expression,
+    tree: exp.Expr,
     *,
-    partition: list[exp.Expression],
+    partition: list[exp.Expr],
     order: list[exp.Ordered],
     frame: exp.WindowSpec | None,
-) -> exp.Expression:
-    def window(call: exp.Expression) -> exp.Window:
+) -> exp.Expr:
+    def window(call: exp.Expr) -> exp.Window:
         return exp.Window(
             this=call,
             partition_by=[part.copy() for part in partition],
@@ -167,7 +167,7 @@ def _attach(
             over="OVER",
         )
 
-    def visit(node: exp.Expression) -> exp.Expression:
+    def visit(node: exp.Expr) -> exp.Expr:
         wrapper = isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup | exp.Filter)
         call = node.this if wrapper else node
         while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup | exp.Filter):
@@ -175,10 +175,10 @@ def _attach(
         if isinstance(call, exp.Anonymous) and call.name.lower() in SPARK_WINDOWED:
             return window(node.copy())
         for key, value in list(node.args.items()):
-            if isinstance(value, exp.Expression):
+            if isinstance(value, exp.Expr):
                 node.set(key, visit(value))
             elif isinstance(value, list):
-                node.set(key, [visit(item) if isinstance(item, exp.Expression) else item for item in value])
+                node.set(key, [visit(item) if isinstance(item, exp.Expr) else item for item in value])
         return node
 
     return visit(tree.copy())

@@ -30,10 +30,10 @@ COUNT_TYPE = int64(18)
 """What a count is when it divides: no group has 10^18 rows."""
 
 
-def aggregated(name: str, *arguments: exp.Expression, distinct: bool = False) -> exp.Expression:
+def aggregated(name: str, *arguments: exp.Expr, distinct: bool = False) -> exp.Expr:
     """A Spark aggregate, over distinct values if asked."""
     values = [argument.copy() for argument in arguments]
-    inside: list[exp.Expression] = [exp.Distinct(expressions=values)] if distinct else values
+    inside: list[exp.Expr] = [exp.Distinct(expressions=values)] if distinct else values
     return exp.Anonymous(this=name, expressions=inside)
 
 
@@ -42,12 +42,12 @@ def _refuse_distinct_window(call: Call) -> None:
         raise errors.unsupported(f"{call.name}(DISTINCT …) OVER")
 
 
-def comparable(value: exp.Expression, type_: DataType) -> exp.Expression:
+def comparable(value: exp.Expr, type_: DataType) -> exp.Expr:
     """Something that Spark can compare and hash in place of the value."""
     return variants.comparable(value) if type_.is_semi_structured else value
 
 
-def _count(call: Call) -> exp.Expression:
+def _count(call: Call) -> exp.Expr:
     if call.args and isinstance(call.args[0], exp.Star):
         if call.distinct:
             raise errors.unsupported("COUNT(DISTINCT *)", hint="Name the columns.")
@@ -79,7 +79,7 @@ def spark_sum_type(given: DataType) -> DataType:
     return number(min((given.precision or MAX_PRECISION) + 10, MAX_PRECISION), given.scale or 0)
 
 
-def _sum(call: Call) -> exp.Expression:
+def _sum(call: Call) -> exp.Expr:
     _refuse_distinct_window(call)
     total = aggregated("sum", call.args[0], distinct=call.distinct)
     return (
@@ -93,7 +93,7 @@ def _avg_type(types: tuple[DataType, ...]) -> DataType:
     return number(MAX_PRECISION, arithmetic.result_type("/", types[0], COUNT_TYPE).scale or 0)
 
 
-def _avg(call: Call) -> exp.Expression:
+def _avg(call: Call) -> exp.Expr:
     _refuse_distinct_window(call)
     value, given = call.args[0], call.types[0]
     if given.kind is Kind.FLOAT:
@@ -104,13 +104,13 @@ def _avg(call: Call) -> exp.Expression:
     return arithmetic.cast(quotient, call.returns)
 
 
-def _extreme(name: str, call: Call) -> exp.Expression:
+def _extreme(name: str, call: Call) -> exp.Expr:
     if call.types[0].is_semi_structured:
         return invoke(f"{name}_by", call.args[0], variants.comparable(call.args[0]))
     return invoke(name, call.args[0])
 
 
-def _extreme_by(name: str, call: Call) -> exp.Expression:
+def _extreme_by(name: str, call: Call) -> exp.Expr:
     value, key = call.args[0], comparable(call.args[1], call.types[1])
     if len(call.args) == 2:
         return invoke(name, value, key)
@@ -128,22 +128,22 @@ def _extreme_by_type(types: tuple[DataType, ...]) -> DataType:
     return types[0] if len(types) == 2 else ARRAY
 
 
-def _listagg(call: Call) -> exp.Expression:
+def _listagg(call: Call) -> exp.Expr:
     separator = call.args[1] if len(call.args) > 1 else string("")
     return invoke("array_join", gather(call, call.args[0], call.types[0]), separator)
 
 
-def _array_agg(call: Call) -> exp.Expression:
+def _array_agg(call: Call) -> exp.Expr:
     return _as_array(gather(call, call.args[0], call.types[0]), call.types[0])
 
 
-def _array_unique_agg(call: Call) -> exp.Expression:
+def _array_unique_agg(call: Call) -> exp.Expr:
     if call.types[0].is_semi_structured:
         raise errors.unsupported(f"ARRAY_UNIQUE_AGG of {call.types[0].kind}")
     return _as_array(invoke("collect_set", call.args[0]), call.types[0])
 
 
-def _as_array(elements: exp.Expression, type_: DataType) -> exp.Expression:
+def _as_array(elements: exp.Expr, type_: DataType) -> exp.Expr:
     """A Snowflake ARRAY from a Spark one."""
     if type_.is_semi_structured:
         return variants.from_elements(elements)
@@ -151,14 +151,14 @@ def _as_array(elements: exp.Expression, type_: DataType) -> exp.Expression:
     return variants.from_elements(spark("transform(_0, sm_e -> _1)", elements, element))
 
 
-def _object_agg(call: Call) -> exp.Expression:
+def _object_agg(call: Call) -> exp.Expr:
     entries = spark(
         "collect_list(CASE WHEN _0 IS NOT NULL AND _1 IS NOT NULL THEN struct(_0, _1) END)", *call.args
     )
     return variants.from_entries(invoke("map_from_entries", entries))
 
 
-def _hash_agg(call: Call) -> exp.Expression:
+def _hash_agg(call: Call) -> exp.Expr:
     _refuse_distinct_window(call)
     values = [comparable(value, type_) for value, type_ in zip(call.args, call.types, strict=True)]
     row = spark("CAST(_0 AS DECIMAL(19, 0))", invoke("xxhash64", *values))
@@ -166,9 +166,9 @@ def _hash_agg(call: Call) -> exp.Expression:
     return spark("CAST(coalesce(_0, 0) % 9223372036854775807BD AS BIGINT)", total)
 
 
-def _grouping(call: Call) -> exp.Expression:
+def _grouping(call: Call) -> exp.Expr:
     """One bit for each argument, the first the highest."""
-    total: exp.Expression | None = None
+    total: exp.Expr | None = None
     for place, value in enumerate(reversed(call.args)):
         bit = spark("CAST(grouping(_0) AS BIGINT) * _1", value, integer(2**place))
         total = bit if total is None else spark("_1 + _0", total, bit)
@@ -176,7 +176,7 @@ def _grouping(call: Call) -> exp.Expression:
     return total
 
 
-def _approx_top_k(call: Call) -> exp.Expression:
+def _approx_top_k(call: Call) -> exp.Expr:
     most = constant_integer(call, 1, 1)
     if most is None or call.window or call.distinct:
         raise errors.unsupported("APPROX_TOP_K with a window, DISTINCT, or a number that is not constant")

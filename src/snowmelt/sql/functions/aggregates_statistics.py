@@ -32,7 +32,7 @@ def _median_type(given: DataType) -> DataType:
     return number(precision, min((given.scale or 0) + _SCALE_GAINED_BY_INTERPOLATION, _MAX_SCALE))
 
 
-def _median(call: Call) -> exp.Expression:
+def _median(call: Call) -> exp.Expr:
     if call.distinct:
         raise errors.unsupported("MEDIAN(DISTINCT …)")
     return _interpolate(call.args[0], call.types[0], Decimal("0.5"), descending=False)
@@ -55,7 +55,7 @@ def _order(call: Call) -> tuple[exp.Ordered, DataType]:
     return call.order[0], types[0]
 
 
-def _percentile_cont(call: Call) -> exp.Expression:
+def _percentile_cont(call: Call) -> exp.Expr:
     item, type_ = _order(call)
     return _interpolate(item.this, type_, _percentile(call), descending=bool(item.args.get("desc")))
 
@@ -64,7 +64,7 @@ def _percentile_cont_type(call: Call) -> DataType:
     return _median_type(_order(call)[1])
 
 
-def _percentile_disc(call: Call) -> exp.Expression:
+def _percentile_disc(call: Call) -> exp.Expr:
     """The first value whose share of the group, with all before it, reaches the percentile."""
     item, _ = _order(call)
     fraction = _percentile(call)
@@ -83,15 +83,15 @@ def _percentile_disc_type(call: Call) -> DataType:
 
 
 def _interpolate(
-    value: exp.Expression, type_: DataType, fraction: Decimal, *, descending: bool
-) -> exp.Expression:
+    value: exp.Expr, type_: DataType, fraction: Decimal, *, descending: bool
+) -> exp.Expr:
     fraction = 1 - fraction if descending else fraction
     target = _median_type(type_)
     if target.kind is Kind.FLOAT:
         return invoke("percentile", value, exp.Var(this=f"{fraction}D"))
     ordered = invoke("sort_array", invoke("collect_list", value))
 
-    def build(values: exp.Expression) -> exp.Expression:
+    def build(values: exp.Expr) -> exp.Expr:
         position = spark("_1 * greatest(size(_0) - 1, 0)", values, _decimal(fraction))
         low = spark("get(_0, CAST(floor(_1) AS INT))", values, position)
         high = spark("get(_0, CAST(ceil(_1) AS INT))", values, position)
@@ -106,11 +106,11 @@ def _interpolate(
     return bind(ordered, build)
 
 
-def _decimal(value: Decimal) -> exp.Expression:
+def _decimal(value: Decimal) -> exp.Expr:
     return exp.Var(this=f"{value:f}BD")
 
 
-def _approx_percentile(call: Call) -> exp.Expression:
+def _approx_percentile(call: Call) -> exp.Expr:
     # Exact values are an approximation too, and the same in every run.
     return invoke("percentile", call.args[0], exp.Var(this=f"{_percentile_at(call, 1)}D"))
 
@@ -127,7 +127,7 @@ def _variance_type(types: tuple[DataType, ...]) -> DataType:
     return number(MAX_PRECISION, arithmetic.result_type("/", square, INTEGER).scale or 0)
 
 
-def _variance(name: str, call: Call) -> exp.Expression:
+def _variance(name: str, call: Call) -> exp.Expr:
     values = [exp.Distinct(expressions=[call.args[0]])] if call.distinct else [call.args[0]]
     found = exp.Anonymous(this=name, expressions=values)
     return found if call.returns.kind is Kind.FLOAT else arithmetic.cast(found, call.returns)
@@ -141,7 +141,7 @@ def _kurtosis_type(types: tuple[DataType, ...]) -> DataType:
     return FLOAT if types[0].kind is Kind.FLOAT else number(MAX_PRECISION, 12)
 
 
-def _kurtosis(call: Call) -> exp.Expression:
+def _kurtosis(call: Call) -> exp.Expr:
     # From the population's excess kurtosis to the sample's.
     sample = spark(
         "CASE WHEN count(_0) > 3 THEN (count(_0) - 1D) / ((count(_0) - 2D) * nullif(count(_0) - 3D, 0)) "

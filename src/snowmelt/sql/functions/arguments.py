@@ -18,7 +18,7 @@ def any_null(call: Call) -> bool:
     return any(is_null(argument) for argument in call.args)
 
 
-def null(call: Call) -> exp.Expression:
+def null(call: Call) -> exp.Expr:
     """NULL of the type that the call returns."""
     return cast(exp.Null(), NULL, call.returns, call.context)
 
@@ -34,7 +34,7 @@ def constant_integer(call: Call, index: int, default: int) -> int | None:
         return None
 
 
-def small_integer(call: Call, index: int) -> exp.Expression:
+def small_integer(call: Call, index: int) -> exp.Expr:
     """An integer argument as Spark's INT, which is what its functions of text take."""
     value = constant_integer(call, index, 0)
     if value is not None:
@@ -46,7 +46,7 @@ def is_binary(call: Call, index: int = 0) -> bool:
     return call.types[index].kind is Kind.BINARY
 
 
-def text_or_bytes(call: Call, index: int = 0) -> exp.Expression:
+def text_or_bytes(call: Call, index: int = 0) -> exp.Expr:
     """An argument that may be BINARY; anything else is cast to VARCHAR."""
     type_ = call.types[index]
     if type_.kind in (Kind.BINARY, Kind.VARCHAR):

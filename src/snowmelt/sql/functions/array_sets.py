@@ -22,14 +22,14 @@ from snowmelt.sql.functions.semi_structured import variant_argument
 _ELEMENT = spark("sm_element")
 
 
-def elements_argument(call: Call, index: int) -> exp.Expression:
+def elements_argument(call: Call, index: int) -> exp.Expr:
     """An ARRAY or VARIANT argument as Spark ARRAY<VARIANT>: NULL where it is not an array."""
     if not call.types[index].is_semi_structured and call.types[index].kind is not Kind.NULL:
         raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
     return variants.array_elements(variant_argument(call, index))
 
 
-def _keys(elements: exp.Expression) -> exp.Expression:
+def _keys(elements: exp.Expr) -> exp.Expr:
     """What stands for each element when it is compared."""
     return spark("transform(_0, sm_element -> _1)", elements, variants.comparable(_ELEMENT))
 
@@ -37,26 +37,26 @@ def _keys(elements: exp.Expression) -> exp.Expression:
 # -- searching ------------------------------------------------------------------------------------------------
 
 
-def _array_contains(call: Call) -> exp.Expression:
+def _array_contains(call: Call) -> exp.Expr:
     key = bind(variant_argument(call, 0), variants.comparable)
     return spark("array_contains(_0, _1)", _keys(elements_argument(call, 1)), key)
 
 
-def _array_position(call: Call) -> exp.Expression:
+def _array_position(call: Call) -> exp.Expr:
     key = bind(variant_argument(call, 0), variants.comparable)
     return spark("nullif(array_position(_0, _1), 0) - 1", _keys(elements_argument(call, 1)), key)
 
 
-def _arrays_overlap(call: Call) -> exp.Expression:
+def _arrays_overlap(call: Call) -> exp.Expr:
     left, right = _keys(elements_argument(call, 0)), _keys(elements_argument(call, 1))
     return spark_call("arrays_overlap", left, right)
 
 
-def _extreme(function: str) -> Callable[[Call], exp.Expression]:
+def _extreme(function: str) -> Callable[[Call], exp.Expr]:
     """ARRAY_MAX and ARRAY_MIN: nulls do not count."""
 
-    def emit(call: Call) -> exp.Expression:
-        def build(items: exp.Expression, keys: exp.Expression) -> exp.Expression:
+    def emit(call: Call) -> exp.Expr:
+        def build(items: exp.Expr, keys: exp.Expr) -> exp.Expr:
             return spark(
                 f"get(_0, CAST(array_position(_1, {function}(_1)) AS INT) - 1)",
                 items,
@@ -72,8 +72,8 @@ def _extreme(function: str) -> Callable[[Call], exp.Expression]:
 # -- as sets --------------------------------------------------------------------------------------------------
 
 
-def _array_distinct(call: Call) -> exp.Expression:
-    def build(items: exp.Expression, keys: exp.Expression) -> exp.Expression:
+def _array_distinct(call: Call) -> exp.Expr:
+    def build(items: exp.Expr, keys: exp.Expr) -> exp.Expr:
         return spark(
             "filter(_0, (sm_element, sm_index) -> array_position(_1, get(_1, sm_index)) = sm_index + 1)",
             items,
@@ -84,7 +84,7 @@ def _array_distinct(call: Call) -> exp.Expression:
     return variants.from_elements(bind(given, lambda items: bind((items, _keys(items)), build)))
 
 
-def _multiset(comparison: str) -> Callable[[Call], exp.Expression]:
+def _multiset(comparison: str) -> Callable[[Call], exp.Expr]:
     """ARRAY_EXCEPT and ARRAY_INTERSECTION: the n-th copy of an element is matched by an n-th copy in the other."""
     template = (
         "CASE WHEN _2 IS NOT NULL THEN filter(_0, (sm_element, sm_index) -> "
@@ -92,8 +92,8 @@ def _multiset(comparison: str) -> Callable[[Call], exp.Expression]:
         f"{comparison} size(filter(_2, sm_key -> sm_key = get(_1, sm_index)))) END"
     )
 
-    def emit(call: Call) -> exp.Expression:
-        def build(items: exp.Expression, keys: exp.Expression, others: exp.Expression) -> exp.Expression:
+    def emit(call: Call) -> exp.Expr:
+        def build(items: exp.Expr, keys: exp.Expr, others: exp.Expr) -> exp.Expr:
             return spark(template, items, keys, others)
 
         others = _keys(elements_argument(call, 1))
@@ -103,8 +103,8 @@ def _multiset(comparison: str) -> Callable[[Call], exp.Expression]:
     return emit
 
 
-def _array_remove(call: Call) -> exp.Expression:
-    def build(items: exp.Expression, key: exp.Expression) -> exp.Expression:
+def _array_remove(call: Call) -> exp.Expr:
+    def build(items: exp.Expr, key: exp.Expr) -> exp.Expr:
         return spark(
             "CASE WHEN _1 IS NOT NULL THEN filter(_0, sm_element -> NOT _2 = _1) END",
             items,
@@ -116,8 +116,8 @@ def _array_remove(call: Call) -> exp.Expression:
     return variants.from_elements(bind((elements_argument(call, 0), key), build))
 
 
-def _array_remove_at(call: Call) -> exp.Expression:
-    def build(items: exp.Expression, position: exp.Expression) -> exp.Expression:
+def _array_remove_at(call: Call) -> exp.Expr:
+    def build(items: exp.Expr, position: exp.Expr) -> exp.Expr:
         return spark(
             "CASE WHEN _1 IS NOT NULL THEN filter(_0, (sm_element, sm_index) -> "
             "sm_index <> CASE WHEN _1 < 0 THEN size(_0) + _1 ELSE _1 END) END",

@@ -25,17 +25,17 @@ from snowmelt.sql.functions.semi_structured import variant_argument
 _ELEMENT = spark("sm_element")
 
 
-def _from_start(size: exp.Expression, position: exp.Expression) -> exp.Expression:
+def _from_start(size: exp.Expr, position: exp.Expr) -> exp.Expr:
     """A position that may count from the end, as one from the start; at least 0."""
     return spark("CAST(CASE WHEN _1 < 0 THEN greatest(_0 + _1, 0) ELSE _1 END AS INT)", size, position)
 
 
-def _of_elements(template: str) -> Callable[[Call], exp.Expression]:
+def _of_elements(template: str) -> Callable[[Call], exp.Expr]:
     """A function from the elements of the first argument (`_0`) to those of the result."""
     return lambda call: variants.from_elements(spark(template, elements_argument(call, 0)))
 
 
-def _with_value(template: str) -> Callable[[Call], exp.Expression]:
+def _with_value(template: str) -> Callable[[Call], exp.Expr]:
     """Likewise, with a value as the second argument (`_1`)."""
     return lambda call: variants.from_elements(spark(template, elements_argument(call, 0), variant_argument(call, 1)))
 
@@ -43,24 +43,24 @@ def _with_value(template: str) -> Callable[[Call], exp.Expression]:
 # -- construction ---------------------------------------------------------------------------------------------
 
 
-def _spark_array(call: Call) -> exp.Expression:
+def _spark_array(call: Call) -> exp.Expr:
     values = [variant_argument(call, index) for index in range(len(call.args))]
     return spark_call("array", *values) if values else spark("CAST(array() AS ARRAY<VARIANT>)")
 
 
-def _array_construct(call: Call) -> exp.Expression:
+def _array_construct(call: Call) -> exp.Expr:
     return variants.from_elements(_spark_array(call))
 
 
-def _array_construct_compact(call: Call) -> exp.Expression:
+def _array_construct_compact(call: Call) -> exp.Expr:
     kept = spark("filter(_0, sm_element -> sm_element IS NOT NULL)", _spark_array(call))
     return variants.from_elements(kept)
 
 
-def _array_generate_range(call: Call) -> exp.Expression:
+def _array_generate_range(call: Call) -> exp.Expr:
     step = call.args[2] if len(call.args) > 2 else integer(1)
 
-    def build(start: exp.Expression, stop: exp.Expression, by: exp.Expression) -> exp.Expression:
+    def build(start: exp.Expr, stop: exp.Expr, by: exp.Expr) -> exp.Expr:
         return spark(
             "to_variant_object(CASE WHEN _0 IS NULL OR _1 IS NULL OR _2 IS NULL THEN NULL "
             "WHEN _2 = 0 THEN _3 "
@@ -75,13 +75,13 @@ def _array_generate_range(call: Call) -> exp.Expression:
     return bind((call.args[0], call.args[1], step), build)
 
 
-def _array_cat(call: Call) -> exp.Expression:
+def _array_cat(call: Call) -> exp.Expr:
     joined = spark_call("concat", elements_argument(call, 0), elements_argument(call, 1))
     return variants.from_elements(joined)
 
 
-def _array_insert(call: Call) -> exp.Expression:
-    def build(items: exp.Expression, position: exp.Expression, value: exp.Expression) -> exp.Expression:
+def _array_insert(call: Call) -> exp.Expr:
+    def build(items: exp.Expr, position: exp.Expr, value: exp.Expr) -> exp.Expr:
         at = _from_start(spark("size(_0)", items), position)
         return spark(
             "concat(slice(_0, 1, _1), array_repeat(CAST(NULL AS VARIANT), greatest(_1 - size(_0), 0)), "
@@ -95,11 +95,11 @@ def _array_insert(call: Call) -> exp.Expression:
     return variants.from_elements(bind(given, build))
 
 
-def _arrays_zip(call: Call) -> exp.Expression:
-    def build(*arrays: exp.Expression) -> exp.Expression:
+def _arrays_zip(call: Call) -> exp.Expr:
+    def build(*arrays: exp.Expr) -> exp.Expr:
         sizes = [spark("size(_0)", array) for array in arrays]
         longest = spark_call("greatest", *sizes) if len(sizes) > 1 else sizes[0]
-        pairs: list[exp.Expression] = []
+        pairs: list[exp.Expr] = []
         for index, array in enumerate(arrays):
             pairs += [string(f"${index + 1}"), spark("get(_0, sm_index)", array)]
         missing = exp.or_(*(spark("_0 IS NULL", array) for array in arrays))
@@ -118,7 +118,7 @@ def _arrays_zip(call: Call) -> exp.Expression:
 # -- order, parts and text ------------------------------------------------------------------------------------
 
 
-def _array_flatten(call: Call) -> exp.Expression:
+def _array_flatten(call: Call) -> exp.Expr:
     inner = spark(
         "coalesce(_0, _1)",
         variants.array_elements(_ELEMENT),
@@ -137,8 +137,8 @@ def _array_flatten(call: Call) -> exp.Expression:
     )
 
 
-def _array_slice(call: Call) -> exp.Expression:
-    def build(items: exp.Expression, start: exp.Expression, stop: exp.Expression) -> exp.Expression:
+def _array_slice(call: Call) -> exp.Expr:
+    def build(items: exp.Expr, start: exp.Expr, stop: exp.Expr) -> exp.Expr:
         size = spark("size(_0)", items)
         return spark(
             "slice(_0, _1 + 1, greatest(_2 - _1, 0))",
@@ -159,12 +159,12 @@ def _flag(call: Call, index: int, default: bool) -> bool:
     return bool(node.this)
 
 
-def _array_sort(call: Call) -> exp.Expression:
+def _array_sort(call: Call) -> exp.Expr:
     """Nulls are the greatest elements unless the third argument puts them at the other end."""
     ascending = _flag(call, 1, True)
     nulls_first = _flag(call, 2, not ascending)
 
-    def build(items: exp.Expression) -> exp.Expression:
+    def build(items: exp.Expr) -> exp.Expr:
         ordered = spark(
             "array_sort(transform(_0, (sm_element, sm_index) -> named_struct('KEY', _1, 'INDEX', sm_index)))",
             items,
@@ -182,7 +182,7 @@ def _array_sort(call: Call) -> exp.Expression:
     return variants.from_elements(result)
 
 
-def _array_to_string(call: Call) -> exp.Expression:
+def _array_to_string(call: Call) -> exp.Expr:
     text = variants.to_text(_ELEMENT)
     return spark(
         "array_join(transform(_0, sm_element -> coalesce(_1, '')), _2)",
@@ -202,23 +202,23 @@ def _arrow(call: Call, index: int, parameters: int) -> exp.Lambda:
     return arrow
 
 
-def _with_body(arrow: exp.Lambda, body: exp.Expression) -> exp.Lambda:
+def _with_body(arrow: exp.Lambda, body: exp.Expr) -> exp.Lambda:
     return exp.Lambda(this=body, expressions=[parameter.copy() for parameter in arrow.expressions])
 
 
-def _filter(call: Call) -> exp.Expression:
+def _filter(call: Call) -> exp.Expr:
     arrow = _arrow(call, 1, 1)
     body = casts.cast(arrow.this, call.types[1], BOOLEAN, call.context)
     return variants.from_elements(spark_call("filter", elements_argument(call, 0), _with_body(arrow, body)))
 
 
-def _transform(call: Call) -> exp.Expression:
+def _transform(call: Call) -> exp.Expr:
     arrow = _arrow(call, 1, 1)
     body = variants.to_variant(arrow.this, call.types[1])
     return variants.from_elements(spark_call("transform", elements_argument(call, 0), _with_body(arrow, body)))
 
 
-def _reduce(call: Call) -> exp.Expression:
+def _reduce(call: Call) -> exp.Expr:
     arrow = _arrow(call, 2, 2)
     body = _with_body(arrow, variants.to_variant(arrow.this, call.types[2]))
     return spark_call("aggregate", elements_argument(call, 0), variant_argument(call, 1), body)

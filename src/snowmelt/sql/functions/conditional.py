@@ -20,14 +20,14 @@ from snowmelt.sql.temporal import tz_instant
 _ZERO = number(1, 0)
 
 
-def _orderable(tree: exp.Expression, type_: DataType) -> exp.Expression:
+def _orderable(tree: exp.Expr, type_: DataType) -> exp.Expr:
     """What Spark can compare in place of a value."""
     if type_.is_semi_structured:
         return bind(tree, variants.comparable)
     return tz_instant(tree) if type_.kind is Kind.TIMESTAMP_TZ else tree
 
 
-def _comparable_pair(call: Call, left: int, right: int) -> tuple[exp.Expression, exp.Expression]:
+def _comparable_pair(call: Call, left: int, right: int) -> tuple[exp.Expr, exp.Expr]:
     target = comparison_type(call.types[left], call.types[right])
     if target is None:
         raise errors.invalid_argument_types(call.name, f"{call.types[left]}, {call.types[right]}")
@@ -42,16 +42,16 @@ def _second_type(types: tuple[DataType, ...]) -> DataType:
     return types[1]
 
 
-def _iff(call: Call) -> exp.Expression:
+def _iff(call: Call) -> exp.Expr:
     return spark("CASE WHEN _0 THEN _1 ELSE _2 END", *call.args)
 
 
-def _nullif(call: Call) -> exp.Expression:
+def _nullif(call: Call) -> exp.Expr:
     left, right = _comparable_pair(call, 0, 1)
     return spark("CASE WHEN _0 = _1 THEN NULL ELSE _2 END", left, right, call.args[0])
 
 
-def _equal_null(call: Call) -> exp.Expression:
+def _equal_null(call: Call) -> exp.Expr:
     return spark("_0 <=> _1", *_comparable_pair(call, 0, 1))
 
 
@@ -59,7 +59,7 @@ def _number_type(types: tuple[DataType, ...]) -> DataType:
     return types[0] if types[0].kind is not Kind.NULL else _ZERO
 
 
-def _zero_if_null(call: Call) -> exp.Expression:
+def _zero_if_null(call: Call) -> exp.Expr:
     return spark(
         "coalesce(_0, _1)", call.args[0], exp.cast(exp.Literal.number(0), call.returns.spark, dialect="spark")
     )
@@ -81,11 +81,11 @@ def _decode_type(types: tuple[DataType, ...]) -> DataType:
     return found
 
 
-def _decode(call: Call) -> exp.Expression:
+def _decode(call: Call) -> exp.Expr:
     """Like CASE, but NULL equals NULL."""
     count = len(call.args)
 
-    def result(index: int) -> exp.Expression:
+    def result(index: int) -> exp.Expr:
         return cast(call.args[index], call.types[index], call.returns, call.context)
 
     branches = [
@@ -95,7 +95,7 @@ def _decode(call: Call) -> exp.Expression:
     return exp.Case(ifs=branches, default=result(count - 1) if count % 2 == 0 else None)
 
 
-def _extreme(call: Call) -> exp.Expression:
+def _extreme(call: Call) -> exp.Expr:
     """A NULL makes the result NULL, unless the name says otherwise. Spark's own leave NULLs out."""
     if any(type_.is_semi_structured for type_ in call.types):
         raise errors.unsupported(f"{call.name} of {call.types[0]}")
@@ -105,7 +105,7 @@ def _extreme(call: Call) -> exp.Expression:
     if call.name.endswith("_IGNORE_NULLS"):
         return spark_call(name, *call.args)
 
-    def build(*values: exp.Expression) -> exp.Expression:
+    def build(*values: exp.Expr) -> exp.Expr:
         nulls = [spark("_0 IS NULL", value) for value in values]
         condition = reduce(lambda left, right: exp.Or(this=left, expression=right), nulls[1:], nulls[0])
         return exp.Case(ifs=[exp.If(this=condition, true=exp.Null())], default=spark_call(name, *values))

@@ -37,7 +37,7 @@ _STORAGE = {
 
 
 def _text(name: str, value: Callable[[SessionContext], str | None]) -> Function:
-    def emit(call: Call) -> exp.Expression:
+    def emit(call: Call) -> exp.Expr:
         text = value(call.context)
         return spark("CAST(NULL AS STRING)") if text is None else string(text)
 
@@ -70,25 +70,25 @@ def _with_digits(call: Call) -> DataType:
     return replace(call.returns, precision=_digits(call))
 
 
-def _timestamp(call: Call) -> exp.Expression:
+def _timestamp(call: Call) -> exp.Expr:
     return spark("CAST(_0 AS TIMESTAMP)", string(f"{_now(call):%Y-%m-%d %H:%M:%S.%f}Z"))
 
 
-def _utc_timestamp(call: Call) -> exp.Expression:
+def _utc_timestamp(call: Call) -> exp.Expr:
     return spark("CAST(_0 AS TIMESTAMP_NTZ)", string(f"{_now(call):%Y-%m-%d %H:%M:%S.%f}"))
 
 
-def _date(call: Call) -> exp.Expression:
+def _date(call: Call) -> exp.Expr:
     local = _now(call).astimezone(ZoneInfo(call.context.time_zone))
     return spark("CAST(_0 AS DATE)", string(f"{local:%Y-%m-%d}"))
 
 
-def _time(call: Call) -> exp.Expression:
+def _time(call: Call) -> exp.Expr:
     local = _now(call).astimezone(ZoneInfo(call.context.time_zone))
     return spark("CAST(_0 AS TIME)", string(f"{local:%H:%M:%S.%f}"))
 
 
-def _last_query_id(call: Call) -> exp.Expression:
+def _last_query_id(call: Call) -> exp.Expr:
     """Negative numbers count from the last statement back, positive ones from the first of the session on."""
     number = constant_integer(call, 0, -1)
     if number is None:
@@ -100,14 +100,14 @@ def _last_query_id(call: Call) -> exp.Expression:
     return spark("CAST(NULL AS STRING)")
 
 
-def _is_role_in_session(call: Call) -> exp.Expression:
+def _is_role_in_session(call: Call) -> exp.Expr:
     role = constant_string(call.args[0])
     if role is not None:
         return exp.Boolean(this=role == call.context.role)
     return spark("_0 = _1", call.args[0], string(call.context.role))
 
 
-def _type_of(call: Call) -> exp.Expression:
+def _type_of(call: Call) -> exp.Expr:
     type_ = call.types[0]
     if type_.kind is Kind.NUMBER:
         precision = type_.precision or 38

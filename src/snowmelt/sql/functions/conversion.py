@@ -46,7 +46,7 @@ def _format(invocation: Call, index: int = 1) -> str | None:
     return str(node.this)
 
 
-def _converted(invocation: Call, target: DataType) -> exp.Expression:
+def _converted(invocation: Call, target: DataType) -> exp.Expr:
     """The first argument cast; TRY_ forgives text only, since nothing else can be malformed."""
     source = invocation.types[0]
     attempt = _attempts(invocation) and source.kind is Kind.VARCHAR
@@ -56,7 +56,7 @@ def _converted(invocation: Call, target: DataType) -> exp.Expression:
 # -- text ----------------------------------------------------------------------------------------------------
 
 
-def _to_char(invocation: Call) -> exp.Expression:
+def _to_char(invocation: Call) -> exp.Expr:
     value, source = invocation.args[0], invocation.types[0]
     model = _format(invocation)
     if model is None or source.kind is Kind.NULL:
@@ -72,7 +72,7 @@ def _to_char(invocation: Call) -> exp.Expression:
     raise _wrong_types(invocation)
 
 
-def _to_binary(invocation: Call) -> exp.Expression:
+def _to_binary(invocation: Call) -> exp.Expr:
     value, source = invocation.args[0], invocation.types[0]
     model = _format(invocation)
     if model is None or source.kind is not Kind.VARCHAR:
@@ -105,7 +105,7 @@ def _number_type(invocation: Call) -> DataType:
     return number(precision, scale)
 
 
-def _to_number(invocation: Call) -> exp.Expression:
+def _to_number(invocation: Call) -> exp.Expr:
     target = _number_type(invocation)
     model = _number_format(invocation)
     if model is None or invocation.types[0].kind is not Kind.VARCHAR:
@@ -117,13 +117,13 @@ def _to_number(invocation: Call) -> exp.Expression:
     )
 
 
-def _to_double(invocation: Call) -> exp.Expression:
+def _to_double(invocation: Call) -> exp.Expr:
     model = _format(invocation)
     if model is None or invocation.types[0].kind is not Kind.VARCHAR:
         return _converted(invocation, types.FLOAT)
     attempt = _attempts(invocation)
 
-    def build(v: exp.Expression) -> exp.Expression:
+    def build(v: exp.Expr) -> exp.Expr:
         return failed(number_formats.try_number_with(v, model, types.FLOAT), v, Kind.FLOAT, attempt)
 
     return bind(invocation.args[0], build)
@@ -132,12 +132,12 @@ def _to_double(invocation: Call) -> exp.Expression:
 # -- booleans, dates and times -------------------------------------------------------------------------------
 
 
-def _to_boolean(invocation: Call) -> exp.Expression:
+def _to_boolean(invocation: Call) -> exp.Expr:
     return _converted(invocation, types.BOOLEAN)
 
 
-def _temporal(target_of: Callable[[Call], DataType]) -> Callable[[Call], exp.Expression]:
-    def emit(invocation: Call) -> exp.Expression:
+def _temporal(target_of: Callable[[Call], DataType]) -> Callable[[Call], exp.Expr]:
+    def emit(invocation: Call) -> exp.Expr:
         target = target_of(invocation)
         source = invocation.types[0]
         if target.is_timestamp and source.is_numeric:
@@ -153,7 +153,7 @@ def _temporal(target_of: Callable[[Call], DataType]) -> Callable[[Call], exp.Exp
             raise _wrong_types(invocation)
         attempt = _attempts(invocation)
 
-        def build(v: exp.Expression) -> exp.Expression:
+        def build(v: exp.Expr) -> exp.Expr:
             tried = formats.parse_temporal(v, target, model, invocation.context)
             return failed(tried, v, target.kind, attempt)
 
@@ -162,7 +162,7 @@ def _temporal(target_of: Callable[[Call], DataType]) -> Callable[[Call], exp.Exp
     return emit
 
 
-def _from_epoch(invocation: Call, target: DataType) -> exp.Expression:
+def _from_epoch(invocation: Call, target: DataType) -> exp.Expr:
     """A number counts seconds, or units of 10^-scale seconds when a scale is given."""
     value, source = invocation.args[0], invocation.types[0]
     scale = invocation.literal(1) if len(invocation.args) > 1 else "0"

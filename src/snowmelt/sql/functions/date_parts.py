@@ -84,7 +84,7 @@ def part_type(part: str) -> DataType:
     return types.int64(_DIGITS.get(part, 2))
 
 
-def read(part: str, value: exp.Expression, source: DataType, context: SessionContext) -> exp.Expression:
+def read(part: str, value: exp.Expr, source: DataType, context: SessionContext) -> exp.Expr:
     """DATE_PART as a 64-bit integer."""
     if source.kind is Kind.TIME and part not in CLOCK_PARTS:
         raise not_for(part, source, "DATE_PART")
@@ -110,7 +110,7 @@ _FIELDS = {
 }  # fmt: skip
 
 
-def _field(part: str, wall: exp.Expression, context: SessionContext) -> exp.Expression:
+def _field(part: str, wall: exp.Expr, context: SessionContext) -> exp.Expr:
     start = week_start(context)
     policy = int(context.parameters.get("WEEK_OF_YEAR_POLICY") or 0)
     match part:
@@ -137,7 +137,7 @@ def _field(part: str, wall: exp.Expression, context: SessionContext) -> exp.Expr
             raise errors.unsupported(f"the date part {part}")
 
 
-def _epoch(part: str, value: exp.Expression, source: DataType) -> exp.Expression:
+def _epoch(part: str, value: exp.Expr, source: DataType) -> exp.Expr:
     if source.kind is Kind.TIME:
         raise not_for(part, source, "DATE_PART")
     if source.kind is Kind.TIMESTAMP_TZ:
@@ -154,7 +154,7 @@ def _epoch(part: str, value: exp.Expression, source: DataType) -> exp.Expression
             return spark("_0 * 1000", micros)
 
 
-def _zone_part(part: str, value: exp.Expression, source: DataType, context: SessionContext) -> exp.Expression:
+def _zone_part(part: str, value: exp.Expr, source: DataType, context: SessionContext) -> exp.Expr:
     match source.kind:
         case Kind.TIMESTAMP_TZ:
             offset = temporal.tz_offset(value)
@@ -178,8 +178,8 @@ def add_type(part: str, source: DataType) -> DataType:
 
 
 def add(
-    part: str, amount: exp.Expression, value: exp.Expression, source: DataType, context: SessionContext
-) -> exp.Expression:
+    part: str, amount: exp.Expr, value: exp.Expr, source: DataType, context: SessionContext
+) -> exp.Expr:
     """DATEADD. `amount` is a 64-bit integer. A day that the month does not have becomes its last one."""
     if part not in CALENDAR_PARTS and part not in CLOCK_PARTS:
         raise not_for(part, source, "DATEADD")
@@ -193,14 +193,14 @@ def add(
         return spark("date_add(_0, int(_1))", value, _scaled(amount, 7 if part == "week" else 1))
     if part in CALENDAR_PARTS and source.kind in (Kind.TIMESTAMP_LTZ, Kind.TIMESTAMP_TZ):
 
-        def on_the_wall(v: exp.Expression, n: exp.Expression) -> exp.Expression:
+        def on_the_wall(v: exp.Expr, n: exp.Expr) -> exp.Expr:
             moved = _timestampadd(part, n, temporal.wall_of(v, source, context))
             return temporal.from_wall(moved, source, context, v if source.kind is Kind.TIMESTAMP_TZ else None)
 
         return bind((value, amount), on_the_wall)
     if source.kind is Kind.TIMESTAMP_TZ:
 
-        def with_offset(v: exp.Expression, n: exp.Expression) -> exp.Expression:
+        def with_offset(v: exp.Expr, n: exp.Expr) -> exp.Expr:
             moment = _timestampadd(part, n, temporal.tz_instant(v))
             shifted = temporal.tz_value(moment, temporal.tz_offset(v))
             return spark("if(_0 is null or _1 is null, null, _2)", v, n, shifted)
@@ -210,7 +210,7 @@ def add(
     return _timestampadd(part, amount, start)
 
 
-def _timestampadd(part: str, amount: exp.Expression, value: exp.Expression) -> exp.Expression:
+def _timestampadd(part: str, amount: exp.Expr, value: exp.Expr) -> exp.Expr:
     if part in ("microsecond", "nanosecond", "millisecond"):
         return spark("timestampadd(MICROSECOND, _0, _1)", _micros(part, amount), value)
     unit = {"quarter": "MONTH", "week": "DAY"}.get(part, part.upper())
@@ -218,25 +218,25 @@ def _timestampadd(part: str, amount: exp.Expression, value: exp.Expression) -> e
     return call("timestampadd", exp.Var(this=unit), _scaled(amount, factor), value)
 
 
-def _micros(part: str, amount: exp.Expression) -> exp.Expression:
+def _micros(part: str, amount: exp.Expr) -> exp.Expr:
     if part == "nanosecond":
         return spark("(_0 - pmod(_0, 1000)) div 1000", amount)
     return _scaled(amount, CLOCK_MICROS.get(part, 1))
 
 
-def _scaled(amount: exp.Expression, factor: int) -> exp.Expression:
+def _scaled(amount: exp.Expr, factor: int) -> exp.Expr:
     return amount if factor == 1 else spark("_0 * _1", amount, integer(factor))
 
 
 # -- counting ------------------------------------------------------------------------------------------------
 
 
-def count(part: str, start: exp.Expression, end: exp.Expression, context: SessionContext) -> exp.Expression:
+def count(part: str, start: exp.Expr, end: exp.Expr, context: SessionContext) -> exp.Expr:
     """DATEDIFF between two wall clocks or two dates: how many boundaries of the part lie between them."""
     return spark("_0 - _1", _index(part, end, context), _index(part, start, context))
 
 
-def count_times(part: str, start: exp.Expression, end: exp.Expression) -> exp.Expression:
+def count_times(part: str, start: exp.Expr, end: exp.Expr) -> exp.Expr:
     """DATEDIFF between two times of day."""
     if part not in CLOCK_PARTS:
         raise not_for(part, types.TIME, "DATEDIFF")
@@ -247,7 +247,7 @@ def count_times(part: str, start: exp.Expression, end: exp.Expression) -> exp.Ex
     )
 
 
-def _index(part: str, wall: exp.Expression, context: SessionContext) -> exp.Expression:
+def _index(part: str, wall: exp.Expr, context: SessionContext) -> exp.Expr:
     """The number of the part's interval that a moment lies in, counted from a fixed one."""
     day = spark("unix_date(cast(_0 as date))", wall)
     match part:
@@ -271,7 +271,7 @@ def _index(part: str, wall: exp.Expression, context: SessionContext) -> exp.Expr
             )
 
 
-def _clock_index(part: str, micros: exp.Expression) -> exp.Expression:
+def _clock_index(part: str, micros: exp.Expr) -> exp.Expr:
     if part == "nanosecond":
         return spark("_0 * 1000", micros)
     if part == "microsecond":
@@ -283,7 +283,7 @@ def _clock_index(part: str, micros: exp.Expression) -> exp.Expression:
 # -- truncating ----------------------------------------------------------------------------------------------
 
 
-def truncate(part: str, value: exp.Expression, source: DataType, context: SessionContext) -> exp.Expression:
+def truncate(part: str, value: exp.Expr, source: DataType, context: SessionContext) -> exp.Expr:
     """DATE_TRUNC: the start of the part that the value lies in, in the value's own type."""
     if source.kind is Kind.TIME:
         if part not in CLOCK_PARTS:
@@ -292,7 +292,7 @@ def truncate(part: str, value: exp.Expression, source: DataType, context: Sessio
     if source.kind is Kind.DATE:
         return value if part in CLOCK_PARTS or part == "day" else _date_start(part, value, context)
 
-    def build(v: exp.Expression) -> exp.Expression:
+    def build(v: exp.Expr) -> exp.Expr:
         wall = temporal.wall_of(v, source, context)
         if part in ("microsecond", "nanosecond"):
             return v
@@ -312,7 +312,7 @@ def truncate(part: str, value: exp.Expression, source: DataType, context: Sessio
     return value if part in ("microsecond", "nanosecond") else bind(value, build)
 
 
-def _date_start(part: str, day: exp.Expression, context: SessionContext) -> exp.Expression:
+def _date_start(part: str, day: exp.Expr, context: SessionContext) -> exp.Expr:
     match part:
         case "day":
             return day

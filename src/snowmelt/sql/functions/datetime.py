@@ -22,7 +22,7 @@ def _part(invocation: Call, index: int = 0) -> str:
     return date_parts.part_named(invocation.literal(index), invocation.name)
 
 
-def _dateadd(invocation: Call) -> exp.Expression:
+def _dateadd(invocation: Call) -> exp.Expr:
     _, amount, value = invocation.args
     return date_parts.add(_part(invocation), amount, value, invocation.types[2], invocation.context)
 
@@ -31,7 +31,7 @@ def _dateadd_type(invocation: Call) -> DataType:
     return date_parts.add_type(_part(invocation), invocation.types[2])
 
 
-def _datediff(invocation: Call) -> exp.Expression:
+def _datediff(invocation: Call) -> exp.Expr:
     part = _part(invocation)
     left, right = invocation.types[1:]
     common = coercion.common_type((left, right))
@@ -56,11 +56,11 @@ def _datediff_type(invocation: Call) -> DataType:
     return types.int64(18 if _part(invocation) in date_parts.CLOCK_PARTS else 9)
 
 
-def _date_trunc(invocation: Call) -> exp.Expression:
+def _date_trunc(invocation: Call) -> exp.Expr:
     return date_parts.truncate(_part(invocation), invocation.args[1], invocation.types[1], invocation.context)
 
 
-def _date_part(invocation: Call) -> exp.Expression:
+def _date_part(invocation: Call) -> exp.Expr:
     return date_parts.read(_part(invocation), invocation.args[1], invocation.types[1], invocation.context)
 
 
@@ -79,7 +79,7 @@ def _third_type(arguments: Sequence[DataType]) -> DataType:
 def _reader(name: str, part: str) -> Function:
     """A function that reads one part, such as YEAR."""
 
-    def emit(invocation: Call) -> exp.Expression:
+    def emit(invocation: Call) -> exp.Expr:
         return date_parts.read(part, invocation.args[0], invocation.types[0], invocation.context)
 
     return scalar(name, "datetime", date_parts.part_type(part), emit)
@@ -95,30 +95,30 @@ _READERS = {
 # -- names of days and months --------------------------------------------------------------------------------
 
 
-def _named(pattern: str) -> Callable[[Call], exp.Expression]:
-    def emit(invocation: Call) -> exp.Expression:
+def _named(pattern: str) -> Callable[[Call], exp.Expr]:
+    def emit(invocation: Call) -> exp.Expr:
         wall = temporal.wall_of(invocation.args[0], invocation.types[0], invocation.context)
         return call("date_format", wall, string(pattern))
 
     return emit
 
 
-def _date_of(invocation: Call, index: int = 0) -> exp.Expression:
+def _date_of(invocation: Call, index: int = 0) -> exp.Expr:
     return cast(invocation.args[index], invocation.types[index], types.DATE, invocation.context)
 
 
-def _next_day(invocation: Call) -> exp.Expression:
+def _next_day(invocation: Call) -> exp.Expr:
     return spark("next_day(_0, left(trim(_1), 2))", _date_of(invocation), invocation.args[1])
 
 
-def _previous_day(invocation: Call) -> exp.Expression:
+def _previous_day(invocation: Call) -> exp.Expr:
     return spark("date_sub(next_day(date_sub(_0, 1), left(trim(_1), 2)), 7)", _date_of(invocation), invocation.args[1])
 
 
 # -- ends and distances of months ----------------------------------------------------------------------------
 
 
-def _last_day(invocation: Call) -> exp.Expression:
+def _last_day(invocation: Call) -> exp.Expr:
     part = _part(invocation, 1) if len(invocation.args) > 1 else "month"
     day = _date_of(invocation)
     if part == "day":
@@ -133,14 +133,14 @@ def _last_day(invocation: Call) -> exp.Expression:
     return spark("date_sub(add_months(_0, _1), 1)", start, integer(12 if part == "year" else 3))
 
 
-def _add_months(invocation: Call) -> exp.Expression:
+def _add_months(invocation: Call) -> exp.Expr:
     """The last day of a month stays the last day, unlike in DATEADD."""
     value, amount = invocation.args
     source = invocation.types[0]
     if source.kind is Kind.DATE:
         return bind((value, amount), _months_later)
 
-    def build(v: exp.Expression, n: exp.Expression) -> exp.Expression:
+    def build(v: exp.Expr, n: exp.Expr) -> exp.Expr:
         wall = temporal.wall_of(v, source, invocation.context)
         day = spark("cast(_0 as date)", wall)
         moved = bind(day, lambda d: _months_later(d, n))
@@ -151,11 +151,11 @@ def _add_months(invocation: Call) -> exp.Expression:
     return bind((value, amount), build)
 
 
-def _months_later(day: exp.Expression, amount: exp.Expression) -> exp.Expression:
+def _months_later(day: exp.Expr, amount: exp.Expr) -> exp.Expr:
     return spark("if(_0 = last_day(_0), last_day(add_months(_0, int(_1))), add_months(_0, int(_1)))", day, amount)
 
 
-def _months_between(invocation: Call) -> exp.Expression:
+def _months_between(invocation: Call) -> exp.Expr:
     left, right = (
         temporal.wall_of(value, type_, invocation.context)
         for value, type_ in zip(invocation.args, invocation.types, strict=True)
@@ -166,7 +166,7 @@ def _months_between(invocation: Call) -> exp.Expression:
 # -- slices and zones ----------------------------------------------------------------------------------------
 
 
-def _time_slice(invocation: Call) -> exp.Expression:
+def _time_slice(invocation: Call) -> exp.Expr:
     value, source = invocation.args[0], invocation.types[0]
     given = invocation.literal(1) or ""
     length = int(given) if given.isdigit() else 0
@@ -178,7 +178,7 @@ def _time_slice(invocation: Call) -> exp.Expression:
     if part not in known or (source.kind is Kind.DATE and part in date_parts.CLOCK_PARTS):
         raise date_parts.not_for(part, source, "TIME_SLICE")
 
-    def build(v: exp.Expression) -> exp.Expression:
+    def build(v: exp.Expr) -> exp.Expr:
         wall = temporal.wall_of(v, source, invocation.context)
         sliced = bind(wall, lambda w: _slice_of_wall(w, length, part, end == "END", invocation))
         keep = v if source.kind is Kind.TIMESTAMP_TZ else None
@@ -187,7 +187,7 @@ def _time_slice(invocation: Call) -> exp.Expression:
     return bind(value, build)
 
 
-def _slice_of_wall(wall: exp.Expression, length: int, part: str, end: bool, invocation: Call) -> exp.Expression:
+def _slice_of_wall(wall: exp.Expr, length: int, part: str, end: bool, invocation: Call) -> exp.Expr:
     """Slices are counted from the start of 1970, those of weeks from the start of the week it began in."""
     origin = spark(temporal.EPOCH)
     if part == "week":
@@ -199,7 +199,7 @@ def _slice_of_wall(wall: exp.Expression, length: int, part: str, end: bool, invo
     return date_parts.add(part, amount, origin, types.TIMESTAMP_NTZ, invocation.context)
 
 
-def _convert_timezone(invocation: Call) -> exp.Expression:
+def _convert_timezone(invocation: Call) -> exp.Expr:
     if len(invocation.args) == 3:
         source_zone, target_zone, value = invocation.args
         wall = cast(value, invocation.types[2], types.TIMESTAMP_NTZ, invocation.context)

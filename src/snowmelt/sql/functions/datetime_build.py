@@ -13,18 +13,18 @@ from snowmelt.sql.dialect import call, spark
 from snowmelt.sql.functions.registry import Call, Function, alias, scalar
 
 
-def _integers(invocation: Call, start: int, stop: int) -> list[exp.Expression]:
+def _integers(invocation: Call, start: int, stop: int) -> list[exp.Expr]:
     return [
         cast(invocation.args[index], invocation.types[index], types.INTEGER, invocation.context)
         for index in range(start, min(stop, len(invocation.args)))
     ]
 
 
-def _date(year: exp.Expression, month: exp.Expression, day: exp.Expression) -> exp.Expression:
+def _date(year: exp.Expr, month: exp.Expr, day: exp.Expr) -> exp.Expr:
     return spark("date_add(add_months(make_date(int(_0), 1, 1), int(_1 - 1)), int(_2 - 1))", year, month, day)
 
 
-def _micros_of_day(parts: list[exp.Expression]) -> exp.Expression:
+def _micros_of_day(parts: list[exp.Expr]) -> exp.Expr:
     """Hours, minutes, seconds and perhaps nanoseconds as a count of microseconds."""
     micros = spark("(_0 * 3600 + _1 * 60 + _2) * 1000000", *parts[:3])
     if len(parts) > 3:
@@ -32,15 +32,15 @@ def _micros_of_day(parts: list[exp.Expression]) -> exp.Expression:
     return micros
 
 
-def _date_from_parts(invocation: Call) -> exp.Expression:
+def _date_from_parts(invocation: Call) -> exp.Expr:
     return _date(*invocation.args)
 
 
-def _time_from_parts(invocation: Call) -> exp.Expression:
+def _time_from_parts(invocation: Call) -> exp.Expr:
     return temporal.time_of_micros(_micros_of_day(list(invocation.args)))
 
 
-def _wall_from_parts(invocation: Call) -> exp.Expression:
+def _wall_from_parts(invocation: Call) -> exp.Expr:
     if len(invocation.args) == 2:
         day = cast(invocation.args[0], invocation.types[0], types.DATE, invocation.context)
         time = cast(invocation.args[1], invocation.types[1], types.TIME, invocation.context)
@@ -65,7 +65,7 @@ def _kind_of(invocation: Call) -> DataType:
     return types.TIMESTAMP_NTZ
 
 
-def _timestamp_from_parts(invocation: Call) -> exp.Expression:
+def _timestamp_from_parts(invocation: Call) -> exp.Expr:
     target = _kind_of(invocation)
     wall = _wall_from_parts(invocation)
     if target.kind is Kind.TIMESTAMP_TZ and len(invocation.args) == 8:

@@ -26,7 +26,7 @@ _UNIT = "CAST(pmod(xxhash64(_0, _1), 9007199254740992L) AS DOUBLE) / 90071992547
 """A number in [0, 1) from a value and a salt."""
 
 
-def _random(call: Call) -> exp.Expression:
+def _random(call: Call) -> exp.Expr:
     if not call.args:
         return spark("xxhash64(rand())")
     seed = constant_integer(call, 0, 0)
@@ -43,7 +43,7 @@ def _uniform_type(types: tuple[DataType, ...]) -> DataType:
     return number(38, max(types[0].scale or 0, types[1].scale or 0))
 
 
-def _uniform(call: Call) -> exp.Expression:
+def _uniform(call: Call) -> exp.Expr:
     low, high, source = call.args
     unit = spark(_UNIT, source, exp.Literal.number(0))
     if call.returns.kind is Kind.FLOAT:
@@ -54,7 +54,7 @@ def _uniform(call: Call) -> exp.Expression:
     return arithmetic.cast(spark("_0 + _1 * _2", low, steps, unit_of_last), call.returns)
 
 
-def _normal(call: Call) -> exp.Expression:
+def _normal(call: Call) -> exp.Expr:
     return _with_source(
         call.args[2],
         lambda source: spark(
@@ -67,7 +67,7 @@ def _normal(call: Call) -> exp.Expression:
     )
 
 
-def _randstr(call: Call) -> exp.Expression:
+def _randstr(call: Call) -> exp.Expr:
     return _with_source(
         call.args[1],
         lambda source: spark(
@@ -80,13 +80,13 @@ def _randstr(call: Call) -> exp.Expression:
     )
 
 
-def _with_source(source: exp.Expression, build: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+def _with_source(source: exp.Expr, build: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """`build(source)` with the source evaluated once: mentioned twice, RANDOM() would be two values."""
     body = build(spark("sm_source"))
     return spark("element_at(transform(array(_0), sm_source -> _1), 1)", source, body)
 
 
-def _uuid_string(call: Call) -> exp.Expression:
+def _uuid_string(call: Call) -> exp.Expr:
     if not call.args:
         return spark("uuid()")
     if len(call.args) == 1:
@@ -106,7 +106,7 @@ def _uuid_string(call: Call) -> exp.Expression:
     )
 
 
-def _sequence(call: Call) -> exp.Expression:
+def _sequence(call: Call) -> exp.Expr:
     signed = constant_integer(call, 0, 0)
     if signed not in (0, 1):
         raise errors.invalid_value(call.literal(0) or "", "sign")

@@ -17,7 +17,7 @@ from snowmelt.sql.functions.registry import Call, alias, scalar
 from snowmelt.sql.patterns import constant_string
 from snowmelt.sql.temporal import tz_instant
 
-_Emit = Callable[[Call], exp.Expression]
+_Emit = Callable[[Call], exp.Expr]
 _NOT_ENCODED = ("100115", "22000")
 
 
@@ -26,7 +26,7 @@ def _digest(template: str) -> _Emit:
 
 
 def _sha2(template: str) -> _Emit:
-    def emit(call: Call) -> exp.Expression:
+    def emit(call: Call) -> exp.Expr:
         bits = constant_integer(call, 1, 256)
         if bits is None:
             raise errors.unsupported(f"{call.name} with a digest size that is not a constant")
@@ -37,7 +37,7 @@ def _sha2(template: str) -> _Emit:
     return emit
 
 
-def _hash(call: Call) -> exp.Expression:
+def _hash(call: Call) -> exp.Expr:
     """A 64-bit hash, the same for equal values in every run. Its values are not Snowflake's.
 
     NULLs count, and each value carries its kind: ('a', NULL) and (NULL, 'a') differ, as do 1 and '1'.
@@ -46,7 +46,7 @@ def _hash(call: Call) -> exp.Expression:
     return spark_call("xxhash64", *parts)
 
 
-def _canonical(tree: exp.Expression, type_: DataType, call: Call) -> exp.Expression:
+def _canonical(tree: exp.Expr, type_: DataType, call: Call) -> exp.Expr:
     """Text that is the same for equal values of one kind, whatever their precision and scale."""
     match type_.kind:
         case Kind.NULL:
@@ -83,7 +83,7 @@ def _alphabet(call: Call, index: int) -> str | None:
     return given
 
 
-def _base64_encode(call: Call) -> exp.Expression:
+def _base64_encode(call: Call) -> exp.Expr:
     if any_null(call):
         return null(call)
     width = constant_integer(call, 1, 0)
@@ -100,7 +100,7 @@ def _base64_encode(call: Call) -> exp.Expression:
     return encoded
 
 
-def _base64_bytes(call: Call) -> exp.Expression:
+def _base64_bytes(call: Call) -> exp.Expr:
     """The bytes, NULL where the text is no base64."""
     alphabet = _alphabet(call, 1)
     text = call.args[0]
@@ -109,21 +109,21 @@ def _base64_bytes(call: Call) -> exp.Expression:
     return spark("try_to_binary(_0, 'base64')", text)
 
 
-def _hex_encode(call: Call) -> exp.Expression:
+def _hex_encode(call: Call) -> exp.Expr:
     case = constant_integer(call, 1, 1)
     if case not in (0, 1):
         raise errors.unsupported("HEX_ENCODE with a case that is not the constant 0 or 1")
     return spark("hex(_0)" if case else "lower(hex(_0))", text_or_bytes(call))
 
 
-def _hex_bytes(call: Call) -> exp.Expression:
+def _hex_bytes(call: Call) -> exp.Expr:
     """The bytes, NULL where the text is no sequence of pairs of hexadecimal digits."""
     pairs = string(r"\A(?:[0-9A-Fa-f]{2})*\z")
     return spark("CASE WHEN _0 RLIKE _1 THEN unhex(_0) END", call.args[0], pairs)
 
 
 def _decoder(bytes_of: _Emit, encoding: str, *, text: bool, attempt: bool) -> _Emit:
-    def emit(call: Call) -> exp.Expression:
+    def emit(call: Call) -> exp.Expr:
         if any_null(call):
             return null(call)
         value = bytes_of(call)

@@ -41,7 +41,7 @@ def _numeric_type(given: DataType) -> DataType:
     return given if given.kind is not Kind.NULL else INTEGER
 
 
-def _round(call: Call) -> exp.Expression:
+def _round(call: Call) -> exp.Expr:
     mode = "HALF_AWAY_FROM_ZERO"
     if len(call.args) > 2:
         mode = (call.literal(2) or "").upper()
@@ -52,15 +52,15 @@ def _round(call: Call) -> exp.Expression:
     return _to_scale(call, _ROUNDING_MODES[mode])
 
 
-def _ceil(call: Call) -> exp.Expression:
+def _ceil(call: Call) -> exp.Expr:
     return _to_scale(call, "ceil")
 
 
-def _floor(call: Call) -> exp.Expression:
+def _floor(call: Call) -> exp.Expr:
     return _to_scale(call, "floor")
 
 
-def _trunc(call: Call) -> exp.Expression:
+def _trunc(call: Call) -> exp.Expr:
     if call.types[0].kind in (Kind.DATE, Kind.TIME) or call.types[0].is_timestamp:
         if len(call.args) == 1:
             raise errors.not_enough_arguments(call.name, 2, 1)
@@ -81,7 +81,7 @@ def _trunc_type(call: Call) -> DataType:
     return _rounded_type(_with_number(call))
 
 
-def _to_scale(call: Call, how: str) -> exp.Expression:
+def _to_scale(call: Call, how: str) -> exp.Expr:
     if any_null(call):
         return arithmetic.cast(exp.Null(), _rounded_type(call))
     value, given, target = call.args[0], call.types[0], _rounded_type(call)
@@ -95,7 +95,7 @@ def _to_scale(call: Call, how: str) -> exp.Expression:
     return bind((value, call.args[1]), lambda x, n: _by_scale(x, given, how, n, target))
 
 
-def _number_to_scale(value: exp.Expression, given: DataType, how: str, scale: int, target: DataType) -> exp.Expression:
+def _number_to_scale(value: exp.Expr, given: DataType, how: str, scale: int, target: DataType) -> exp.Expr:
     if scale >= (given.scale or 0):
         return value if target.spark == given.spark else arithmetic.cast(value, target)
     if how != "trunc":
@@ -107,8 +107,8 @@ def _number_to_scale(value: exp.Expression, given: DataType, how: str, scale: in
 
 
 def _by_scale(
-    value: exp.Expression, given: DataType, how: str, scale: exp.Expression, target: DataType
-) -> exp.Expression:
+    value: exp.Expr, given: DataType, how: str, scale: exp.Expr, target: DataType
+) -> exp.Expr:
     """Spark rounds to constant scales only: one branch for each scale at which the value can change."""
     precision, most = arithmetic.decimal_digits(given)
     branches = [
@@ -126,7 +126,7 @@ def _by_scale(
     return exp.Case(ifs=[unchanged, *branches], default=vanished)
 
 
-def _float_to_scale(value: exp.Expression, how: str, scale: int) -> exp.Expression:
+def _float_to_scale(value: exp.Expr, how: str, scale: int) -> exp.Expr:
     if how in ("round", "bround"):
         return invoke(how, value, integer(scale))
     if scale == 0:
@@ -144,20 +144,20 @@ def _operator_type(operator: str, types: tuple[DataType, ...]) -> DataType:
     return arithmetic.result_type(operator, types[0], types[1])
 
 
-def _mod(call: Call) -> exp.Expression:
+def _mod(call: Call) -> exp.Expr:
     return arithmetic.emit("%", call.args[0], call.types[0], call.args[1], call.types[1])
 
 
-def _div0(call: Call) -> exp.Expression:
+def _div0(call: Call) -> exp.Expr:
     return _guarded_division(call, "_0 = 0")
 
 
-def _div0null(call: Call) -> exp.Expression:
+def _div0null(call: Call) -> exp.Expr:
     return _guarded_division(call, "coalesce(_0, 0) = 0")
 
 
-def _guarded_division(call: Call, no_divisor: str) -> exp.Expression:
-    def build(dividend: exp.Expression, divisor: exp.Expression) -> exp.Expression:
+def _guarded_division(call: Call, no_divisor: str) -> exp.Expr:
+    def build(dividend: exp.Expr, divisor: exp.Expr) -> exp.Expr:
         quotient = arithmetic.emit("/", dividend, call.types[0], divisor, call.types[1])
         zero = spark("CASE WHEN _0 IS NOT NULL THEN _1 END", dividend, arithmetic.cast(integer(0), call.returns))
         return exp.Case(ifs=[exp.If(this=spark(no_divisor, divisor), true=zero)], default=quotient)
@@ -165,7 +165,7 @@ def _guarded_division(call: Call, no_divisor: str) -> exp.Expression:
     return bind((call.args[0], call.args[1]), build)
 
 
-def _factorial(call: Call) -> exp.Expression:
+def _factorial(call: Call) -> exp.Expr:
     values = [
         arithmetic.cast(exp.Var(this=f"{math.factorial(n)}BD"), number(38, 0)) for n in range(_LARGEST_FACTORIAL + 1)
     ]
@@ -180,7 +180,7 @@ def _factorial(call: Call) -> exp.Expression:
     )
 
 
-def _shift_left(call: Call) -> exp.Expression:
+def _shift_left(call: Call) -> exp.Expr:
     # Snowflake shifts 128 bits: what leaves 64 must be an error here, so this multiplies.
     return bind(
         (call.args[0], call.args[1]),
@@ -199,12 +199,12 @@ def _shift_left(call: Call) -> exp.Expression:
     )
 
 
-def _get_bit(call: Call) -> exp.Expression:
+def _get_bit(call: Call) -> exp.Expr:
     # Beyond 63 an integer of 128 bits repeats its sign.
     return spark("CAST(getbit(_0, CAST(CASE WHEN _1 > 63 THEN 63 ELSE _1 END AS INT)) AS BIGINT)", *call.args)
 
 
-def _width_bucket(call: Call) -> exp.Expression:
+def _width_bucket(call: Call) -> exp.Expr:
     value, low, high, count = call.args
     if any(type_.kind is Kind.FLOAT for type_ in call.types[:3]):
         return spark(
@@ -213,8 +213,8 @@ def _width_bucket(call: Call) -> exp.Expression:
         )  # fmt: skip
 
     def build(
-        value: exp.Expression, low: exp.Expression, high: exp.Expression, count: exp.Expression
-    ) -> exp.Expression:
+        value: exp.Expr, low: exp.Expr, high: exp.Expr, count: exp.Expr
+    ) -> exp.Expr:
         types = call.types
         above = arithmetic.emit("-", value, types[0], low, types[1])
         span = arithmetic.emit("-", high, types[2], low, types[1])

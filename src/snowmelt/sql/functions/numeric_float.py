@@ -14,12 +14,12 @@ from snowmelt.sql.functions.registry import Call, Function, alias, scalar
 _EARTH_RADIUS_KM = "6371.0D"
 
 
-def _within(domain: str, word: str, template: str) -> Callable[[Call], exp.Expression]:
+def _within(domain: str, word: str, template: str) -> Callable[[Call], exp.Expr]:
     """A function that Snowflake refuses outside of its domain, where Spark gives NaN or NULL."""
 
-    def emit(call: Call) -> exp.Expression:
-        def build(*values: exp.Expression) -> exp.Expression:
-            shown: list[str | exp.Expression] = [f"Invalid floating point operation: {word}("]
+    def emit(call: Call) -> exp.Expr:
+        def build(*values: exp.Expr) -> exp.Expr:
+            shown: list[str | exp.Expr] = [f"Invalid floating point operation: {word}("]
             for index, value in enumerate(values):
                 shown += [",", value] if index else [value]
             refused = fail("100132", "P0000", *shown, ")")
@@ -32,7 +32,7 @@ def _within(domain: str, word: str, template: str) -> Callable[[Call], exp.Expre
     return emit
 
 
-def _log(call: Call) -> exp.Expression:
+def _log(call: Call) -> exp.Expr:
     # The quotient of two logarithms may miss a whole number by a bit; two bases Spark has by themselves.
     by_base = {"10": "log10(_1)", "2": "log2(_1)"}
     template = by_base.get(call.literal(0) or "", "ln(_1) / ln(_0)")

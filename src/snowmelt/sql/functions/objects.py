@@ -26,18 +26,18 @@ _MAP_FUNCTIONS = (
 _DUPLICATE = ("100095", "22000", "Duplicate field key '")
 
 
-def _entries(call: Call) -> exp.Expression:
+def _entries(call: Call) -> exp.Expr:
     """The first argument's entries: NULL where it is not an object."""
     if call.types[0].kind not in (Kind.OBJECT, Kind.VARIANT, Kind.NULL):
         raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
     return variants.object_entries(variant_argument(call, 0))
 
 
-def _key(call: Call, index: int) -> exp.Expression:
+def _key(call: Call, index: int) -> exp.Expr:
     return casts.cast(call.args[index], call.types[index], VARCHAR, call.context)
 
 
-def _construct(call: Call, *, keep_null: bool) -> exp.Expression:
+def _construct(call: Call, *, keep_null: bool) -> exp.Expr:
     if len(call.args) % 2:
         raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
     if not call.args:
@@ -66,22 +66,22 @@ def _construct(call: Call, *, keep_null: bool) -> exp.Expression:
     return variants.from_entries(spark_call("map_from_entries", kept))
 
 
-def _object_construct(call: Call) -> exp.Expression:
+def _object_construct(call: Call) -> exp.Expr:
     return _construct(call, keep_null=False)
 
 
-def _object_construct_keep_null(call: Call) -> exp.Expression:
+def _object_construct_keep_null(call: Call) -> exp.Expr:
     return _construct(call, keep_null=True)
 
 
-def _listed_keys(call: Call) -> exp.Expression:
+def _listed_keys(call: Call) -> exp.Expr:
     """The keys after the first argument, given one by one or as one array, as Spark ARRAY<STRING>."""
     if len(call.args) == 2 and call.types[1].is_semi_structured:
         return spark("transform(_0, sm_element -> CAST(sm_element AS STRING))", elements_argument(call, 1))
     return spark_call("array", *(_key(call, index) for index in range(1, len(call.args))))
 
 
-def _object_delete(call: Call) -> exp.Expression:
+def _object_delete(call: Call) -> exp.Expr:
     return variants.from_entries(
         spark(
             "map_filter(_0, (sm_key, sm_value) -> NOT coalesce(array_contains(_1, sm_key), FALSE))",
@@ -91,7 +91,7 @@ def _object_delete(call: Call) -> exp.Expression:
     )
 
 
-def _object_pick(call: Call) -> exp.Expression:
+def _object_pick(call: Call) -> exp.Expr:
     return variants.from_entries(
         spark(
             "map_filter(_0, (sm_key, sm_value) -> coalesce(array_contains(_1, sm_key), FALSE))",
@@ -101,13 +101,13 @@ def _object_pick(call: Call) -> exp.Expression:
     )
 
 
-def _object_insert(call: Call) -> exp.Expression:
+def _object_insert(call: Call) -> exp.Expr:
     """A NULL key or value adds nothing; with the update flag a NULL value takes the key away."""
     update = call.args[3] if len(call.args) > 3 else exp.false()
 
     def build(
-        entries: exp.Expression, key: exp.Expression, value: exp.Expression, flag: exp.Expression
-    ) -> exp.Expression:
+        entries: exp.Expr, key: exp.Expr, value: exp.Expr, flag: exp.Expr
+    ) -> exp.Expr:
         return spark(
             "CASE WHEN _1 IS NULL OR _0 IS NULL THEN _0 "
             "WHEN map_contains_key(_0, _1) AND NOT coalesce(_3, FALSE) THEN _4 "
@@ -124,7 +124,7 @@ def _object_insert(call: Call) -> exp.Expression:
     return variants.from_entries(bind(given, build))
 
 
-def _object_keys(call: Call) -> exp.Expression:
+def _object_keys(call: Call) -> exp.Expr:
     return spark("to_variant_object(map_keys(_0))", _entries(call))
 
 

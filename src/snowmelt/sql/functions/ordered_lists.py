@@ -13,7 +13,7 @@ from snowmelt.sql.functions.registry import Call
 _VALUE = "v"
 
 
-def gather(call: Call, value: exp.Expression, type_: DataType) -> exp.Expression:
+def gather(call: Call, value: exp.Expr, type_: DataType) -> exp.Expr:
     """The values of the group, without NULLs, as a Spark ARRAY: in the call's order, distinct if asked."""
     if call.distinct and type_.is_semi_structured:
         raise errors.unsupported(f"{call.name}(DISTINCT …) of {type_.kind}")
@@ -21,8 +21,8 @@ def gather(call: Call, value: exp.Expression, type_: DataType) -> exp.Expression
 
 
 def gather_by(
-    value: exp.Expression, type_: DataType, order: tuple[exp.Ordered, ...], *, distinct: bool = False
-) -> exp.Expression:
+    value: exp.Expr, type_: DataType, order: tuple[exp.Ordered, ...], *, distinct: bool = False
+) -> exp.Expr:
     """Like `gather`, in an order of the caller's."""
     collect = "collect_set" if distinct else "collect_list"
     if not order:
@@ -30,7 +30,7 @@ def gather_by(
     descending = [bool(item.args.get("desc")) for item in order]
     # Spark sorts structs by itself when every key goes the same way and the value can be compared.
     sortable = len(set(descending)) == 1 and not type_.is_semi_structured
-    members: list[exp.Expression] = []
+    members: list[exp.Expr] = []
     for index, item in enumerate(order):
         nulls_first = bool(item.args.get("nulls_first"))
         rank_of_null_is_high = nulls_first == (sortable and descending[0])
@@ -45,7 +45,7 @@ def gather_by(
     return spark("transform(_0, sm_e -> sm_e.v)", ordered)
 
 
-def _comparison(descending: list[bool]) -> exp.Expression:
+def _comparison(descending: list[bool]) -> exp.Expr:
     """-1, 0 or 1 for two entries, key by key; the place of NULLs comes before the key itself."""
     branches: list[exp.If] = []
     for index, down in enumerate(descending):
@@ -56,5 +56,5 @@ def _comparison(descending: list[bool]) -> exp.Expression:
     return exp.Case(ifs=branches, default=integer(0))
 
 
-def _field(holder: str, name: str) -> exp.Expression:
+def _field(holder: str, name: str) -> exp.Expr:
     return exp.Dot(this=exp.to_identifier(holder), expression=exp.to_identifier(name))

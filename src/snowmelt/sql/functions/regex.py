@@ -35,7 +35,7 @@ def _pattern(call: Call, parameters: int) -> Pattern:
     return translate(text, parse_flags(flags))
 
 
-def _positive(call: Call, index: int, what: str) -> exp.Expression:
+def _positive(call: Call, index: int, what: str) -> exp.Expr:
     """An integer argument, 1 when it is left out; an error when it is less than 1."""
     value = constant_integer(call, index, 1)
     if value is None:
@@ -47,7 +47,7 @@ def _positive(call: Call, index: int, what: str) -> exp.Expression:
     return integer(min(value, 2**31 - 1))
 
 
-def _from_position(call: Call, index: int) -> exp.Expression:
+def _from_position(call: Call, index: int) -> exp.Expr:
     """The part of the subject that is searched."""
     if constant_integer(call, index, 1) == 1:
         return call.args[0]
@@ -74,7 +74,7 @@ def _group(call: Call, pattern: Pattern, index: int) -> int | None:
     return number if number <= pattern.groups else None
 
 
-def _like(call: Call) -> exp.Expression:
+def _like(call: Call) -> exp.Expr:
     if any_null(call):
         return null(call)
     flags = parse_flags("")
@@ -86,7 +86,7 @@ def _like(call: Call) -> exp.Expression:
     return patterns.rlike(call.args[0], call.args[1], flags)
 
 
-def _matches(call: Call, pattern: Pattern, group: int) -> exp.Expression:
+def _matches(call: Call, pattern: Pattern, group: int) -> exp.Expr:
     """All matches as a Spark array, from the position on."""
     return spark(
         "regexp_extract_all(_0, _1, _2)",
@@ -94,7 +94,7 @@ def _matches(call: Call, pattern: Pattern, group: int) -> exp.Expression:
     )  # fmt: skip
 
 
-def _substr(call: Call) -> exp.Expression:
+def _substr(call: Call) -> exp.Expr:
     if any_null(call):
         return null(call)
     pattern = _pattern(call, 4)
@@ -111,7 +111,7 @@ def _substr(call: Call) -> exp.Expression:
     return spark("get(_0, _1 - 1)", _matches(call, pattern, group), occurrence)
 
 
-def _substr_all(call: Call) -> exp.Expression:
+def _substr_all(call: Call) -> exp.Expr:
     if any_null(call):
         return null(call)
     pattern = _pattern(call, 4)
@@ -128,7 +128,7 @@ def _substr_all(call: Call) -> exp.Expression:
     return spark("CAST(_0 AS VARIANT)", found)
 
 
-def _count(call: Call) -> exp.Expression:
+def _count(call: Call) -> exp.Expr:
     if any_null(call):
         return null(call)
     pattern = _pattern(call, 3)
@@ -136,7 +136,7 @@ def _count(call: Call) -> exp.Expression:
     return spark("CAST(size(_0) AS BIGINT)", _matches(call, pattern, 0))
 
 
-def _instr(call: Call) -> exp.Expression:
+def _instr(call: Call) -> exp.Expr:
     """Counts the characters of the texts between the matches: Spark's own function counts UTF-16 units."""
     if any_null(call):
         return null(call)
@@ -151,7 +151,7 @@ def _instr(call: Call) -> exp.Expression:
     java = string(f"{pattern.flags.prefix}((?s:.*?))(?:{pattern.text})")
     arguments = (_from_position(call, 2), _positive(call, 3, "occurrence"), _positive(call, 2, "position"))
 
-    def build(subject: exp.Expression, nth: exp.Expression, position: exp.Expression) -> exp.Expression:
+    def build(subject: exp.Expr, nth: exp.Expr, position: exp.Expr) -> exp.Expr:
         before = spark("array_join(slice(regexp_extract_all(_0, _1, 0), 1, _2 - 1), '')", subject, java, nth)
         last = spark("get(regexp_extract_all(_0, _1, _3), _2 - 1)", subject, java, nth, integer(1 - option))
         return spark(
@@ -163,7 +163,7 @@ def _instr(call: Call) -> exp.Expression:
     return bind(arguments, build)
 
 
-def _replace(call: Call) -> exp.Expression:
+def _replace(call: Call) -> exp.Expr:
     if any_null(call):
         return null(call)
     pattern = _pattern(call, 5)
@@ -192,7 +192,7 @@ def _replace(call: Call) -> exp.Expression:
     )
 
 
-def _replacement(tree: exp.Expression, pattern: Pattern, shift: int) -> exp.Expression:
+def _replacement(tree: exp.Expr, pattern: Pattern, shift: int) -> exp.Expr:
     """A replacement in Java's syntax: `\\1` is written `$1`, and `$` stands for itself."""
     text = constant_string(tree)
     if text is None:

@@ -62,11 +62,11 @@ class Call:
     """One use of a function, its arguments already checked, cast and turned into Spark."""
 
     name: str
-    args: tuple[exp.Expression, ...]
+    args: tuple[exp.Expr, ...]
     """Spark expressions."""
     types: tuple[DataType, ...]
     """The arguments' types, after the casts that `takes` asked for."""
-    source: tuple[exp.Expression, ...]
+    source: tuple[exp.Expr, ...]
     """The arguments as written, for those that must be constants (a date part, a format)."""
     returns: DataType
     context: SessionContext
@@ -96,7 +96,7 @@ class Call:
 
 
 Returns = DataType | Callable[[tuple[DataType, ...]], DataType]
-Emit = str | Callable[[Call], exp.Expression]
+Emit = str | Callable[[Call], exp.Expr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Function:
     def result_type(self, types: tuple[DataType, ...]) -> DataType:
         return self.returns if isinstance(self.returns, DataType) else self.returns(types)
 
-    def to_spark(self, call: Call) -> exp.Expression:
+    def to_spark(self, call: Call) -> exp.Expr:
         return spark(self.emit, *call.args) if isinstance(self.emit, str) else self.emit(call)
 
 
@@ -191,7 +191,7 @@ def context(name: str, takes: str, returns: Returns, emit: Emit, **options: Any)
 def refused(name: str, hint: str) -> Function:
     """A function that Snowflake has and that can't be done faithfully: using it is an error that names it."""
 
-    def emit(call: Call) -> exp.Expression:
+    def emit(call: Call) -> exp.Expr:
         raise errors.unsupported(name, hint=hint)
 
     never = function(FunctionKind.SCALAR, name, "any", types.NULL, emit, least=0, variadic=True)

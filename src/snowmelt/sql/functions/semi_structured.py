@@ -39,7 +39,7 @@ _NO_SUCH_TYPE = {
 }
 
 
-def variant_argument(call: Call, index: int) -> exp.Expression:
+def variant_argument(call: Call, index: int) -> exp.Expr:
     """An argument as VARIANT, whatever its type."""
     return variants.to_variant(call.args[index], call.types[index])
 
@@ -56,10 +56,10 @@ def _check_duplicates_mode(call: Call) -> None:
         )
 
 
-def _parsed(text: exp.Expression, otherwise: exp.Expression) -> exp.Expression:
+def _parsed(text: exp.Expr, otherwise: exp.Expr) -> exp.Expr:
     """The document in a text; NULL for NULL and for blank text, `otherwise` where it is not valid."""
 
-    def whole(document: exp.Expression) -> exp.Expression:
+    def whole(document: exp.Expr) -> exp.Expr:
         return spark(
             "CASE WHEN variant_get(_0, '$[1]', 'string') = _1 AND variant_get(_0, '$[2]', 'variant') IS NULL "
             "THEN variant_get(_0, '$[0]', 'variant') ELSE _2 END",
@@ -72,10 +72,10 @@ def _parsed(text: exp.Expression, otherwise: exp.Expression) -> exp.Expression:
     return spark("CASE WHEN NOT _0 RLIKE '^\\\\s*$' THEN _1 END", text, bind(wrapped, whole))
 
 
-def parse_json(text: exp.Expression) -> exp.Expression:
+def parse_json(text: exp.Expr) -> exp.Expr:
     """PARSE_JSON of a Spark string."""
 
-    def parse(given: exp.Expression) -> exp.Expression:
+    def parse(given: exp.Expr) -> exp.Expr:
         start = spark("left(_0, 100)", given)
         error = fail("100069", "22P02", "Error parsing JSON: ", start)
         return _parsed(given, spark("CAST(_0 AS VARIANT)", error))
@@ -83,17 +83,17 @@ def parse_json(text: exp.Expression) -> exp.Expression:
     return bind(text, parse)
 
 
-def _parse_json(call: Call) -> exp.Expression:
+def _parse_json(call: Call) -> exp.Expr:
     _check_duplicates_mode(call)
     return parse_json(call.args[0])
 
 
-def _try_parse_json(call: Call) -> exp.Expression:
+def _try_parse_json(call: Call) -> exp.Expr:
     _check_duplicates_mode(call)
     return bind(call.args[0], lambda text: _parsed(text, spark(variants.NULL_VARIANT)))
 
 
-def _check_json(call: Call) -> exp.Expression:
+def _check_json(call: Call) -> exp.Expr:
     if call.types[0].is_semi_structured:
         return spark("CAST(NULL AS STRING)")
     return bind(
@@ -109,27 +109,27 @@ def _check_json(call: Call) -> exp.Expression:
 # -- conversion -----------------------------------------------------------------------------------------------
 
 
-def _to_json(call: Call) -> exp.Expression:
+def _to_json(call: Call) -> exp.Expr:
     return bind(variant_argument(call, 0), variants.to_json_text)
 
 
-def _to_variant(call: Call) -> exp.Expression:
+def _to_variant(call: Call) -> exp.Expr:
     return variant_argument(call, 0)
 
 
-def _to_object(call: Call) -> exp.Expression:
+def _to_object(call: Call) -> exp.Expr:
     if call.types[0].kind not in (Kind.VARIANT, Kind.OBJECT, Kind.NULL):
         raise errors.invalid_argument_types("TO_OBJECT", str(call.types[0]))
     return casts.cast(call.args[0], call.types[0], OBJECT, call.context)
 
 
-def _to_array(call: Call) -> exp.Expression:
+def _to_array(call: Call) -> exp.Expr:
     if call.types[0].kind is Kind.ARRAY:
         return call.args[0]
     return casts.cast(variant_argument(call, 0), VARIANT, ARRAY, call.context)
 
 
-def _typeof(call: Call) -> exp.Expression:
+def _typeof(call: Call) -> exp.Expr:
     return spark(
         "CASE _0 WHEN 'VOID' THEN 'NULL_VALUE' WHEN 'STRING' THEN 'VARCHAR' WHEN 'BIGINT' THEN 'INTEGER' "
         "WHEN 'FLOAT' THEN 'DOUBLE' WHEN 'TIMESTAMP' THEN 'TIMESTAMP_LTZ' "
@@ -157,15 +157,15 @@ _PATTERNS = {
 """What `schema_of_variant` says of values that count as each type. A decimal counts as DOUBLE, an integer as both."""
 
 
-def _is_a(kind: str) -> Callable[[Call], exp.Expression]:
+def _is_a(kind: str) -> Callable[[Call], exp.Expr]:
     template = f"schema_of_variant(_0) RLIKE '{_PATTERNS[kind]}'"
     return lambda call: spark(template, variant_argument(call, 0))
 
 
-def _as_a(kind: str, type_: DataType) -> Callable[[Call], exp.Expression]:
+def _as_a(kind: str, type_: DataType) -> Callable[[Call], exp.Expr]:
     template = f"CASE WHEN schema_of_variant(_0) RLIKE '{_PATTERNS[kind]}' THEN _1 END"
 
-    def emit(call: Call) -> exp.Expression:
+    def emit(call: Call) -> exp.Expr:
         value = variant_argument(call, 0)
         return bind(
             value,
@@ -216,7 +216,7 @@ _STRICT_CASTS = tuple(
 # -- access ---------------------------------------------------------------------------------------------------
 
 
-def _get(call: Call) -> exp.Expression:
+def _get(call: Call) -> exp.Expr:
     value, index = call.args
     written = call.source[1]
     if isinstance(written, exp.Literal) and (written.is_string or written.is_int):
@@ -224,10 +224,10 @@ def _get(call: Call) -> exp.Expression:
     return bind((value, index), lambda v, i: variants.get_index(v, i, call.types[1]))
 
 
-def _get_ignore_case(call: Call) -> exp.Expression:
+def _get_ignore_case(call: Call) -> exp.Expr:
     """The exact key if there is one, else the first that differs in case only."""
 
-    def find(entries: exp.Expression, key: exp.Expression) -> exp.Expression:
+    def find(entries: exp.Expr, key: exp.Expr) -> exp.Expr:
         return spark(
             "CASE WHEN map_contains_key(_0, _1) THEN try_element_at(_0, _1) "
             "ELSE get(map_values(map_filter(_0, (sm_key, sm_value) -> lower(sm_key) = lower(_1))), 0) END",
@@ -248,11 +248,11 @@ def _path_elements(call: Call) -> tuple[str | int, ...]:
     return elements
 
 
-def _get_path(call: Call) -> exp.Expression:
+def _get_path(call: Call) -> exp.Expr:
     return variants.get_path(call.args[0], _path_elements(call))
 
 
-def _json_extract_path_text(call: Call) -> exp.Expression:
+def _json_extract_path_text(call: Call) -> exp.Expr:
     value = variants.get_path(parse_json(call.args[0]), _path_elements(call))
     return bind(value, variants.to_text)
 

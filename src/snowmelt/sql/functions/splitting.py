@@ -20,7 +20,7 @@ _URL = (
 _NO_SCHEME = "scheme not specified"
 
 
-def _split(call: Call) -> exp.Expression:
+def _split(call: Call) -> exp.Expr:
     """Spark splits by a regular expression: the separator is escaped. An empty one splits nothing."""
     text = constant_string(call.args[1])
     if text is not None:
@@ -37,11 +37,11 @@ def _split(call: Call) -> exp.Expression:
     )  # fmt: skip
 
 
-def _whole(text: exp.Expression) -> exp.Expression:
+def _whole(text: exp.Expr) -> exp.Expr:
     return spark("CASE WHEN _0 IS NOT NULL THEN CAST(array(_0) AS VARIANT) END", text)
 
 
-def _split_part(call: Call) -> exp.Expression:
+def _split_part(call: Call) -> exp.Expr:
     constant = constant_integer(call, 2, 1)
     part = small_integer(call, 2)
     if constant is None:
@@ -51,7 +51,7 @@ def _split_part(call: Call) -> exp.Expression:
     return spark("split_part(_0, _1, _2)", call.args[0], call.args[1], part)
 
 
-def _tokens(call: Call) -> exp.Expression:
+def _tokens(call: Call) -> exp.Expr:
     """The longest runs of characters that are no delimiters, as a Spark array."""
     delimiters = constant_string(call.args[1]) if len(call.args) > 1 else " "
     if delimiters is not None:
@@ -65,25 +65,25 @@ def _tokens(call: Call) -> exp.Expression:
     )  # fmt: skip
 
 
-def _strtok(call: Call) -> exp.Expression:
+def _strtok(call: Call) -> exp.Expr:
     part = small_integer(call, 2) if len(call.args) > 2 else integer(1)
     return spark("get(_0, _1 - 1)", _tokens(call), part)
 
 
-def _strtok_to_array(call: Call) -> exp.Expression:
+def _strtok_to_array(call: Call) -> exp.Expr:
     tokens = spark("CAST(_0 AS VARIANT)", _tokens(call))
     if len(call.args) < 2 or constant_string(call.args[1]):
         return tokens
     return spark("CASE WHEN _0 <> '' OR _1 <> '' THEN _2 END", call.args[0], call.args[1], tokens)
 
 
-def _parse_url(call: Call) -> exp.Expression:
+def _parse_url(call: Call) -> exp.Expr:
     """An OBJECT of the URL's parts, with JSON null for those that are missing."""
     permissive = constant_integer(call, 1, 0)
     if permissive not in (0, 1):
         raise errors.unsupported("PARSE_URL with a second argument that is not the constant 0 or 1")
 
-    def build(url: exp.Expression) -> exp.Expression:
+    def build(url: exp.Expr) -> exp.Expr:
         scheme, host, port, path, query, fragment = (
             spark("regexp_extract(_0, _1, _2)", url, string(_URL), integer(group)) for group in range(1, 7)
         )

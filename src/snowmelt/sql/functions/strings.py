@@ -38,7 +38,7 @@ from snowmelt.sql.functions.registry import Call, alias, refused, scalar
 from snowmelt.sql.patterns import constant_string, is_null
 
 _COUNT = int64(18)
-_Emit = Callable[[Call], exp.Expression]
+_Emit = Callable[[Call], exp.Expr]
 
 
 def _concat_type(types: tuple[DataType, ...]) -> DataType:
@@ -52,11 +52,11 @@ def _concat_ws_type(types: tuple[DataType, ...]) -> DataType:
     return BINARY if all(type_.kind is Kind.BINARY for type_ in types) else VARCHAR
 
 
-def _concat(call: Call) -> exp.Expression:
+def _concat(call: Call) -> exp.Expr:
     return spark_call("concat", *_pieces(call))
 
 
-def _concat_ws(call: Call) -> exp.Expression:
+def _concat_ws(call: Call) -> exp.Expr:
     separator, *values = _pieces(call)
     pieces = [values[0]]
     for value in values[1:]:
@@ -67,13 +67,13 @@ def _concat_ws(call: Call) -> exp.Expression:
     return spark_call("concat", *pieces)
 
 
-def _pieces(call: Call) -> list[exp.Expression]:
+def _pieces(call: Call) -> list[exp.Expr]:
     if call.returns.kind is not Kind.BINARY and any(type_.kind is Kind.BINARY for type_ in call.types):
         raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
     return [text_or_bytes(call, index) for index in range(len(call.args))]
 
 
-def _substr(call: Call) -> exp.Expression:
+def _substr(call: Call) -> exp.Expr:
     """Spark lets a start before the first character count towards the length; here nothing is found then."""
     subject = text_or_bytes(call)
     start = small_integer(call, 1)
@@ -84,7 +84,7 @@ def _substr(call: Call) -> exp.Expression:
         return spark(template, subject, start, *length)
     nothing = spark("X''") if is_binary(call) else string("")
 
-    def build(value: exp.Expression, from_: exp.Expression) -> exp.Expression:
+    def build(value: exp.Expr, from_: exp.Expr) -> exp.Expr:
         found = spark(template, value, from_, *length)
         short = spark("left(_0, 0)", found) if length else nothing
         size = spark("octet_length(_0)" if is_binary(call) else "length(_0)", value)
@@ -93,11 +93,11 @@ def _substr(call: Call) -> exp.Expression:
     return bind((subject, start), build)
 
 
-def _left(call: Call) -> exp.Expression:
+def _left(call: Call) -> exp.Expr:
     return spark("substring(_0, 1, _1)", text_or_bytes(call), small_integer(call, 1))
 
 
-def _right(call: Call) -> exp.Expression:
+def _right(call: Call) -> exp.Expr:
     if not is_binary(call):
         return spark("right(_0, _1)", text_or_bytes(call), small_integer(call, 1))
     return bind(
@@ -111,11 +111,11 @@ def _right(call: Call) -> exp.Expression:
     )
 
 
-def _length(call: Call) -> exp.Expression:
+def _length(call: Call) -> exp.Expr:
     return spark("CAST(length(_0) AS BIGINT)", text_or_bytes(call))
 
 
-def _position(call: Call) -> exp.Expression:
+def _position(call: Call) -> exp.Expr:
     needle, subject = text_or_bytes(call, 0), text_or_bytes(call, 1)
     if is_binary(call, 0) or is_binary(call, 1):
         raise errors.unsupported(f"{call.name} of BINARY")
@@ -132,7 +132,7 @@ def _position(call: Call) -> exp.Expression:
 
 
 def _padded(name: str) -> _Emit:
-    def emit(call: Call) -> exp.Expression:
+    def emit(call: Call) -> exp.Expr:
         if is_binary(call) and len(call.args) < 3:
             raise errors.not_enough_arguments(call.name, 3, 2)
         pad = text_or_bytes(call, 2) if len(call.args) > 2 else string(" ")
@@ -141,7 +141,7 @@ def _padded(name: str) -> _Emit:
     return emit
 
 
-def _trim(call: Call) -> exp.Expression:
+def _trim(call: Call) -> exp.Expr:
     name = {"TRIM": "btrim", "LTRIM": "ltrim", "RTRIM": "rtrim"}[call.name]
     if len(call.args) == 1:
         return spark_call(name, call.args[0])
@@ -150,18 +150,18 @@ def _trim(call: Call) -> exp.Expression:
     return spark_call(name, call.args[first], call.args[second])
 
 
-def _replace(call: Call) -> exp.Expression:
+def _replace(call: Call) -> exp.Expr:
     return (
         spark_call("replace", *call.args) if len(call.args) > 2 else spark("replace(_0, _1, '')", *call.args)
     )
 
 
-def _insert(call: Call) -> exp.Expression:
+def _insert(call: Call) -> exp.Expr:
     """A position or length outside of the text has no documented meaning: it is an error."""
 
     def build(
-        base: exp.Expression, start: exp.Expression, count: exp.Expression, inserted: exp.Expression
-    ) -> exp.Expression:
+        base: exp.Expr, start: exp.Expr, count: exp.Expr, inserted: exp.Expr
+    ) -> exp.Expr:
         error = fail("001008", "22023", "invalid value [", start, ", ", count, "] for parameter 'INSERT'")
         return spark(
             "CASE WHEN _1 < 1 OR _1 > length(_0) + 1 OR _2 < 0 THEN _4 "
@@ -172,7 +172,7 @@ def _insert(call: Call) -> exp.Expression:
     return bind((call.args[0], small_integer(call, 1), small_integer(call, 2), call.args[3]), build)
 
 
-def _character(call: Call) -> exp.Expression:
+def _character(call: Call) -> exp.Expr:
     """Any code point, not only the first 256 as in Spark."""
     constant = constant_integer(call, 0, 0)
     if constant is not None:
@@ -190,12 +190,12 @@ def _character(call: Call) -> exp.Expression:
     )
 
 
-def _ascii(call: Call) -> exp.Expression:
+def _ascii(call: Call) -> exp.Expr:
     error = fail("000002", "0A000", "Unsupported feature 'ASCII of a character outside of ASCII'.")
     return spark("CASE WHEN ascii(_0) > 127 THEN _1 ELSE CAST(ascii(_0) AS BIGINT) END", call.args[0], error)
 
 
-def _edit_distance(call: Call) -> exp.Expression:
+def _edit_distance(call: Call) -> exp.Expr:
     distance = spark("CAST(levenshtein(_0, _1) AS BIGINT)", call.args[0], call.args[1])
     if len(call.args) == 2:
         return distance
@@ -204,7 +204,7 @@ def _edit_distance(call: Call) -> exp.Expression:
 
 
 def _search(name: str) -> _Emit:
-    def emit(call: Call) -> exp.Expression:
+    def emit(call: Call) -> exp.Expr:
         if is_binary(call, 0) != is_binary(call, 1) and not (is_null(call.args[0]) or is_null(call.args[1])):
             raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
         return spark_call(name, text_or_bytes(call, 0), text_or_bytes(call, 1))
@@ -212,29 +212,29 @@ def _search(name: str) -> _Emit:
     return emit
 
 
-def _reverse(call: Call) -> exp.Expression:
+def _reverse(call: Call) -> exp.Expr:
     if is_binary(call):
         raise errors.unsupported("REVERSE of BINARY")
     return spark("reverse(_0)", text_or_bytes(call))
 
 
-def _like(call: Call) -> exp.Expression:
+def _like(call: Call) -> exp.Expr:
     escape = call.args[2] if len(call.args) > 2 else None
     return patterns.like(call.args[0], call.args[1], escape, case_insensitive=call.name == "ILIKE")
 
 
-def _bytes(call: Call) -> exp.Expression:
+def _bytes(call: Call) -> exp.Expr:
     return spark("CAST(octet_length(_0) AS BIGINT)", text_or_bytes(call))
 
 
-def _bits(call: Call) -> exp.Expression:
+def _bits(call: Call) -> exp.Expr:
     return spark("CAST(bit_length(_0) AS BIGINT)", text_or_bytes(call))
 
 
 _INITCAP_DELIMITERS = '\t\n\x0b\f\r !?@"^#$&~_,.:;+-*%/|\\[](){}<>'
 
 
-def _initcap(call: Call) -> exp.Expression:
+def _initcap(call: Call) -> exp.Expr:
     delimiters = _INITCAP_DELIMITERS
     if len(call.args) > 1:
         if is_null(call.args[1]):

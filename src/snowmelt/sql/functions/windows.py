@@ -14,29 +14,29 @@ from snowmelt.sql.functions.arguments import constant_integer
 from snowmelt.sql.functions.registry import Call, Function, first_type, window
 
 
-def _with_nulls(call: Call, tree: exp.Expression) -> exp.Expression:
+def _with_nulls(call: Call, tree: exp.Expr) -> exp.Expr:
     return exp.IgnoreNulls(this=tree) if call.ignore_nulls else tree
 
 
-def _neighbour(name: str, call: Call) -> exp.Expression:
+def _neighbour(name: str, call: Call) -> exp.Expr:
     offset = constant_integer(call, 1, 1)
     if offset is None:
         raise errors.unsupported(f"{call.name} with an offset that is not constant")
     return _with_nulls(call, invoke(name, call.args[0], integer(offset), *call.args[2:]))
 
 
-def _edge(name: str, call: Call) -> exp.Expression:
+def _edge(name: str, call: Call) -> exp.Expr:
     return _with_nulls(call, invoke(name, call.args[0]))
 
 
-def _nth_value(call: Call) -> exp.Expression:
+def _nth_value(call: Call) -> exp.Expr:
     place = constant_integer(call, 1, 1)
     if place is None or place < 1:
         raise errors.invalid_value(call.literal(1) or "", "n")
     return _with_nulls(call, invoke("nth_value", call.args[0], integer(place)))
 
 
-def _ntile(call: Call) -> exp.Expression:
+def _ntile(call: Call) -> exp.Expr:
     buckets = constant_integer(call, 0, 1)
     if buckets is None:
         raise errors.unsupported("NTILE with a number of buckets that is not constant")
@@ -51,7 +51,7 @@ def _share_type(types: tuple[DataType, ...]) -> DataType:
     return number(MAX_PRECISION, arithmetic.result_type("/", types[0], types[0]).scale or 0)
 
 
-def _ratio_to_report(call: Call) -> exp.Expression:
+def _ratio_to_report(call: Call) -> exp.Expr:
     value, given = call.args[0], call.types[0]
     total = spark("nullif(sum(_0), 0)", value)
     if given.kind is Kind.FLOAT:
@@ -59,7 +59,7 @@ def _ratio_to_report(call: Call) -> exp.Expression:
     return arithmetic.cast(arithmetic.emit("/", value, given, total, spark_sum_type(given)), call.returns)
 
 
-def _refuse_change_event(call: Call) -> exp.Expression:
+def _refuse_change_event(call: Call) -> exp.Expr:
     raise errors.unsupported(
         "CONDITIONAL_CHANGE_EVENT",
         hint="Compare with LAG in a subquery and use CONDITIONAL_TRUE_EVENT on that.",

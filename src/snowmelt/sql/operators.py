@@ -1,0 +1,203 @@
+"""Binding of operators: logic, arithmetic, text, CASE, casts, paths into VARIANT, literals of objects and arrays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from snowmelt.core import errors, types
+from snowmelt.core.types import Kind
+from snowmelt.sql import arithmetic, intervals, patterns, variants
+from snowmelt.sql.bound import Bound, merge_flags, place_of, tight
+from snowmelt.sql.calls import bind_call
+from snowmelt.sql.dialect import string
+from snowmelt.sql.typewords import type_of_ast
+
+if TYPE_CHECKING:
+    from snowmelt.sql.expressions import ExpressionBinder
+
+ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
+
+
+def negation(binder: ExpressionBinder, node: exp.Not) -> Bound:
+    bound = binder.boolean(node.this)
+    return bound.with_tree(exp.Not(this=tight(bound.tree)), types.BOOLEAN)
+
+
+def logical(binder: ExpressionBinder, node: exp.Connector) -> Bound:
+    # Long chains of AND are parsed left-deep: flatten them so that depth does not become recursion.
+    operands = [binder.boolean(part) for part in node.flatten()]
+    tree = operands[0].tree
+    for operand in operands[1:]:
+        tree = type(node)(this=tight(tree) if tree is operands[0].tree else tree, expression=tight(operand.tree))
+    return merge_flags(tree, types.BOOLEAN, operands)
+
+
+def negative(binder: ExpressionBinder, node: exp.Neg) -> Bound:
+    bound = binder.bind(node.this)
+    if not bound.type.is_numeric:
+        bound = binder.as_number(bound)
+    return bound.with_tree(exp.Neg(this=tight(bound.tree)))
+
+
+def calculation(binder: ExpressionBinder, node: exp.Expr) -> Bound:
+    operator = ARITHMETIC[type(node)]
+    for side, other, sign in ((node.expression, node.this, 1), (node.this, node.expression, 1)):
+        if isinstance(side, exp.Interval) and operator in "+-":
+            value = binder.bind(other)
+            direction = -sign if operator == "-" else sign
+            tree, type_ = intervals.add_interval(value.tree, value.type, side, direction, binder.context)
+            return replace(value, tree=tree, type=type_)
+    left, right = binder.bind(node.this), binder.bind(node.expression)
+    left, right = _operand(binder, left, right), _operand(binder, right, left)
+    type_ = arithmetic.result_type(operator, left.type, right.type)
+    tree = arithmetic.emit(operator, tight(left.tree), left.type, tight(right.tree), right.type)
+    return merge_flags(tree, type_, (left, right))
+
+
+def _operand(binder: ExpressionBinder, value: Bound, other: Bound) -> Bound:
+    """Text and VARIANT become numbers, unless the other side is a date (`date_column - '2024-01-01'`)."""
+    if value.type.kind in (Kind.VARCHAR, Kind.VARIANT, Kind.BOOLEAN):
+        if other.type.kind is Kind.DATE and value.type.kind is Kind.VARCHAR:
+            return binder.cast(value, types.DATE)
+        return binder.as_number(value)
+    if value.type.kind is Kind.NULL:
+        return binder.cast(value, other.type if other.type.is_numeric else types.INTEGER)
+    return value
+
+
+def concat(binder: ExpressionBinder, node: exp.DPipe) -> Bound:
+    parts = [binder.bind(part) for part in node.flatten()]
+    if all(part.type.kind is Kind.BINARY for part in parts):
+        type_ = types.BINARY
+    else:
+        parts = [part if part.type.kind is Kind.VARCHAR else binder.cast(part, types.VARCHAR) for part in parts]
+        type_ = types.varchar(min(sum(part.type.length or 0 for part in parts), types.MAX_VARCHAR))
+    tree = parts[0].tree
+    for part in parts[1:]:
+        tree = exp.DPipe(this=tight(tree) if tree is parts[0].tree else tree, expression=tight(part.tree))
+    return merge_flags(tree, type_, parts)
+
+
+def case(binder: ExpressionBinder, node: exp.Case) -> Bound:
+    conditions: list[Bound] = []
+    results: list[Bound] = []
+    subject = node.this
+    for branch in node.args["ifs"]:
+        test = exp.EQ(this=subject.copy(), expression=branch.this) if subject is not None else branch.this
+        conditions.append(binder.boolean(test))
+        results.append(binder.bind(branch.args["true"]))
+    default = node.args.get("default")
+    if default is not None:
+        results.append(binder.bind(default))
+    results, type_ = binder.same_type(results)
+    tree = exp.Case(
+        ifs=[
+            exp.If(this=condition.tree, true=result.tree)
+            for condition, result in zip(conditions, results, strict=False)
+        ],
+        default=results[-1].tree if default is not None else None,
+    )
+    return merge_flags(tree, type_, [*conditions, *results])
+
+
+def cast_node(binder: ExpressionBinder, node: exp.Cast) -> Bound:
+    target = type_of_ast(node.to)
+    return binder.cast(binder.bind(node.this), target, attempt=isinstance(node, exp.TryCast))
+
+
+def extract(binder: ExpressionBinder, node: exp.Extract) -> Bound:
+    return bind_call(binder, exp.Anonymous(this="DATE_PART", expressions=[string(node.name), node.expression]))
+
+
+def position(binder: ExpressionBinder, node: exp.StrPosition) -> Bound:
+    arguments = [node.args["substr"], node.this]
+    if node.args.get("position") is not None:
+        arguments.append(node.args["position"])
+    return bind_call(binder, exp.Anonymous(this="POSITION", expressions=arguments))
+
+
+def path(binder: ExpressionBinder, node: exp.JSONExtract) -> Bound:
+    value = binder.bind(node.this)
+    elements = [_path_element(part) for part in node.expression.expressions if not isinstance(part, exp.JSONPathRoot)]
+    value = value if value.type.is_semi_structured else binder.cast(value, types.VARIANT)
+    return value.with_tree(variants.get_path(value.tree, elements), types.VARIANT)
+
+
+def bracket(binder: ExpressionBinder, node: exp.Bracket) -> Bound:
+    value = binder.bind(node.this)
+    if len(node.expressions) != 1:
+        raise errors.unsupported("array slices in brackets", hint="Use ARRAY_SLICE.")
+    value = value if value.type.is_semi_structured else binder.cast(value, types.VARIANT)
+    index_node = node.expressions[0]
+    if isinstance(index_node, exp.Literal):
+        element = str(index_node.this) if index_node.is_string else int(index_node.this)
+        return value.with_tree(variants.get_path(value.tree, [element]), types.VARIANT)
+    index = binder.bind(index_node)
+    tree = variants.get_index(value.tree, index.tree, index.type)
+    return merge_flags(tree, types.VARIANT, (value, index))
+
+
+def like(binder: ExpressionBinder, node: exp.Expr, escape: exp.Expr | None = None) -> Bound:
+    subject = _text_of(binder, node.this)
+    insensitive = isinstance(node, exp.ILike)
+    escape_tree = binder.bind(escape).tree if escape is not None else None
+    choice = node.expression
+    if isinstance(choice, exp.Any | exp.All):
+        options = choice.this.expressions if isinstance(choice.this, exp.Tuple) else [choice.this.unnest()]
+        bounds = [_text_of(binder, option) for option in options]
+        trees = [patterns.like(subject.tree, b.tree, escape_tree, case_insensitive=insensitive) for b in bounds]
+        joined = exp.or_(*trees) if isinstance(choice, exp.Any) else exp.and_(*trees)
+        return merge_flags(exp.Paren(this=joined), types.BOOLEAN, [subject, *bounds])
+    pattern = _text_of(binder, choice)
+    tree = patterns.like(subject.tree, pattern.tree, escape_tree, case_insensitive=insensitive)
+    return merge_flags(tree, types.BOOLEAN, (subject, pattern))
+
+
+def escape(binder: ExpressionBinder, node: exp.Escape) -> Bound:
+    return like(binder, node.this, node.expression)
+
+
+def rlike(binder: ExpressionBinder, node: exp.RegexpLike) -> Bound:
+    subject, pattern = _text_of(binder, node.this), _text_of(binder, node.expression)
+    return merge_flags(patterns.rlike(subject.tree, pattern.tree), types.BOOLEAN, (subject, pattern))
+
+
+def _text_of(binder: ExpressionBinder, node: exp.Expr) -> Bound:
+    bound = binder.bind(node)
+    return bound if bound.type.kind is Kind.VARCHAR else binder.cast(bound, types.VARCHAR)
+
+
+def collate(binder: ExpressionBinder, node: exp.Collate) -> Bound:
+    raise errors.unsupported("COLLATE")
+
+
+def array_literal(binder: ExpressionBinder, node: exp.Array) -> Bound:
+    return bind_call(binder, exp.Anonymous(this="ARRAY_CONSTRUCT", expressions=node.expressions))
+
+
+def object_literal(binder: ExpressionBinder, node: exp.Struct) -> Bound:
+    arguments: list[exp.Expr] = []
+    for entry in node.expressions:
+        if not isinstance(entry, exp.PropertyEQ):
+            raise errors.syntax_error(place_of(node).line, place_of(node).position, "{")
+        key = entry.this
+        arguments += [string(key.name) if isinstance(key, exp.Identifier) else key, entry.expression]
+    return bind_call(binder, exp.Anonymous(this="OBJECT_CONSTRUCT", expressions=arguments))
+
+
+def interval(binder: ExpressionBinder, node: exp.Interval) -> Bound:
+    raise errors.unsupported("INTERVAL outside of + and -")
+
+
+def parentheses(binder: ExpressionBinder, node: exp.Paren) -> Bound:
+    bound = binder.bind(node.this)
+    return bound.with_tree(exp.Paren(this=bound.tree))
+
+
+def _path_element(part: exp.Expr) -> str | int:
+    if isinstance(part, exp.JSONPathSubscript) and isinstance(part.this, int):
+        return part.this
+    return str(part.this if not isinstance(part.this, exp.Expr) else part.this.name)
