@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -106,14 +107,18 @@ def show(console: Console, item: Finished) -> None:
 
 
 def _table(title: str, outcome: Outcome) -> Table:
+    """Milliseconds: median, 95th percentile and first warm-up round of each side, then Snowmelt over plain Spark."""
     compared = any(measure.plain is not None for measure in outcome.measures)
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="", pad_edge=False)
-    table.add_column("")
-    headings = ["Snowmelt median", "p95", "warm-up"] if compared else ["median", "p95", "max", "warm-up"]
+    table = Table(
+        title=f"{title}, milliseconds", title_justify="left", title_style="bold", header_style="dim",
+        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False,
+    )  # fmt: skip
+    table.add_column("", no_wrap=True)
+    headings = ["Snowmelt", "p95", "first"] if compared else ["median", "p95", "max", "first"]
     if compared:
-        headings += ["plain Spark median", "p95", "warm-up", "ratio", "middle half", "same"]
+        headings += ["plain", "p95", "first", "ratio", "mid half", "same"]
     for heading in headings:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for measure in outcome.measures:
         table.add_row(measure.name, *(_row(measure) if compared else _row_alone(measure.snowmelt)))
     return table
@@ -140,4 +145,4 @@ def _first(samples: Samples) -> str:
 
 
 def _ms(value: float) -> str:
-    return f"{value:.1f} ms" if value < 100 else f"{value:,.0f} ms"
+    return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
