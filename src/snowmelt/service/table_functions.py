@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 MAX_RESULTS = 10_000
+_REFUSED = frozenset({"INFER_SCHEMA", "VALIDATE", "VALIDATE_PIPE_LOAD"})
+"""Snowflake has them, and people will look for them here."""
 
 
 class Arguments:
@@ -101,6 +103,8 @@ def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expr]
     *schema, last = name.split(".")
     if last == "RESULT_SCAN" and not schema:
         return _result_scan(run, arguments)
+    if last in _REFUSED:
+        raise errors.unsupported(last)
     function = FUNCTIONS.get(last)
     if function is None or (schema and schema[-1] != "INFORMATION_SCHEMA"):
         known = ["RESULT_SCAN", *FUNCTIONS]

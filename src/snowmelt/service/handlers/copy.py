@@ -1,4 +1,4 @@
-"""COPY INTO a table."""
+"""COPY INTO a table, and INTO a location."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.service.loading import history
 from snowmelt.service.loading.loader import Loader
@@ -17,15 +18,28 @@ from snowmelt.service.loading.requests import Request, understand
 from snowmelt.service.loading.selection import Selection, select
 from snowmelt.service.loading.sink import Sink
 from snowmelt.service.loading.streams import not_found
+from snowmelt.service.loading.unload import unloaded
 from snowmelt.service.loading.validation import validated
-from snowmelt.service.results import Result, status, table_result
-from snowmelt.sql.statements.copy import CopyIntoTable, OnError
+from snowmelt.service.results import Result, ResultColumn, status, table_result
+from snowmelt.sql.statements.base import Statement
+from snowmelt.sql.statements.copy import CopyIntoLocation, CopyIntoTable, OnError
+from snowmelt.sql.statements.stages import StageLocation
 from snowmelt.state.model import CatalogObject, FileLoad
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 _NOTHING = "Copy executed with 0 files processed."
+_UNLOADED = (
+    ResultColumn("rows_unloaded", types.INTEGER),
+    ResultColumn("input_bytes", types.INTEGER),
+    ResultColumn("output_bytes", types.INTEGER),
+)
+_DETAILED = (
+    ResultColumn("FILE_NAME", types.VARCHAR),
+    ResultColumn("FILE_SIZE", types.INTEGER),
+    ResultColumn("ROW_COUNT", types.INTEGER),
+)
 _log = structlog.get_logger(__name__)
 
 
@@ -110,4 +124,14 @@ def _missing(place: Place, name: str) -> SnowmeltError:
     return not_found(place, name, reported=True)
 
 
-HANDLERS = {CopyIntoTable: copy_into_table}
+def copy_into_location(run: Run, statement: CopyIntoLocation) -> Result:
+    """Unloads rows into files."""
+    found = unloaded(run, statement)
+    prefix = statement.target.path.rpartition("/")[0] if isinstance(statement.target, StageLocation) else ""
+    if statement.options.detailed_output:
+        rows = [[path.removeprefix(f"{prefix}/"), size, count] for path, size, count in found.files]
+        return table_result(_DETAILED, rows, statement_type="UNLOAD")
+    return table_result(_UNLOADED, [[found.rows, found.input_bytes, found.output_bytes]], statement_type="UNLOAD")
+
+
+HANDLERS: dict[type[Statement], Any] = {CopyIntoTable: copy_into_table, CopyIntoLocation: copy_into_location}

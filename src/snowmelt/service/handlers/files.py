@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors, types
 from snowmelt.core.errors import SnowmeltError
@@ -15,6 +15,7 @@ from snowmelt.service.loading import places
 from snowmelt.service.loading.compression import compressing, detected
 from snowmelt.service.loading.places import Place, StagedFile
 from snowmelt.service.results import Result, ResultColumn, table_result
+from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.files import Get, ListFiles, Put, PutOptions, RemoveFiles
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _put_file(place: Place, source: Path, options: PutOptions) -> list[object]:
     temporary = place.temporary(target)
     try:
         with source.open("rb") as content:
-            output = compressing(place.files.open_output_stream(temporary), "GZIP" if compress else "NONE")
+            output = compressing(place.writing(temporary), "GZIP" if compress else "NONE")
             while chunk := content.read(_CHUNK):
                 output.write(chunk)
             output.close()
@@ -115,7 +116,7 @@ def _download(place: Place, file: StagedFile, folder: Path) -> None:
     target = folder / file.name
     temporary = folder / f".snowmelt-{hashlib.md5(file.path.encode(), usedforsecurity=False).hexdigest()}"
     try:
-        with place.files.open_input_stream(file.path) as content, temporary.open("wb") as output:
+        with place.reading(file.path) as content, temporary.open("wb") as output:
             while chunk := content.read(_CHUNK):
                 output.write(chunk)
         temporary.replace(target)
@@ -141,4 +142,4 @@ def remove(run: Run, statement: RemoveFiles) -> Result:
     return table_result(_REMOVE, rows, statement_type="REMOVE_FILES")
 
 
-HANDLERS = {Put: put, Get: get, ListFiles: list_files, RemoveFiles: remove}
+HANDLERS: dict[type[Statement], Any] = {Put: put, Get: get, ListFiles: list_files, RemoveFiles: remove}

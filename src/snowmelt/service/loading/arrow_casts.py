@@ -15,17 +15,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snowmelt.core import types
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType, Kind
 from snowmelt.state.model import Column
-from snowmelt.storage.schema import VARIANT, arrow_type
+from snowmelt.storage.schema import VARIANT, arrow_type, as_type
+from snowmelt.storage.variant import encode, parse_json
+
+VARIANT_PARTS = pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
 
 _DATE = r"[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _INTEGER = r"^-?[0-9]{1,18}$"
 _FLOAT = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$"
 _BOOLEANS = pa.array(["true", "t", "yes", "y", "on", "1"]), pa.array(["false", "f", "no", "n", "off", "0"])
-_SHORT = 28
-"""Every month has this day: where Arrow refuses a date, only later days can be the reason."""
+_FEW_DOCUMENTS = 2_000
+_FEW_BYTES = 1 << 20
+"""So little JSON is encoded here: starting a job would take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,12 @@ class Attempt:
 
 def attempt(values: Any, source: DataType, column: Column, rules: Rules) -> Attempt | None:
     """The values as the column stores them; None when only Spark can convert them."""
-    tried = _text(values, column.type, rules) if source.kind is Kind.VARCHAR else _typed(values, source, column.type)
+    if column.type.is_semi_structured:
+        tried = _documents(values, source, column.type)
+    elif source.kind is Kind.VARCHAR:
+        tried = _text(values, column.type, rules)
+    else:
+        tried = _typed(values, source, column.type)
     if tried is None:
         return None
     if column.nullable or tried.values.null_count == 0:
@@ -152,13 +162,43 @@ def _calendar(values: Any, pattern: str, safe: str, type_: pa.DataType) -> Attem
         return Attempt(pc.cast(_without(fitting, late), type_), doubt)
 
 
+# -- documents ------------------------------------------------------------------------------------------------------
+
+
+def _documents(values: Any, source: DataType, target: DataType) -> Attempt | None:
+    """JSON text, which VARIANT fields travel as and text fields are read as."""
+    if source.kind not in (Kind.VARCHAR, Kind.VARIANT):
+        return None
+    if len(values) > _FEW_DOCUMENTS or values.nbytes > _FEW_BYTES:
+        return None
+    encoded: list[dict[str, bytes] | None] = []
+    doubt: list[bool] = []
+    for text in values.to_pylist():
+        found = _encoded(text, target) if text is not None and text.strip() else None
+        encoded.append(found)
+        doubt.append(found is None and text is not None and bool(text.strip()))
+    return Attempt(as_type(pa.array(encoded, VARIANT_PARTS), VARIANT), pa.array(doubt) if any(doubt) else None)
+
+
+def _encoded(text: str, target: DataType) -> dict[str, bytes] | None:
+    """A document's bytes; None where it is not valid, or not the object or array that the column wants."""
+    try:
+        value = parse_json(text)
+    except SnowmeltError:
+        return None
+    if (target.kind is Kind.OBJECT and not isinstance(value, dict)) or (
+        target.kind is Kind.ARRAY and not isinstance(value, list)
+    ):
+        return None
+    metadata, content = encode(value)
+    return {"metadata": metadata, "value": content}
+
+
 # -- typed values ---------------------------------------------------------------------------------------------------
 
 
 def _typed(values: Any, source: DataType, target: DataType) -> Attempt | None:
     """Values of a typed file whose type is the column's, or fits into it whatever the value."""
-    if source.is_semi_structured:
-        return Attempt(values) if target.kind is source.kind and values.type == VARIANT else None
     if source.kind is Kind.NUMBER and target.kind is Kind.NUMBER:
         return _typed_number(values, source, target)
     if source.kind is not target.kind or source.kind in (Kind.TIME, Kind.TIMESTAMP_TZ):

@@ -63,7 +63,7 @@ class Plan:
     """Of the records; the batch's columns are c0, c1, …."""
     direct: Mapping[str, int] = field(default_factory=dict)
     """Column name to the field that it takes its values from."""
-    expressions: Mapping[str, exp.Expression] = field(default_factory=dict)
+    expressions: Mapping[str, exp.Expr] = field(default_factory=dict)
     """Column name to a Snowflake expression over the fields' Arrow names, where the field itself will not do."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     truncate: bool = False

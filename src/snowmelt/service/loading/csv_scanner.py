@@ -75,7 +75,7 @@ class Scanner:
         self._spaces = re.compile(rb"[ \t]*")
 
     def scan(self, data: bytes, start: int, *, ended: bool) -> Scanned:
-        """The record that begins at `start`. Raises `IncompleteError` unless `ended` says that nothing follows `data`."""
+        """The record that begins at `start`. Raises `IncompleteError` unless `ended`: nothing follows `data`."""
         record = Scanned(start, start, start)
         place = start
         while True:

@@ -123,7 +123,7 @@ class Loader:
         converter = self.converter()
         metadata = (
             metadata_columns(batch, self._files, request.place, self._run.now)
-            if request.transformation is not None
+            if request.plan(self._fields).query is not None
             else {}
         )
         if batch.rows == 0:

@@ -107,6 +107,15 @@ class Place:
             elif info.type == pafs.FileType.File:
                 yield _staged(info, path)
 
+    # -- content --------------------------------------------------------------------------------------------------
+
+    def reading(self, path: str) -> Any:
+        """The file's bytes as they are: by itself Arrow would decompress `x.gz`."""
+        return self.files.open_input_stream(path, compression=None)
+
+    def writing(self, path: str) -> Any:
+        return self.files.open_output_stream(path, compression=None)
+
     # -- changing -------------------------------------------------------------------------------------------------
 
     def remove(self, file: StagedFile) -> None:
@@ -130,7 +139,7 @@ class Place:
     def digest(self, file: StagedFile) -> str:
         """The MD5 of the file's bytes."""
         found = hashlib.md5(usedforsecurity=False)
-        with self.files.open_input_stream(file.path) as stream:
+        with self.reading(file.path) as stream:
             while chunk := stream.read(1 << 20):
                 found.update(chunk)
         return found.hexdigest()
@@ -249,6 +258,11 @@ def stage_root(account: Account) -> str:
     """The folder below which the locations of internal stages are."""
     root = account.settings.storage_root
     return f"{root.rstrip('/')}/{FILES_FOLDER}" if root else str(account.data_dir)
+
+
+def folder(account: Account, uri: str) -> pafs.FileSystem:
+    """A folder below the stage root, for files of our own."""
+    return _filesystem(uri, account.settings.storage_options, create=True)
 
 
 def _internal(

@@ -84,13 +84,13 @@ class Request:
         direct = {name: place for name, place in places_.items() if place is not None}
         return Plan(fields, direct=direct, parameters=parameters, truncate=truncate)
 
-    def _key(self, column: Column) -> exp.Expression:
+    def _key(self, column: Column) -> exp.Expr:
         """The value of the document's key that has the column's name."""
         function = "GET" if self.match == "CASE_SENSITIVE" else "GET_IGNORE_CASE"
-        value: exp.Expression = exp.Anonymous(this=function, expressions=[exp.column(nth(0)), string(column.name)])
+        value: exp.Expr = exp.Anonymous(this=function, expressions=[exp.column(nth(0)), string(column.name)])
         if column.type.is_semi_structured or not (self.format.null_if or self.format.trim_space):
             return value
-        text: exp.Expression = exp.Cast(this=value, to=exp.DataType.build("VARCHAR"))
+        text: exp.Expr = exp.Cast(this=value, to=exp.DataType.build("VARCHAR"))
         if self.format.trim_space:
             text = exp.Anonymous(this="TRIM", expressions=[text])
         for word in self.format.null_if:

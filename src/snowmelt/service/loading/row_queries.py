@@ -116,7 +116,7 @@ class RowQueries:
     # -- building -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _trees(self) -> tuple[dict[str, exp.Expression], exp.Expression | None, exp.Query]:
+    def _trees(self) -> tuple[dict[str, exp.Expr], exp.Expr | None, exp.Query]:
         """Each written column's value in stored form, the CHECK condition, and the query they are over."""
         with self.binder() as binder:
             source, values = self._values(binder)
@@ -181,7 +181,7 @@ class RowQueries:
     @cached_property
     def _observed(self) -> exp.Select:
         trees, check, source = self._trees
-        values: dict[str, exp.Expression] = {}
+        values: dict[str, exp.Expr] = {}
         errors: list[exp.Expr] = []
         for name, tree in trees.items():
             values[name], error = fallible.split(tree)
@@ -195,7 +195,7 @@ class RowQueries:
         text = call("coalesce", *first) if first else spark("cast(null as string)")
         return self._select(values, [*errors, exp.alias_(text, identifier(_FIRST))], source)
 
-    def _select(self, values: dict[str, exp.Expression], more: list[exp.Expr], source: exp.Query) -> exp.Select:
+    def _select(self, values: dict[str, exp.Expr], more: list[exp.Expr], source: exp.Query) -> exp.Select:
         projections = [exp.alias_(tree, identifier(name)) for name, tree in values.items()]
         row = exp.column(identifier(ROW), identifier(_IN))
         return exp.select(*projections, *more, exp.alias_(row, identifier(ROW))).from_(

@@ -40,7 +40,7 @@ def opened(
             with place.files.open_input_file(file.path) as source:
                 yield Opened(ParquetStream(source, format), lambda: digests.of(place, file))
             return
-        hashing = Hashing(place.files.open_input_stream(file.path))
+        hashing = Hashing(place.reading(file.path))
     except FileNotFoundError:
         raise UnreadableError(not_found(place, file.path)) from None
     except (OSError, pa.ArrowException) as error:

@@ -103,11 +103,11 @@ def _value(index: int, entry: SourceField) -> exp.Expr:
     return exp.alias_(parse_json(column), identifier(nth(index))) if entry.type.is_semi_structured else column
 
 
-def _whole(fields: Sequence[SourceField]) -> exp.Expression:
+def _whole(fields: Sequence[SourceField]) -> exp.Expr:
     """An object with a key for each field that is not NULL."""
-    pairs: list[exp.Expression] = []
+    pairs: list[exp.Expr] = []
     for index, entry in enumerate(fields):
-        column: exp.Expression = exp.column(identifier(nth(index)))
+        column: exp.Expr = exp.column(identifier(nth(index)))
         column = parse_json(column) if entry.type.is_semi_structured else column
         pairs += [string(entry.name), variants.to_variant(column, entry.type)]
     entries = spark("map_filter(_0, (sm_key, sm_value) -> sm_value is not null)", call("map", *pairs))
