@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -33,6 +33,8 @@ _TYPED_TEXT = {exp.DType.DATE: Kind.DATE, exp.DType.TIMESTAMPNTZ: Kind.TIMESTAMP
 _INPUT_FORMATS = {Kind.DATE: "DATE_INPUT_FORMAT", Kind.TIMESTAMP_NTZ: "TIMESTAMP_INPUT_FORMAT"}
 _MAX_ROWS = 20_000
 _INT64 = 1 << 63
+_WIDE = Context(prec=120)
+"""Python's usual 28 digits are fewer than a NUMBER has."""
 
 
 def literal_rows(
@@ -156,11 +158,7 @@ def _as_number(value: Any, type_: DataType) -> Any:
     if not isinstance(value, Decimal):
         return UNKNOWN
     scale = type_.scale or 0
-    rounded = (
-        value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP)
-        if value.as_tuple().exponent < -scale
-        else value
-    )  # type: ignore[operator]
+    rounded = value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP, context=_WIDE)
     if abs(rounded) >= Decimal(10) ** ((type_.precision or 38) - scale):
         return UNKNOWN
     if type_.int64:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from snowmelt.service.results import Result, counts
 from snowmelt.service.rewriting.binding import plan_delete, plan_merge, plan_update
 from snowmelt.service.rewriting.carrying_out import carry_out, delete_all
 from snowmelt.service.rewriting.plan import Act
+from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.dml import DeleteStatement, MergeStatement, UpdateStatement
 
 if TYPE_CHECKING:
@@ -49,4 +50,4 @@ def merge(run: Run, statement: MergeStatement) -> Result:
     return counts("MERGE", **{f"number_of_rows_{act}": number for act, number in numbers.items() if act in present})
 
 
-HANDLERS = {UpdateStatement: update, DeleteStatement: delete, MergeStatement: merge}
+HANDLERS: dict[type[Statement], Any] = {UpdateStatement: update, DeleteStatement: delete, MergeStatement: merge}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
@@ -18,7 +18,7 @@ from snowmelt.service.metadata.scopes import existing_schema
 from snowmelt.service.metadata.stages import stage_properties
 from snowmelt.service.metadata.table_columns import columns_of, identity_text
 from snowmelt.service.results import Result
-from snowmelt.sql.statements.base import NameRef
+from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.describe import DescribeStatement
 from snowmelt.state.model import (
     CatalogObject,
@@ -243,4 +243,4 @@ def _routine_properties(definition: RoutineDefinition) -> dict[str, str]:
     return properties
 
 
-HANDLERS = {DescribeStatement: describe}
+HANDLERS: dict[type[Statement], Any] = {DescribeStatement: describe}

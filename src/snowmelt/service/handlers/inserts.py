@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from snowmelt.service.literal_rows import literal_rows
 from snowmelt.service.results import Result, counts
 from snowmelt.service.writing import RowWriter
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.queries import QueryBinder
+from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.dml import InsertStatement
 
 if TYPE_CHECKING:
@@ -29,4 +30,4 @@ def insert(run: Run, statement: InsertStatement) -> Result:
     return counts("INSERT", number_of_rows_inserted=result.rows_inserted)
 
 
-HANDLERS = {InsertStatement: insert}
+HANDLERS: dict[type[Statement], Any] = {InsertStatement: insert}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
@@ -15,7 +15,7 @@ from snowmelt.sql.bound import Scope
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.statements.base import AnonymousBlock, ObjectType
+from snowmelt.sql.statements.base import AnonymousBlock, ObjectType, Statement
 from snowmelt.sql.statements.calls import Call, ExecuteImmediate
 from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, SetSecure, UnsetOptions
 from snowmelt.sql.statements.routines import (
@@ -211,7 +211,7 @@ def _overloads(
     ]
 
 
-HANDLERS = {
+HANDLERS: dict[type[Statement], Any] = {
     CreateRoutine: create,
     AlterRoutine: alter,
     Call: procedures.call,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import SchemaName
 from snowmelt.service import parameters
 from snowmelt.service.results import Result, status
+from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.session import (
     AlterParameters,
     Begin,
@@ -126,7 +127,7 @@ def rollback(run: Run, _: Rollback) -> Result:
     return status(DONE, "ROLLBACK")
 
 
-HANDLERS = {
+HANDLERS: dict[type[Statement], Any] = {
     Use: use,
     SetVariables: set_variables,
     UnsetVariables: unset_variables,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.service.metadata import (
@@ -22,6 +22,7 @@ from snowmelt.service.metadata.columns import Columns, Row, result
 from snowmelt.service.metadata.listing import Listing
 from snowmelt.service.metadata.scopes import schema_scope
 from snowmelt.service.results import Result
+from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.store import StateReader
 
@@ -94,4 +95,4 @@ def _grants(statement: ShowStatement) -> Columns:
             return layouts.GRANTS[""]
 
 
-HANDLERS = {ShowStatement: show}
+HANDLERS: dict[type[Statement], Any] = {ShowStatement: show}
