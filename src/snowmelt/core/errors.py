@@ -296,6 +296,15 @@ def deadlock(table: str) -> SnowmeltError:
     )
 
 
+def transaction_aborted() -> SnowmeltError:
+    return SnowmeltError(
+        "000603",
+        "25P02",
+        "An earlier statement failed and the transaction was rolled back, as TRANSACTION_ABORT_ON_ERROR asks.",
+        hint="End it with COMMIT or ROLLBACK.",
+    )
+
+
 def insufficient_privileges(kind: str, name: str) -> SnowmeltError:
     return SnowmeltError(
         "003001",

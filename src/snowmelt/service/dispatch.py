@@ -23,6 +23,7 @@ from snowmelt.service.results import Result
 from snowmelt.service.scripting import guard
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.classify import classify
+from snowmelt.sql.statements.session import Commit, Rollback
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -50,6 +51,9 @@ def execute(run: Run, statement: Statement) -> Result:
     kind = classify(statement)
     if handler is None:
         raise errors.unsupported(kind.query_type.replace("_", " "))
+    transaction = run.session.transaction
+    if transaction is not None and transaction.aborted and not isinstance(statement, Commit | Rollback):
+        raise errors.transaction_aborted()
     guard.before(run, statement, kind)
     if isinstance(statement, routines.SCRIPTS):
         return handler(run, statement)

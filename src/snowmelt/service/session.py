@@ -167,6 +167,8 @@ class Session:
         )
 
     def _failed(self, record: QueryRecord, error: SnowmeltError) -> None:
+        if self.transaction is not None and self.parameter("TRANSACTION_ABORT_ON_ERROR"):
+            self.account.transactions.abort(self.transaction)
         self.query_ids = [*self.query_ids[-_KEPT_QUERY_IDS:], record.query_id]
         self.account.journal.finish(
             record.model_copy(

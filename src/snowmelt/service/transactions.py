@@ -72,6 +72,8 @@ class Transaction:
     """What follows once everything is visible, such as deleting files that were loaded. Must not raise."""
     name: str = field(default_factory=lambda: str(uuid.uuid4()))
     started_at: datetime | None = None
+    aborted: bool = False
+    """Rolled back by an error, as TRANSACTION_ABORT_ON_ERROR asks; nothing runs in it before COMMIT or ROLLBACK."""
 
     def tag(self, query_id: str | None) -> CommitTag:
         return CommitTag(self.id, query_id)
@@ -252,6 +254,11 @@ class TransactionManager:
             except Exception as error:
                 _log.warning("undo_postponed", table=str(item.table.name), error=str(error))
         self._end(transaction)
+
+    def abort(self, transaction: Transaction) -> None:
+        """Undoes the transaction at once; it stays open, but only to be ended."""
+        self.rollback(transaction)
+        transaction.aborted = True
 
     def rollback_to(self, transaction: Transaction, savepoint: Savepoint) -> None:
         """Undoes the last statement of a transaction that stays open.
