@@ -15,6 +15,7 @@ from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.engine.engine import SparkEngine
 from snowmelt.service.loading.places import Digests
+from snowmelt.service import parameters
 from snowmelt.service.locks import TableLocks
 from snowmelt.service.metering import Metering
 from snowmelt.service.objects import SYSTEM_ROLE, create_database
@@ -63,7 +64,10 @@ class Account:
             self.metering = Metering(self.state, clock)
             self.results = ResultCache()
             self.digests = Digests()
-            self._bootstrap()
+            self.parameters: dict[str, parameters.Value] = {}
+        """What ALTER ACCOUNT has set."""
+        self._bootstrap()
+        self.load_parameters()
             self.metering.start()
             self._closing.callback(self.metering.stop)
             purge(self)
@@ -92,6 +96,12 @@ class Account:
         with self._lock:
             self._sessions[session.id] = session
         return session
+
+    def load_parameters(self) -> None:
+        """Reads the parameters that ALTER ACCOUNT has set, which sessions fall back to."""
+        with self.state.read() as state:
+            kept = state.parameters.all("ACCOUNT", "")
+        self.parameters = {name: parameters.check(name, value) for name, value in kept.items()}
 
     def forget(self, session: Session) -> None:
         with self._lock:

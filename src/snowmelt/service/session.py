@@ -78,7 +78,9 @@ class Session:
 
     def parameter(self, name: str) -> str | int | bool:
         """The value in force of a session parameter."""
-        return self.parameters.get(name, parameters.default(name))
+        if name in self.parameters:
+            return self.parameters[name]
+        return self.account.parameters.get(name, parameters.default(name))
 
     def cancel(self) -> None:
         """Stops the statement that runs now, from another thread."""

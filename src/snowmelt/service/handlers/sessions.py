@@ -100,6 +100,7 @@ def alter_parameters(run: Run, statement: AlterParameters) -> Result:
                 state.parameters.set("ACCOUNT", "", name, str(value))
             for name in statement.unset:
                 state.parameters.unset("ACCOUNT", "", name)
+        run.account.load_parameters()
         return status(DONE, "ALTER_ACCOUNT")
     run.session.parameters.update(checked)
     for name in statement.unset:
