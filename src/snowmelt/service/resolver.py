@@ -185,25 +185,24 @@ class StatementCatalog:
     def staged(self, location: str, format_name: str | None, pattern: str | None, width: int) -> Relation:
         return self.run.staged_files(location, format_name, pattern, width)
 
-    def table_function(self, name: str, arguments: dict[str, exp.Expression]) -> Relation:
+    def table_function(self, name: str, arguments: dict[str, exp.Expr]) -> Relation:
         return table_functions.call(self.run, self.state, name, arguments)
 
-    def system_function(self, name: str, arguments: Sequence[exp.Expression]) -> exp.Expression | None:
+    def system_function(self, name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:
         return system_functions.call(self.run, self.state, name, arguments)
 
-    def variable(self, name: str) -> exp.Expression | None:
+    def variable(self, name: str) -> exp.Expr | None:
         variable = self.run.session_variable(name)
         return variable.literal() if variable is not None else None
 
-    def next_value(self, parts: tuple[str, ...]) -> exp.Expression | None:
+    def next_value(self, parts: tuple[str, ...]) -> exp.Expr | None:
         if len(parts) > 3:
             return None
         found = self.state.catalog.find(self.full_name(parts), [ObjectKind.SEQUENCE], self.run.session.id)
         return sequences.placeholder(self.run, found) if found is not None else None
 
-    def local(self, name: str) -> tuple[exp.Expression, DataType] | None:
-        script = self.run.session.script if self.outermost else None
-        variable = script.local(name) if script is not None else None
+    def local(self, name: str) -> tuple[exp.Expr, DataType] | None:
+        variable = self.run.local(name) if self.outermost else None
         return (variable.literal(), variable.type) if variable is not None else None
 
     def routine(self, parts: tuple[str, ...]) -> list[ScalarRoutine]:

@@ -22,8 +22,7 @@ from snowmelt.service.results import Result, ResultColumn
 from snowmelt.service.sequences import numbered
 from snowmelt.service.transactions import PendingTable, Savepoint, Transaction
 from snowmelt.service.variables import Variable
-from snowmelt.sql import variants
-from snowmelt.sql.bound import BoundQuery, Scope
+from snowmelt.sql.bound import BoundQuery, OutputColumn, Scope
 from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
 from snowmelt.sql.expressions import Environment, ExpressionBinder
 from snowmelt.sql.functions.registry import SessionContext
@@ -51,6 +50,8 @@ class Run:
         self.now = self.account.clock.now()
         self.outer: Run | None = session.running
         """The block or CALL that runs this statement, if one does."""
+        self.sees_locals = True
+        """False for the definitions of views and functions, which outlive the variables around them."""
         self.cancelled = False
         self.tables: dict[str, TableFiles] = {}
         """Pinned table versions by the name of their Spark view."""
@@ -132,7 +133,8 @@ class Run:
 
     def local(self, name: str) -> Variable | None:
         """The value of `:name`, a variable of the scripting block around the statement."""
-        return self.session.script.local(name) if self.session.script is not None else None
+        script = self.session.script if self.sees_locals else None
+        return script.local(name) if script is not None else None
 
     def session_variable(self, name: str) -> Variable | None:
         """The value of `$name`. Raises in a procedure with owner's rights, which may not see the caller's."""
@@ -194,10 +196,10 @@ class Run:
         with self.environment() as environment:
             return QueryBinder(environment).bind(tree)
 
-    def evaluate(self, text: SqlText | exp.Expression) -> Variable:
+    def evaluate(self, text: SqlText | exp.Expr) -> Variable:
         """The value of a constant expression (SET, DEFAULT, AT …)."""
         tree = (
-            text if isinstance(text, exp.Expression) else parse_snowflake(text.text, line=text.line, column=text.column)
+            text if isinstance(text, exp.Expr) else parse_snowflake(text.text, line=text.line, column=text.column)
         )
         computed = folding.compute(tree, self.local)
         if isinstance(computed, Variable):
@@ -208,8 +210,7 @@ class Run:
         folded = constants.fold(bound)
         if folded is not constants.UNKNOWN:
             return Variable(folded, bound.type)
-        value = variants.to_json_text(bound.tree) if bound.type.is_semi_structured else bound.tree
-        query = exp.select(exp.alias_(value, "v"))
+        query = presented(BoundQuery(exp.select(exp.alias_(bound.tree, "V")), (OutputColumn("V", "V", bound.type),)))
         data = self.account.engine.to_arrow(
             to_spark_sql(query), list(self.tables.values()), lane=Lane.LIGHT, tag=self.tag, inputs=self.inputs
         )
@@ -257,6 +258,9 @@ class Run:
         return self._statement_transaction
 
     def open_for_write(self, table: CatalogObject) -> PendingTable:
+        scope = self.session.script.transactions if self.session.script is not None else None
+        if scope is not None and scope.holds(table.id, self.transaction):
+            raise errors.deadlock(str(table.name))
         timeout = min(float(self.session.parameter("LOCK_TIMEOUT")), self.account.settings.lock_timeout_seconds)
         return self.account.transactions.open_for_write(self.transaction, table, timeout, self.check_cancelled)
 

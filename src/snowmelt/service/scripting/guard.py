@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.classify import StatementKind
+from snowmelt.sql.statements.routines import CreateRoutine
 from snowmelt.sql.statements.session import (
     AlterParameters,
     Begin,
@@ -16,6 +17,7 @@ from snowmelt.sql.statements.session import (
     UnsetVariables,
     Use,
 )
+from snowmelt.sql.statements.views import CreateView
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -29,6 +31,8 @@ def before(run: Run, statement: Statement, kind: StatementKind) -> None:
     script = session.script
     if script is None:
         return
+    if isinstance(statement, CreateView | CreateRoutine):
+        run.sees_locals = False
     refused = _CALLERS_ALONE.get(type(statement)) if script.owners_rights else None
     if refused is not None:
         raise errors.not_in_procedure(refused)
