@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from snowmelt.core import errors, types
+from snowmelt.service.constants import UNKNOWN
+from snowmelt.service.literal_rows import literal_value
 from snowmelt.service.rewriting.plan import (
     NUMBER,
     SOURCE,
@@ -191,7 +193,17 @@ class _ChangeBinder:
             if target.name in given:
                 raise errors.duplicate_column(target.name)
             given[target.name] = self._value(target, text, self._both, inserting=False)
-        return self._update(condition, given)
+        return replace(self._update(condition, given), constants=self._constants(assignments))
+
+    def _constants(self, assignments: Sequence[Assignment]) -> dict[str, Any] | None:
+        found: dict[str, Any] = {}
+        for reference, text in assignments:
+            target = self._target_column(reference)
+            value = literal_value(self.writer.run, _parse(text), target.type)
+            if value is UNKNOWN or (value is None and not target.nullable):
+                return None
+            found[target.name] = value
+        return None if self.definition.checks else found
 
     def update_by_name(self, condition: SqlText | None) -> Clause:
         return self._update(condition, self._by_name())
@@ -200,7 +212,7 @@ class _ChangeBinder:
         old = {item.name: Bound(item.tree, item.type) for item in self.target.columns}
         values = {c.name: self._stored(c, given[c.name]) for c in self.definition.columns if c.name in given}
         check = self.writer.check(self._both, {**old, **given})
-        return Clause(Act.UPDATE, self.condition(condition), values, check)
+        return Clause(Act.UPDATE, self.condition(condition), values, check=check)
 
     def insert(self, clause: NotMatchedInsert) -> Clause:
         columns = self.definition.columns
@@ -210,7 +222,7 @@ class _ChangeBinder:
             Act.INSERT,
             self.condition(clause.condition, source_only=True),
             {c.name: self._stored(c, values[c.name]) for c in columns},
-            self.writer.check(self._source_only, values),
+            check=self.writer.check(self._source_only, values),
         )
 
     def _listed(self, clause: NotMatchedInsert) -> dict[str, Bound]:

@@ -155,7 +155,5 @@ def _when_of(act: Act, condition: exp.Expr | None, values: Mapping[str, exp.Expr
     return exp.When(matched=act is not Act.INSERT, condition=condition, then=then)
 
 
-def _merge(
-    target: exp.Expr, source: exp.Expr, on: exp.Expr, whens: Sequence[exp.Expr]
-) -> exp.Expr:
+def _merge(target: exp.Expr, source: exp.Expr, on: exp.Expr, whens: Sequence[exp.Expr]) -> exp.Expr:
     return exp.Merge(this=target, using=_aliased(source, SOURCE), on=on, whens=exp.Whens(expressions=list(whens)))

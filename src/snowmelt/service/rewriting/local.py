@@ -14,16 +14,19 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
 from snowmelt.engine.engine import TableFiles
 from snowmelt.service.rewriting import queries
-from snowmelt.service.rewriting.narrowing import Narrowing, key_condition, narrowing
+from snowmelt.service.rewriting.keyed import KeyedSource, is_keyed
+from snowmelt.service.rewriting.narrowing import Narrowing, key_condition, key_values, narrowing
 from snowmelt.service.rewriting.plan import ACTION, ID, NUMBER, SOURCE, TARGET, Act, ChangePlan, Clause, tables_in
 from snowmelt.service.sequences import numbered
 from snowmelt.service.transactions import PendingTable
 from snowmelt.sql.dialect import identifier, to_spark_sql
 from snowmelt.storage.probe import find_rows
 from snowmelt.storage.rewrite import FILE, ROW, RowChanges
+from snowmelt.storage.schema import arrow_type
 from snowmelt.storage.snapshot import FileList
 
 if TYPE_CHECKING:
@@ -92,8 +95,39 @@ class LocalChange:
 
     def _touched(self, files: FileList) -> pa.Table | None:
         """What `queries.touched` gives, or None when those are too many rows."""
+        narrow = narrowing(self.plan)
         plan = self.plan
-        narrow = narrowing(plan)
+        if is_keyed(plan, narrow) and not self.run.sequences and _can_be_probed(files):
+            try:
+                return self._keyed(files, narrow)
+            except _TakeTheLongWay:
+                pass
+            except SnowmeltError as error:
+                # Perhaps a value that no row gets, as it falls under another clause: the long way tells.
+                if error.code == errors.cancelled().code:
+                    raise
+        return self._general(files, narrow)
+
+    def _keyed(self, files: FileList, narrow: Narrowing) -> pa.Table | None:
+        plan = self.plan
+        keyed = KeyedSource(plan, narrow)
+        source = self._fetch(numbered(self.run, keyed.query()))
+        if source.num_rows > self.limit:
+            return None
+        conditions = list(narrow.conditions)
+        keys: list[pa.Array] = []
+        for index, key in enumerate(narrow.keys):
+            values = key_values(key, source.column(queries.key_column(index)), plan)
+            if values is None:
+                raise _TakeTheLongWay
+            keys.append(values)
+            conditions.append(key_condition(key, values))
+        columns = list(dict.fromkeys(key.column for key in narrow.keys))
+        found = find_rows(files, conditions, columns, self.limit, plan.definition.location)
+        return keyed.touched(source, found, keys) if found is not None else None
+
+    def _general(self, files: FileList, narrow: Narrowing) -> pa.Table | None:
+        plan = self.plan
         source: pa.Table | None = None
         small = plan.source is not None and (plan.source.items == 1 or plan.operation == "MERGE")
         if small:
@@ -104,8 +138,8 @@ class LocalChange:
             # Its relations may only be joined through the target: Spark had better see the whole.
             narrow = replace(narrow, keys=())
         found = self._candidates(files, narrow, source)
-        if found is not None and plan.source is None and narrow.exact and plan.clauses == (_PLAIN_DELETE,):
-            return _deleting(found)
+        if found is not None and plan.source is None and narrow.exact and _needs_no_engine(plan.clauses[0]):
+            return self._constant(found)
         if found is not None and not found.num_rows and not plan.inserts:
             return _nothing()
         sides = queries.Sides(
@@ -116,6 +150,17 @@ class LocalChange:
         tree = queries.touched(plan, sides, range(len(plan.clauses)))
         data = self._fetch(numbered(self.run, tree))
         return data if data.num_rows <= self.limit else None
+
+    def _constant(self, found: pa.Table) -> pa.Table:
+        """Rows found without Spark, under the one clause of a DELETE, or of an UPDATE to literals."""
+        rows = found.select([FILE, ROW]).append_column(ID, pa.nulls(found.num_rows, pa.int64()))
+        rows = rows.append_column(ACTION, pa.repeat(pa.scalar(0, pa.int32()), found.num_rows))
+        constants = self.plan.clauses[0].constants or {}
+        for column in self.plan.definition.columns:
+            if column.name in constants:
+                value = pa.scalar(constants[column.name], arrow_type(column.type))
+                rows = rows.append_column(column.name, pa.repeat(value, found.num_rows))
+        return rows
 
     def _source_rows(self, narrow: Narrowing) -> pa.Table | None:
         """The rows of the source, evaluated once; None when they are many."""
@@ -141,10 +186,10 @@ class LocalChange:
         conditions = list(narrow.conditions)
         if source is not None:
             for index, key in enumerate(narrow.keys):
-                condition = key_condition(key, source.column(queries.key_column(index)), plan)
-                if condition is not None:
-                    conditions.append(condition)
-        if not conditions or len(files.files) > _PROBED_FILES or files.total_bytes > _PROBED_BYTES:
+                values = key_values(key, source.column(queries.key_column(index)), plan)
+                if values is not None:
+                    conditions.append(key_condition(key, values))
+        if not conditions or not _can_be_probed(files):
             return None
         used = plan.referenced(TARGET)
         columns = [column.name for column in plan.definition.columns if column.name in used]
@@ -212,7 +257,12 @@ class LocalChange:
         return pa.array(range(first, first + count * identity.step, identity.step), pa.int64())
 
 
-_PLAIN_DELETE = Clause(Act.DELETE)
+class _TakeTheLongWay(Exception):  # noqa: N818 - it is no error
+    pass
+
+
+def _can_be_probed(files: FileList) -> bool:
+    return len(files.files) <= _PROBED_FILES and files.total_bytes <= _PROBED_BYTES
 
 
 def changes_of(plan: ChangePlan, touched: pa.Table) -> tuple[RowChanges, Outcome]:
@@ -261,10 +311,8 @@ def _one_each(plan: ChangePlan, matched: pa.Table) -> tuple[pa.Table, int]:
     return ordered.filter(first), several.num_rows
 
 
-def _deleting(found: pa.Table) -> pa.Table:
-    """Rows found without Spark, as rows under the first clause."""
-    rows = found.select([FILE, ROW]).append_column(ID, pa.nulls(found.num_rows, pa.int64()))
-    return rows.append_column(ACTION, pa.repeat(pa.scalar(0, pa.int32()), found.num_rows))
+def _needs_no_engine(clause: Clause) -> bool:
+    return clause.act is Act.DELETE or clause.constants is not None
 
 
 def _nothing() -> pa.Table:

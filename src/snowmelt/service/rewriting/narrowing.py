@@ -48,6 +48,8 @@ class Narrowing:
     keys: tuple[Key, ...]
     exact: bool
     """Whether the conditions say everything that the plan's conjuncts say."""
+    separable: bool
+    """Whether conditions, keys and what concerns the source alone say everything."""
 
 
 class _NotSimpleError(Exception):
@@ -58,31 +60,40 @@ def narrowing(plan: ChangePlan) -> Narrowing:
     types = {column.name: column.type for column in plan.definition.columns}
     conditions: list[Condition] = []
     keys: list[Key] = []
-    exact = True
+    exact = separable = True
     for tree in plan.conjuncts:
         key = _key(tree, types)
         if key is not None:
             keys.append(key)
             exact = False
-            continue
-        try:
-            conditions += _conditions(tree, types)
-        except _NotSimpleError:
+        elif TARGET not in tables_in(tree):
             exact = False
-    return Narrowing(tuple(conditions), tuple(keys), exact)
+        else:
+            try:
+                conditions += _conditions(tree, types)
+            except _NotSimpleError:
+                exact = separable = False
+    return Narrowing(tuple(conditions), tuple(keys), exact, separable)
 
 
-def key_condition(key: Key, values: pa.ChunkedArray, plan: ChangePlan) -> Condition | None:
-    """The rows that can equal one of the source's values; None when that can't be told here."""
+def key_values(key: Key, values: pa.ChunkedArray, plan: ChangePlan) -> pa.Array | None:
+    """The source's values as values of the key's column, NULL where none of those can equal them.
+
+    None when that can't be told here.
+    """
     type_ = next(column.type for column in plan.definition.columns if column.name == key.column)
     target = arrow_type(type_)
-    unique = pc.unique(values).drop_null()
-    if unique.type == target:
-        return Among(key.column, unique)
-    if not type_.is_number or not (pa.types.is_integer(unique.type) or pa.types.is_decimal(unique.type)):
+    if values.type == target:
+        return values.combine_chunks()
+    if not type_.is_number or not (pa.types.is_integer(values.type) or pa.types.is_decimal(values.type)):
         return None
-    fitting = [value for value in (_number(Decimal(item), type_) for item in unique.to_pylist()) if value is not None]
-    return Among(key.column, pa.array(fitting, target))
+    fitting = [None if item is None else _number(Decimal(item), type_) for item in values.to_pylist()]
+    return pa.array(fitting, target)
+
+
+def key_condition(key: Key, values: pa.Array) -> Condition:
+    """The rows whose column equals one of the values."""
+    return Among(key.column, pc.unique(values).drop_null())
 
 
 def _key(tree: exp.Expr, types: Mapping[str, DataType]) -> Key | None:

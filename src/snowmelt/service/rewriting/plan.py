@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from sqlglot import exp
 
@@ -41,6 +42,8 @@ class Clause:
     condition: exp.Expr | None = None
     values: Mapping[str, exp.Expr] | None = None
     """The new values by column in stored form, cast and checked: those assigned by an update, all for an insert."""
+    constants: Mapping[str, Any] | None = None
+    """The same values in Python, where all of them are literals and nothing is left to check."""
     check: exp.Expr | None = None
     """True, or fails the statement: the CHECK constraints of the row that comes out."""
 
