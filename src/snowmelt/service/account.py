@@ -14,8 +14,8 @@ from snowmelt.core.clock import Clock, SystemClock
 from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.engine.engine import SparkEngine
-from snowmelt.service.loading.places import Digests
 from snowmelt.service import parameters
+from snowmelt.service.loading.places import Digests
 from snowmelt.service.locks import TableLocks
 from snowmelt.service.metering import Metering
 from snowmelt.service.objects import SYSTEM_ROLE, create_database
@@ -65,9 +65,9 @@ class Account:
             self.results = ResultCache()
             self.digests = Digests()
             self.parameters: dict[str, parameters.Value] = {}
-        """What ALTER ACCOUNT has set."""
-        self._bootstrap()
-        self.load_parameters()
+            """What ALTER ACCOUNT has set."""
+            self._bootstrap()
+            self.load_parameters()
             self.metering.start()
             self._closing.callback(self.metering.stop)
             purge(self)
