@@ -30,6 +30,7 @@ from snowmelt.sql.queries import QueryBinder
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.storage.commits import CommitResult, CommitTag
 from snowmelt.storage.evolution import Reshape
+from snowmelt.storage.first import new_metadata
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -158,6 +159,7 @@ class _Work:
             self._overwrite()
         else:
             if self.added:
+                self._allow_features()
                 self._alter(exp.Schema(expressions=[_column_definition(column) for column in self.added]))
             for column in self.change.columns:
                 if column.name in self.change.sources and column.nullable and not self._before(column).nullable:
@@ -183,8 +185,16 @@ class _Work:
 
     # -- Spark's statements ---------------------------------------------------------------------------------------
 
-    def _alter(self, action: exp.Expression) -> None:
+    def _alter(self, action: exp.Expr) -> None:
         self._execute(exp.Alter(this=self._delta, kind="TABLE", actions=[action]))
+
+    def _allow_features(self) -> None:
+        """Spark does not bring the table features along that new columns need."""
+        store = self.run.account.store
+        has = store.files(self.definition.location, self.pending.version).metadata.features
+        needs = new_metadata(self.added, change_feed=False).reader_features
+        for feature in sorted(needs - has):
+            self._alter(_property(f"delta.feature.{feature}", "supported"))
 
     def _fill(self) -> None:
         values = self._bound_fills()
@@ -199,7 +209,7 @@ class _Work:
             catalog = StatementCatalog(run, state, run.session.database, run.session.schema)
             relation = catalog.pin(self.table, self.definition, self.pending.version)
         assert relation.reference is not None
-        projections: list[exp.Expression] = []
+        projections: list[exp.Expr] = []
         for column in self.change.columns:
             source = self.change.sources.get(column.name)
             value = exp.column(identifier(source)) if source is not None else fills.get(column.name, exp.Null())
@@ -212,13 +222,13 @@ class _Work:
             options={"overwriteSchema": "true"},
         )  # fmt: skip
 
-    def _execute(self, statement: exp.Expression) -> None:
+    def _execute(self, statement: exp.Expr) -> None:
         run = self.run
         run.account.engine.execute(
             to_spark_sql(statement), user_metadata=self._tag.user_metadata(), tag=run.tag, pool=run.pool
         )
 
-    def _bound_fills(self) -> dict[str, exp.Expression]:
+    def _bound_fills(self) -> dict[str, exp.Expr]:
         types = {column.name: column.type for column in self.change.columns}
         with self.run.environment() as environment:
             return {name: _bound(environment, text, types[name]) for name, text in self.change.literals.items()}
@@ -240,14 +250,14 @@ def _stored(column: Column) -> str:
     return column.type.stored
 
 
-def _bound(environment: Environment, literal: str, type_: DataType) -> exp.Expression:
+def _bound(environment: Environment, literal: str, type_: DataType) -> exp.Expr:
     binder = ExpressionBinder(environment, Scope(), QueryBinder(environment))
     tree = binder.cast(binder.bind(parse_snowflake(literal)), type_).tree
     return exp.cast(tree, "STRING") if type_.kind is Kind.TIME else tree
 
 
 def _column_definition(column: Column) -> exp.ColumnDef:
-    constraints: Sequence[exp.Expression] = (
+    constraints: Sequence[exp.Expr] = (
         [exp.ColumnConstraint(kind=exp.CommentColumnConstraint(this=string(column.comment)))] if column.comment else []
     )
     return exp.ColumnDef(
