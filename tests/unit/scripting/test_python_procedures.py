@@ -20,7 +20,8 @@ def create(script: Session) -> Create:
     def make(body: str, *, returns: str = "VARCHAR", arguments: str = "", name: str = "p", rights: str = "") -> None:
         script.execute(
             f"CREATE OR REPLACE PROCEDURE {name}({arguments}) RETURNS {returns} LANGUAGE PYTHON "
-            f"RUNTIME_VERSION = '3.11' PACKAGES = ('snowflake-snowpark-python') HANDLER = 'main' {rights} AS $$\n{body}$$"
+            f"RUNTIME_VERSION = '3.11' PACKAGES = ('snowflake-snowpark-python') HANDLER = 'main' {rights} "
+            f"AS $$\n{body}$$"
         )
 
     return make
