@@ -45,7 +45,8 @@ def _rows(account: Account) -> list[dict[str, object]]:
     with account.state.read() as state:
         (table,) = state.catalog.objects()
     assert isinstance(table.definition, TableDefinition)
-    return DeltaTable(account.store.root.uri_of(table.definition.location)).to_pyarrow_table().to_pylist()
+    found = DeltaTable(account.store.root.uri_of(table.definition.location)).to_pyarrow_table()
+    return [dict(row) for row in found.to_pylist()]
 
 
 def test_an_insert_that_waited_sees_the_new_columns(

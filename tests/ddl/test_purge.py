@@ -59,12 +59,22 @@ def test_a_table_stays_for_its_retention(account: Account, session: Session, clo
     assert account.maintain().objects == ("SNOWMELT.PUBLIC.ONE",)
     assert _folders(account) == {"three", "live"}
     assert _kept(account) == {"THREE", "LIVE"}
-    clock.advance(DAY)
+    clock.advance(DAY + SECOND)
     with pytest.raises(SnowmeltError, match="Table THREE did not exist or was purged"):
         session.execute("UNDROP TABLE three")
-    clock.advance(SECOND)
     account.maintain()
     assert _kept(account) == {"LIVE"}
+
+
+def test_a_stage_goes_with_its_files(account: Account, session: Session, clock: ManualClock, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1")
+    session.execute_script(f"CREATE STAGE st; PUT 'file://{tmp_path}/a.csv' @st AUTO_COMPRESS = FALSE")
+    assert session.execute("LIST @st").data.num_rows == 1
+    session.execute("DROP STAGE st")
+    assert len(list((tmp_path / "stages").glob("*/a.csv"))) == 1
+    clock.advance(2 * DAY)
+    assert account.maintain().objects == ("SNOWMELT.PUBLIC.ST",)
+    assert list((tmp_path / "stages").glob("*")) == []
 
 
 def test_opening_an_account_purges(tmp_path: Path, clock: ManualClock) -> None:
