@@ -42,6 +42,8 @@ class Rules:
     time_zone: str
     truncate: bool = False
     """Cut text that is too long for its column."""
+    reads_json: bool = False
+    """Text that goes to a VARIANT is read as JSON."""
 
     def is_auto(self, kind: str) -> bool:
         return str(self.parameters.get(f"{kind}_INPUT_FORMAT", "AUTO")).upper() == "AUTO"
@@ -58,7 +60,8 @@ class Attempt:
 def attempt(values: Any, source: DataType, column: Column, rules: Rules) -> Attempt | None:
     """The values as the column stores them; None when only Spark can convert them."""
     if column.type.is_semi_structured:
-        tried = _documents(values, source, column.type)
+        as_json = source.kind is Kind.VARIANT or (source.kind is Kind.VARCHAR and rules.reads_json)
+        tried = _documents(values, column.type) if as_json else None
     elif source.kind is Kind.VARCHAR:
         tried = _text(values, column.type, rules)
     else:
@@ -165,10 +168,8 @@ def _calendar(values: Any, pattern: str, safe: str, type_: pa.DataType) -> Attem
 # -- documents ------------------------------------------------------------------------------------------------------
 
 
-def _documents(values: Any, source: DataType, target: DataType) -> Attempt | None:
-    """JSON text, which VARIANT fields travel as and text fields are read as."""
-    if source.kind not in (Kind.VARCHAR, Kind.VARIANT):
-        return None
+def _documents(values: Any, target: DataType) -> Attempt | None:
+    """JSON text, which VARIANT fields travel as."""
     if len(values) > _FEW_DOCUMENTS or values.nbytes > _FEW_BYTES:
         return None
     encoded: list[dict[str, bytes] | None] = []

@@ -67,6 +67,8 @@ class Plan:
     """Column name to a Snowflake expression over the fields' Arrow names, where the field itself will not do."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     truncate: bool = False
+    reads_json: bool = False
+    """Whether text that goes to a VARIANT is read as JSON, as that of CSV files is; else it stays text."""
     query: str | None = None
     """A transformation: a Snowflake SELECT from the staged files."""
     whole: bool = False
@@ -90,7 +92,7 @@ class Converter:
         self._definition = table.definition
         self._plan = plan
         context = run.context
-        self._rules = Rules({**context.parameters, **plan.parameters}, context.time_zone, plan.truncate)
+        self._rules = Rules({**context.parameters, **plan.parameters}, context.time_zone, plan.truncate, plan.reads_json)
         self._columns = [column for column in self._definition.columns if column not in self.numbered]
         self._queries = RowQueries(run, table, plan, self._columns)
         self._schema = arrow_schema([column.model_copy(update={"nullable": True}) for column in self._columns])
@@ -115,7 +117,7 @@ class Converter:
         if arrays is None:
             return self._by_spark(data, metadata, None)
         if doubt is None:
-            return Converted(self._as_table(arrays), pa.array(range(data.num_rows), pa.int64()))
+            return Converted(self._as_table(arrays), _numbers(data.num_rows))
         sure = pc.indices_nonzero(pc.invert(doubt)).cast(pa.int64())
         unsure = pc.indices_nonzero(doubt).cast(pa.int64())
         slow = self._by_spark(data.take(unsure), {k: v.take(unsure) for k, v in metadata.items()}, unsure)
@@ -182,7 +184,7 @@ class Converter:
         """As the SQL casts have it. `numbers` are the rows' numbers in the batch, when they are not all of it."""
         if data.num_rows == 0:
             return self.nothing()
-        rows = _flat(numbers) if numbers is not None else pa.array(range(data.num_rows), pa.int64())
+        rows = _flat(numbers) if numbers is not None else _numbers(data.num_rows)
         given = {nth: data.column(nth) for nth in data.column_names} | dict(metadata) | {ROW: rows}
         if data.num_rows > _FEW:
             try:
@@ -222,6 +224,11 @@ class Converter:
 def _is_about_values(error: SnowmeltError) -> bool:
     """Whether the error may come from a value that the split query can report; a compilation error can't."""
     return error.code.startswith("100")
+
+
+def _numbers(count: int) -> Any:
+    """0, 1, 2, …: Arrow takes its time over a Python range."""
+    return pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), count)), 1)
 
 
 def _chunks(array: Any) -> list[Any]:

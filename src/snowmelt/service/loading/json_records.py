@@ -134,8 +134,9 @@ class JsonStream:
                 raise _DamagedError("100069", "22P02", "Error parsing JSON: nested too deeply", start) from None
             except ValueError as error:
                 raise _DamagedError("100069", "22P02", f"Error parsing JSON: {error}", start) from None
-            # A number that touches the end may go on.
-            if end == len(self._text) and not self._ended and self._more():
+            # A number close to the end may go on: of `1.` only the 1 is read.
+            near = len(self._text) - end < _NEAR_END and self._text[start] not in '{["'
+            if near and not self._ended and self._more():
                 continue
             self._place = end
             text = self._text[start:end]

@@ -71,7 +71,7 @@ class Request:
             return Plan(fields, parameters=parameters, truncate=truncate, query=query, whole=typed, columns=columns)
         if self.format.type == "CSV":
             direct = {name: index for index, name in enumerate(columns)}
-            return Plan(fields, direct=direct, parameters=parameters, truncate=truncate)
+            return Plan(fields, direct=direct, parameters=parameters, truncate=truncate, reads_json=True)
         if self.match is None:
             if typed:
                 return Plan(fields, query="SELECT $1 FROM @staged", whole=True, columns=columns)

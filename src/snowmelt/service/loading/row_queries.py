@@ -151,8 +151,7 @@ class RowQueries:
     def _field(self, binder: ExpressionBinder, index: int, name: str) -> Bound:
         column = next(column for column in self._definition.columns if column.name == name)
         value = binder.bind(exp.column(nth(index)))
-        if value.type.kind is types.Kind.VARCHAR and column.type.is_semi_structured:
-            # As in Snowflake, a text field that goes to a VARIANT is read as JSON.
+        if self._plan.reads_json and value.type.kind is types.Kind.VARCHAR and column.type.is_semi_structured:
             return Bound(parse_json(value.tree), types.VARIANT)
         try:
             binder.cast(value, column.type)

@@ -57,10 +57,7 @@ class CsvText:
         return pc.fill_null(flat, self._null)
 
     def _lines(self, columns: Sequence[Any]) -> bytes:
-        if len(columns) == 1:
-            lines = columns[0]
-        else:
-            lines = pc.binary_join_element_wise(*columns, _scalar(self._field))
+        lines = columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, _scalar(self._field))
         return "".join(f"{line}{self._record}" for line in lines.to_pylist()).encode()
 
 
