@@ -14,7 +14,7 @@ from rich.console import Console
 from snowmelt import __version__
 from snowmelt.cli.demo import run_demo
 from snowmelt.cli.logs import configure_logging
-from snowmelt.cli.output import Format, write_result
+from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.cli.shell import run_shell
 from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
@@ -79,8 +79,10 @@ def sql(
         text = query if query is not None else _read(file)
         statements = split_statements(text)
         with _Opened(data, url, settings, database, schema) as session:
-            for statement in statements:
-                write_result(session.execute(statement), form, console)
+            for number, statement in enumerate(statements, start=1):
+                with progress(f"statement {number} of {len(statements)}"):
+                    result = session.execute(statement)
+                write_result(result, form, console)
         return 0
 
     raise typer.Exit(_guarded(work))

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -26,6 +27,12 @@ class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
+
+
+def progress(what: str) -> AbstractContextManager[object]:
+    """A spinner on standard error while something runs, for people only: a pipe sees nothing of it."""
+    console = Console(stderr=True)
+    return console.status(f"{what} …") if console.is_terminal else nullcontext()
 
 
 def write_result(result: Result, form: Format, console: Console) -> None:

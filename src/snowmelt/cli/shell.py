@@ -8,7 +8,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.history import InMemoryHistory
 from rich.console import Console
 
-from snowmelt.cli.output import Format, write_result
+from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.sql.tokens import split_statements
 
@@ -46,6 +46,8 @@ def run_shell(session: AnySession, console: Console, form: Format) -> int:
 def _run(session: AnySession, text: str, console: Console, form: Format) -> None:
     try:
         for statement in split_statements(text):
-            write_result(session.execute(statement), form, console)
+            with progress("running"):
+                result = session.execute(statement)
+            write_result(result, form, console)
     except SnowmeltError as error:
         console.print(str(error), style="red", markup=False, highlight=False)

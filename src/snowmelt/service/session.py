@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +125,8 @@ class Session:
                 statement = parse_statement(sql)
                 record = record.model_copy(update={"query_type": classify(statement).query_type})
                 self.account.journal.start(record)
-                result = execute(run, statement)
+                with self._time_limit(run):
+                    result = execute(run, statement)
                 result = replace(
                     result,
                     query_id=run.query_id,
@@ -144,7 +146,7 @@ class Session:
                 raise failure from error
             except Exception as error:
                 # A defect of ours: the log has all of it, the user an error like any other.
-                _log.exception("statement failed unexpectedly", text=sql.text[:1000])
+                _log.exception("statement failed unexpectedly")
                 failure = errors.internal(f"{type(error).__name__} in this statement. The log has the details.")
                 self._failed(record, failure)
                 raise failure from error
@@ -154,6 +156,32 @@ class Session:
         self.account.results.put(result)
         self._finished(record, result)
         return result
+
+    @contextmanager
+    def _time_limit(self, run: Run) -> Iterator[None]:
+        """Stops the statement after STATEMENT_TIMEOUT_IN_SECONDS, if a limit was set."""
+        limit = int(self.parameter("STATEMENT_TIMEOUT_IN_SECONDS"))
+        if limit in (0, parameters.default("STATEMENT_TIMEOUT_IN_SECONDS")):
+            yield
+            return
+        expired = threading.Event()
+
+        def stop() -> None:
+            expired.set()
+            run.cancelled = True
+            self.account.engine.cancel(run.tag)
+
+        timer = threading.Timer(limit, stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except SnowmeltError as error:
+            if expired.is_set():
+                raise errors.timed_out(limit) from error
+            raise
+        finally:
+            timer.cancel()
 
     def _finished(self, record: QueryRecord, result: Result) -> None:
         self.query_ids = [*self.query_ids[-_KEPT_QUERY_IDS:], record.query_id]
