@@ -14,6 +14,7 @@ from snowmelt.sql.bound import place_of
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.functions.catalog import FUNCTIONS
 from snowmelt.sql.scripting import nodes
+from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.tokens import SqlText, TokenKind, tokenize
 
 GIVEN = frozenset({"SQLROWCOUNT", "SQLFOUND", "SQLNOTFOUND", "SQLID", "SQLCODE", "SQLERRM", "SQLSTATE"})
@@ -41,6 +42,7 @@ class _Checker:
         """All that is declared where the walk stands."""
         self.rows: set[str] = set()
         """The row variables among them."""
+        self.result_sets: set[str] = set()
         self.labels: list[str | None] = []
 
     # -- structure ----------------------------------------------------------------------------------------------------
@@ -93,11 +95,15 @@ class _Checker:
     def binds(self, text: SqlText) -> None:
         """`:x` inside SQL. Where it may be a path into a column instead, nothing is said."""
         source = tokenize(text)
-        for index, token in enumerate(source.tokens[:-1]):
+        for index, token in enumerate(source.tokens[:-2]):
             following = source.tokens[index + 1]
             if token.word != ":" or following.kind not in (TokenKind.WORD, TokenKind.QUOTED):
                 continue
             name = fold(following.text, quoted=following.kind is TokenKind.QUOTED)
+            behind = source.tokens[index + 2]
+            if behind.word == "." and behind.start == following.end:
+                # A field of a row is no variable of its own: it has to be assigned to one first.
+                raise source.unexpected(behind)
             before = source.tokens[index - 1].word if index else "("
             if before in _BEFORE_VALUES and not self.declared(name):
                 raise errors.invalid_identifier(name, *source.place(following.start))
@@ -141,6 +147,7 @@ class _Checker:
         if node.query is not None:
             self.sql(node.query)
         self.names.add(node.name)
+        self.result_sets.add(node.name)
 
     def _exception(self, node: nodes.ExceptionDeclaration) -> None:
         self.names.add(node.name)
@@ -151,7 +158,9 @@ class _Checker:
 
     def _assignment(self, node: nodes.Assignment) -> None:
         self.target(node.name, node)
-        if not node.value.text.lstrip().startswith("("):
+        if node.name in self.result_sets:
+            self.sql(Cursor(node.value).inside())
+        else:
             self.expression(node.value)
 
     def _branches(self, node: nodes.If | nodes.Case) -> None:
