@@ -1,7 +1,8 @@
 """Which transaction may write which table.
 
 One writer a table at a time: its commits stand in line in the Delta log, so what one transaction wrote can be undone
-without touching another's. Waiting is bounded, and a wait that could never end is refused at once.
+without touching another's. Who waits longest comes next. Waiting is bounded, and a wait that could never end is refused
+at once.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ class TableLocks:
         self._condition = threading.Condition()
         self._holders: dict[str, str] = {}
         """Table id to transaction id."""
+        self._queues: dict[str, list[str]] = {}
+        """Table id to the ids of the transactions that wait for it, the one that came first in front."""
         self._waiting: dict[str, str] = {}
         """Transaction id to the table it waits for."""
 
@@ -35,27 +38,28 @@ class TableLocks:
         """
         deadline = time.monotonic() + timeout
         with self._condition:
-            while True:
-                holder = self._holders.get(table_id)
-                if holder is None or holder == transaction_id:
-                    self._holders[table_id] = transaction_id
-                    return
-                if self._would_deadlock(transaction_id, holder):
-                    raise errors.deadlock(table_name)
-                self._waiting[transaction_id] = table_id
-                try:
+            if self._holders.get(table_id) == transaction_id:
+                return
+            self._enter(table_id, transaction_id)
+            try:
+                while self._ahead(table_id) != transaction_id:
+                    if self._would_deadlock(table_id, transaction_id):
+                        raise errors.deadlock(table_name)
                     remaining = deadline - time.monotonic()
                     if remaining <= 0:
                         raise errors.lock_timeout(table_name, timeout)
                     self._condition.wait(remaining)
                     check()
-                finally:
-                    self._waiting.pop(transaction_id, None)
+                self._holders[table_id] = transaction_id
+            finally:
+                self._leave(table_id, transaction_id)
 
     def try_acquire(self, table_id: str, transaction_id: str) -> bool:
-        """Takes the table if nobody else has it."""
+        """Takes the table if nobody has it or waits for it."""
         with self._condition:
-            return self._holders.setdefault(table_id, transaction_id) == transaction_id
+            if self._ahead(table_id) is None:
+                self._holders[table_id] = transaction_id
+            return self._holders.get(table_id) == transaction_id
 
     def holder(self, table_id: str) -> str | None:
         with self._condition:
@@ -82,14 +86,32 @@ class TableLocks:
         with self._condition:
             return [(table_id, transaction_id) for transaction_id, table_id in self._waiting.items()]
 
-    def _would_deadlock(self, transaction_id: str, holder: str) -> bool:
-        """Whether following who waits for whom from the holder leads back here."""
-        current: str | None = holder
+    def _enter(self, table_id: str, transaction_id: str) -> None:
+        self._queues.setdefault(table_id, []).append(transaction_id)
+        self._waiting[transaction_id] = table_id
+
+    def _leave(self, table_id: str, transaction_id: str) -> None:
+        queue = self._queues[table_id]
+        queue.remove(transaction_id)
+        if not queue:
+            del self._queues[table_id]
+        del self._waiting[transaction_id]
+        # Whoever gave up may have been the one in front.
+        self._condition.notify_all()
+
+    def _ahead(self, table_id: str) -> str | None:
+        """Whose turn it is: who has the table, or else who waits for it longest."""
+        queue = self._queues.get(table_id)
+        return self._holders.get(table_id) or (queue[0] if queue else None)
+
+    def _would_deadlock(self, table_id: str, transaction_id: str) -> bool:
+        """Whether following who waits for whom leads back here."""
         seen: set[str] = set()
+        current = self._ahead(table_id)
         while current is not None and current not in seen:
             if current == transaction_id:
                 return True
             seen.add(current)
             table = self._waiting.get(current)
-            current = self._holders.get(table) if table is not None else None
+            current = self._ahead(table) if table is not None else None
         return False
