@@ -10,7 +10,7 @@ from sqlglot import exp
 from snowmelt.core import errors, types
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import DataType, Kind
-from snowmelt.sql.bound import Place, Scope, place_of
+from snowmelt.sql.bound import Scope, place_of
 from snowmelt.sql.coercion import literal_type
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import ExpressionBinder, fold_identifier
@@ -58,7 +58,7 @@ def checked(run: Run, text: SqlText, column: str, type_: DataType) -> str:
     parts = sequence_of(tree)
     if parts is not None:
         return sequence_text(_sequence(run, parts).name)
-    where = _place(tree, text)
+    where = place_of(tree)
     if tree.find(exp.Query) is not None:
         raise errors.at_position(
             "002031", "42601", where.line, where.position,
@@ -81,13 +81,6 @@ def checked(run: Run, text: SqlText, column: str, type_: DataType) -> str:
                 "002023", "22000", f"Default value data type does not match data type for column {column}"
             ) from None
     return text.text
-
-
-def _place(tree: exp.Expr, text: SqlText) -> Place:
-    """Where the expression stands in the statement."""
-    inside = place_of(tree)
-    shift = text.column if inside.line == 1 else 0
-    return Place(text.line + inside.line - 1, inside.position + shift)
 
 
 def literal_for_added(text: SqlText, column: str, type_: DataType) -> Any:

@@ -58,6 +58,15 @@ def numbered(run: Run, tree: Tree) -> Tree:
     return result
 
 
+def unnumbered(tree: Tree) -> Tree:
+    """The tree with a plain number in place of every NEXTVAL, to be looked at and not run."""
+    result = tree.copy()
+    for node in list(result.find_all(exp.Column)):
+        if _is_placeholder(node):
+            node.replace(integer(0))
+    return result
+
+
 def _depth(node: exp.Expr) -> int:
     """How many queries are around the node."""
     depth, around = 0, node.find_ancestor(exp.Select)
@@ -103,12 +112,9 @@ def _clause(node: exp.Expr, select: exp.Select) -> str:
 
 
 def _count(run: Run, select: exp.Select) -> int:
-    counted = select.copy()
+    counted = unnumbered(select)
     for clause in ("order", "with_"):
         counted.set(clause, None)
-    for node in list(counted.find_all(exp.Column)):
-        if _is_placeholder(node):
-            node.replace(integer(0))
     query = exp.select(spark("count(1)")).from_(
         exp.Subquery(this=counted, alias=exp.TableAlias(this=identifier("__counted")))
     )
@@ -117,10 +123,7 @@ def _count(run: Run, select: exp.Select) -> int:
     while outer is not None:
         with_ = outer.args.get("with_") if isinstance(outer, exp.Query) else None
         if with_ is not None:
-            query.set("with_", with_.copy())
-            for node in list(query.find_all(exp.Column)):
-                if _is_placeholder(node):
-                    node.replace(integer(0))
+            query.set("with_", unnumbered(with_))
         outer = outer.parent
     data = run.account.engine.to_arrow(
         to_spark_sql(query), list(run.tables.values()), lane=run.lane, tag=run.tag, pool=run.pool, inputs=run.inputs

@@ -107,7 +107,7 @@ def parse_snowflake(text: str, *, line: int = 1, column: int = 0) -> exp.Expr:
     `line` and `column` say where the text starts in the user's statement, so that an error points there.
     """
     try:
-        return parse_one(text, dialect=_SNOWFLAKE)
+        tree = parse_one(text, dialect=_SNOWFLAKE)
     except ParseError as error:
         where = error.errors[0] if error.errors else {}
         at_line, end, token = where.get("line") or 1, where.get("col") or 0, where.get("highlight") or ""
@@ -116,6 +116,19 @@ def parse_snowflake(text: str, *, line: int = 1, column: int = 0) -> exp.Expr:
         raise errors.syntax_error(line, column, text.strip()[:20]) from error
     except RecursionError as error:
         raise errors.compilation("000913", "54001", "The statement is nested too deeply.") from error
+    if (line, column) != (1, 0):
+        _shifted(tree, line, column)
+    return tree
+
+
+def _shifted(tree: exp.Expr, line: int, column: int) -> None:
+    """Tells every node where it stands in the statement that the text is a part of."""
+    for node in tree.walk():
+        at = node.meta.get("line")
+        if at is not None:
+            if at == 1 and "col" in node.meta:
+                node.meta["col"] += column
+            node.meta["line"] = at + line - 1
 
 
 def _syntax_error(at_line: int, end_column: int, token: str, line: int, column: int) -> Exception:

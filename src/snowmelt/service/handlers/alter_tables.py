@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 
+_OPTIONS = ("retention_days", "change_tracking", "schema_evolution")
+
+
 def alter_table(run: Run, statement: AlterTable) -> Result:
     table = find_table(run, statement.name)
     if table is None:
@@ -83,8 +86,13 @@ def _record(
 ) -> None:
     """The catalog's side, in the transaction that makes the new version visible."""
     table = alteration.table
-    definition = alteration.definition.model_copy(update={"spark_only": done.spark_only})
-    state.catalog.update(table.model_copy(update={"definition": definition, "altered_on": state.now}))
+    current = state.catalog.by_id(table.id)
+    if current is None or not isinstance(current.definition, TableDefinition):
+        raise errors.not_found("Table", str(table.name))
+    # Options need no hold on the table: another session may have set some meanwhile.
+    kept = {name: getattr(current.definition, name) for name in _OPTIONS}
+    definition = alteration.definition.model_copy(update={**kept, "spark_only": done.spark_only})
+    state.catalog.update(current.model_copy(update={"definition": definition, "altered_on": state.now}))
     if done.moved is not None:
         state.versions.mark_undone(table.id, *done.moved)
     for name in alteration.dropped:

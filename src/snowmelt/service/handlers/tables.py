@@ -81,6 +81,7 @@ def _create_as(run: Run, name: ObjectName, statement: CreateTable, text: SqlText
 def _create_clone(run: Run, name: ObjectName, statement: CreateTable, clone: CloneSource) -> None:
     """A table with the rows of one version of another; the files are shared, not copied."""
     source = run.find_table(clone.name)
+    _check_lifetime(source, statement)
     when = cloning.time_travel(clone.point) if clone.point is not None else None
     days = statement.options.data_retention_time_in_days
     retention.check(days, transient=statement.transient or statement.temporary)
@@ -97,6 +98,20 @@ def _create_clone(run: Run, name: ObjectName, statement: CreateTable, clone: Clo
         retention_days=days,
         also=lambda state: cloning.inherit(state, source, table),
     )
+
+
+def _check_lifetime(source: CatalogObject, statement: CreateTable) -> None:
+    """What is kept for a shorter time can't be cloned into what is kept for longer."""
+    if statement.temporary:
+        return
+    if source.session_id is not None and not statement.transient:
+        raise errors.compilation(
+            "002119", "0A000",
+            "Temp table cannot be cloned to a permanent table; clone to a transient table instead.",
+        )  # fmt: skip
+    assert isinstance(source.definition, TableDefinition)
+    if source.definition.transient and not statement.transient:
+        raise errors.compilation("002120", "0A000", "Transient object cannot be cloned to a permanent object.")
 
 
 def truncate(run: Run, statement: Truncate) -> Result:
