@@ -47,7 +47,8 @@ def started(*arguments: str, log: Path) -> subprocess.Popen[bytes]:
 def master_url(tmp_path: Path) -> Iterator[str]:
     port = free_port()
     master = started(
-        "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(free_port()),
+        "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port),
+        "--webui-port", str(free_port()),
         log=tmp_path / "master.log",
     )  # fmt: skip
     worker: subprocess.Popen[bytes] | None = None

@@ -31,7 +31,8 @@ class OneTable(NoRelations):
             for name, type_ in {
                 "I": types.INTEGER, "N": types.number(10, 2), "F": types.FLOAT, "S": types.VARCHAR, "B": types.BINARY,
                 "O": types.BOOLEAN, "D": types.DATE, "M": types.TIME, "TS": types.TIMESTAMP_NTZ,
-                "TL": types.TIMESTAMP_LTZ, "TZ": types.TIMESTAMP_TZ, "V": types.VARIANT, "J": types.OBJECT, "A": types.ARRAY,
+                "TL": types.TIMESTAMP_LTZ, "TZ": types.TIMESTAMP_TZ, "V": types.VARIANT, "J": types.OBJECT,
+                "A": types.ARRAY,
             }.items()
         )  # fmt: skip
         return Relation("T", columns, reference="t_1")
@@ -40,13 +41,15 @@ class OneTable(NoRelations):
 ENVIRONMENT = Environment(OneTable(), SessionContext(now=datetime(2026, 1, 1, tzinfo=UTC)))
 QUERIES = (
     "SELECT i, SUM(n) OVER (PARTITION BY s ORDER BY d ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t QUALIFY 1 = 1",
-    "WITH c AS (SELECT v:a.b[0]::INT AS x, * EXCLUDE (v) FROM t) SELECT x, COUNT(DISTINCT s) FROM c GROUP BY ALL HAVING x > 1",
-    "SELECT * FROM t a LEFT JOIN t b USING (i) WHERE EXISTS (SELECT 1 FROM t c WHERE c.i = a.i) ORDER BY 1 DESC LIMIT 3",
-    "SELECT f.value, f.index FROM t, LATERAL FLATTEN(INPUT => v:list, OUTER => TRUE) f WHERE f.value::VARCHAR LIKE 'a%'",
+    "WITH c AS (SELECT v:a.b[0]::INT AS x, * EXCLUDE (v) FROM t) "
+    "SELECT x, COUNT(DISTINCT s) FROM c GROUP BY ALL HAVING x > 1",
+    "SELECT * FROM t a LEFT JOIN t b USING (i) WHERE EXISTS (SELECT 1 FROM t c WHERE c.i = a.i) ORDER BY 1 LIMIT 3",
+    "SELECT f.value, f.index FROM t, LATERAL FLATTEN(INPUT => v:list, OUTER => TRUE) f WHERE f.value::TEXT LIKE 'a%'",
     "SELECT CASE WHEN o THEN 1 ELSE n END, IFF(i IN (1, 2), s, 'x'), d + 1, ts - INTERVAL '1 day', m FROM t",
     "SELECT i FROM t UNION ALL SELECT n FROM t MINUS SELECT column1 FROM VALUES (1), (2)",
-    "SELECT LISTAGG(s, ',') WITHIN GROUP (ORDER BY i), PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY n) FROM t GROUP BY ROLLUP (s)",
-)  # fmt: skip
+    "SELECT LISTAGG(s, ',') WITHIN GROUP (ORDER BY i), PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY n) "
+    "FROM t GROUP BY ROLLUP (s)",
+)
 COLUMNS = ("i", "n", "f", "s", "b", "o", "d", "m", "ts", "tl", "tz", "v", "j", "a", "NULL", "1", "'x'", "1.5", "TRUE")
 
 
@@ -96,8 +99,16 @@ def test_any_function_with_any_arguments(name: str, arguments: list[str], window
     answers(f"SELECT {name}({', '.join(arguments)}){over} FROM t")
 
 
-@pytest.mark.parametrize("text", ["(" * 5000, "SELECT " + "(" * 3000 + "1" + ")" * 3000, "SELECT 1" + " + 1" * 3000,
-                                  "SELECT 1 WHERE " + " AND ".join(["i = 1"] * 5000), "SELECT " + "NOT " * 3000 + "TRUE"])  # fmt: skip
+DEEP = (
+    "(" * 5000,
+    "SELECT " + "(" * 3000 + "1" + ")" * 3000,
+    "SELECT 1" + " + 1" * 3000,
+    "SELECT 1 WHERE " + " AND ".join(["i = 1"] * 5000),
+    "SELECT " + "NOT " * 3000 + "TRUE",
+)
+
+
+@pytest.mark.parametrize("text", DEEP)
 def test_deep_nesting_ends(text: str) -> None:
     answers(text)
 

@@ -40,7 +40,7 @@ def fold(bound: Bound) -> Any:
             return UNKNOWN
 
 
-def _value(tree: exp.Expression) -> Any:
+def _value(tree: exp.Expr) -> Any:
     if isinstance(tree, exp.Paren):
         return _value(tree.this)
     if isinstance(tree, exp.Null) or (isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Null)):

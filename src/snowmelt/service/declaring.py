@@ -89,7 +89,7 @@ def columns_of_query(run: Run, specs: Sequence[ColumnSpec], query: BoundQuery) -
     return columns
 
 
-def require_names(tree: exp.Expression) -> None:
+def require_names(tree: exp.Expr) -> None:
     """Raises unless every column of the query names itself: a column, an alias or `*`."""
     while isinstance(tree, exp.Subquery | exp.Paren):
         tree = tree.this
@@ -173,7 +173,8 @@ def with_constraint(run: Run, name: ObjectName, definition: TableDefinition, con
 
 def constraint_names(definition: TableDefinition) -> set[str]:
     keys = [*definition.unique_keys, *([definition.primary_key] if definition.primary_key is not None else [])]
-    return {item.name for item in (*keys, *definition.foreign_keys, *definition.checks)}
+    named: list[Key | ForeignKey | Check] = [*keys, *definition.foreign_keys, *definition.checks]
+    return {item.name for item in named}
 
 
 def _check_columns(definition: TableDefinition, columns: Sequence[str]) -> None:
@@ -188,7 +189,7 @@ def _foreign_key(
 ) -> ForeignKey:
     _check_columns(definition, spec.columns)
     target = run.object_name(spec.references)
-    referred: TableDefinition | None = definition
+    referred = definition
     if target != name:
         with run.account.state.read() as state:
             found = state.catalog.find(target, [ObjectKind.TABLE], run.session.id)

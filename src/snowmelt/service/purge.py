@@ -17,7 +17,7 @@ import structlog
 from snowmelt.core import errors
 from snowmelt.service import retention
 from snowmelt.service.loading import places
-from snowmelt.state.model import CatalogObject, ParameterLevel, StageDefinition, TableDefinition
+from snowmelt.state.model import CatalogObject, Database, ParameterLevel, Schema, StageDefinition, TableDefinition
 from snowmelt.state.store import StateReader, StateTransaction
 
 if TYPE_CHECKING:
@@ -63,7 +63,10 @@ def _due(state: StateReader, at: datetime) -> list[CatalogObject]:
     What went with its schema or database follows that one's retention: it can only come back with it. All of them were
     dropped at one instant, which no other statement has.
     """
-    containers = [*state.catalog.schemas(include_dropped=True), *state.catalog.databases(include_dropped=True)]
+    containers: list[Schema | Database] = [
+        *state.catalog.schemas(include_dropped=True),
+        *state.catalog.databases(include_dropped=True),
+    ]
     days_of: dict[datetime, int] = {}
     for container in containers:
         if container.dropped_on is not None:

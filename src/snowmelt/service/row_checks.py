@@ -68,7 +68,7 @@ class _Rows:
         data = self._column(column)
         if data is not None:
             low, high = (Decimal(value or 0) for value in pc.min_max(data).as_py().values())
-            return max(abs(low), abs(high)) >= limit
+            return bool(max(abs(low), abs(high)) >= limit)
         return self._any(spark("abs(_0) >= cast(_1 as decimal(38, 0))", exp.column(identifier(column)), integer(limit)))
 
     def demand(self, check: Check) -> None:
@@ -84,7 +84,7 @@ class _Rows:
         store = self.run.account.store
         return store.read(self.definition.location, self.pending.version, [column]).column(0)
 
-    def _any(self, condition: exp.Expression) -> bool:
+    def _any(self, condition: exp.Expr) -> bool:
         run = self.run
         with run.account.state.read() as state:
             catalog = StatementCatalog(run, state, run.session.database, run.session.schema)
@@ -94,4 +94,4 @@ class _Rows:
         data = run.account.engine.to_arrow(
             to_spark_sql(query), list(run.tables.values()), lane=run.lane, tag=run.tag, pool=run.pool
         )
-        return data.num_rows > 0
+        return bool(data.num_rows > 0)

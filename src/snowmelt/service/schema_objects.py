@@ -127,7 +127,8 @@ def alter(
         current = state.catalog.by_id(item.id)
         if current is None or current.dropped_on is not None:
             raise errors.cannot_operate()
-        values = {"definition": current.definition.model_copy(update=definition), "altered_on": state.now}
+        changed = current.definition.model_copy(update=definition)
+        values: dict[str, Any] = {"definition": changed, "altered_on": state.now}
         if comment is not None or uncomment:
             values["comment"] = comment
         state.catalog.update(current.model_copy(update=values))

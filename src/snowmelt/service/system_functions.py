@@ -44,7 +44,7 @@ class SystemFunction:
     value: Callable[[Run, StateReader, Arguments], Any]
 
 
-def call(run: Run, state: StateReader, name: str, arguments: Sequence[exp.Expression]) -> exp.Expression | None:
+def call(run: Run, state: StateReader, name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:
     """The function's value as a Snowflake literal; None when the name is not of such a function."""
     function = _function(name, len(arguments))
     if function is None:
@@ -77,7 +77,7 @@ def _function(name: str, given: int) -> SystemFunction | None:
     return function
 
 
-def _constant(run: Run, name: str, index: int, argument: exp.Expression) -> Any:
+def _constant(run: Run, name: str, index: int, argument: exp.Expr) -> Any:
     column = argument.find(exp.Column)
     if column is not None:
         found = column.sql().upper()

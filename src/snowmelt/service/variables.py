@@ -22,7 +22,7 @@ class Variable:
     value: Any
     type: DataType
 
-    def literal(self) -> exp.Expression:
+    def literal(self) -> exp.Expr:
         return literal(self.value, self.type)
 
 
@@ -40,7 +40,7 @@ class Locals(Protocol):
         ...
 
 
-def literal(value: Any, type_: DataType) -> exp.Expression:
+def literal(value: Any, type_: DataType) -> exp.Expr:
     """A Snowflake expression with exactly this value and type, as near as a literal comes."""
     if value is None:
         return exp.Null()
@@ -51,10 +51,10 @@ def literal(value: Any, type_: DataType) -> exp.Expression:
     if isinstance(value, int | Decimal) and type_.kind is Kind.NUMBER:
         # format() of an int goes through a float; str() of a Decimal may have an exponent.
         digits = str(abs(value)) if isinstance(value, int) else format(abs(value), "f")
-        number: exp.Expression = exp.Literal.number(digits)
+        number: exp.Expr = exp.Literal.number(digits)
         return exp.Paren(this=exp.Neg(this=number)) if value < 0 else number
     if type_.is_semi_structured:
-        parsed: exp.Expression = exp.Anonymous(this="PARSE_JSON", expressions=[exp.Literal.string(str(value))])
+        parsed: exp.Expr = exp.Anonymous(this="PARSE_JSON", expressions=[exp.Literal.string(str(value))])
         return parsed if type_.kind is Kind.VARIANT else _cast(parsed, type_)
     if isinstance(value, bytes):
         text = value.hex()
@@ -65,5 +65,5 @@ def literal(value: Any, type_: DataType) -> exp.Expression:
     return _cast(exp.Literal.string(text), type_)
 
 
-def _cast(value: exp.Expression, type_: DataType) -> exp.Expression:
+def _cast(value: exp.Expr, type_: DataType) -> exp.Expr:
     return exp.cast(value, exp.DataType.build(str(type_), dialect="snowflake"))

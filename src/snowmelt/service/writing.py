@@ -100,11 +100,11 @@ class RowWriter:
         ]
         return exp.select(*projections).from_(exp.Subquery(this=source, alias=exp.TableAlias(this=identifier(_SOURCE))))
 
-    def stored_value(self, binder: ExpressionBinder, column: Column, value: Bound) -> exp.Expression:
+    def stored_value(self, binder: ExpressionBinder, column: Column, value: Bound) -> exp.Expr:
         """A value as the column keeps it; evaluating it fails where the column does not allow it."""
         return stored(self._checked(column, binder.cast(value, column.type)), column.type)
 
-    def _checked(self, column: Column, value: Bound) -> exp.Expression:
+    def _checked(self, column: Column, value: Bound) -> exp.Expr:
         table = str(self.table.name)
         tree = value.tree
         prefix = f"DML operation to table {table} failed on column {column.name} with error: "
@@ -118,9 +118,9 @@ class RowWriter:
             tree = spark("if(length(_0) > _1, _2, _0)", tree, integer(column.type.length or 0), problem)
         return tree
 
-    def check(self, binder: ExpressionBinder, values: Mapping[str, Bound]) -> exp.Expression | None:
+    def check(self, binder: ExpressionBinder, values: Mapping[str, Bound]) -> exp.Expr | None:
         """A condition that is always true, or fails the statement: CHECK constraints hold or are unknown."""
-        conditions: list[exp.Expression] = []
+        conditions: list[exp.Expr] = []
         for check in self.definition.checks:
             scope = Scope(
                 sources=[
@@ -172,9 +172,13 @@ class RowWriter:
             exp.Subquery(this=source.this.copy(), alias=exp.TableAlias(this=identifier("__c")))
         )
         data = self.run.account.engine.to_arrow(
-            to_spark_sql(query), list(self.run.tables.values()), lane=self.run.lane, tag=self.run.tag, pool=self.run.pool,
+            to_spark_sql(query),
+            list(self.run.tables.values()),
+            lane=self.run.lane,
+            tag=self.run.tag,
+            pool=self.run.pool,
             inputs=self.run.inputs,
-        )  # fmt: skip
+        )
         return int(data.column(0)[0].as_py())
 
     # -- commit ---------------------------------------------------------------------------------------------------
@@ -257,6 +261,6 @@ class RowWriter:
         return result
 
 
-def stored(tree: exp.Expression, type_: DataType) -> exp.Expression:
+def stored(tree: exp.Expr, type_: DataType) -> exp.Expr:
     """A value in the form in which it is kept on disk."""
     return spark("cast(_0 as string)", tree) if type_.kind is Kind.TIME else tree

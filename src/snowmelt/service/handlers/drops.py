@@ -43,7 +43,8 @@ def _drop_database(run: Run, statement: Drop) -> str | None:
     name = run.parts(statement.name)[-1]
     with run.account.state.begin() as state:
         if state.catalog.database(name) is None:
-            return _absent(statement, errors.not_found("Database", quote(name)))
+            _check_absent(statement, errors.not_found("Database", quote(name)))
+            return None
         if statement.restrict:
             _refuse_if_referred(state, lambda key: key.database == name)
         state.catalog.drop_database(name, state.now)
@@ -56,7 +57,8 @@ def _drop_schema(run: Run, statement: Drop) -> str | None:
     refuse_information_schema(name.name)
     with run.account.state.begin() as state:
         if state.catalog.schema(name) is None:
-            return _absent(statement, errors.not_found("Schema", str(name)))
+            _check_absent(statement, errors.not_found("Schema", str(name)))
+            return None
         if statement.restrict:
             _refuse_if_referred(state, lambda key: key.parent == name)
         state.catalog.drop_schema(name, state.now)
@@ -70,7 +72,8 @@ def _drop_warehouse(run: Run, statement: Drop) -> str | None:
     with metering.changing() as state:
         warehouse = state.warehouses.get(name)
         if warehouse is None:
-            return _absent(statement, errors.not_found("Warehouse", quote(name)))
+            _check_absent(statement, errors.not_found("Warehouse", quote(name)))
+            return None
         metering.dropped(state, warehouse)
         state.warehouses.drop(name)
     contexts.warehouse_renamed(run.account, name, None)
@@ -82,14 +85,16 @@ def _drop_object(run: Run, statement: Drop) -> str | None:
         found = schema_objects.find(run, state, statement.kind, statement.name, statement.arguments)
         if found is None:
             missing = schema_objects.missing(run, statement.kind, statement.name, statement.arguments)
-            return _absent(statement, missing)
+            _check_absent(statement, missing)
+            return None
         if statement.restrict and found.kind is ObjectKind.TABLE:
             _refuse_if_referred(state, lambda key: key == found.name)
         state.catalog.drop(found.id, state.now)
     return found.name.name
 
 
-def _absent(statement: Drop, missing: errors.SnowmeltError) -> None:
+def _check_absent(statement: Drop, missing: errors.SnowmeltError) -> None:
+    """Only IF EXISTS lets a name be missing."""
     if not statement.if_exists:
         raise missing
 

@@ -66,7 +66,7 @@ def _columns(statement: CreateView, query: BoundQuery) -> tuple[Column, ...]:
     declared = statement.columns
     if declared and len(declared) != len(query.columns):
         raise errors.compilation("002026", "42601", "Invalid column definition list")
-    columns = []
+    columns: list[Column] = []
     for index, produced in enumerate(query.columns):
         called = declared[index].name if declared else produced.name
         if any(column.name == called for column in columns):

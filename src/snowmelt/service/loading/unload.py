@@ -104,7 +104,7 @@ class Unload:
             binder = ExpressionBinder(formatted, Scope(), QueryBinder(formatted))
             return self._printed(query, binder)
 
-    def _source(self) -> exp.Expression:
+    def _source(self) -> exp.Expr:
         if self.statement.query is not None:
             text = self.statement.query
             return parse_snowflake(text.text, line=text.line, column=text.column)
@@ -127,7 +127,7 @@ class Unload:
         source = exp.Subquery(this=query.tree, alias=exp.TableAlias(this=identifier(_OUT)))
         return BoundQuery(exp.select(*projections).from_(source), tuple(columns))
 
-    def _value(self, value: Bound, binder: ExpressionBinder, name: str) -> exp.Expression:
+    def _value(self, value: Bound, binder: ExpressionBinder, name: str) -> exp.Expr:
         if value.type.is_semi_structured:
             return variants.to_json_text(value.tree)
         if self.format.type != "PARQUET":
