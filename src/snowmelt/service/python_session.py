@@ -181,6 +181,9 @@ class PythonSession:
 
     def _execute(self, text: str, values: Sequence[Any]) -> Result:
         script = self._session.script
+        if self._session.running is not None:
+            # Code that catches everything must stop all the same when its procedure is cancelled.
+            self._session.running.check_cancelled()
         try:
             return self._session.execute(text, list(values) or None)
         finally:

@@ -212,8 +212,9 @@ class Run:
             return Variable(folded, bound.type)
         query = presented(BoundQuery(exp.select(exp.alias_(bound.tree, "V")), (OutputColumn("V", "V", bound.type),)))
         data = self.account.engine.to_arrow(
-            to_spark_sql(query), list(self.tables.values()), lane=Lane.LIGHT, tag=self.tag, inputs=self.inputs
-        )
+            to_spark_sql(query), list(self.tables.values()), lane=self.lane, tag=self.tag,
+            pool=self.pool if self.tables else None, inputs=self.inputs,
+        )  # fmt: skip
         row = Result((ResultColumn("V", bound.type),), data).rows()[0]
         return Variable(row[0], bound.type)
 

@@ -85,12 +85,15 @@ class Session:
 
     def cancel(self) -> None:
         """Stops the statement that runs now, from another thread."""
+        self._stop()
+
+    def _stop(self, within: Run | None = None) -> None:
+        """Stops what runs now and the blocks and procedures around it, up to one of them."""
         run = self.running
         while run is not None:
-            # The block or procedure around a statement stops with it.
             run.cancelled = True
             self.account.engine.cancel(run.tag)
-            run = run.outer
+            run = run.outer if run is not within else None
         self.account.locks.wake()
 
     def close(self) -> None:
@@ -168,8 +171,7 @@ class Session:
 
         def stop() -> None:
             expired.set()
-            run.cancelled = True
-            self.account.engine.cancel(run.tag)
+            self._stop(within=run)
 
         timer = threading.Timer(limit, stop)
         timer.daemon = True

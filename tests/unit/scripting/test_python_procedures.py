@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -189,6 +190,30 @@ def main(session):
     assert call(script, "BEGIN CALL p(); EXCEPTION WHEN STATEMENT_ERROR THEN RETURN SQLCODE || SQLSTATE; END") == (
         "100357P0000"
     )
+
+
+def test_a_procedure_that_catches_everything_can_be_cancelled(script: Session, create: Create) -> None:
+    create(
+        """
+def main(session):
+    while True:
+        try:
+            session.sql('SHOW DATABASES').collect()
+        except ValueError:
+            pass
+"""
+    )
+    caught: list[str] = []
+
+    def run() -> None:
+        caught.append(failure(script).code)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while thread.is_alive():
+        script.cancel()
+        thread.join(0.05)
+    assert caught == ["000604"]
 
 
 def test_a_syntax_error_shows_when_the_procedure_is_created(script: Session) -> None:

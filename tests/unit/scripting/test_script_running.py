@@ -53,6 +53,12 @@ def test_an_endless_loop_can_be_cancelled(script: Session, body: str) -> None:
     assert value(script, "BEGIN RETURN 1; END") == 1
 
 
+def test_a_block_that_takes_too_long_is_stopped(script: Session) -> None:
+    script.execute("ALTER SESSION SET STATEMENT_TIMEOUT_IN_SECONDS = 1")
+    error = failure(script, "BEGIN LOOP SHOW DATABASES; END LOOP; EXCEPTION WHEN OTHER THEN RETURN 'caught'; END")
+    assert error.code == "000630"
+
+
 def test_every_statement_of_a_block_is_in_the_history(script: Session) -> None:
     script.execute("CREATE TABLE t (a INT)")
     result = script.execute("BEGIN INSERT INTO t VALUES (1); INSERT INTO t VALUES (2); RETURN 5; END")

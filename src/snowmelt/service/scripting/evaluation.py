@@ -94,6 +94,7 @@ def _run(session: Session, text: SqlText, tree: exp.Expr) -> Variable:
         return run.evaluate(tree)
     finally:
         session.running = outer
+        run.release_warehouse()
 
 
 def _with_variables(session: Session, shared: exp.Expr) -> exp.Expr:
