@@ -92,7 +92,8 @@ class Converter:
         self._definition = table.definition
         self._plan = plan
         context = run.context
-        self._rules = Rules({**context.parameters, **plan.parameters}, context.time_zone, plan.truncate, plan.reads_json)
+        parameters = {**context.parameters, **plan.parameters}
+        self._rules = Rules(parameters, context.time_zone, plan.truncate, plan.reads_json)
         self._columns = [column for column in self._definition.columns if column not in self.numbered]
         self._queries = RowQueries(run, table, plan, self._columns)
         self._schema = arrow_schema([column.model_copy(update={"nullable": True}) for column in self._columns])
