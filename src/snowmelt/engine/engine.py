@@ -264,7 +264,9 @@ class SparkEngine:
         if table.delta_path is not None:
             frame = session.read.format("delta").option("versionAsOf", table.version).load(table.delta_path)
         elif not table.files:
-            frame = session.createDataFrame([], schema=stored)
+            # From a list of Python rows Spark would start Python workers, which nothing else here needs.
+            empty = [f"CAST(NULL AS {type_}) AS {_quoted(name)}" for name, type_ in fields.items()]
+            frame = session.range(0).selectExpr(*empty)
         else:
             frame = session.read.schema(stored).parquet(*table.files)
         return frame.selectExpr(*scanned, *_positions(table))
