@@ -10,9 +10,10 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
-from snowmelt.core.types import DataType, Kind, number
+from snowmelt.core.types import DataType, Kind
 from snowmelt.service import declaring, defaults
 from snowmelt.service.reshaping import ColumnChange
+from snowmelt.service.retyping import retyped
 from snowmelt.sql.dialect import as_written, identifier, parse_snowflake
 from snowmelt.sql.expressions import fold_identifier
 from snowmelt.sql.statements import alter_table as actions
@@ -23,8 +24,6 @@ from snowmelt.state.model import CatalogObject, Check, Column, ForeignKey, Key, 
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
-
-_INT64_DIGITS = 19
 
 
 @dataclass(slots=True)
@@ -294,29 +293,6 @@ class Alteration:
 
     def set_recluster(self, _: actions.SetRecluster) -> None:
         """Rows are not reordered behind anybody's back here, so there is nothing to suspend or resume."""
-
-
-def retyped(name: str, old: DataType, new: DataType) -> DataType:
-    """The type a column gets by SET DATA TYPE; raises where Snowflake does not allow the change."""
-    if old.kind is not new.kind:
-        raise errors.cannot_retype(name, str(old), str(new))
-    if old.kind is Kind.VARCHAR:
-        if (new.length or 0) < (old.length or 0):
-            raise errors.cannot_retype(
-                name, str(old), str(new), "reducing the byte-length of a varchar is not supported"
-            )
-        return new
-    if old.kind is not Kind.NUMBER:
-        if old != new:
-            raise errors.cannot_retype(name, str(old), str(new))
-        return old
-    if old.scale != new.scale:
-        raise errors.cannot_retype(name, str(old), str(new), "changing the scale of a number is not supported")
-    precision = new.precision or 0
-    # A column of 64-bit integers stays one as long as every such integer fits.
-    if old.int64 and precision >= _INT64_DIGITS:
-        return replace(old, precision=precision)
-    return number(precision, old.scale or 0)
 
 
 def _names(expression: str) -> set[str]:
