@@ -91,6 +91,7 @@ def plan_merge(run: Run, environment: Environment, table: CatalogObject, stateme
             clauses.append(Clause(Act.DELETE, binder.condition(clause.condition)))
         elif isinstance(clause, NotMatchedInsert):
             clauses.append(binder.insert(clause))
+    _refuse_unreachable(clauses)
     return ChangePlan(
         operation="MERGE",
         table=table,
@@ -100,6 +101,20 @@ def plan_merge(run: Run, environment: Environment, table: CatalogObject, stateme
         picks=not run.session.parameter("ERROR_ON_NONDETERMINISTIC_MERGE"),
         numbered=tuple(sorted(binder.numbered)),
     )
+
+
+def _refuse_unreachable(clauses: Sequence[Clause]) -> None:
+    """A clause without a condition must be the last of its kind: nothing is left for those behind it."""
+    closed: set[bool] = set()
+    for number, clause in enumerate(clauses, 1):
+        kind = clause.act is Act.INSERT
+        if kind in closed:
+            words = "NOT MATCHED" if kind else "MATCHED"
+            raise errors.compilation(
+                "001038", "42601", f"Unreachable clause {number} of MERGE: a WHEN {words} without AND stands before it."
+            )
+        if clause.condition is None:
+            closed.add(kind)
 
 
 class _ChangeBinder:
