@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str, line: int, column: int) -> exp.Expr:
-    """Shared: never changed by anybody."""
-    return parse_snowflake(text, line=line, column=column)
+def _parsed(text: str) -> exp.Expr:
+    """Shared: never changed by anybody. As in Snowflake, the places in errors count from the expression's beginning."""
+    return parse_snowflake(text)
 
 
 def evaluate(session: Session, text: SqlText) -> Variable:
     """The value of an expression in the script that runs now, if one does."""
-    tree = _parsed(text.text, text.line, text.column)
+    tree = _parsed(text.text)
     computed = folding.compute(tree, lambda name: _local(session, name))
     if isinstance(computed, Variable):
         return computed

@@ -88,8 +88,7 @@ class _Checker:
             known = self.declared(name) or name.startswith(("CURRENT_", "LOCALTIME")) or name in FUNCTIONS
             if not known and column.find_ancestor(exp.Query) is None and not is_word(column):
                 place = place_of(column)
-                at_column = place.position + (text.column if place.line == 1 else 0)
-                raise errors.invalid_identifier(name, text.line + place.line - 1, at_column)
+                raise errors.invalid_identifier(name, place.line, place.position)
         self.binds(text)
 
     def binds(self, text: SqlText) -> None:
