@@ -75,9 +75,7 @@ def test_the_shipped_lock_names_the_delta_jars() -> None:
 
 
 def test_a_lock_may_have_comments_and_blank_lines() -> None:
-    assert parse_lock(f"# why\n\norg.example:one:1.0  {'0' * 64}\n") == (
-        Jar("org.example", "one", "1.0", "0" * 64),
-    )
+    assert parse_lock(f"# why\n\norg.example:one:1.0  {'0' * 64}\n") == (Jar("org.example", "one", "1.0", "0" * 64),)
 
 
 @pytest.mark.parametrize(
@@ -136,9 +134,7 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path, fake_jav
 
 
 @pytest.mark.usefixtures("no_process")
-def test_the_second_start_neither_starts_a_process_nor_hashes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_second_start_neither_starts_a_process_nor_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jar = a_jar("one")
     (tmp_path / jar.file_name).write_bytes(CONTENT)
     ensure_jars(tmp_path, [jar])
@@ -235,9 +231,7 @@ def test_no_java_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         require_java()
 
 
-def test_java_home_wins_over_the_path(
-    tmp_path: Path, fake_java: FakeJava, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_java_home_wins_over_the_path(tmp_path: Path, fake_java: FakeJava, monkeypatch: pytest.MonkeyPatch) -> None:
     script = fake_java("17.0.1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert require_java() == script
@@ -252,9 +246,7 @@ def test_a_java_that_does_not_answer_is_one_sentence(fake_java: FakeJava) -> Non
         require_java()
 
 
-def test_the_command_prints_one_sentence_and_fails(
-    fake_java: FakeJava, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_one_sentence_and_fails(fake_java: FakeJava, capsys: pytest.CaptureFixture[str]) -> None:
     fake_java("11.0.2")
     assert main() == 1
     said = capsys.readouterr()

@@ -206,9 +206,7 @@ class SparkEngine:
         if self.started.is_set():
             self.session().interruptTag(tag)
 
-    def _run(
-        self, session: SparkSession, tag: str | None, pool: str | None, work: Callable[[], Result]
-    ) -> Result:
+    def _run(self, session: SparkSession, tag: str | None, pool: str | None, work: Callable[[], Result]) -> Result:
         choose_pool(session, pool)
         if tag is not None:
             session.addTag(tag)

@@ -25,11 +25,7 @@ def translate(error: Exception) -> SnowmeltError:
         return errors.division_by_zero()
     if "CAST_INVALID_INPUT" in condition or "CANNOT_PARSE_TIMESTAMP" in condition:
         return _bad_cast(parameters, text)
-    if (
-        "NUMERIC_VALUE_OUT_OF_RANGE" in condition
-        or "ARITHMETIC_OVERFLOW" in condition
-        or "CAST_OVERFLOW" in condition
-    ):
+    if "NUMERIC_VALUE_OUT_OF_RANGE" in condition or "ARITHMETIC_OVERFLOW" in condition or "CAST_OVERFLOW" in condition:
         return errors.out_of_range(parameters.get("value", "the result of a calculation"))
     if "MISSING_AGGREGATION" in condition or "MISSING_GROUP_BY" in condition:
         return errors.compilation(

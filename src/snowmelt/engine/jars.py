@@ -228,9 +228,7 @@ def _ivy_jar() -> Path:
     spec = find_spec("pyspark")
     found = sorted(Path(spec.origin).parent.glob("jars/ivy-*.jar")) if spec and spec.origin else []
     if not found:
-        raise configuration(
-            "There is no pyspark package with a jars/ivy-*.jar in it.", hint="Run 'make setup'."
-        )
+        raise configuration("There is no pyspark package with a jars/ivy-*.jar in it.", hint="Run 'make setup'.")
     return found[-1]
 
 

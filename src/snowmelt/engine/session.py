@@ -168,8 +168,6 @@ def _pools_xml() -> str:
         )
 
     lines: Iterable[str] = (
-        pool(f"{size}-{slot}", weight)
-        for size, weight in WAREHOUSE_SIZES.items()
-        for slot in range(_POOLS_PER_SIZE)
+        pool(f"{size}-{slot}", weight) for size, weight in WAREHOUSE_SIZES.items() for slot in range(_POOLS_PER_SIZE)
     )
     return "\n".join(['<?xml version="1.0"?>', "<allocations>", *lines, "</allocations>", ""])

@@ -158,9 +158,7 @@ def _copy(state: StateReader, table: CatalogObject, load: FileLoad) -> Row:
     }
 
 
-def load_history(
-    state: StateReader, table: CatalogObject, found: list[FileLoad]
-) -> Iterator[dict[str, Any]]:
+def load_history(state: StateReader, table: CatalogObject, found: list[FileLoad]) -> Iterator[dict[str, Any]]:
     """The same loads in the words of INFORMATION_SCHEMA.LOAD_HISTORY."""
     for load in found:
         yield {

@@ -37,9 +37,7 @@ _WIDE = Context(prec=120)
 """Python's usual 28 digits are fewer than a NUMBER has."""
 
 
-def literal_rows(
-    run: Run, table: CatalogObject, tree: exp.Expr, columns: tuple[str, ...] | None
-) -> pa.Table | None:
+def literal_rows(run: Run, table: CatalogObject, tree: exp.Expr, columns: tuple[str, ...] | None) -> pa.Table | None:
     """The rows in stored form, when every value is a literal that needs no computing; otherwise None."""
     definition = table.definition
     assert isinstance(definition, TableDefinition)

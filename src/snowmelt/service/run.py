@@ -198,9 +198,7 @@ class Run:
 
     def evaluate(self, text: SqlText | exp.Expr) -> Variable:
         """The value of a constant expression (SET, DEFAULT, AT …)."""
-        tree = (
-            text if isinstance(text, exp.Expr) else parse_snowflake(text.text, line=text.line, column=text.column)
-        )
+        tree = text if isinstance(text, exp.Expr) else parse_snowflake(text.text, line=text.line, column=text.column)
         computed = folding.compute(tree, self.local)
         if isinstance(computed, Variable):
             return computed

@@ -58,9 +58,7 @@ def result_type(operator: str, left: DataType, right: DataType) -> DataType:
     raise errors.invalid_argument_types(operator, f"{left}, {right}")
 
 
-def emit(
-    operator: str, left: exp.Expr, left_type: DataType, right: exp.Expr, right_type: DataType
-) -> exp.Expr:
+def emit(operator: str, left: exp.Expr, left_type: DataType, right: exp.Expr, right_type: DataType) -> exp.Expr:
     """`left operator right` in Spark; each operand is a Spark expression of its type's Spark type."""
     target = result_type(operator, left_type, right_type)
     if Kind.NULL in (left_type.kind, right_type.kind):
@@ -159,9 +157,7 @@ def _decimal(value: exp.Expr, have: DataType, precision: int = 0) -> exp.Expr:
     return _as(value, have, number(max(digits, precision), scale))
 
 
-def _emit_date(
-    operator: str, left: exp.Expr, left_type: DataType, right: exp.Expr, right_type: DataType
-) -> exp.Expr:
+def _emit_date(operator: str, left: exp.Expr, left_type: DataType, right: exp.Expr, right_type: DataType) -> exp.Expr:
     if left_type.kind is right_type.kind:
         return spark("CAST(datediff(_0, _1) AS BIGINT)", left, right)
     date, days = (left, right) if left_type.kind is Kind.DATE else (right, left)
@@ -171,9 +167,7 @@ def _emit_date(
     return spark(template, date, whole)
 
 
-def _multiply(
-    left: exp.Expr, left_type: DataType, right: exp.Expr, right_type: DataType, target: DataType
-) -> exp.Expr:
+def _multiply(left: exp.Expr, left_type: DataType, right: exp.Expr, right_type: DataType, target: DataType) -> exp.Expr:
     if target.int64:
         return _node("*", _as(left, left_type, INTEGER), _as(right, right_type, INTEGER))
     precision_left, scale_left = decimal_digits(left_type)
@@ -232,16 +226,12 @@ def _parts(value: exp.Expr, kind: DataType) -> list[tuple[exp.Expr, DataType]]:
     ]
 
 
-def _divide(
-    left: exp.Expr, left_type: DataType, right: exp.Expr, right_type: DataType, target: DataType
-) -> exp.Expr:
+def _divide(left: exp.Expr, left_type: DataType, right: exp.Expr, right_type: DataType, target: DataType) -> exp.Expr:
     precision_left, scale_left = decimal_digits(left_type)
     precision_right, scale_right = decimal_digits(right_type)
     wide = _division_operands(precision_left, scale_left, precision_right, scale_right, target.scale or 0)
     if wide is None:
-        raise errors.unsupported(
-            f"division of {left_type} by {right_type}", hint="Cast the operands to a lower scale."
-        )
+        raise errors.unsupported(f"division of {left_type} by {right_type}", hint="Cast the operands to a lower scale.")
     quotient = _node("/", _decimal(left, left_type, wide[0]), _decimal(right, right_type, wide[1]))
     return cast(quotient, target)
 
@@ -268,17 +258,13 @@ def _division_operands(
         return behind >= scale, rounds_once, min(before, leading), digits, -sum(precisions)
 
     choices = [
-        (a, b)
-        for a in range(precision_left, MAX_PRECISION + 1)
-        for b in range(precision_right, MAX_PRECISION + 1)
+        (a, b) for a in range(precision_left, MAX_PRECISION + 1) for b in range(precision_right, MAX_PRECISION + 1)
     ]
     best = max(choices, key=worth)
     return best if worth(best)[0] else None
 
 
-def _spark_quotient(
-    precision_left: int, scale_left: int, precision_right: int, scale_right: int
-) -> tuple[int, int]:
+def _spark_quotient(precision_left: int, scale_left: int, precision_right: int, scale_right: int) -> tuple[int, int]:
     """Spark's digits before and behind the point of a quotient (allowPrecisionLoss = false)."""
     before = min(MAX_PRECISION, precision_left - scale_left + scale_right)
     behind = min(MAX_PRECISION, max(6, scale_left + precision_right + 1))

@@ -50,9 +50,7 @@ def fail(code: str, sqlstate: str, *parts: str | exp.Expr) -> exp.Expr:
     return call("raise_error", call("concat", *texts))
 
 
-def or_fail(
-    attempt: exp.Expr, original: exp.Expr, code: str, sqlstate: str, before: str, after: str
-) -> exp.Expr:
+def or_fail(attempt: exp.Expr, original: exp.Expr, code: str, sqlstate: str, before: str, after: str) -> exp.Expr:
     """`attempt`, or an error that quotes `original` where the attempt is NULL and the original is not."""
     error = fail(code, sqlstate, before, original, after)
     return spark("coalesce(_0, if(_1 is null, null, _2))", attempt, original, error)

@@ -172,9 +172,7 @@ def _bind_lambda(binder: ExpressionBinder, node: exp.Lambda) -> Bound:
     body = node.this.transform(
         lambda part: (
             exp.column(part.copy())
-            if isinstance(part, exp.Identifier)
-            and part.name in names
-            and not isinstance(part.parent, exp.Column)
+            if isinstance(part, exp.Identifier) and part.name in names and not isinstance(part.parent, exp.Column)
             else part
         )
     )

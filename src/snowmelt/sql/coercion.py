@@ -146,9 +146,7 @@ def literal_type(node: exp.Literal) -> DataType:
     return number(precision, len(fraction))
 
 
-def argument(
-    word: str, value: exp.Expr, source: DataType, context: SessionContext
-) -> tuple[exp.Expr, DataType]:
+def argument(word: str, value: exp.Expr, source: DataType, context: SessionContext) -> tuple[exp.Expr, DataType]:
     """The argument and its type after the cast that a word of `registry.ARGUMENT_WORDS` asks for."""
     target = _ARGUMENT_TARGETS[word](source)
     return cast(value, source, target, context), target

@@ -25,9 +25,7 @@ _SAME_IN_BOTH = (
 """Patterns that mean the same to Snowflake and to Java when the whole string must match."""
 
 
-def like(
-    subject: exp.Expr, pattern: exp.Expr, escape: exp.Expr | None, *, case_insensitive: bool
-) -> exp.Expr:
+def like(subject: exp.Expr, pattern: exp.Expr, escape: exp.Expr | None, *, case_insensitive: bool) -> exp.Expr:
     """`subject [I]LIKE pattern [ESCAPE escape]`. The escape must be a constant."""
     template = "_0 ILIKE _1" if case_insensitive else "_0 LIKE _1"
     if escape is None:
@@ -78,9 +76,7 @@ def rlike(subject: exp.Expr, pattern: exp.Expr, flags: Flags | None = None) -> e
     if text is not None:
         java = f"{chosen.prefix}\\A(?:{translate(text, chosen).text})\\z"
         return spark("_0 RLIKE _1", subject, string(java))
-    refusal = fail(
-        "000002", "0A000", "Unsupported feature 'this regular expression as a value: ", pattern, "'."
-    )
+    refusal = fail("000002", "0A000", "Unsupported feature 'this regular expression as a value: ", pattern, "'.")
     return spark(
         "_0 RLIKE CASE WHEN _1 RLIKE _2 THEN concat(_3, _1, _4) WHEN _1 IS NOT NULL THEN _5 END",
         subject, pattern, string(_SAME_IN_BOTH), string(f"{chosen.prefix}\\A(?:"), string(")\\z"), refusal,

@@ -47,9 +47,7 @@ def lead(type_: DataType) -> int:
     return (type_.precision or 0) - (type_.scale or 0)
 
 
-def out_of_range(
-    attempt_value: exp.Expr, original: exp.Expr, source: DataType, target: DataType
-) -> exp.Expr:
+def out_of_range(attempt_value: exp.Expr, original: exp.Expr, source: DataType, target: DataType) -> exp.Expr:
     """The attempt, or an error raised where it is NULL and the number it was made from is not."""
     error = fail("100046", "22003", f"{_NO_ROOM}[", _storage_class(original, source, target), "]",
                  f"({target.precision},{target.scale}){{{_nullability(original)}}}, value ",

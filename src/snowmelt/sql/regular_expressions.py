@@ -44,13 +44,7 @@ class Flags:
     @property
     def prefix(self) -> str:
         # `d`: a newline is the only line end. `u`: letters beyond ASCII have cases too.
-        return (
-            "(?d"
-            + ("iu" * self.case_insensitive)
-            + ("m" * self.multiline)
-            + ("s" * self.dot_matches_newline)
-            + ")"
-        )
+        return "(?d" + ("iu" * self.case_insensitive) + ("m" * self.multiline) + ("s" * self.dot_matches_newline) + ")"
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,9 +148,7 @@ class SourceBinder:
         bound = self.queries.bind(inner, Scope(parent=_only_ctes(self.scope)))
         return self._derived(exp.Subquery(this=bound.tree), bound, node, ())
 
-    def _derived(
-        self, tree: exp.Expr, bound: BoundQuery, node: exp.Expr, parts: tuple[str, ...]
-    ) -> exp.Expr:
+    def _derived(self, tree: exp.Expr, bound: BoundQuery, node: exp.Expr, parts: tuple[str, ...]) -> exp.Expr:
         columns = [(column.name, column.key, column.type) for column in bound.columns]
         return self._aliased(tree, columns, node, parts)
 
@@ -302,9 +300,7 @@ class SourceBinder:
         first.replace(exp.Subquery(this=inner, alias=alias))
         return exp.column(identifier("__row"), table=identifier(alias.this.name))
 
-    def _inline(
-        self, rows: exp.Expr, columns: list[tuple[str, DataType]], node: exp.Expr
-    ) -> exp.Expr:
+    def _inline(self, rows: exp.Expr, columns: list[tuple[str, DataType]], node: exp.Expr) -> exp.Expr:
         """A lateral join with the rows of an ARRAY<STRUCT<…>>."""
         named = self._aliased(exp.Table(this=identifier("x")), [(n, n, t) for n, t in columns], node, ())
         alias = named.args["alias"].this.name

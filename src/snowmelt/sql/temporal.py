@@ -101,9 +101,7 @@ def wall_of(value: exp.Expr, source: DataType, context: SessionContext) -> exp.E
             )
 
 
-def from_wall(
-    wall: exp.Expr, target: DataType, context: SessionContext, original: exp.Expr | None = None
-) -> exp.Expr:
+def from_wall(wall: exp.Expr, target: DataType, context: SessionContext, original: exp.Expr | None = None) -> exp.Expr:
     """The value of a type from what the clock shows. A TIMESTAMP_TZ keeps `original`'s offset, if given."""
     match target.kind:
         case Kind.TIMESTAMP_NTZ:

@@ -167,9 +167,7 @@ def _left_open(source: Source) -> errors.SnowmeltError:
         if match.lastgroup is not None:
             start = match.start()
             shown = source.sql.text[start : start + 40].split("\n", 1)[0]
-            return errors.syntax_error(
-                *source.place(start), shown, hint=f"This {match.lastgroup} is never closed."
-            )
+            return errors.syntax_error(*source.place(start), shown, hint=f"This {match.lastgroup} is never closed.")
     return errors.syntax_error(*source.place(len(source.sql.text)), "")
 
 

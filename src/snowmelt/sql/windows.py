@@ -100,18 +100,12 @@ class WindowBinder:
     """
 
     def wrap(self, binder: ExpressionBinder, node: exp.Window, bound: Bound) -> Bound:
-        if (
-            node.args.get("alias") is not None
-            and not node.args.get("partition_by")
-            and not node.args.get("order")
-        ):
+        if node.args.get("alias") is not None and not node.args.get("partition_by") and not node.args.get("order"):
             raise errors.unsupported("named windows")
         inside = binder.in_scope(binder.scope)
         partition = [inside.orderable(inside.bind(part)) for part in node.args.get("partition_by") or []]
         order_node = node.args.get("order")
-        order = (
-            [self._ordered(inside, item) for item in order_node.expressions] if order_node is not None else []
-        )
+        order = [self._ordered(inside, item) for item in order_node.expressions] if order_node is not None else []
         frame = self._frame(node, has_order=bool(order))
         tree = _attach(
             bound.tree,

@@ -28,9 +28,7 @@ _OBJECTS = select(
     OBJECTS.c.dropped_on,
     OBJECTS.c.definition,
 ).select_from(
-    DATABASES.join(SCHEMAS, SCHEMAS.c.database_id == DATABASES.c.id).join(
-        OBJECTS, OBJECTS.c.schema_id == SCHEMAS.c.id
-    )
+    DATABASES.join(SCHEMAS, SCHEMAS.c.database_id == DATABASES.c.id).join(OBJECTS, OBJECTS.c.schema_id == SCHEMAS.c.id)
 )
 _BY_ID = _OBJECTS.where(OBJECTS.c.id == bindparam("id"))
 _NAMED = _OBJECTS.where(
@@ -65,9 +63,7 @@ class Catalog(Containers):
         row = self._execute(_FIND, _naming(name, kinds, session_id)).first()
         return None if row is None else _object(row)
 
-    def routines(
-        self, name: ObjectName, kind: ObjectKind, session_id: str | None = None
-    ) -> list[CatalogObject]:
+    def routines(self, name: ObjectName, kind: ObjectKind, session_id: str | None = None) -> list[CatalogObject]:
         """All live functions or procedures of that name, one per list of argument types."""
         return [_object(row) for row in self._execute(_LIVE, _naming(name, [kind], session_id))]
 
@@ -154,16 +150,12 @@ class Catalog(Containers):
         if self._execute(change.values(dropped_on=at)).rowcount != 1:
             raise errors.cannot_operate()
 
-    def dropped(
-        self, name: ObjectName, kind: ObjectKind, session_id: str | None = None
-    ) -> CatalogObject | None:
+    def dropped(self, name: ObjectName, kind: ObjectKind, session_id: str | None = None) -> CatalogObject | None:
         """What `undrop` would bring back."""
         row = self._execute(_DROPPED, _naming(name, [kind], session_id)).first()
         return None if row is None else _object(row)
 
-    def undrop(
-        self, name: ObjectName, kind: ObjectKind, session_id: str | None = None
-    ) -> CatalogObject | None:
+    def undrop(self, name: ObjectName, kind: ObjectKind, session_id: str | None = None) -> CatalogObject | None:
         """Bring back the latest dropped object of that name and kind; None when there is none.
 
         Raises `already_exists` when the name is taken by now.
@@ -247,9 +239,7 @@ def _slot(definition: Definition, name: str, session_id: str | None) -> str:
 
 
 def _object(row: AnyRow) -> CatalogObject:
-    database, schema, name, id, owner, comment, session_id, created_on, altered_on, dropped_on, definition = (
-        row
-    )
+    database, schema, name, id, owner, comment, session_id, created_on, altered_on, dropped_on, definition = row
     return CatalogObject.model_construct(
         id=id,
         name=ObjectName(database, schema, name),

@@ -24,18 +24,14 @@ _SCHEMA_COLUMNS = [
     DATABASES.c.name.label("database"),
     *(column for column in SCHEMAS.c if column.name not in {"database_id", "dropped_with"}),
 ]
-_SCHEMAS = select(*_SCHEMA_COLUMNS).select_from(
-    SCHEMAS.join(DATABASES, SCHEMAS.c.database_id == DATABASES.c.id)
-)
+_SCHEMAS = select(*_SCHEMA_COLUMNS).select_from(SCHEMAS.join(DATABASES, SCHEMAS.c.database_id == DATABASES.c.id))
 _NAMED_SCHEMA = _SCHEMAS.where(
     DATABASES.c.name == bindparam("database"),
     DATABASES.c.dropped_on.is_(None),
     SCHEMAS.c.name == bindparam("name"),
 )
 _SCHEMA = _NAMED_SCHEMA.where(SCHEMAS.c.dropped_on.is_(None))
-_DROPPED_SCHEMA = (
-    _NAMED_SCHEMA.where(SCHEMAS.c.dropped_on.is_not(None)).order_by(SCHEMAS.c.dropped_on.desc()).limit(1)
-)
+_DROPPED_SCHEMA = _NAMED_SCHEMA.where(SCHEMAS.c.dropped_on.is_not(None)).order_by(SCHEMAS.c.dropped_on.desc()).limit(1)
 _GENERATION = select(LEDGER.c.generation)
 
 
@@ -89,14 +85,10 @@ class Containers(Repository):
         inside = select(SCHEMAS.c.id).where(SCHEMAS.c.database_id == database.id)
         dropped = {"dropped_on": at, "dropped_with": database.id}
         self._execute(
-            update(OBJECTS)
-            .where(OBJECTS.c.schema_id.in_(inside), OBJECTS.c.dropped_on.is_(None))
-            .values(dropped)
+            update(OBJECTS).where(OBJECTS.c.schema_id.in_(inside), OBJECTS.c.dropped_on.is_(None)).values(dropped)
         )
         self._execute(
-            update(SCHEMAS)
-            .where(SCHEMAS.c.database_id == database.id, SCHEMAS.c.dropped_on.is_(None))
-            .values(dropped)
+            update(SCHEMAS).where(SCHEMAS.c.database_id == database.id, SCHEMAS.c.dropped_on.is_(None)).values(dropped)
         )
         self._execute(update(DATABASES).where(DATABASES.c.id == database.id).values(dropped_on=at))
 
@@ -119,14 +111,10 @@ class Containers(Repository):
             self._execute(update(DATABASES).where(DATABASES.c.id == row.id).values(dropped_on=None))
         inside = select(SCHEMAS.c.id).where(SCHEMAS.c.database_id == row.id)
         self._execute(
-            update(OBJECTS)
-            .where(OBJECTS.c.schema_id.in_(inside), OBJECTS.c.dropped_with == row.id)
-            .values(live)
+            update(OBJECTS).where(OBJECTS.c.schema_id.in_(inside), OBJECTS.c.dropped_with == row.id).values(live)
         )
         self._execute(
-            update(SCHEMAS)
-            .where(SCHEMAS.c.database_id == row.id, SCHEMAS.c.dropped_with == row.id)
-            .values(live)
+            update(SCHEMAS).where(SCHEMAS.c.database_id == row.id, SCHEMAS.c.dropped_with == row.id).values(live)
         )
         return self.database(name)
 
@@ -136,9 +124,7 @@ class Containers(Repository):
         database = self._live_database(name)
         with self._unless_taken(quote(new_name)):
             self._execute(
-                update(DATABASES)
-                .where(DATABASES.c.id == database.id)
-                .values(name=new_name, altered_on=scope.now)
+                update(DATABASES).where(DATABASES.c.id == database.id).values(name=new_name, altered_on=scope.now)
             )
 
     def swap_databases(self, name: str, other: str) -> None:

@@ -42,7 +42,5 @@ class Parameters(Repository):
     def unset(self, level: str, owner: str, key: str | None = None) -> None:
         """Forget one parameter, or all of that owner's."""
         self._writing()
-        query = delete(PARAMETERS).where(
-            PARAMETERS.c.level == ParameterLevel(level).value, PARAMETERS.c.owner == owner
-        )
+        query = delete(PARAMETERS).where(PARAMETERS.c.level == ParameterLevel(level).value, PARAMETERS.c.owner == owner)
         self._execute(query if key is None else query.where(PARAMETERS.c.key == key))

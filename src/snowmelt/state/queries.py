@@ -60,9 +60,7 @@ class Queries(Repository):
         until: datetime | None = None,
     ) -> Records:
         """The queries that meet all conditions, the latest start first. `since` and `until` are inclusive."""
-        query = (
-            select(QUERIES.c.record).order_by(QUERIES.c.start_time.desc(), QUERIES.c.query_id).limit(limit)
-        )
+        query = select(QUERIES.c.record).order_by(QUERIES.c.start_time.desc(), QUERIES.c.query_id).limit(limit)
         if session_id is not None:
             query = query.where(QUERIES.c.session_id == session_id)
         if user is not None:

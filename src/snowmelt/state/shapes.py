@@ -12,9 +12,7 @@ from snowmelt.state.repository import AnyRow, Repository
 from snowmelt.state.tables import TABLE_SHAPES
 
 _C = TABLE_SHAPES.c
-_OF_TABLE = select(_C.table_id, _C.last_version, _C.definition, _C.columns).where(
-    _C.table_id == bindparam("of_table")
-)
+_OF_TABLE = select(_C.table_id, _C.last_version, _C.definition, _C.columns).where(_C.table_id == bindparam("of_table"))
 _AT = _OF_TABLE.where(_C.last_version >= bindparam("version")).order_by(_C.last_version).limit(1)
 _COLUMNS: TypeAdapter[tuple[PastColumn, ...]] = TypeAdapter(tuple[PastColumn, ...])
 

@@ -103,9 +103,7 @@ class StateStore:
         except DBAPIError as error:
             engines.dispose()
             shown = engines.write.url.render_as_string(hide_password=True)
-            raise errors.configuration(
-                f"The state store at {shown} cannot be opened: {error.orig}"
-            ) from error
+            raise errors.configuration(f"The state store at {shown} cannot be opened: {error.orig}") from error
         except BaseException:
             engines.dispose()
             raise

@@ -16,14 +16,10 @@ _FINISH = (
     .where(TRANSACTIONS.c.id == bindparam("transaction"), TRANSACTIONS.c.finished_at.is_(None))
     .values(state=bindparam("state"), finished_at=bindparam("finished_at"))
 )
-_FORGET_TABLES = delete(TRANSACTION_TABLES).where(
-    TRANSACTION_TABLES.c.transaction_id == bindparam("transaction")
-)
+_FORGET_TABLES = delete(TRANSACTION_TABLES).where(TRANSACTION_TABLES.c.transaction_id == bindparam("transaction"))
 _UNFINISHED = (
     select(TRANSACTIONS.c.id, TRANSACTION_TABLES.c.table_id)
-    .select_from(
-        TRANSACTIONS.outerjoin(TRANSACTION_TABLES, TRANSACTION_TABLES.c.transaction_id == TRANSACTIONS.c.id)
-    )
+    .select_from(TRANSACTIONS.outerjoin(TRANSACTION_TABLES, TRANSACTION_TABLES.c.transaction_id == TRANSACTIONS.c.id))
     .where(TRANSACTIONS.c.finished_at.is_(None))
     .order_by(TRANSACTIONS.c.opened_at, TRANSACTIONS.c.id, TRANSACTION_TABLES.c.table_id)
 )

@@ -28,9 +28,7 @@ _VERSIONS = select(
 _OF_TABLE = _VERSIONS.where(_C.table_id == bindparam("table_id"))
 _NEWEST_FIRST = _OF_TABLE.order_by(_C.version.desc())
 _VISIBLE = _OF_TABLE.where(_C.superseded_by.is_(None))
-_SNAPSHOT = _VERSIONS.where(
-    _C.table_id.in_(bindparam("table_ids", expanding=True)), _C.superseded_by.is_(None)
-)
+_SNAPSHOT = _VERSIONS.where(_C.table_id.in_(bindparam("table_ids", expanding=True)), _C.superseded_by.is_(None))
 # The same order, as versions and instants rise together; but an index leads straight to an old instant.
 _LATEST_FIRST = _OF_TABLE.order_by(_C.committed_at.desc(), _C.version.desc())
 _AS_OF = _LATEST_FIRST.where(_C.committed_at <= bindparam("at")).limit(1)
@@ -127,9 +125,7 @@ class Versions(Repository):
         """Note that the Delta versions from `first` to `last`, the restoring commit included, cancel out."""
         self._writing()
         if first > last:
-            raise errors.internal(
-                f"an undone range of table {table_id} ends before it starts: {first}..{last}."
-            )
+            raise errors.internal(f"an undone range of table {table_id} ends before it starts: {first}..{last}.")
         self._upsert(UNDONE_RANGES, [{"table_id": table_id, "first_version": first, "last_version": last}])
 
     def change_ranges(self, table_id: str, after: int, upto: int) -> list[tuple[int, int]]:

@@ -20,9 +20,7 @@ def feed_schema(table_schema: pa.Schema) -> pa.Schema:
     )
 
 
-def read_feed(
-    table: DeltaTable, schema: pa.Schema, ranges: Sequence[tuple[int, int]]
-) -> pa.RecordBatchReader:
+def read_feed(table: DeltaTable, schema: pa.Schema, ranges: Sequence[tuple[int, int]]) -> pa.RecordBatchReader:
     """Changes of every version in the ranges, both ends included, in the schema of the loaded version."""
     target = feed_schema(schema)
 

@@ -45,9 +45,7 @@ def new_metadata(columns: Sequence[Column], *, change_feed: bool) -> TableMetada
     )
 
 
-def _first_actions(
-    metadata: TableMetadata, operation: str, tag: CommitTag, adds: Sequence[Action]
-) -> list[Action]:
+def _first_actions(metadata: TableMetadata, operation: str, tag: CommitTag, adds: Sequence[Action]) -> list[Action]:
     now = int(time.time() * 1000)
     protocol: dict[str, Any] = {
         "minReaderVersion": metadata.min_reader,
@@ -94,9 +92,7 @@ def put_first(
     """Make the table and return its version, or raise FileExistsError."""
     if isinstance(handle.log.store, LocalLogStore):
         handle.log.store.folder.mkdir(parents=True, exist_ok=True)
-        handle.log.store.put_new(
-            commit_name(0), format_actions(_first_actions(metadata, operation, tag, adds))
-        )
+        handle.log.store.put_new(commit_name(0), format_actions(_first_actions(metadata, operation, tag, adds)))
         return 0
     return _put_first_remotely(root, handle, metadata, tag, adds)
 

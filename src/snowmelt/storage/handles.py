@@ -24,9 +24,7 @@ class Handle:
         self.location = location
         self.uri = root.uri_of(location)
         self.local = root.is_local_table(location)
-        store = (
-            LocalLogStore(root.path(location)) if self.local else RemoteLogStore(root.filesystem(location))
-        )
+        store = LocalLogStore(root.path(location)) if self.local else RemoteLogStore(root.filesystem(location))
         self.log = TransactionLog(store, self.uri)
         self._options = root.options
         self._table: DeltaTable | None = None
@@ -37,11 +35,7 @@ class Handle:
         latest = self.log.latest()
         if self._table is not None and self._table.version() == latest:
             return self._table
-        if (
-            self._table is None
-            or latest < self._table.version()
-            or latest > self._loaded_version + _RELOAD_AFTER
-        ):
+        if self._table is None or latest < self._table.version() or latest > self._loaded_version + _RELOAD_AFTER:
             self._table = self.at(None)
             self._loaded_version = self._table.version()
         else:

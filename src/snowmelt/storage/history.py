@@ -21,9 +21,7 @@ def commit_info(version: int, actions: Sequence[Action]) -> CommitInfo:
         metrics={key: _number(value) for key, value in (told.get("operationMetrics") or {}).items()},
         tag=CommitTag.parse(told),
         app_transactions=tuple(
-            AppTransaction(action["txn"]["appId"], action["txn"]["version"])
-            for action in actions
-            if "txn" in action
+            AppTransaction(action["txn"]["appId"], action["txn"]["version"]) for action in actions if "txn" in action
         ),
         data_change=any(described.get("dataChange") for described in file_actions),
         schema_change=any("metaData" in action for action in actions),

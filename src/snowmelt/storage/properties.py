@@ -26,8 +26,6 @@ HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=F
 def commit_properties(tag: CommitTag, app_transactions: Sequence[AppTransaction] = ()) -> CommitProperties:
     return CommitProperties(
         custom_metadata={"userMetadata": tag.user_metadata()},
-        app_transactions=[
-            Transaction(one.app_id, one.version, int(time.time() * 1000)) for one in app_transactions
-        ]
+        app_transactions=[Transaction(one.app_id, one.version, int(time.time() * 1000)) for one in app_transactions]
         or None,
     )

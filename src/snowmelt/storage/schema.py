@@ -96,9 +96,7 @@ def as_type(array: pa.Array, target: pa.DataType) -> pa.Array:
     parts = [array.field(field.name).cast(field.type) for field in VARIANT]
     if any(pc.any(pc.and_not(part.is_null(), absent)).as_py() for part in parts):
         raise pa.ArrowInvalid("a variant that is not NULL lacks its metadata or its value")
-    return pa.StructArray.from_arrays(
-        [part.fill_null(b"") for part in parts], fields=list(VARIANT), mask=absent
-    )
+    return pa.StructArray.from_arrays([part.fill_null(b"") for part in parts], fields=list(VARIANT), mask=absent)
 
 
 def _delta_type(data_type: DataType) -> Any:

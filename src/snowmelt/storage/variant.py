@@ -52,9 +52,7 @@ def encode_json(text: str) -> tuple[bytes, bytes]:
 def parse_json(text: str) -> Any:
     """A JSON document with exact numbers. Raises `invalid_json`, also for a key that an object has twice."""
     try:
-        return json.loads(
-            text, parse_float=_number, parse_int=int, parse_constant=_reject, object_pairs_hook=_object
-        )
+        return json.loads(text, parse_float=_number, parse_int=int, parse_constant=_reject, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise invalid_json(f"{error.msg}, pos {error.pos + 1}") from error
     except RecursionError as error:
@@ -105,8 +103,7 @@ def _text(value: Any, newline: str) -> str:
     if isinstance(value, Mapping):
         pairs = sorted(value.items(), key=lambda pair: pair[0].encode())
         items = [
-            json.dumps(key, ensure_ascii=False) + (": " if newline else ":") + _text(item, inner)
-            for key, item in pairs
+            json.dumps(key, ensure_ascii=False) + (": " if newline else ":") + _text(item, inner) for key, item in pairs
         ]
         return "{" + inner + ("," + inner).join(items) + newline + "}" if items else "{}"
     items = [_text(item, inner) for item in value]
@@ -311,8 +308,7 @@ def _decode(content: bytes, start: int, keys: Sequence[str]) -> Any:
         start += id_width * size
     base = start + offset_width * (size + 1)
     values = [
-        _decode(content, base + _read(content, start + offset_width * n, offset_width), keys)
-        for n in range(size)
+        _decode(content, base + _read(content, start + offset_width * n, offset_width), keys) for n in range(size)
     ]
     return dict(zip(names, values, strict=True)) if basic == _OBJECT else values
 

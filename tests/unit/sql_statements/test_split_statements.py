@@ -57,9 +57,7 @@ def test_one_statement_stays_whole(statement: str) -> None:
     assert texts(f"  ;; -- x;\n{statement} ; /* y; */ ;") == [statement]
 
 
-@given(
-    st.lists(st.sampled_from(WHOLE), max_size=8), st.sampled_from([";", " ; ", ";\n-- x;\n", ";;/* ; */\n"])
-)
+@given(st.lists(st.sampled_from(WHOLE), max_size=8), st.sampled_from([";", " ; ", ";\n-- x;\n", ";;/* ; */\n"]))
 def test_joined_statements_come_back(statements: list[str], separator: str) -> None:
     script = separator.join(statements) + separator
     assert texts(script) == statements

@@ -118,8 +118,6 @@ def test_long_texts_take_little_time(name: str) -> None:
     assert time.perf_counter() - start < LIMIT
 
 
-@pytest.mark.parametrize(
-    "name", ["parentheses", "type", "default", "check", "cases", "blocks", "ifs", "rows"]
-)
+@pytest.mark.parametrize("name", ["parentheses", "type", "default", "check", "cases", "blocks", "ifs", "rows"])
 def test_deep_nesting_is_kept(name: str) -> None:
     parse_statement(LONG[name])

@@ -62,9 +62,7 @@ def table(called: str, session: str | None = None) -> CatalogObject:
 
 
 def view(called: str) -> CatalogObject:
-    definition = ViewDefinition(
-        columns=COLUMNS, query="SELECT 1", database="DB", schema="PUBLIC", text="CREATE VIEW"
-    )
+    definition = ViewDefinition(columns=COLUMNS, query="SELECT 1", database="DB", schema="PUBLIC", text="CREATE VIEW")
     return thing(called, definition)
 
 

@@ -277,9 +277,7 @@ def test_containers_are_stored_updated_and_unique(db: StateStore) -> None:
         found, inner = catalog.database("DB"), catalog.schema(PUBLIC)
         assert found is not None and inner is not None
         later = T0 + timedelta(seconds=1)
-        catalog.update_database(
-            found.model_copy(update={"comment": "c", "altered_on": later, "transient": True})
-        )
+        catalog.update_database(found.model_copy(update={"comment": "c", "altered_on": later, "transient": True}))
         catalog.update_schema(inner.model_copy(update={"retention_days": 7, "managed_access": True}))
         with pytest.raises(SnowmeltError, match="Object 'DB' already exists"):
             catalog.create_database(database("DB"))

@@ -24,10 +24,7 @@ CONFIGURATION = "370001"
 
 def test_the_migrations_make_the_tables_that_queries_use(store: StateStore) -> None:
     inspector = inspect(store._engines.write)
-    made = {
-        table: {column["name"] for column in inspector.get_columns(table)}
-        for table in inspector.get_table_names()
-    }
+    made = {table: {column["name"] for column in inspector.get_columns(table)} for table in inspector.get_table_names()}
     assert made == {table.name: {column.name for column in table.columns} for table in METADATA.sorted_tables}
 
 
@@ -113,9 +110,7 @@ def test_a_store_of_a_newer_version_is_refused(store_url: str, clock: ManualCloc
         ("postgres://user:secret@127.0.0.1:1/db", "cannot be opened"),
     ],
 )
-def test_a_url_that_does_not_work_is_a_configuration_error(
-    url: str, message: str, clock: ManualClock
-) -> None:
+def test_a_url_that_does_not_work_is_a_configuration_error(url: str, message: str, clock: ManualClock) -> None:
     with pytest.raises(SnowmeltError, match=message) as raised:
         StateStore.open(url, clock)
     assert raised.value.code == CONFIGURATION

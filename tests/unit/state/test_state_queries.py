@@ -18,9 +18,7 @@ NEVER = 3600.0
 
 
 def finished(record: QueryRecord) -> QueryRecord:
-    return record.model_copy(
-        update={"status": "success", "end_time": record.start_time + timedelta(seconds=1)}
-    )
+    return record.model_copy(update={"status": "success", "end_time": record.start_time + timedelta(seconds=1)})
 
 
 def seconds(count: int) -> timedelta:

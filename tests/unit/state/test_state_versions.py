@@ -133,9 +133,7 @@ def test_versions_and_changes_match_a_simple_model(
             assert found is not None and found.version == number
 
 
-def test_recovery_finds_what_an_unfinished_transaction_may_have_written(
-    store: StateStore, clock: ManualClock
-) -> None:
+def test_recovery_finds_what_an_unfinished_transaction_may_have_written(store: StateStore, clock: ManualClock) -> None:
     with store.begin() as transaction:
         for id in ("x", "y", "z"):
             transaction.transactions.open(id, transaction.now)

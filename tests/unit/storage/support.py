@@ -46,9 +46,7 @@ def small(*pairs: tuple[int, str | None]) -> pa.Table:
 
 
 def names(store: DeltaStore, location: str, version: int | None = None) -> list[tuple[int, str | None]]:
-    found = store.read(
-        location, store.latest_version(location) if version is None else version, ["ID", "NAME"]
-    )
+    found = store.read(location, store.latest_version(location) if version is None else version, ["ID", "NAME"])
     return sorted(((row["ID"], row["NAME"]) for row in found.to_pylist()), key=repr)
 
 

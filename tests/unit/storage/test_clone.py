@@ -55,9 +55,7 @@ def test_clone_keeps_statistics_from_before_and_after_a_checkpoint(store: DeltaS
     assert sorted(json.loads(add["stats"])["minValues"]["ID"] for add in adds) == list(range(102))
 
 
-def test_clone_across_file_systems_copies(
-    store: DeltaStore, wide: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clone_across_file_systems_copies(store: DeltaStore, wide: str, monkeypatch: pytest.MonkeyPatch) -> None:
     store.append(wide, rows({"ID": 1, "DOC": "{}"}), TAG)
     link = os.link
 

@@ -54,9 +54,7 @@ def delta(store: DeltaStore, location: str) -> str:
 
 
 def by_spark(spark: SparkSession, source: str) -> dict[int, tuple[Any, ...]]:
-    found = spark.sql(
-        f"SELECT ID, NAME, AMOUNT, to_json(DOC) AS DOC, SEEN, AT.INSTANT AS I FROM {source}"
-    ).collect()
+    found = spark.sql(f"SELECT ID, NAME, AMOUNT, to_json(DOC) AS DOC, SEEN, AT.INSTANT AS I FROM {source}").collect()
     return {row.ID: (row.NAME, row.AMOUNT, row.DOC, row.SEEN, row.I) for row in found}
 
 
@@ -67,9 +65,7 @@ def ours(store: DeltaStore, location: str, version: int) -> dict[int, Any]:
 
 def test_both_writers_on_one_table(spark: SparkSession, store: DeltaStore, wide: str) -> None:
     table = delta(store, wide)
-    store.append(
-        wide, rows({"ID": 1, "NAME": "rs", "AMOUNT": Decimal("1.50"), "DOC": '{"a": [1, 2.5]}'}), TAG
-    )
+    store.append(wide, rows({"ID": 1, "NAME": "rs", "AMOUNT": Decimal("1.50"), "DOC": '{"a": [1, 2.5]}'}), TAG)
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", CommitTag("t", "spark").user_metadata())
     spark.sql(
         f"INSERT INTO {table} SELECT 2L, 'spark', 2.25, parse_json('{{\"b\": null}}'),"
@@ -79,9 +75,7 @@ def test_both_writers_on_one_table(spark: SparkSession, store: DeltaStore, wide:
     spark.conf.unset("spark.databricks.delta.commitInfo.userMetadata")
     assert store.latest_version(wide) == 2
     store.append(wide, rows({"ID": 3}), TAG)
-    store.merge(
-        wide, rows({"ID": 2, "NAME": "merged by rs", "DOC": "[true]"}, {"ID": 4, "DOC": "1e3"}), UPSERT, TAG
-    )
+    store.merge(wide, rows({"ID": 2, "NAME": "merged by rs", "DOC": "[true]"}, {"ID": 4, "DOC": "1e3"}), UPSERT, TAG)
     spark.sql(
         f"MERGE INTO {table} t"
         " USING (SELECT 1L AS ID, parse_json('\"s\"') AS DOC UNION ALL SELECT 5L, NULL) s ON t.ID = s.ID"
@@ -109,9 +103,7 @@ def test_both_writers_on_one_table(spark: SparkSession, store: DeltaStore, wide:
     )  # fmt: skip
     theirs = {
         (row._change_type, row._commit_version, row.ID, row.NAME, row.DOC)
-        for row in read.selectExpr(
-            "ID", "NAME", "to_json(DOC) AS DOC", "_change_type", "_commit_version"
-        ).collect()
+        for row in read.selectExpr("ID", "NAME", "to_json(DOC) AS DOC", "_change_type", "_commit_version").collect()
     }
     changes = store.changes(wide, [(1, latest)]).read_all()
     assert len(theirs) == changes.num_rows == sum(feed(changes).values())
@@ -138,9 +130,7 @@ def test_spark_reads_a_file_list(spark: SparkSession, store: DeltaStore, wide: s
     assert files.total_rows == 3
 
 
-def test_statistics_of_ours_never_hide_rows_from_spark(
-    spark: SparkSession, store: DeltaStore, wide: str
-) -> None:
+def test_statistics_of_ours_never_hide_rows_from_spark(spark: SparkSession, store: DeltaStore, wide: str) -> None:
     moment = datetime(2024, 1, 2, 3, 4, 5, 678901)
     store.append(
         wide,
@@ -155,9 +145,7 @@ def test_statistics_of_ours_never_hide_rows_from_spark(
         "SEEN >= TIMESTAMP_NTZ'2024-01-02 03:04:05.678901'",
         "NAME IS NULL AND ID = 2",
     ):
-        assert spark.sql(f"SELECT count(*) AS n FROM {table} WHERE {condition}").collect()[0].n == 1, (
-            condition
-        )
+        assert spark.sql(f"SELECT count(*) AS n FROM {table} WHERE {condition}").collect()[0].n == 1, condition
     # A TIMESTAMP literal would have nanoseconds, which delta-rs can't compare with a column of microseconds.
     literal = "arrow_cast('2024-01-02T03:04:05.678901', 'Timestamp(Microsecond, None)')"
     assert store.delete(wide, f'"SEEN" >= {literal}', TAG).rows_deleted == 1
@@ -173,9 +161,7 @@ def test_checkpoints_of_both(spark: SparkSession, store: DeltaStore, wide: str) 
     # Spark would refuse a pointer that does not have this checksum.
     assert (log / "._last_checkpoint.crc").exists()
     for key in range(100, 200):
-        store.append(
-            wide, rows({"ID": key, "DOC": str(key)}), TAG, app_transactions=[AppTransaction("app", key)]
-        )
+        store.append(wide, rows({"ID": key, "DOC": str(key)}), TAG, app_transactions=[AppTransaction("app", key)])
     store.close()
     assert json.loads((log / "_last_checkpoint").read_text())["version"] == 200
     assert not (log / "._last_checkpoint.crc").exists()
@@ -216,12 +202,8 @@ def test_spark_reads_what_we_encode(spark: SparkSession, store: DeltaStore, wide
     ]  # fmt: skip
     store.append(wide, rows(*({"ID": key, "DOC": text} for key, text in enumerate(texts))), TAG)
     found = spark.sql(f"SELECT ID, to_json(DOC) AS shown FROM {delta(store, wide)}").collect()
-    assert {row.ID: json.loads(row.shown) for row in found} == {
-        key: json.loads(text) for key, text in enumerate(texts)
-    }
-    kinds = spark.sql(
-        f"SELECT ID, schema_of_variant(DOC) AS kind FROM {delta(store, wide)} WHERE ID < 9"
-    ).collect()
+    assert {row.ID: json.loads(row.shown) for row in found} == {key: json.loads(text) for key, text in enumerate(texts)}
+    kinds = spark.sql(f"SELECT ID, schema_of_variant(DOC) AS kind FROM {delta(store, wide)} WHERE ID < 9").collect()
     parsed = spark.createDataFrame(list(enumerate(texts)), "ID long, t string")
     expected = parsed.selectExpr("ID", "schema_of_variant(parse_json(t)) AS kind").where("ID < 9").collect()
     assert {(row.ID, row.kind) for row in kinds} == {(row.ID, row.kind) for row in expected}

@@ -148,9 +148,7 @@ def test_merge_of_two_source_rows_into_one(
 
 
 def test_tags_and_metrics_of_commits(store: DeltaStore, location: str) -> None:
-    store.append(
-        location, small((1, "a")), CommitTag("t2", None), app_transactions=[AppTransaction("app", 7)]
-    )
+    store.append(location, small((1, "a")), CommitTag("t2", None), app_transactions=[AppTransaction("app", 7)])
     store.delete(location, '"ID" = 1', CommitTag("t3", "q3"))
     created, appended, deleted = store.commits(location, -1, 2)
     assert [info.tag for info in (created, appended, deleted)] == [
@@ -165,9 +163,7 @@ def test_tags_and_metrics_of_commits(store: DeltaStore, location: str) -> None:
     assert 0 < created.timestamp <= appended.timestamp <= deleted.timestamp
 
 
-@pytest.mark.parametrize(
-    "text", [None, 5, "", "free text", '{"snowmelt": 1}', '{"snowmelt": {}}', "[1]", '"snowmelt"']
-)
+@pytest.mark.parametrize("text", [None, 5, "", "free text", '{"snowmelt": 1}', '{"snowmelt": {}}', "[1]", '"snowmelt"'])
 def test_other_peoples_metadata_is_no_tag(text: object) -> None:
     assert CommitTag.parse({"userMetadata": text}) is None
     assert CommitTag.parse({}) is None
@@ -175,9 +171,7 @@ def test_other_peoples_metadata_is_no_tag(text: object) -> None:
 
 def test_restore_undoes_rows_schema_and_txn(store: DeltaStore, location: str) -> None:
     store.append(location, small((1, "a")), TAG, app_transactions=[AppTransaction("one", 1)])
-    store.append(
-        location, small((2, "b")), TAG, app_transactions=[AppTransaction("one", 2), AppTransaction("two", 5)]
-    )
+    store.append(location, small((2, "b")), TAG, app_transactions=[AppTransaction("one", 2), AppTransaction("two", 5)])
     store.update(location, {"NAME": "'x'"}, None, TAG)
     assert store.restore(location, 1, CommitTag("undo")) == 4
     assert names(store, location) == [(1, "a")]
@@ -308,9 +302,7 @@ def test_threads_on_different_tables(store: DeltaStore) -> None:
     assert len(list(store.root.locations())) == 6
 
 
-def test_sync_flushes_files_log_and_folders(
-    store: DeltaStore, location: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sync_flushes_files_log_and_folders(store: DeltaStore, location: str, monkeypatch: pytest.MonkeyPatch) -> None:
     store.append(location, small((1, "a"), (2, "b")), TAG)
     store.update(location, {"NAME": "'x'"}, '"ID" = 1', TAG)
     flushed: list[Path] = []
@@ -382,9 +374,7 @@ def test_wide_table_merge_keeps_variants(store: DeltaStore, wide: str) -> None:
         ON_ID,
         (
             MergeClause("matched", "update", None, {"DOC": 's."DOC"'}),
-            MergeClause(
-                "not_matched", "insert", None, {column.name: f's."{column.name}"' for column in COLUMNS}
-            ),
+            MergeClause("not_matched", "insert", None, {column.name: f's."{column.name}"' for column in COLUMNS}),
         ),
     )
     store.merge(wide, rows({"ID": 2, "DOC": "[1.5]"}, {"ID": 3, "NAME": "n"}), spec, TAG)

@@ -59,9 +59,7 @@ def _count(call: Call) -> exp.Expr:
     if len(values) == 1:
         return spark("CAST(size(_0) AS BIGINT)", aggregated("collect_set", values[0]))
     row = invoke("struct", *values)
-    complete = spark(
-        "NOT exists(_0, sm_e -> sm_e)", invoke("array", *[spark("_0 IS NULL", v) for v in values])
-    )
+    complete = spark("NOT exists(_0, sm_e -> sm_e)", invoke("array", *[spark("_0 IS NULL", v) for v in values]))
     seen = aggregated("collect_set", spark("CASE WHEN _0 THEN _1 END", complete, row))
     return spark("CAST(size(_0) AS BIGINT)", seen)
 
@@ -82,9 +80,7 @@ def spark_sum_type(given: DataType) -> DataType:
 def _sum(call: Call) -> exp.Expr:
     _refuse_distinct_window(call)
     total = aggregated("sum", call.args[0], distinct=call.distinct)
-    return (
-        arithmetic.cast(total, call.returns) if call.returns.is_number and not call.returns.int64 else total
-    )
+    return arithmetic.cast(total, call.returns) if call.returns.is_number and not call.returns.int64 else total
 
 
 def _avg_type(types: tuple[DataType, ...]) -> DataType:
@@ -152,9 +148,7 @@ def _as_array(elements: exp.Expr, type_: DataType) -> exp.Expr:
 
 
 def _object_agg(call: Call) -> exp.Expr:
-    entries = spark(
-        "collect_list(CASE WHEN _0 IS NOT NULL AND _1 IS NOT NULL THEN struct(_0, _1) END)", *call.args
-    )
+    entries = spark("collect_list(CASE WHEN _0 IS NOT NULL AND _1 IS NOT NULL THEN struct(_0, _1) END)", *call.args)
     return variants.from_entries(invoke("map_from_entries", entries))
 
 

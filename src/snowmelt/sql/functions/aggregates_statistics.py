@@ -72,9 +72,7 @@ def _percentile_disc(call: Call) -> exp.Expr:
     ordered = invoke("sort_array", invoke("collect_list", item.this), ascending)
     return bind(
         ordered,
-        lambda values: spark(
-            "get(_0, CAST(greatest(ceil(_1 * size(_0)) - 1, 0) AS INT))", values, _decimal(fraction)
-        ),
+        lambda values: spark("get(_0, CAST(greatest(ceil(_1 * size(_0)) - 1, 0) AS INT))", values, _decimal(fraction)),
     )
 
 
@@ -82,9 +80,7 @@ def _percentile_disc_type(call: Call) -> DataType:
     return _order(call)[1]
 
 
-def _interpolate(
-    value: exp.Expr, type_: DataType, fraction: Decimal, *, descending: bool
-) -> exp.Expr:
+def _interpolate(value: exp.Expr, type_: DataType, fraction: Decimal, *, descending: bool) -> exp.Expr:
     fraction = 1 - fraction if descending else fraction
     target = _median_type(type_)
     if target.kind is Kind.FLOAT:
@@ -151,10 +147,7 @@ def _kurtosis(call: Call) -> exp.Expr:
     return sample if call.returns.kind is Kind.FLOAT else arithmetic.cast(sample, call.returns)
 
 
-_SKEW = (
-    "CASE WHEN count(_0) > 2 THEN skewness(_0) * sqrt(count(_0) * (count(_0) - 1D)) "
-    "/ nullif(count(_0) - 2D, 0) END"
-)
+_SKEW = "CASE WHEN count(_0) > 2 THEN skewness(_0) * sqrt(count(_0) * (count(_0) - 1D)) / nullif(count(_0) - 2D, 0) END"
 # Spark's corr divides by zero where one side is constant.
 _CORR = "regr_sxy(_0, _1) / nullif(sqrt(regr_sxx(_0, _1)) * sqrt(regr_syy(_0, _1)), 0)"
 
@@ -179,10 +172,7 @@ FUNCTIONS: tuple[Function, ...] = (
     aggregate("COVAR_POP", "float, float", FLOAT, "covar_pop(_0, _1)"),
     aggregate("COVAR_SAMP", "float, float", FLOAT, "covar_samp(_0, _1)"),
     aggregate("REGR_COUNT", "float, float", INTEGER, "regr_count(_0, _1)"),
-    *(
-        aggregate(f"REGR_{name.upper()}", "float, float", FLOAT, f"regr_{name}(_0, _1)")
-        for name in _REGRESSION
-    ),
+    *(aggregate(f"REGR_{name.upper()}", "float, float", FLOAT, f"regr_{name}(_0, _1)") for name in _REGRESSION),
     aggregate("SKEW", "float", FLOAT, _SKEW),
     aggregate("KURTOSIS", "num", _kurtosis_type, _kurtosis),
 )

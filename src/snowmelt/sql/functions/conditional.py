@@ -32,8 +32,7 @@ def _comparable_pair(call: Call, left: int, right: int) -> tuple[exp.Expr, exp.E
     if target is None:
         raise errors.invalid_argument_types(call.name, f"{call.types[left]}, {call.types[right]}")
     first, second = (
-        _orderable(cast(call.args[index], call.types[index], target, call.context), target)
-        for index in (left, right)
+        _orderable(cast(call.args[index], call.types[index], target, call.context), target) for index in (left, right)
     )
     return first, second
 
@@ -60,9 +59,7 @@ def _number_type(types: tuple[DataType, ...]) -> DataType:
 
 
 def _zero_if_null(call: Call) -> exp.Expr:
-    return spark(
-        "coalesce(_0, _1)", call.args[0], exp.cast(exp.Literal.number(0), call.returns.spark, dialect="spark")
-    )
+    return spark("coalesce(_0, _1)", call.args[0], exp.cast(exp.Literal.number(0), call.returns.spark, dialect="spark"))
 
 
 def _result_indexes(count: int) -> list[int]:

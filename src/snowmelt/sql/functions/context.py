@@ -112,11 +112,7 @@ def _type_of(call: Call) -> exp.Expr:
     if type_.kind is Kind.NUMBER:
         precision = type_.precision or 38
         storage = next(
-            (
-                name
-                for digits, name in ((2, "SB1"), (4, "SB2"), (9, "SB4"), (18, "SB8"))
-                if precision <= digits
-            ),
+            (name for digits, name in ((2, "SB1"), (4, "SB2"), (9, "SB4"), (18, "SB8")) if precision <= digits),
             "SB16",
         )
     else:

@@ -177,9 +177,7 @@ def add_type(part: str, source: DataType) -> DataType:
     return source if source.kind is Kind.DATE else replace(source, precision=9)
 
 
-def add(
-    part: str, amount: exp.Expr, value: exp.Expr, source: DataType, context: SessionContext
-) -> exp.Expr:
+def add(part: str, amount: exp.Expr, value: exp.Expr, source: DataType, context: SessionContext) -> exp.Expr:
     """DATEADD. `amount` is a 64-bit integer. A day that the month does not have becomes its last one."""
     if part not in CALENDAR_PARTS and part not in CLOCK_PARTS:
         raise not_for(part, source, "DATEADD")

@@ -91,9 +91,7 @@ def _uuid_string(call: Call) -> exp.Expr:
         return spark("uuid()")
     if len(call.args) == 1:
         raise errors.not_enough_arguments("UUID_STRING", 2, 1)
-    digest = spark(
-        "sha1(concat(unhex(replace(_0, '-', '')), encode(_1, 'UTF-8')))", call.args[0], call.args[1]
-    )
+    digest = spark("sha1(concat(unhex(replace(_0, '-', '')), encode(_1, 'UTF-8')))", call.args[0], call.args[1])
     # Version 5 of RFC 4122: the SHA-1 of namespace and name, with version and variant put in.
     return _with_source(
         digest,

@@ -56,9 +56,7 @@ def _canonical(tree: exp.Expr, type_: DataType, call: Call) -> exp.Expr:
         case Kind.NUMBER:
             return spark("coalesce(concat('n', rtrim('.', rtrim('0', CAST(_0 AS STRING)))), '')", tree)
         case Kind.FLOAT:
-            return bind(
-                tree, lambda value: spark("coalesce(concat('n', _0), '')", variants.float_text(value))
-            )
+            return bind(tree, lambda value: spark("coalesce(concat('n', _0), '')", variants.float_text(value)))
         case Kind.BINARY:
             return spark("coalesce(concat('b', hex(_0)), '')", tree)
         case Kind.VARCHAR:

@@ -106,9 +106,7 @@ def _number_to_scale(value: exp.Expr, given: DataType, how: str, scale: int, tar
     return arithmetic.cast(toward_zero, target)
 
 
-def _by_scale(
-    value: exp.Expr, given: DataType, how: str, scale: exp.Expr, target: DataType
-) -> exp.Expr:
+def _by_scale(value: exp.Expr, given: DataType, how: str, scale: exp.Expr, target: DataType) -> exp.Expr:
     """Spark rounds to constant scales only: one branch for each scale at which the value can change."""
     precision, most = arithmetic.decimal_digits(given)
     branches = [
@@ -212,9 +210,7 @@ def _width_bucket(call: Call) -> exp.Expr:
             value, low, high, count,
         )  # fmt: skip
 
-    def build(
-        value: exp.Expr, low: exp.Expr, high: exp.Expr, count: exp.Expr
-    ) -> exp.Expr:
+    def build(value: exp.Expr, low: exp.Expr, high: exp.Expr, count: exp.Expr) -> exp.Expr:
         types = call.types
         above = arithmetic.emit("-", value, types[0], low, types[1])
         span = arithmetic.emit("-", high, types[2], low, types[1])

@@ -23,9 +23,7 @@ def _within(domain: str, word: str, template: str) -> Callable[[Call], exp.Expr]
             for index, value in enumerate(values):
                 shown += [",", value] if index else [value]
             refused = fail("100132", "P0000", *shown, ")")
-            return spark(
-                "CASE WHEN _0 THEN _1 ELSE _2 END", spark(domain, *values), spark(template, *values), refused
-            )
+            return spark("CASE WHEN _0 THEN _1 ELSE _2 END", spark(domain, *values), spark(template, *values), refused)
 
         return bind(call.args, build)
 

@@ -105,9 +105,7 @@ def _object_insert(call: Call) -> exp.Expr:
     """A NULL key or value adds nothing; with the update flag a NULL value takes the key away."""
     update = call.args[3] if len(call.args) > 3 else exp.false()
 
-    def build(
-        entries: exp.Expr, key: exp.Expr, value: exp.Expr, flag: exp.Expr
-    ) -> exp.Expr:
+    def build(entries: exp.Expr, key: exp.Expr, value: exp.Expr, flag: exp.Expr) -> exp.Expr:
         return spark(
             "CASE WHEN _1 IS NULL OR _0 IS NULL THEN _0 "
             "WHEN map_contains_key(_0, _1) AND NOT coalesce(_3, FALSE) THEN _4 "

@@ -20,9 +20,7 @@ def gather(call: Call, value: exp.Expr, type_: DataType) -> exp.Expr:
     return gather_by(value, type_, call.order, distinct=call.distinct)
 
 
-def gather_by(
-    value: exp.Expr, type_: DataType, order: tuple[exp.Ordered, ...], *, distinct: bool = False
-) -> exp.Expr:
+def gather_by(value: exp.Expr, type_: DataType, order: tuple[exp.Ordered, ...], *, distinct: bool = False) -> exp.Expr:
     """Like `gather`, in an order of the caller's."""
     collect = "collect_set" if distinct else "collect_list"
     if not order:

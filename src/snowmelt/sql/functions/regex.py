@@ -182,23 +182,17 @@ def _replace(call: Call) -> exp.Expr:
         skipped = f"(?>(?s:.*?)(?:{pattern.without_groups})){{{occurrence - 1}}}"
         java = f"{pattern.flags.prefix}\\A({skipped}(?s:.*?))({pattern.text})"
         template, shift = "regexp_replace(_0, _1, concat('$1', _2))", 2
-    replaced = spark(
-        template, _from_position(call, 3), string(java), _replacement(replacement, pattern, shift)
-    )
+    replaced = spark(template, _from_position(call, 3), string(java), _replacement(replacement, pattern, shift))
     if constant_integer(call, 3, 1) == 1:
         return replaced
-    return spark(
-        "concat(substring(_0, 1, _1 - 1), _2)", call.args[0], _positive(call, 3, "position"), replaced
-    )
+    return spark("concat(substring(_0, 1, _1 - 1), _2)", call.args[0], _positive(call, 3, "position"), replaced)
 
 
 def _replacement(tree: exp.Expr, pattern: Pattern, shift: int) -> exp.Expr:
     """A replacement in Java's syntax: `\\1` is written `$1`, and `$` stands for itself."""
     text = constant_string(tree)
     if text is None:
-        refusal = fail(
-            "000002", "0A000", "Unsupported feature 'backslash in a replacement that is not a constant'."
-        )
+        refusal = fail("000002", "0A000", "Unsupported feature 'backslash in a replacement that is not a constant'.")
         return spark(
             "CASE WHEN contains(_0, _1) THEN _2 ELSE replace(_0, '$', _3) END",
             tree, string("\\"), refusal, string("\\$"),

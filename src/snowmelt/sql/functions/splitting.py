@@ -28,9 +28,7 @@ def _split(call: Call) -> exp.Expr:
             return _whole(call.args[0])
         escaped = "".join(f"\\{letter}" if letter in "\\.[]{}()*+?^$|" else letter for letter in text)
         return spark("CAST(split(_0, _1, -1) AS VARIANT)", call.args[0], string(escaped))
-    escape = spark(
-        "regexp_replace(_0, _1, _2)", call.args[1], string(r"([\\.\[\]{}()*+?^$|])"), string(r"\\$1")
-    )
+    escape = spark("regexp_replace(_0, _1, _2)", call.args[1], string(r"([\\.\[\]{}()*+?^$|])"), string(r"\\$1"))
     return spark(
         "CASE WHEN _1 = '' THEN _3 ELSE CAST(split(_0, _2, -1) AS VARIANT) END",
         call.args[0], call.args[1], escape, _whole(call.args[0]),
@@ -104,9 +102,7 @@ def _parse_url(call: Call) -> exp.Expr:
         failed = fail("100139", "22000", f"Error parsing URL: {_NO_SCHEME}")
         if permissive:
             failed = spark("parse_json(_0)", string(f'{{"error": "{_NO_SCHEME}"}}'))
-        return spark(
-            "CASE WHEN _0 RLIKE _1 THEN _2 WHEN _0 IS NOT NULL THEN _3 END", url, string(_URL), parts, failed
-        )
+        return spark("CASE WHEN _0 RLIKE _1 THEN _2 WHEN _0 IS NOT NULL THEN _3 END", url, string(_URL), parts, failed)
 
     return bind(call.args[0], build)
 

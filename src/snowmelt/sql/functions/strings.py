@@ -103,8 +103,7 @@ def _right(call: Call) -> exp.Expr:
     return bind(
         (call.args[0], small_integer(call, 1)),
         lambda value, count: spark(
-            "CASE WHEN _1 <= 0 THEN substring(_0, 1, 0) "
-            "ELSE substring(_0, greatest(octet_length(_0) - _1 + 1, 1)) END",
+            "CASE WHEN _1 <= 0 THEN substring(_0, 1, 0) ELSE substring(_0, greatest(octet_length(_0) - _1 + 1, 1)) END",
             value,
             count,
         ),
@@ -151,17 +150,13 @@ def _trim(call: Call) -> exp.Expr:
 
 
 def _replace(call: Call) -> exp.Expr:
-    return (
-        spark_call("replace", *call.args) if len(call.args) > 2 else spark("replace(_0, _1, '')", *call.args)
-    )
+    return spark_call("replace", *call.args) if len(call.args) > 2 else spark("replace(_0, _1, '')", *call.args)
 
 
 def _insert(call: Call) -> exp.Expr:
     """A position or length outside of the text has no documented meaning: it is an error."""
 
-    def build(
-        base: exp.Expr, start: exp.Expr, count: exp.Expr, inserted: exp.Expr
-    ) -> exp.Expr:
+    def build(base: exp.Expr, start: exp.Expr, count: exp.Expr, inserted: exp.Expr) -> exp.Expr:
         error = fail("001008", "22023", "invalid value [", start, ", ", count, "] for parameter 'INSERT'")
         return spark(
             "CASE WHEN _1 < 1 OR _1 > length(_0) + 1 OR _2 < 0 THEN _4 "
@@ -177,9 +172,7 @@ def _character(call: Call) -> exp.Expr:
     constant = constant_integer(call, 0, 0)
     if constant is not None:
         if not 0 <= constant <= 0x10FFFF or 0xD800 <= constant <= 0xDFFF:
-            raise errors.SnowmeltError(
-                "100070", "22000", f"Invalid character code {constant} in the {call.name} input"
-            )
+            raise errors.SnowmeltError("100070", "22000", f"Invalid character code {constant} in the {call.name} input")
         return string(chr(constant))
     error = fail("100070", "22000", "Invalid character code ", call.args[0], f" in the {call.name} input")
     return spark(

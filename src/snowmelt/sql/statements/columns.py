@@ -104,9 +104,7 @@ def column_spec(cursor: Cursor) -> ColumnSpec:
             constraints.append(_inline_constraint(cursor, name))
         else:
             raise _unsupported_clause(cursor)
-    return ColumnSpec(
-        name, type_text, line, position, nullable, default, identity, comment, tuple(constraints)
-    )
+    return ColumnSpec(name, type_text, line, position, nullable, default, identity, comment, tuple(constraints))
 
 
 def _unsupported_clause(cursor: Cursor) -> errors.SnowmeltError:

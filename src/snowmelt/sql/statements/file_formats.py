@@ -46,9 +46,7 @@ def _text_or_auto(cursor: Cursor, name: str) -> str:
 
 
 _READERS: dict[str, Reader] = {
-    "COMPRESSION": one_of(
-        "AUTO", "GZIP", "BZ2", "BROTLI", "ZSTD", "DEFLATE", "RAW_DEFLATE", "SNAPPY", "LZO", "NONE"
-    ),
+    "COMPRESSION": one_of("AUTO", "GZIP", "BZ2", "BROTLI", "ZSTD", "DEFLATE", "RAW_DEFLATE", "SNAPPY", "LZO", "NONE"),
     "RECORD_DELIMITER": _text_or_none,
     "FIELD_DELIMITER": _text_or_none,
     "MULTI_LINE": boolean,

@@ -140,9 +140,7 @@ def read_required_options(cursor: Cursor, model: type[Model], kind: str) -> Mode
     return read_options(cursor, model, kind)
 
 
-def read_unset(
-    cursor: Cursor, model: type[Options], kind: str, *, extra: Collection[str] = ()
-) -> tuple[str, ...]:
+def read_unset(cursor: Cursor, model: type[Options], kind: str, *, extra: Collection[str] = ()) -> tuple[str, ...]:
     """The option names after UNSET."""
     found: list[str] = []
     known = readers(model)

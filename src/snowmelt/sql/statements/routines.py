@@ -251,7 +251,5 @@ def _action(cursor: Cursor, kind: ObjectType) -> Action:
     return UnsetOptions(read_unset(cursor, RoutineOptions, kind))
 
 
-CREATE_FUNCTION = CreateRule(
-    parse_create_routine, frozenset({"TEMP", "TEMPORARY", "VOLATILE", "SECURE", "AGGREGATE"})
-)
+CREATE_FUNCTION = CreateRule(parse_create_routine, frozenset({"TEMP", "TEMPORARY", "VOLATILE", "SECURE", "AGGREGATE"}))
 CREATE_PROCEDURE = CreateRule(parse_create_routine, frozenset({"TEMP", "TEMPORARY", "VOLATILE", "SECURE"}))

@@ -29,8 +29,7 @@ def migrate(engine: Engine, migrations: Sequence[Migration] = MIGRATIONS) -> int
         version = _locked_version(connection)
     if version > len(migrations):
         raise errors.configuration(
-            f"The state store has schema version {version}, and this Snowmelt knows versions up to "
-            f"{len(migrations)}.",
+            f"The state store has schema version {version}, and this Snowmelt knows versions up to {len(migrations)}.",
             hint="It was written by a newer Snowmelt: install that version, or use another state store.",
         )
     while version < len(migrations):
@@ -48,8 +47,6 @@ def _locked_version(connection: Connection) -> int:
     """The store's version (0 if empty), with the right to change it until the transaction ends."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_POSTGRES_LOCK})")
-    connection.exec_driver_sql(
-        "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL PRIMARY KEY)"
-    )
+    connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL PRIMARY KEY)")
     version = connection.exec_driver_sql("SELECT max(version) FROM schema_version").scalar()
     return int(version) if version is not None else 0
