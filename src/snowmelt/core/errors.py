@@ -383,6 +383,15 @@ def storage_failed(what: str, error: OSError) -> SnowmeltError:
     return SnowmeltError("370003", "58030", f"{what} could not be read or written: {error.strerror or error}.")
 
 
+def table_damaged(table: str, location: str, version: int) -> SnowmeltError:
+    return SnowmeltError(
+        "370004",
+        "58030",
+        f"The files of table '{table}' are damaged: version {version} is missing at '{location}'.",
+        hint="Restore the folder from a backup, or DROP the table.",
+    )
+
+
 def state_failed(reason: str, *, disk_full: bool = False) -> SnowmeltError:
     """The state store could not be read or written; nothing of the transaction remains."""
     if disk_full:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -60,7 +61,7 @@ class Account:
             self.transactions = TransactionManager(self.state, self.store, self.locks, settings.lock_timeout_seconds)
             self.recovered: Recovered = recover(self.state, self.store)
             self.journal = QueryJournal(self.state)
-            self._closing.callback(self._close_journal)
+            self._closing.callback(_quietly, self.journal.close)
             self.metering = Metering(self.state, clock)
             self.results = ResultCache()
             self.digests = Digests()
@@ -69,7 +70,7 @@ class Account:
             self._bootstrap()
             self.load_parameters()
             self.metering.start()
-            self._closing.callback(self.metering.stop)
+            self._closing.callback(_quietly, self.metering.stop)
             purge(self)
             self._closing = self._closing.pop_all()
 
@@ -123,13 +124,6 @@ class Account:
             for session in self.sessions():
                 self._closing.callback(session.close)
 
-    def _close_journal(self) -> None:
-        try:
-            self.journal.close()
-        except SnowmeltError as error:
-            # History is lost, and nothing else: not worth failing for.
-            _log.warning("query_history_lost", error=str(error))
-
     def __enter__(self) -> Self:
         return self
 
@@ -154,3 +148,11 @@ class Account:
                         altered_on=state.now,
                     )
                 )
+
+
+def _quietly(step: Callable[[], None]) -> None:
+    """Writes the last records of history and usage. When that fails they are lost, and nothing else is."""
+    try:
+        step()
+    except SnowmeltError as error:
+        _log.warning("last_records_lost", error=str(error))

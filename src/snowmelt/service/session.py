@@ -105,11 +105,14 @@ class Session:
             if self.transaction is not None:
                 self.account.transactions.rollback(self.transaction)
                 self.transaction = None
+            self.account.forget(self)
             try:
                 with self.account.state.begin() as state:
                     dropped = state.catalog.drop_session(self.id)
-            finally:
-                self.account.forget(self)
+            except SnowmeltError as error:
+                # Nobody can name them any more, and the next start removes them.
+                _log.warning("temporary_objects_left", session_id=self.id, error=str(error))
+                return
             for item in dropped:
                 if isinstance(item.definition, TableDefinition):
                     self.account.store.remove(item.definition.location)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from snowmelt.core import errors
 from snowmelt.core.faults import reached
 from snowmelt.state.model import CatalogObject, TableDefinition, TableVersion
 from snowmelt.state.store import StateStore
@@ -38,6 +39,9 @@ def settle(state_store: StateStore, store: DeltaStore, table: CatalogObject, vis
     assert isinstance(table.definition, TableDefinition)
     location = table.definition.location
     if not store.has_version(location, visible.version + 1):
+        if not store.has_version(location, visible.version):
+            # Writing now would make another version of that number, and so become visible at once.
+            raise errors.table_damaged(str(table.name), location, visible.version)
         return Settled(visible)
     undone = store.undo(location, visible.version, _UNDO)
     latest = store.latest_version(location) if undone is None else undone.version

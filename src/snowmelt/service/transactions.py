@@ -246,14 +246,16 @@ class TransactionManager:
         What can't be undone now, on a full disk for instance, is undone by whoever takes the table next: nobody reads
         it meanwhile.
         """
-        for item in transaction.pending.values():
-            try:
-                # What is visible decides, not what the transaction remembers: its flip may have been the last thing
-                # to succeed.
-                self._settled(item.table)
-            except Exception as error:
-                _log.warning("undo_postponed", table=str(item.table.name), error=str(error))
-        self._end(transaction)
+        try:
+            for item in transaction.pending.values():
+                try:
+                    # What is visible decides, not what the transaction remembers: its flip may have been the last
+                    # thing to succeed.
+                    self._settled(item.table)
+                except Exception as error:
+                    _log.warning("undo_postponed", table=str(item.table.name), error=str(error))
+        finally:
+            self._end(transaction)
 
     def abort(self, transaction: Transaction) -> None:
         """Undoes the transaction at once; it stays open, but only to be ended."""

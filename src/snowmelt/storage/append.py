@@ -10,7 +10,8 @@ import json
 import math
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -79,6 +80,19 @@ def write_files(data: pa.Table, folder: Path) -> list[Action]:
     return actions
 
 
+@contextmanager
+def removed_on_failure(folder: Path, actions: Iterable[Action]) -> Iterator[None]:
+    """Committing files that were written for it: when that fails, no version names them and they go."""
+    try:
+        yield
+    except BaseException:
+        for action in actions:
+            written = action.get("add") or action.get("cdc")
+            if written is not None:
+                (folder / written["path"]).unlink(missing_ok=True)
+        raise
+
+
 def commit_append(
     log: TransactionLog,
     store: LocalLogStore,
@@ -98,9 +112,7 @@ def commit_append(
         "engineInfo": "snowmelt",
         "userMetadata": tag.user_metadata(),
     }
-    applied = [
-        {"txn": {"appId": one.app_id, "version": one.version, "lastUpdated": now}} for one in app_transactions
-    ]
+    applied = [{"txn": {"appId": one.app_id, "version": one.version, "lastUpdated": now}} for one in app_transactions]
     actions: list[Action] = [{"commitInfo": told}, *applied, *adds]
     content = format_actions(actions)
     while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,16 +32,23 @@ def translated(location: str) -> Iterator[None]:
     except DeltaError as error:
         if _DUPLICATE_MATCH in str(error):
             raise nondeterministic_merge() from error
-        failed = _OPERATING_SYSTEM.search(str(error))
-        if failed is not None:
-            raise storage_failed(f"The Delta table at '{location}'", OSError(int(failed[1]), str(error))) from error
+        if _OPERATING_SYSTEM.search(str(error)):
+            raise storage_failed(f"The Delta table at '{location}'", _system_error(error)) from error
         raise internal(f"the Delta table at '{location}': {error}") from error
     except FileExistsError as error:
         raise internal(f"there is a Delta table at '{location}' already") from error
     except pa.ArrowInvalid as error:
         raise internal(f"data does not fit the Delta table at '{location}': {error}") from error
     except OSError as error:
-        raise storage_failed(f"The Delta table at '{location}'", error) from error
+        raise storage_failed(f"The Delta table at '{location}'", _system_error(error)) from error
+
+
+def _system_error(error: Exception) -> OSError:
+    """The operating system's error; Rust gives its number in the text only."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error
+    failed = _OPERATING_SYSTEM.search(str(error))
+    return OSError(int(failed[1]), os.strerror(int(failed[1]))) if failed else OSError(str(error))
 
 
 def retried_on_conflict(attempt: Callable[[], T], location: str) -> T:

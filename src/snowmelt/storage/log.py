@@ -6,6 +6,7 @@ microseconds and not depend on the length of the log.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import uuid
@@ -65,7 +66,9 @@ class LocalLogStore:
             os.link(temporary, self.folder / name)
             reached("log-entry-linked")
         finally:
-            temporary.unlink(missing_ok=True)
+            # What counts has happened by now.
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
     def set_aside(self, name: str) -> None:
         """Take a file out of the log, under another name."""

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from snowmelt.core.faults import reached
 from snowmelt.state.model import Column
-from snowmelt.storage.append import Part, commit_append, conform, write_files
+from snowmelt.storage.append import Part, commit_append, conform, removed_on_failure, write_files
 from snowmelt.storage.checkpoints import Checkpoints
 from snowmelt.storage.clone import clone_table
 from snowmelt.storage.commits import (
@@ -232,9 +232,10 @@ class DeltaStore:
             data = conform(data, metadata.arrow_schema, location)
             if isinstance(handle.log.store, LocalLogStore) and metadata.plain_append:
                 adds = write_files(data, self.root.path(location))
-                version, actions = commit_append(
-                    handle.log, handle.log.store, adds, data.num_rows, tag, app_transactions
-                )
+                with removed_on_failure(self.root.path(location), adds):
+                    version, actions = commit_append(
+                        handle.log, handle.log.store, adds, data.num_rows, tag, app_transactions
+                    )
                 self._checkpoints.after_commit(handle, version)
                 return commit_result(version, actions, {"inserted": data.num_rows})
             table = handle.loaded()
@@ -365,7 +366,7 @@ class DeltaStore:
     ) -> CommitResult:
         handle = self._handles.get(location)
         assert isinstance(handle.log.store, LocalLogStore)
-        with handle.lock, translated(location):
+        with handle.lock, translated(location), removed_on_failure(self.root.path(location), actions):
             committed, all_actions = commit_changes(handle.log.store, version, actions, operation, counts, tag)
         self._checkpoints.after_commit(handle, committed)
         return commit_result(committed, all_actions, counts)
