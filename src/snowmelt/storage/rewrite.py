@@ -215,7 +215,9 @@ def _groups(files: Sequence[DataFile]) -> list[list[DataFile]]:
 
 def _read(file: DataFile, schema: pa.Schema, location: str) -> pa.Table:
     with pq.ParquetFile(file.uri.removeprefix("file://")) as opened:
-        return conform(opened.read(), schema, location)
+        # Spark leaves columns of its own in files of a table with a change feed.
+        present = set(opened.schema_arrow.names)
+        return conform(opened.read([name for name in schema.names if name in present]), schema, location)
 
 
 def _edited(rows: pa.Table, edit: _Edit, *, feed: bool) -> _Edited:
