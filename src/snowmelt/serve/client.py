@@ -19,14 +19,15 @@ class RemoteSession:
     """A session on a server. Close it when done."""
 
     def __init__(self, url: str, credentials: dict[str, str], names: dict[str, str | None]) -> None:
+        self._url = url
         self._http = httpx.Client(base_url=url, timeout=httpx.Timeout(None, connect=10.0))
         try:
-            answer = self._http.post("/api/v1/sessions", json={**credentials, **names})
-        except httpx.HTTPError as error:
-            raise errors.configuration(f"The server at {url} does not answer: {error}.") from None
-        body = answer.json()
-        if "error" in body:
-            raise error_from_json(body["error"])
+            body = self._post(
+                "/api/v1/sessions", {**credentials, **names}, "The server at {url} does not answer: {why}."
+            )
+        except BaseException:
+            self._http.close()
+            raise
         self._http.headers["authorization"] = f"Bearer {body['token']}"
 
     @classmethod
@@ -39,14 +40,29 @@ class RemoteSession:
         return cls(url, {"local_token": read_local_token(data_dir) or ""}, names)
 
     def execute(self, text: str | SqlText, binds: Sequence[Any] | None = None) -> Result:
-        answer = self._http.post("/api/v1/statements", json={"sql": str(text), "binds": binds})
-        body = answer.json()
-        if "error" in body:
-            raise error_from_json(body["error"])
+        body = self._post(
+            "/api/v1/statements",
+            {"sql": str(text), "binds": binds},
+            "The connection to the server at {url} was lost: {why}. Whether the statement took effect is not known.",
+        )
         return result_from_json(body["result"])
 
     def close(self) -> None:
         try:
             self._http.delete("/api/v1/sessions/current")
+        except httpx.HTTPError:
+            # The session ended with its server.
+            return
         finally:
             self._http.close()
+
+    def _post(self, path: str, content: dict[str, Any], lost: str) -> dict[str, Any]:
+        """The answer's content. `lost` is what to say when there is none."""
+        try:
+            answer = self._http.post(path, json=content)
+            body: dict[str, Any] = answer.json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise errors.configuration(lost.format(url=self._url, why=error)) from None
+        if "error" in body:
+            raise error_from_json(body["error"])
+        return body
