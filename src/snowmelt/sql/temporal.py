@@ -179,8 +179,9 @@ def epoch_wall(count: exp.Expr) -> exp.Expr:
     return bind(
         spark("try_cast(_0 as bigint)", count),
         lambda n: spark(
-            "cast(timestamp_micros(case when _0 < 31536000000 then _0 * 1000000 "
-            "when _0 < 31536000000000 then _0 * 1000 when _0 < 31536000000000000 then _0 "
+            "cast(timestamp_micros(case when _0 between -31535999999 and 31535999999 then _0 * 1000000 "
+            "when _0 between -31535999999999 and 31535999999999 then _0 * 1000 "
+            "when _0 between -31535999999999999 and 31535999999999999 then _0 "
             "else _0 div 1000 end) as timestamp_ntz)",
             n,
         ),

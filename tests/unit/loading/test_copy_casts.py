@@ -114,6 +114,7 @@ MOMENTS = st.from_regex(
 TEXTS = NUMBERS | MOMENTS | st.sampled_from(KNOWN) | st.text(max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(TEXTS, min_size=40, max_size=80))
 def test_any_texts(run: Run, texts: list[str | None]) -> None:

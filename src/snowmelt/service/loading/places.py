@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as percent_quote
 from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 from deltalake.fs import DeltaStorageHandler
 
@@ -114,6 +115,7 @@ class Place:
         return self.files.open_input_stream(path, compression=None)
 
     def writing(self, path: str) -> Any:
+        """A file to write bytes to; it is there when it is closed."""
         return self.files.open_output_stream(path, compression=None)
 
     # -- changing -------------------------------------------------------------------------------------------------
@@ -143,6 +145,34 @@ class Place:
             while chunk := stream.read(1 << 20):
                 found.update(chunk)
         return found.hexdigest()
+
+
+class _Upload:
+    """A file in an object store, whose own stream takes bytes only; Arrow hands it buffers."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.closed = False
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._stream.write(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is there before it is whole."""
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._stream.close()
+
+
+class _ObjectStore(DeltaStorageHandler):
+    def open_output_stream(self, path: str, metadata: dict[str, str] | None = None) -> Any:
+        return pa.PythonFile(_Upload(self._handler.open_output_stream(path, None)), mode="w")
 
 
 class Digests:
@@ -325,7 +355,7 @@ def _filesystem(uri: str, options: Mapping[str, str], *, create: bool) -> pafs.F
     if scheme not in _SCHEMES:
         raise errors.unsupported(f"the URL scheme '{scheme}'", hint=f"Known: file, {', '.join(sorted(_SCHEMES))}.")
     target = f"{_SCHEMES[scheme]}://{uri.split('://', 1)[1]}"
-    return pafs.PyFileSystem(DeltaStorageHandler(target, dict(options)))
+    return pafs.PyFileSystem(_ObjectStore(target, dict(options)))
 
 
 def rfc_1123(instant: datetime) -> str:

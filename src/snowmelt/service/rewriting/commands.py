@@ -38,7 +38,7 @@ def direct_command(plan: ChangePlan, path: str, source: exp.Expr | None) -> exp.
         if clause.act is Act.DELETE:
             return exp.Delete(this=target, where=where)
         return exp.Update(this=target, expressions=_assignments(plan, clause), where=where)
-    whens = [_when(plan, clause) for clause in plan.clauses]
+    whens = [_when(plan, clause) for _, clause in _in_order(plan)]
     return _merge(target, source, condition, whens)
 
 
@@ -55,7 +55,7 @@ def merge_staged(plan: ChangePlan, path: str, staged: exp.Expr) -> exp.Expr:
     ]
     matched = exp.Not(this=exp.Is(this=column(SOURCE, ROW), expression=exp.Null()))
     whens: list[exp.Expr] = []
-    for index, clause in enumerate(plan.clauses):
+    for index, clause in _in_order(plan):
         given = [item for item in columns if clause.values is not None and item.name in clause.values]
         values = {item.name: column(SOURCE, item.name) for item in given}
         condition = exp.EQ(this=column(SOURCE, ACTION), expression=integer(index))
@@ -153,6 +153,11 @@ def _when_of(act: Act, condition: exp.Expr | None, values: Mapping[str, exp.Expr
                 expression=exp.Tuple(expressions=list(values.values())),
             )
     return exp.When(matched=act is not Act.INSERT, condition=condition, then=then)
+
+
+def _in_order(plan: ChangePlan) -> list[tuple[int, Clause]]:
+    """The clauses with their places, as Spark's grammar wants them: inserts last, which changes nothing."""
+    return sorted(enumerate(plan.clauses), key=lambda item: item[1].act is Act.INSERT)
 
 
 def _merge(target: exp.Expr, source: exp.Expr, on: exp.Expr, whens: Sequence[exp.Expr]) -> exp.Expr:
