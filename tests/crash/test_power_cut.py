@@ -1,4 +1,4 @@
-"""The order of things for a power cut: what a version consists of is on disk before the state store names the version."""
+"""What a power cut may take: nothing that a statement reported as done."""
 
 from __future__ import annotations
 
