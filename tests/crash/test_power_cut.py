@@ -1,0 +1,142 @@
+"""What a power cut may take: nothing that a statement reported as done."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from sqlalchemy import text
+
+from snowmelt.core.config import Settings
+from snowmelt.service.account import Account
+from snowmelt.state.model import TableDefinition, TableVersion
+from snowmelt.state.versions import Versions
+from snowmelt.storage.log import commit_name, parse_actions
+from tests.crash.inspection import check_at_rest, contents
+from tests.transactions.seeing import a_dead_process_appends, seen, they_append
+
+
+class Disk:
+    """Notes what was flushed and when, and checks at every flip that all of the new versions was."""
+
+    def __init__(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.account = account
+        self.flushed: dict[str, int] = {}
+        self.flips: list[tuple[str, int]] = []
+        self._ticks = itertools.count()
+        self._named: dict[str, int] = {}
+        fsync, link, flip = os.fsync, os.link, Versions.flip
+
+        def noting_fsync(descriptor: int) -> None:
+            fsync(descriptor)
+            self.flushed[str(Path(f"/proc/self/fd/{descriptor}").readlink())] = next(self._ticks)
+
+        def noting_link(source: Path, target: Path) -> None:
+            assert str(source) in self.flushed or source.suffix == ".parquet", f"{target} has a name before its content"
+            link(source, target)
+            self._named[str(target)] = next(self._ticks)
+
+        def checking_flip(versions: Versions, version: TableVersion) -> None:
+            self._check(versions, version)
+            flip(versions, version)
+
+        monkeypatch.setattr(os, "fsync", noting_fsync)
+        monkeypatch.setattr(os, "link", noting_link)
+        monkeypatch.setattr(Versions, "flip", checking_flip)
+
+    def _check(self, versions: Versions, version: TableVersion) -> None:
+        before = versions.visible(version.table_id)
+        with self.account.state.read() as state:
+            table = state.catalog.by_id(version.table_id)
+        # A new table is not in the catalog before this very transaction: its folder is the newest one.
+        if table is not None:
+            assert isinstance(table.definition, TableDefinition)
+            folder = self.account.store.root.path(table.definition.location)
+        else:
+            root = Path(self.account.store.root.uri)
+            folder = max(root.glob("*/*/*"), key=lambda path: path.stat().st_ctime_ns)
+        first = 0 if before is None else before.version + 1
+        for number in range(first, version.version + 1):
+            entry = folder / "_delta_log" / commit_name(number)
+            self._must_be_flushed(entry)
+            for action in parse_actions(entry.read_bytes()):
+                written = action.get("add") or action.get("cdc")
+                if written is not None:
+                    self._must_be_flushed(folder / unquote(written["path"]))
+        if before is None:
+            for parent in (folder, folder.parent, folder.parent.parent):
+                assert str(parent) in self.flushed, f"the name of {parent} was not flushed"
+        self.flips.append((version.operation, version.version))
+
+    def _must_be_flushed(self, path: Path) -> None:
+        assert str(path) in self.flushed, f"{path} was not flushed"
+        folder = self.flushed.get(str(path.parent), -1)
+        assert folder > self._named.get(str(path), -1), f"the name of {path} was not flushed"
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> Account:
+    return Account.open(tmp_path / "data", settings=Settings())
+
+
+def test_files_first_then_their_version(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(account, monkeypatch)
+    session = account.session()
+    for statement in (
+        "CREATE TABLE A (ID INT)",
+        "INSERT INTO A VALUES (1), (2)",
+        "DELETE FROM A WHERE ID = 1",
+        "CREATE TABLE B CLONE A",
+        "BEGIN",
+        "INSERT INTO A VALUES (3)",
+        "INSERT INTO B VALUES (3)",
+        "INSERT INTO A VALUES (4)",
+        "COMMIT",
+        "BEGIN",
+        "INSERT INTO A VALUES (5)",
+        "ROLLBACK",
+        "INSERT OVERWRITE INTO A VALUES (6)",
+        "TRUNCATE TABLE A",
+        "CREATE OR REPLACE TABLE A (ID INT, NOTE VARCHAR)",
+        "ALTER TABLE A ADD COLUMN MORE INT",
+        "INSERT INTO A VALUES (1, 'x', 2)",
+        "ALTER TABLE A DROP COLUMN NOTE",
+    ):
+        session.execute(statement)
+    they_append(account, "B", 9)
+    a_dead_process_appends(account, "B", 99)
+    they_append(account, "B", 10)
+    assert seen(session, "B") == [[2, 3, 9, 10]]
+    operations = [operation for operation, _ in disk.flips]
+    assert {"CREATE TABLE", "INSERT", "DELETE", "UNDO", "TRUNCATE", "ALTER TABLE", "FOREIGN"} <= set(operations)
+    assert operations.count("INSERT") == 5
+    check_at_rest(account)
+    account.close()
+
+
+def test_recovery_does_the_same(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    session = account.session()
+    session.execute("CREATE TABLE A (ID INT)")
+    session.execute("INSERT INTO A VALUES (1)")
+    session.execute("BEGIN")
+    session.execute("INSERT INTO A VALUES (2)")
+    they_append(account, "A", 3)
+    # As a kill leaves it: nothing is closed but what the operating system closes.
+    account.ownership.release()
+    disk = Disk(account, monkeypatch)
+    with Account.open(tmp_path / "data", settings=Settings()) as again:
+        assert again.recovered.undone == ("SNOWMELT.PUBLIC.A",)
+        assert contents(again) == {"A": [[1], [3]]}
+    assert [operation for operation, _ in disk.flips] == ["FOREIGN"]
+    account.journal.close()
+    account.state.close()
+
+
+def test_the_state_store_flushes_its_commits(account: Account) -> None:
+    with account.state._engines.write.connect() as connection:
+        assert connection.execute(text("PRAGMA synchronous")).scalar() == 2, "FULL: every commit is flushed"
+        assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
+    account.close()
