@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.core.types import DataType, Kind
-from snowmelt.sql import coercion, routines
+from snowmelt.sql import coercion, notes, routines
 from snowmelt.sql.bound import Bound, Scope
 from snowmelt.sql.dialect import string
 from snowmelt.sql.functions.catalog import FUNCTIONS, lookup
@@ -38,7 +39,7 @@ def bind_call(
             bound = binder.bind(constant)
             # A text is as long as the next one may be, not as this one happens to be.
             type_ = types.VARCHAR if bound.type.kind is Kind.VARCHAR else bound.type
-            return replace(bound, type=type_, volatile=True)
+            return replace(bound, tree=notes.volatile(bound.tree, name), type=type_, volatile=True)
     if qualifier or name not in FUNCTIONS:
         found = binder.environment.relations.routine((*qualifier, name))
         if found:
@@ -66,12 +67,26 @@ def bind_call(
         window=binder.window is not None,
     )
     aggregates = function.kind is FunctionKind.AGGREGATE and binder.window is None
+    type_ = _refined_type(function, call)
     return Bound(
-        function.to_spark(call),
-        _refined_type(function, call),
+        _noted(function, call, type_),
+        type_,
         aggregate=aggregates or any(bound.aggregate for bound in bounds),
         volatile=function.volatile or any(bound.volatile for bound in bounds),
     )
+
+
+def _noted(function: Function, call: Call, type_: DataType) -> exp.Expr:
+    tree = notes.typed(function.to_spark(call), type_)
+    if not function.volatile:
+        return tree
+    if function.kind is FunctionKind.CONTEXT:
+
+        def at(now: datetime) -> exp.Expr:
+            return function.to_spark(replace(call, context=replace(call.context, now=now)))
+
+        return notes.clocked(tree, at)
+    return notes.volatile(tree, function.name)
 
 
 def _refined_type(function: Function, call: Call) -> DataType:

@@ -17,6 +17,7 @@ from snowmelt.sql.bound import Bound, Scope, describe, merge_flags, place_of, ti
 from snowmelt.sql.calls import bind_call, bind_within_group
 from snowmelt.sql.dialect import identifier, spark, string
 from snowmelt.sql.functions.registry import SessionContext
+from snowmelt.sql.notes import volatile
 from snowmelt.sql.relations import Relations
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class ExpressionBinder:
 
     def _next_value(self, sequence: tuple[str, ...]) -> Bound | None:
         tree = self.environment.relations.next_value(sequence)
-        return Bound(tree, types.INTEGER, volatile=True) if tree is not None else None
+        return Bound(volatile(tree, "NEXTVAL"), types.INTEGER, volatile=True) if tree is not None else None
 
     def find(self, qualifier: tuple[str, ...], name: str, node: exp.Expr) -> Bound | None:
         return self.scope.column(qualifier, name, place_of(node))

@@ -13,6 +13,7 @@ from snowmelt.sql import coercion
 from snowmelt.sql.bound import Bound, BoundQuery, OutputColumn, Scope, place_of
 from snowmelt.sql.dialect import as_written, identifier, parse_snowflake
 from snowmelt.sql.expressions import Environment, ExpressionBinder, fold_identifier
+from snowmelt.sql.notes import typed
 from snowmelt.sql.relations import Relation
 from snowmelt.sql.sources import SourceBinder
 from snowmelt.sql.windows import WindowBinder
@@ -181,7 +182,7 @@ class QueryBinder:
         for index, (column, target) in enumerate(zip(query.columns, targets, strict=True)):
             key = keys[index] if keys is not None else column.key
             value = expressions.cast(Bound(exp.column(identifier(column.key), table=alias.copy()), column.type), target)
-            projections.append(exp.alias_(value.tree, identifier(key)))
+            projections.append(typed(exp.alias_(value.tree, identifier(key)), target))
             columns.append(replace(column, key=key, type=target))
         tree = exp.select(*projections).from_(exp.Subquery(this=query.tree, alias=exp.TableAlias(this=alias)))
         return replace(query, tree=tree, columns=tuple(columns))
@@ -190,7 +191,10 @@ class QueryBinder:
         if not any(node.args.get(key) for key in ("order", "limit", "offset")):
             return bound
         outer = exp.select(*[
-            exp.alias_(exp.column(identifier(column.key), table=identifier("__u")), identifier(column.key))
+            typed(
+                exp.alias_(exp.column(identifier(column.key), table=identifier("__u")), identifier(column.key)),
+                column.type,
+            )
             for column in bound.columns
         ]).from_(exp.Subquery(this=bound.tree, alias=exp.TableAlias(this=identifier("__u"))))  # fmt: skip
         scope = Scope()
@@ -371,7 +375,7 @@ class QueryBinder:
     ) -> BoundQuery:  # fmt: skip
         """SELECT list, QUALIFY, DISTINCT, ORDER BY, LIMIT."""
         selected = [
-            exp.alias_(projection.value.tree, identifier(column.key))
+            typed(exp.alias_(projection.value.tree, identifier(column.key)), column.type)
             for projection, column in zip(projections, columns, strict=True)
         ]
         distinct = node.args.get("distinct") is not None
@@ -390,7 +394,8 @@ class QueryBinder:
                 h for h, item in zip(hidden, ordered, strict=True) if not _is_output(item.this, columns)
             ]])  # fmt: skip
             outer = exp.select(*[
-                exp.alias_(exp.column(identifier(c.key), table=identifier("__w")), identifier(c.key)) for c in columns
+                typed(exp.alias_(exp.column(identifier(c.key), table=identifier("__w")), identifier(c.key)), c.type)
+                for c in columns
             ]).from_(exp.Subquery(this=target, alias=exp.TableAlias(this=identifier("__w"))))  # fmt: skip
             outer.set("where", exp.Where(this=exp.column(identifier("__q"), table=identifier("__w"))))
             for index, item in enumerate(ordered):

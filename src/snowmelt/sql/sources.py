@@ -15,6 +15,7 @@ from snowmelt.sql import routines
 from snowmelt.sql.bound import Bound, BoundQuery, Scope, Source, SourceColumn, place_of
 from snowmelt.sql.dialect import identifier, spark
 from snowmelt.sql.expressions import fold_identifier
+from snowmelt.sql.notes import typed
 from snowmelt.sql.relations import Relation, ScalarRoutine, TimeTravel
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ class SourceBinder:
                 SourceColumn(
                     name=renamed[index] if index < len(renamed) else name,
                     type=type_,
-                    tree=exp.column(identifier(key), table=identifier(spark_alias)),
+                    tree=typed(exp.column(identifier(key), table=identifier(spark_alias)), type_),
                 )
                 for index, (name, key, type_) in enumerate(columns)
             ),
@@ -305,7 +306,7 @@ class SourceBinder:
         named = self._aliased(exp.Table(this=identifier("x")), [(n, n, t) for n, t in columns], node, ())
         alias = named.args["alias"].this.name
         inner = exp.Anonymous(this="inline", expressions=[rows])
-        names = [identifier(name) for name, _ in columns]
+        names = [typed(identifier(name), type_) for name, type_ in columns]
         return exp.Lateral(this=inner, alias=exp.TableAlias(this=identifier(alias), columns=names))
 
     def _split_to_table(self, name: str, call: exp.Anonymous, node: exp.Expr) -> exp.Expr:

@@ -1,0 +1,351 @@
+"""One rule for each operator: from the signed changes of its inputs to the signed changes of its output.
+
+A change is a query with the node's columns and a weight: +1 for a row that came, -1 for one that went, other numbers
+for several. Rules for rows (projection, filter, joins) are linear in the changed input. Rules for groups (aggregates,
+windows) find the keys that changed and compare the groups before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from snowmelt.ivm.algebra import (
+    Aggregate,
+    Column,
+    Constant,
+    Filter,
+    InnerJoin,
+    Join,
+    Limit,
+    Node,
+    Project,
+    Scan,
+    Union,
+    Unnest,
+    Window,
+    conjuncts,
+    equal_columns,
+)
+from snowmelt.ivm.rendering import WEIGHT, Renderer, Restriction, When, moves, quoted, table_name
+from snowmelt.ivm.trees import call, number
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """What is known of how a table changed."""
+
+    inserts_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    query: exp.Select
+    inserts_only: bool = False
+    stage: str | None = None
+    """Set when the query only reads this stage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A step of a refresh: a named query that later ones read."""
+
+    name: str
+    purpose: str
+    query: exp.Select
+
+
+class Rules:
+    def __init__(self, renderer: Renderer, changes: Mapping[str, TableChange], *, time_moved: bool) -> None:
+        self.renderer = renderer
+        self.stages: list[Stage] = []
+        self._changes = changes
+        self._time_moved = time_moved
+        self._known: dict[int, Change | None] = {}
+
+    def change(self, node: Node) -> Change | None:
+        """How the node's rows changed; None when they surely did not."""
+        if id(node) not in self._known:
+            self._known[id(node)] = self._change(node) if self._touched(node) else None
+        return self._known[id(node)]
+
+    def _touched(self, node: Node) -> bool:
+        if node.tables & self._changes.keys():
+            return True
+        return self._time_moved and any(moves(tree) for below in node.walk() for tree in below.expressions)
+
+    def _change(self, node: Node) -> Change | None:
+        match node:
+            case Scan():
+                return self._scan(node)
+            case Constant():
+                return None
+            case Project():
+                return self._linear(node.input, lambda q: self.renderer.projected(q, node, When.NEW, weighted=True))
+            case Filter():
+                return self._filter(node)
+            case Unnest():
+                return self._linear(node.input, lambda q: self.renderer.unnested(q, node, When.NEW, weighted=True))
+            case Union():
+                return self._union(node)
+            case InnerJoin():
+                return self._inner(node)
+            case Join():
+                return self._join(node)
+            case Aggregate() | Window():
+                return self._by_key(node)
+            case Limit():
+                return self._difference(node, None)
+        raise AssertionError(node)
+
+    # -- rules for rows -------------------------------------------------------------------------------------------
+
+    def _scan(self, node: Scan) -> Change:
+        table = exp.Table(this=quoted(table_name(node.table, "change")))
+        query = self.renderer.of(table, node.columns, [name for _, name in node.items])
+        return Change(_weighted(query), self._changes[node.table].inserts_only)
+
+    def _linear(self, below: Node, operate: Callable[[exp.Select], exp.Select]) -> Change | None:
+        change = self.change(below)
+        if change is None:
+            return None
+        return Change(operate(change.query.copy()), change.inserts_only)
+
+    def _filter(self, node: Filter) -> Change | None:
+        change = self._linear(node.input, lambda q: self.renderer.filtered(q, node, When.NEW, weighted=True))
+        if not (self._time_moved and moves(node.condition)):
+            return change
+        # Rows that were there already, and pass only now, or not any more.
+        before, after = (self._is_true(node.condition, when) for when in (When.OLD, When.NEW))
+        query = self.renderer.of(self.renderer.rows(node.input, When.OLD), node.columns)
+        query.set("where", exp.Where(this=exp.NEQ(this=before, expression=after.copy())))
+        sign = exp.Case(ifs=[exp.If(this=after, true=number(1))], default=number(-1))
+        moved = query.select(exp.alias_(sign, quoted(WEIGHT)))
+        terms = [moved] if change is None else [change.query, moved]
+        return Change(self._sum(terms, node.columns))
+
+    def _is_true(self, condition: exp.Expr, when: When) -> exp.Expr:
+        return call("coalesce", exp.Paren(this=self.renderer.at(condition, when)), exp.false())
+
+    def _union(self, node: Union) -> Change | None:
+        terms: list[exp.Select] = []
+        inserts_only = True
+        for branch in node.branches:
+            change = self.change(branch)
+            if change is not None:
+                query = self.renderer.of(change.query.copy(), node.outputs, [column.id for column in branch.columns])
+                terms.append(_weighted(query))
+                inserts_only = inserts_only and change.inserts_only
+        return Change(self._sum(terms, node.columns), inserts_only) if terms else None
+
+    def _inner(self, node: InnerJoin) -> Change | None:
+        """The change of each part with the new rows of the parts before it and the old rows of those behind."""
+        terms: list[exp.Select] = []
+        inserts_only = True
+        for place, part in enumerate(node.parts):
+            change = self.change(part)
+            if change is None:
+                continue
+            inserts_only = inserts_only and change.inserts_only
+            others = [
+                (other, When.NEW if index < place else When.OLD)
+                for index, other in enumerate(node.parts)
+                if index != place
+            ]
+            terms.append(self._joined_term(node, part, change, others))
+        return Change(self._sum(terms, node.columns), inserts_only) if terms else None
+
+    def _joined_term(
+        self, node: InnerJoin, part: Node, change: Change, others: Sequence[tuple[Node, When]]
+    ) -> exp.Select:
+        keys = None
+        if any(_is_costly(other) for other, _ in others):
+            change = self.kept(change, part, f"changes of {_names(part)}")
+            assert change.stage is not None
+            keys = Restriction(change.stage, tuple((column.id, column.id) for column in part.columns))
+        parts = [(change.query.copy(), part.ids | {WEIGHT})]
+        for other, when in others:
+            across = _across(node.conditions, keys, other) if keys is not None and _is_costly(other) else None
+            parts.append((self.renderer.rows(other, when, across), other.ids))
+        return self.renderer.joined(parts, node.conditions, node.columns, When.NEW, weighted=True)
+
+    def _join(self, node: Join) -> Change | None:
+        left, right = self.change(node.left), self.change(node.right)
+        terms: list[exp.Select] = []
+        if left is not None:
+            kept = self.kept(left, node.left, f"changes of {_names(node.left)}")
+            assert kept.stage is not None
+            matches = self.renderer.rows(node.right, When.NEW, self._matching(node, kept.stage))
+            terms.append(self.renderer.matched(node, kept.query.copy(), matches, When.NEW, weighted=True))
+        if right is not None:
+            terms += self._rematched(node, right)
+        if not terms:
+            return None
+        return Change(self._sum(terms, node.columns), left is not None and right is None and left.inserts_only)
+
+    def _rematched(self, node: Join, right: Change) -> list[exp.Select]:
+        """The left rows that a change on the right may concern, matched with what is there now, less what was."""
+        kept = self.kept(right, node.right, f"changes of {_names(node.right)}")
+        assert kept.stage is not None
+        pairs = _equal_pairs(conjuncts(node.condition), node.left.ids, node.right.ids)
+        near = Restriction(kept.stage, pairs) if pairs else None
+        rows = self.renderer.rows(node.left, When.OLD, near)
+        affected = self.renderer.of(rows, node.left.columns)
+        changes = exp.Table(this=quoted(kept.stage))
+        join = exp.Join(
+            this=self.renderer.source(changes), side="LEFT", kind="SEMI", on=self.renderer.at(node.condition, When.NEW)
+        )
+        affected.set("joins", [join])
+        stage = self.stage(f"rows of {_names(node.left)} that they concern", affected)
+        terms = []
+        for when, weight in ((When.NEW, 1), (When.OLD, -1)):
+            mine = self.renderer.of(exp.Table(this=quoted(stage)), node.left.columns)
+            mine = mine.select(exp.alias_(number(weight), quoted(WEIGHT)))
+            theirs = self.renderer.rows(node.right, when, self._matching(node, stage))
+            terms.append(self.renderer.matched(node, mine, theirs, when, weighted=True))
+        return terms
+
+    def _matching(self, node: Join, stage: str) -> Restriction | None:
+        """Only the right rows that rows of a stage with the left columns can match."""
+        pairs = _equal_pairs(conjuncts(node.condition), node.right.ids, node.left.ids)
+        return Restriction(stage, pairs) if pairs else None
+
+    # -- rules for groups -----------------------------------------------------------------------------------------
+
+    def _by_key(self, node: Aggregate | Window) -> Change | None:
+        keys = self.affected(node)
+        if keys is None:
+            return None
+        if isinstance(node, Aggregate) and not node.keys:
+            return self._difference(node, None)
+        if isinstance(node, Aggregate) and not node.items:
+            change = self.change(node.input)
+            if change is not None and change.inserts_only:
+                return self._first_seen(node, keys)
+        return self._difference(node, keys)
+
+    def affected(self, node: Aggregate | Window) -> Restriction | None:
+        """The keys of the groups that changed; None when none did. Without keys, a restriction to everything."""
+        change = self.change(node.input)
+        if change is None:
+            return None
+        keys = node.keys if isinstance(node, Aggregate) else node.partition
+        if not keys:
+            return Restriction("", ())
+        query = exp.select(
+            *[exp.alias_(column.ref, quoted(f"k{place}")) for place, column in enumerate(keys, 1)]
+        ).from_(self.renderer.source(change.query.copy()))
+        query.set("distinct", exp.Distinct())
+        what = "groups" if isinstance(node, Aggregate) else "partitions"
+        stage = self.stage(f"{what} that changed", query)
+        return Restriction(stage, tuple((column.id, f"k{place}") for place, column in enumerate(keys, 1)))
+
+    def _first_seen(self, node: Aggregate, keys: Restriction) -> Change:
+        """DISTINCT over rows that only came: those that were not there before."""
+        names = [theirs for _, theirs in keys.pairs]
+        query = self.renderer.of(exp.Table(this=quoted(keys.stage)), node.keys, names)
+        seen = self.renderer.rows(node, When.OLD, keys)
+        fresh = self.renderer.of(query, node.keys)
+        alias = f"{keys.stage}_old"
+        own = fresh.args["from_"].this.alias
+        on = exp.and_(*[
+            exp.NullSafeEQ(
+                this=exp.column(quoted(column.id), table=quoted(own)),
+                expression=exp.column(quoted(column.id), table=quoted(alias)),
+            )
+            for column in node.keys
+        ])  # fmt: skip
+        fresh.set("expressions", [
+            exp.alias_(exp.column(quoted(c.id), table=quoted(own)), quoted(c.id)) for c in node.keys
+        ])  # fmt: skip
+        before = exp.Subquery(this=seen, alias=exp.TableAlias(this=quoted(alias)))
+        fresh.set("joins", [exp.Join(this=before, side="LEFT", kind="ANTI", on=on)])
+        return Change(fresh.select(exp.alias_(number(1), quoted(WEIGHT))), inserts_only=True)
+
+    def _difference(self, node: Node, keys: Restriction | None) -> Change | None:
+        """What is there now less what was there."""
+        if isinstance(node, Limit) and self.change(node.input) is None:
+            return None
+        terms = []
+        for when, weight in ((When.NEW, 1), (When.OLD, -1)):
+            rows = self.renderer.of(self.renderer.rows(node, when, keys), node.columns)
+            terms.append(rows.select(exp.alias_(number(weight), quoted(WEIGHT))))
+        return Change(self._sum(terms, node.columns))
+
+    # -- stages ---------------------------------------------------------------------------------------------------
+
+    def stage(self, purpose: str, query: exp.Select) -> str:
+        name = f"s{len(self.stages) + 1}"
+        self.stages.append(Stage(name, purpose, query))
+        return name
+
+    def kept(self, change: Change, node: Node, purpose: str) -> Change:
+        """The change as a stage of its own, netted: what came and went again is gone."""
+        if change.stage is not None:
+            return change
+        query = change.query if change.inserts_only else self.netted(change.query, node.columns)
+        name = self.stage(purpose, query)
+        source = self.renderer.of(exp.Table(this=quoted(name)), node.columns)
+        kept = Change(_weighted(source), change.inserts_only, name)
+        self._known[id(node)] = kept
+        return kept
+
+    def netted(self, query: exp.Select, columns: Sequence[Column]) -> exp.Select:
+        """Equal rows as one, with the sum of their weights; those that cancel out are gone."""
+        total = call("sum", exp.column(quoted(WEIGHT)))
+        plain = [column for column in columns if not _is_variant(column)]
+        grouped = exp.select(*[
+            exp.alias_(call("any_value", c.ref) if _is_variant(c) else c.ref, quoted(c.id)) for c in columns
+        ], exp.alias_(total, quoted(WEIGHT)))  # fmt: skip
+        grouped = grouped.from_(self.renderer.source(query.copy()))
+        keys: list[exp.Expr] = [column.ref for column in plain]
+        for column in columns:
+            if _is_variant(column):
+                keys += [call("to_json", column.ref), call("schema_of_variant", column.ref)]
+        grouped.set("group", exp.Group(expressions=keys))
+        grouped.set("having", exp.Having(this=exp.NEQ(this=total.copy(), expression=number(0))))
+        return grouped
+
+    def _sum(self, terms: Sequence[exp.Select], columns: Sequence[Column]) -> exp.Select:
+        return self.renderer.united(list(terms), [*(column.id for column in columns), WEIGHT])
+
+
+def _weighted(query: exp.Select) -> exp.Select:
+    return query.select(exp.column(quoted(WEIGHT)))
+
+
+def _is_variant(column: Column) -> bool:
+    return column.type is not None and column.type.is_semi_structured
+
+
+def _is_costly(node: Node) -> bool:
+    """Whether computing the node takes more than reading a table: then it is worth asking for a part of it."""
+    return any(isinstance(below, Aggregate | Window | InnerJoin | Join | Limit) for below in node.walk())
+
+
+def _equal_pairs(
+    conditions: Sequence[exp.Expr], own: frozenset[str], theirs: frozenset[str]
+) -> tuple[tuple[str, str], ...]:
+    """Pairs of columns, one of each side, that must be equal."""
+    pairs: dict[str, str] = {}
+    for condition in conditions:
+        equal = equal_columns(condition)
+        for one, other in (equal, equal[::-1]) if equal is not None else ():
+            if one in own and other in theirs:
+                pairs.setdefault(one, other)
+    return tuple(pairs.items())
+
+
+def _across(conditions: Sequence[exp.Expr], keys: Restriction, other: Node) -> Restriction | None:
+    pairs = _equal_pairs(
+        [part for condition in conditions for part in conjuncts(condition)],
+        other.ids,
+        frozenset(own for own, _ in keys.pairs),
+    )
+    return Restriction(keys.stage, pairs) if pairs else None
+
+
+def _names(node: Node) -> str:
+    return ", ".join(sorted(node.tables)) or "constants"

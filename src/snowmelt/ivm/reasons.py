@@ -1,0 +1,26 @@
+"""Why a query can't be kept up to date by its changes: typed, so that EXPLAIN and history can say it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    VOLATILE_FUNCTION = "VOLATILE_FUNCTION"
+    CLOCK_OUTSIDE_WHERE = "CLOCK_OUTSIDE_WHERE"
+    WINDOW_WITHOUT_PARTITION = "WINDOW_WITHOUT_PARTITION"
+    INEXACT_KEY = "INEXACT_KEY"
+    UNSUPPORTED_OPERATOR = "UNSUPPORTED_OPERATOR"
+
+
+class NotIncrementalError(Exception):
+    """A query, or a part of one, that only recomputation keeps right.
+
+    `operator` is what stands in the way, as the user would call it; `advice` says what to change.
+    """
+
+    def __init__(self, reason: Reason, operator: str, advice: str) -> None:
+        super().__init__(f"{operator} ({reason}): {advice}")
+        self.reason = reason
+        self.operator = operator
+        self.advice = advice
