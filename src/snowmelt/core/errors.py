@@ -335,6 +335,10 @@ def lag_too_short(written: str, least: int) -> SnowmeltError:
     )  # fmt: skip
 
 
+def missing_options(names: list[str]) -> SnowmeltError:
+    return compilation("002029", "42601", f"Missing option(s): [{', '.join(names)}]")
+
+
 def not_initialized(table: str) -> SnowmeltError:
     return compilation(
         "002741", "02000",

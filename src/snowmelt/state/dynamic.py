@@ -21,7 +21,9 @@ _SUCCEEDED = select(_R.record).where(
 )
 # A refresh by hand may follow a scheduled one at the same data timestamp; both have the same version then.
 _AS_OF = (
-    _SUCCEEDED.where(_R.data_timestamp <= bindparam("at")).order_by(_R.data_timestamp.desc(), _R.version.desc()).limit(1)
+    _SUCCEEDED.where(_R.data_timestamp <= bindparam("at"))
+    .order_by(_R.data_timestamp.desc(), _R.version.desc())
+    .limit(1)
 )
 _LATEST = (
     select(_R.record)
@@ -78,6 +80,11 @@ class Dynamic(Repository):
             ],
         )
 
+    def forget_refresh(self, id: str) -> None:
+        """A refresh that left nothing behind and is begun again."""
+        self._writing()
+        self._execute(delete(DYNAMIC_REFRESHES).where(_R.id == id))
+
     def refresh(self, id: str) -> DynamicRefresh | None:
         record = self._execute(select(_R.record).where(_R.id == id)).scalar()
         return None if record is None else DynamicRefresh.model_validate_json(record)
@@ -87,14 +94,18 @@ class Dynamic(Repository):
         record = self._execute(_AS_OF, {"table_id": table_id, "at": at}).scalar()
         return None if record is None else DynamicRefresh.model_validate_json(record)
 
+    def refresh_of_version(self, table_id: str, version: int) -> DynamicRefresh | None:
+        """The newest refresh after which the table had that version, or one that only its description sets apart."""
+        query = _SUCCEEDED.where(_R.version <= version).order_by(_R.version.desc(), _R.data_timestamp.desc()).limit(1)
+        record = self._execute(query, {"table_id": table_id}).scalar()
+        return None if record is None else DynamicRefresh.model_validate_json(record)
+
     def last_refresh(self, table_id: str) -> DynamicRefresh | None:
         """The newest refresh that ended, however it did."""
         record = self._execute(_LATEST, {"table_id": table_id}).scalar()
         return None if record is None else DynamicRefresh.model_validate_json(record)
 
-    def refreshes(
-        self, start: datetime, end: datetime, table_ids: Sequence[str] | None = None
-    ) -> list[DynamicRefresh]:
+    def refreshes(self, start: datetime, end: datetime, table_ids: Sequence[str] | None = None) -> list[DynamicRefresh]:
         """Refreshes with a data timestamp in that range, and all that run; the newest first."""
         inside = _R.data_timestamp.between(start, end)
         query = select(_R.record).where(or_(inside, _R.state == RefreshState.EXECUTING.value))
