@@ -86,7 +86,7 @@ class DynamicState(Record):
     """None until the first refresh: the table can't be read before."""
     version: int | None = None
     """The table's own version that holds the query's result as of the data timestamp."""
-    frontier: dict[str, int] = {}
+    frontier: dict[str, int] = Field(default_factory=dict)
     """The version of every source table that `version` was computed from, by table id."""
     dependencies: tuple[Dependency, ...] = ()
     time_dependent: bool = False
@@ -141,7 +141,7 @@ class DynamicRefresh(Record):
     ended_at: datetime | None = None
     completion_target: datetime | None = None
     last_completed_dependency: dict[str, Any] | None = None
-    statistics: dict[str, int] = {}
+    statistics: dict[str, int] = Field(default_factory=dict)
     action: RefreshAction | None = None
     reinit_reason: str | None = None
     trigger: RefreshTrigger
@@ -151,9 +151,9 @@ class DynamicRefresh(Record):
     warehouse: str | None = None
     version: int | None = None
     """The table's version that belongs to the data timestamp, once the refresh succeeded."""
-    frontier: dict[str, int] = {}
+    frontier: dict[str, int] = Field(default_factory=dict)
     """What that version was computed from."""
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = Field(default_factory=dict)
     """Which method was chosen, why, and what it was expected to cost."""
 
 

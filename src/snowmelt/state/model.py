@@ -113,14 +113,14 @@ class StageDefinition(Record):
     """None for an internal stage, whose files live below the storage root."""
     location: str | None = None
     """An internal stage's folder, relative to the storage root."""
-    file_format: dict[str, str | int | bool | tuple[str, ...] | None] = {}
+    file_format: dict[str, str | int | bool | tuple[str, ...] | None] = Field(default_factory=dict)
     directory: bool = False
 
 
 class FileFormatDefinition(Record):
     kind: Literal["FILE FORMAT"] = "FILE FORMAT"
     type: str
-    options: dict[str, str | int | bool | tuple[str, ...] | None] = {}
+    options: dict[str, str | int | bool | tuple[str, ...] | None] = Field(default_factory=dict)
 
 
 class SequenceDefinition(Record):

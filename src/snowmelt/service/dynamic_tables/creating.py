@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import cloning, retention, tables
-from snowmelt.service.dynamic_tables import declarations, filling, graph, incremental, pins, scheduling
+from snowmelt.service.dynamic_tables import cloned, declarations, filling, graph, incremental, pins, scheduling
 from snowmelt.service.dynamic_tables.backfill import backfilled
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, Choose, bind
 from snowmelt.service.dynamic_tables.group import refresh_graph
@@ -228,13 +228,11 @@ def clone(run: Run, name: ObjectName, statement: CreateDynamicTable) -> None:
     point = statement.clone.point
     when = cloning.time_travel(point) if point is not None else None
     with run.account.state.read() as state:
-        dynamic = state.dynamic.require(source.id)
-        if dynamic.data_timestamp is None:
+        if state.dynamic.require(source.id).data_timestamp is None:
             raise errors.compilation("002739", "22000", "Cannot clone an uninitialized dynamic table.")
         version, definition = cloning.version_and_shape(run, state, source, when)
-        made_by = state.dynamic.refresh_of_version(source.id, version)
-    if made_by is None:
-        raise errors.time_travel_unavailable(source.name.name)
+        if state.dynamic.refresh_of_version(source.id, version) is None:
+            raise errors.time_travel_unavailable(source.name.name)
     assert definition.dynamic is not None
     options = statement.options
     changed: dict[str, object] = {"is_clone": True, "head": statement.head}
@@ -255,21 +253,6 @@ def clone(run: Run, name: ObjectName, statement: CreateDynamicTable) -> None:
         replaced = state.catalog.find(name, [ObjectKind.TABLE])
         if replaced is not None:
             state.dynamic.end_graph(replaced.id, state.now)
-        copied = dynamic.model_copy(
-            update={
-                "table_id": table.id, "data_timestamp": made_by.data_timestamp, "frontier": made_by.frontier,
-                "version": written.version, "failures": 0, **scheduling.suspended(state, scheduling.CLONED),
-            }
-        )  # fmt: skip
-        stored = scheduling.begin_entry(state, table, copied, ("CREATE_DYNAMIC_TABLE",))
-        row = made_by.model_copy(
-            update={
-                "id": str(uuid.uuid4()), "table_id": table.id, "name": name, "version": written.version,
-                "trigger": RefreshTrigger.CREATION, "action": RefreshAction.NO_DATA, "statistics": {},
-                "query_id": run.query_id, "started_at": run.now, "ended_at": state.now,
-                "graph_valid_from": stored.graph_since, "changed_inputs": (),
-            }
-        )  # fmt: skip
-        state.dynamic.record_refresh(row)
+        cloned.add(state, source, version, table, written.version)
 
     tables.publish(run, table, written, replacing=statement.or_replace, retention_days=days, also=also)

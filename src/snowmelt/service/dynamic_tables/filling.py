@@ -72,6 +72,14 @@ def thawed(environment: Environment, table: CatalogObject, rows: exp.Query) -> e
     return _from(rows, definition.columns).where(spark("NOT coalesce(_0, false)", condition))
 
 
+def stored_rows(definition: TableDefinition, reference: str) -> exp.Select:
+    """The rows of a table that a statement has pinned, in stored form."""
+    values = [
+        exp.alias_(stored(exp.column(identifier(c.name)), c.type), identifier(c.name)) for c in definition.columns
+    ]
+    return exp.select(*values).from_(exp.Table(this=identifier(reference)))
+
+
 def frozen_rows(environment: Environment, catalog: DefinitionCatalog, table: CatalogObject, version: int) -> exp.Select:
     """The frozen rows that a version of the table has, in stored form."""
     definition = table.definition
@@ -79,10 +87,7 @@ def frozen_rows(environment: Environment, catalog: DefinitionCatalog, table: Cat
     relation = catalog.pin(table, definition, version, catalog.state.shapes.at(table.id, version))
     assert relation.reference is not None
     condition = frozen_condition(environment, definition, stored_form=False)
-    values = [
-        exp.alias_(stored(exp.column(identifier(c.name)), c.type), identifier(c.name)) for c in definition.columns
-    ]
-    return exp.select(*values).from_(exp.Table(this=identifier(relation.reference))).where(condition)
+    return stored_rows(definition, relation.reference).where(condition)
 
 
 def frozen_condition(environment: Environment, definition: TableDefinition, *, stored_form: bool) -> exp.Expr:

@@ -27,10 +27,10 @@ def refresh_graph(
     data_timestamp: datetime | None = None,
     caller: Run | None = None,
 ) -> dict[str, RefreshOutcome]:
-    """Refreshes these tables and all dynamic tables above them, at one data timestamp: the present one if none is given.
+    """Refreshes these tables and all dynamic tables above them at one data timestamp, by default the present one.
 
-    The outcomes are by table id, in the order of the work. What reads a table that failed is not tried, and has a row of
-    history that says so.
+    The outcomes are by table id, in the order of the work. What reads a table that failed is not tried, and has a row
+    of history that says so.
     """
     with account.state.read() as state:
         nodes = graph.load(state).with_upstream(table_ids)
