@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from snowmelt import __version__
+from snowmelt.cli.check import run_check
 from snowmelt.cli.demo import run_demo
 from snowmelt.cli.logs import configure_logging
 from snowmelt.cli.output import Format, progress, write_result
@@ -84,6 +85,24 @@ def sql(
                     result = session.execute(statement)
                 write_result(result, form, console)
         return 0
+
+    raise typer.Exit(_guarded(work))
+
+
+@app.command()
+def check(
+    name: Annotated[str | None, typer.Argument(help="A dynamic table; all of them when there is none.")] = None,
+    data: DataOption = Path("snowmelt-data"),
+    url: Annotated[
+        str | None, typer.Option("--url", help="Address of a running server.", envvar="SNOWMELT_URL")
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Recompute dynamic tables at their data timestamp and compare. The exit code is 1 when one differs."""
+
+    def work() -> int:
+        with _Opened(data, url, _settings(data, config), None, None) as session:
+            return run_check(session.execute, Console(highlight=False), name)
 
     raise typer.Exit(_guarded(work))
 

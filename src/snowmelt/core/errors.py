@@ -328,6 +328,58 @@ def exists_as(name: str, kind: str) -> SnowmeltError:
     return compilation("001998", "42710", f"Object '{name}' already exists as {kind}")
 
 
+def lag_too_short(written: str, least: int) -> SnowmeltError:
+    return compilation(
+        "001008", "22023",
+        f"Invalid TARGET_LAG value '{written}'. Dynamic Tables do not support lag values under {least} second(s).",
+    )  # fmt: skip
+
+
+def missing_options(names: list[str]) -> SnowmeltError:
+    return compilation("002029", "42601", f"Missing option(s): [{', '.join(names)}]")
+
+
+def not_initialized(table: str) -> SnowmeltError:
+    return compilation(
+        "002741", "02000",
+        f"Dynamic Table '{table}' is not initialized. Please run a manual refresh or wait for a scheduled refresh "
+        "before querying.",
+    )  # fmt: skip
+
+
+def dynamic_table_not_writable(table: str) -> SnowmeltError:
+    return compilation(
+        "002717", "42809", f"Dynamic Table '{table}' cannot be modified: its rows come from its query alone.",
+        hint="Change the tables that it reads, or its definition with CREATE OR REPLACE DYNAMIC TABLE.",
+    )  # fmt: skip
+
+
+def change_tracking_missing(table: str) -> SnowmeltError:
+    return compilation(
+        "091930", "2F003",
+        f"Change tracking is not enabled or has been missing for the time range requested on table '{table}'.",
+    )  # fmt: skip
+
+
+def refresh_failed(trigger: str, data_timestamp: int, cause: str) -> SnowmeltError:
+    """`data_timestamp` in milliseconds since 1970."""
+    return compilation(
+        "002742", "22000",
+        f"Failed to refresh dynamic table with refresh_trigger {trigger} at data_timestamp {data_timestamp} because of "
+        f"the error: {cause}",
+    )  # fmt: skip
+
+
+def inputs_failed(tables: str) -> SnowmeltError:
+    return compilation("002753", "22000", f"Some inputs failed to refresh: [{tables}].")
+
+
+def refresh_in_transaction() -> SnowmeltError:
+    return compilation(
+        "002743", "25001", "A dynamic table can't be refreshed inside a transaction.", hint="COMMIT or ROLLBACK first."
+    )
+
+
 def not_restorable(kind: str, name: str) -> SnowmeltError:
     return SnowmeltError("090025", "02000", f"{kind} {name} did not exist or was purged.")
 

@@ -16,6 +16,7 @@ from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.engine.engine import SparkEngine
 from snowmelt.service import parameters
+from snowmelt.service.dynamic_tables.service import DynamicTables
 from snowmelt.service.loading.places import Digests
 from snowmelt.service.locks import TableLocks
 from snowmelt.service.metering import Metering
@@ -65,6 +66,7 @@ class Account:
             self.metering = Metering(self.state, clock)
             self.results = ResultCache()
             self.digests = Digests()
+            self.dynamic_tables = DynamicTables(self)
             self.parameters: dict[str, parameters.Value] = {}
             """What ALTER ACCOUNT has set."""
             self._bootstrap()

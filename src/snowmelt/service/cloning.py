@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.service import references, retention, sequences, tables
+from snowmelt.service.dynamic_tables import cloned
 from snowmelt.service.references import Rename
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.sql.dialect import parse_snowflake
@@ -39,6 +40,8 @@ class ClonedTable:
 
     table: CatalogObject
     source: CatalogObject
+    version: int
+    """Of the source."""
     written: tables.Written
 
 
@@ -123,8 +126,8 @@ def clone_tables(run: Run, sources: list[CatalogObject], rename: Rename, at: dat
                 update={"id": new_id(), "name": name, "owner": run.session.role, "definition": definition,
                         "dropped_on": None},
             )  # fmt: skip
-            made.append(ClonedTable(table, source, tables.Written(0)))
-            made[-1] = ClonedTable(table, source, link_files(run, source, found.version, table))
+            made.append(ClonedTable(table, source, found.version, tables.Written(0)))
+            made[-1] = ClonedTable(table, source, found.version, link_files(run, source, found.version, table))
             run.account.store.sync(location, made[-1].written.version, after=-1)
     except BaseException:
         discard(run, made)
@@ -141,6 +144,9 @@ def discard(run: Run, made: list[ClonedTable]) -> None:
 def add_cloned(run: Run, state: StateTransaction, item: ClonedTable) -> None:
     inherit(state, item.source, item.table)
     tables.add_table(run, state, item.table, item.written)
+    assert isinstance(item.table.definition, TableDefinition)
+    if item.table.definition.dynamic is not None:
+        cloned.add(state, item.source, item.version, item.table, item.written.version)
 
 
 def add_object(run: Run, state: StateTransaction, source: CatalogObject, rename: Rename) -> None:

@@ -12,6 +12,7 @@ from snowmelt.service.handlers import (
     copy,
     definitions,
     describe,
+    dynamic_tables,
     files,
     inserts,
     queries,
@@ -41,6 +42,7 @@ HANDLERS: dict[type[Statement], Handler] = {
     **changes.HANDLERS,
     **show.HANDLERS,
     **describe.HANDLERS,
+    **dynamic_tables.HANDLERS,
     **routines.HANDLERS,
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import structlog
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _OWNER = "purge"
+_REFRESHES_KEPT = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ def purge(account: Account, now: datetime | None = None) -> Purged:
             account.locks.release_all(_OWNER)
     remove_data(account, removed)
     schemas, databases = _purge_containers(account, at)
+    with account.state.begin() as state:
+        state.dynamic.trim(at - _REFRESHES_KEPT)
     if removed or schemas or databases:
         _log.info("purged", objects=len(removed), schemas=schemas, databases=databases)
     return Purged(tuple(str(item.name) for item in removed), schemas, databases)
@@ -99,6 +102,7 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
         state.versions.delete_for(item.id)
         state.shapes.delete_for(item.id)
         state.loads.delete_for(item.id)
+        state.dynamic.delete_for(item.id)
 
 
 def remove_data(account: Account, items: Iterable[CatalogObject]) -> None:

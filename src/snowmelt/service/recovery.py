@@ -9,11 +9,13 @@ import structlog
 from snowmelt.core import errors
 from snowmelt.core.faults import reached
 from snowmelt.service.settling import settle
+from snowmelt.state.dynamic_model import RefreshState
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.store import StateStore
 from snowmelt.storage.table import DeltaStore
 
 _log = structlog.get_logger(__name__)
+_INTERRUPTED = "000605"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ def recover(state_store: StateStore, store: DeltaStore) -> Recovered:
             undone.append(str(table.name))
         if settled.adopted:
             adopted.append(str(table.name))
+    _end_refreshes(state_store)
     removed = _remove_orphans(
         store, {t.definition.location for t in tables if isinstance(t.definition, TableDefinition)}
     )
@@ -75,6 +78,26 @@ def _tables(state_store: StateStore) -> tuple[list[CatalogObject], bool]:
         new = not state.catalog.databases(include_dropped=True)
     kept = [item for item in objects if item.session_id is None and item.kind is ObjectKind.TABLE]
     return [item for item in kept if isinstance(item.definition, TableDefinition)], new
+
+
+def _end_refreshes(state_store: StateStore) -> None:
+    """Refreshes that ran when the process ended: what they wrote is undone, and their history says that they failed."""
+    with state_store.read() as reader:
+        running = reader.dynamic.executing()
+    if not running:
+        return
+    with state_store.begin() as state:
+        for refresh in running:
+            state.dynamic.record_refresh(
+                refresh.model_copy(
+                    update={
+                        "state": RefreshState.FAILED,
+                        "state_code": _INTERRUPTED,
+                        "state_message": "The process ended during the refresh.",
+                        "ended_at": state.now,
+                    }
+                )
+            )
 
 
 def _discard_torn(store: DeltaStore, table: CatalogObject, visible: int) -> None:

@@ -45,7 +45,7 @@ def container_renamed(state: StateTransaction, rename: Rename) -> None:
     """
 
     def follow(definition: TableDefinition) -> TableDefinition:
-        return _with_defaults(_with_keys(definition, rename), rename)
+        return _with_place(_with_defaults(_with_keys(definition, rename), rename), rename)
 
     _each_table(state, follow)
     kinds = [ObjectKind.VIEW, ObjectKind.FUNCTION, ObjectKind.PROCEDURE]
@@ -118,4 +118,17 @@ def _with_defaults(definition: TableDefinition, rename: Rename) -> TableDefiniti
 
 def renamed_definition(definition: TableDefinition, rename: Rename) -> TableDefinition:
     """The definition with all its references renamed, for a clone."""
-    return _with_defaults(_with_keys(definition, rename), rename)
+    moved = _with_place(_with_defaults(_with_keys(definition, rename), rename), rename)
+    if moved.dynamic is None:
+        return moved
+    return moved.model_copy(update={"dynamic": moved.dynamic.model_copy(update={"is_clone": True})})
+
+
+def _with_place(definition: TableDefinition, rename: Rename) -> TableDefinition:
+    """The names in a dynamic table's query resolve where its schema is called now."""
+    dynamic = definition.dynamic
+    if dynamic is None:
+        return definition
+    moved = rename(ObjectName(dynamic.database, dynamic.schema_, ""))
+    place = {"database": moved.database, "schema_": moved.schema}
+    return definition.model_copy(update={"dynamic": dynamic.model_copy(update=place)})

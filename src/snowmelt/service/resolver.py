@@ -70,12 +70,18 @@ class StatementCatalog:
     def relation(self, parts: tuple[str, ...], when: TimeTravel | None) -> Relation:
         name = self.full_name(parts)
         if name.schema == INFORMATION_SCHEMA:
-            return information_schema.view(self.run, self.state, name)
+            return self.metadata_view(name)
         found = self.state.catalog.find(name, [ObjectKind.TABLE, ObjectKind.VIEW], self.run.session.id)
         if found is None:
             raise errors.not_found("Object", str(name) if len(parts) > 1 else quote(parts[0]))
         if name == self.defining:
             raise errors.view_refers_to_itself()
+        return self.relation_of(found, when)
+
+    def metadata_view(self, name: ObjectName) -> Relation:
+        return information_schema.view(self.run, self.state, name)
+
+    def relation_of(self, found: CatalogObject, when: TimeTravel | None) -> Relation:
         if isinstance(found.definition, ViewDefinition):
             if when is not None:
                 raise errors.unsupported(
@@ -83,7 +89,14 @@ class StatementCatalog:
                 )
             return self._view(found, found.definition)
         assert isinstance(found.definition, TableDefinition)
+        if found.definition.dynamic is not None:
+            self._check_initialized(found)
         return self._table(found, found.definition, when)
+
+    def _check_initialized(self, table: CatalogObject) -> None:
+        dynamic = self.state.dynamic.get(table.id)
+        if dynamic is None or dynamic.data_timestamp is None:
+            raise errors.not_initialized(str(table.name))
 
     def _view(self, view: CatalogObject, definition: ViewDefinition) -> Relation:
         return Relation(

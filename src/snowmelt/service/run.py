@@ -31,7 +31,7 @@ from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import Relation
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.tokens import SqlText
-from snowmelt.state.model import CatalogObject, ObjectKind
+from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 
 if TYPE_CHECKING:
     from snowmelt.service.account import Account
@@ -176,6 +176,13 @@ class Run:
             raise errors.not_found("Object", str(full))
         if found.kind is not ObjectKind.TABLE:
             raise errors.wrong_kind(found.kind, "TABLE")
+        return found
+
+    def target_table(self, name: NameRef) -> CatalogObject:
+        """As `find_table`, for a statement that changes rows: those of a dynamic table come from its query alone."""
+        found = self.find_table(name)
+        if isinstance(found.definition, TableDefinition) and found.definition.dynamic is not None:
+            raise errors.dynamic_table_not_writable(str(found.name))
         return found
 
     # -- binding --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from snowmelt.service.results import Result, status
 from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.ids import new_id
-from snowmelt.state.model import RELATIONS, CatalogObject, Definition, ObjectKind, RoutineDefinition
+from snowmelt.state.model import RELATIONS, CatalogObject, Definition, ObjectKind, RoutineDefinition, TableDefinition
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ WORDS = {
     ObjectType.DATABASE: "Database",
     ObjectType.SCHEMA: "Schema",
     ObjectType.TABLE: "Table",
+    ObjectType.DYNAMIC_TABLE: "Dynamic table",
     ObjectType.VIEW: "View",
     ObjectType.STAGE: "Stage",
     ObjectType.FILE_FORMAT: "File format",
@@ -38,15 +39,28 @@ def find(
     run: Run, state: StateReader, kind: ObjectType, name: NameRef, arguments: tuple[SqlText, ...] | None = None
 ) -> CatalogObject | None:
     """The object that a statement means; a table where a view was meant, and the other way round, is an error."""
-    wanted = ObjectKind(kind.value)
+    wanted = kept_as(kind)
     full = run.object_name(name)
     if wanted in (ObjectKind.FUNCTION, ObjectKind.PROCEDURE):
         return _routine(run, state, wanted, name, arguments or ())
     kinds = RELATIONS if wanted in RELATIONS else [wanted]
     found = state.catalog.find(full, kinds, run.session.id)
-    if found is not None and found.kind is not wanted:
-        raise errors.wrong_kind(found.kind, kind)
+    if found is not None and (found.kind is not wanted or is_dynamic(found) != (kind is ObjectType.DYNAMIC_TABLE)):
+        raise errors.wrong_kind(shown_kind(found), kind.replace(" ", "_"))
     return found
+
+
+def kept_as(kind: ObjectType) -> ObjectKind:
+    """The kind of catalog object: a dynamic table is a table."""
+    return ObjectKind.TABLE if kind is ObjectType.DYNAMIC_TABLE else ObjectKind(kind.value)
+
+
+def is_dynamic(item: CatalogObject) -> bool:
+    return isinstance(item.definition, TableDefinition) and item.definition.dynamic is not None
+
+
+def shown_kind(item: CatalogObject) -> str:
+    return "DYNAMIC_TABLE" if is_dynamic(item) else item.kind.replace(" ", "_")
 
 
 def _routine(

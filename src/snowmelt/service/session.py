@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -117,10 +117,27 @@ class Session:
                 if isinstance(item.definition, TableDefinition):
                     self.account.store.remove(item.definition.location)
 
+    def perform(self, run: Run, query_type: str, work: Callable[[], Result]) -> Result:
+        """Runs work that is no statement of a client's, such as a refresh, as if it were one: with limits and a record.
+
+        The session must have no other use.
+        """
+        with self._lock:
+            return self._recorded(run, lambda: (query_type, work))
+
     def _execute(self, sql: SqlText) -> Result:
         run = Run(self, sql)
+
+        def prepare() -> tuple[str, Callable[[], Result]]:
+            statement = parse_statement(sql)
+            return classify(statement).query_type, lambda: execute(run, statement)
+
+        return self._recorded(run, prepare)
+
+    def _recorded(self, run: Run, prepare: Callable[[], tuple[str, Callable[[], Result]]]) -> Result:
+        """Runs what `prepare` gives, with its query type. Everything that ends here is in the history."""
         record = QueryRecord(
-            query_id=run.query_id, session_id=self.id, text=sql.text, query_type="UNKNOWN", database=self.database,
+            query_id=run.query_id, session_id=self.id, text=run.sql.text, query_type="UNKNOWN", database=self.database,
             schema_name=self.schema, user=self.user, role=self.role, warehouse=self.warehouse,
             query_tag=str(self.parameter("QUERY_TAG")), status="running", start_time=run.now,
         )  # fmt: skip
@@ -128,11 +145,11 @@ class Session:
         self.running = run
         with structlog.contextvars.bound_contextvars(query_id=run.query_id, session_id=self.id):
             try:
-                statement = parse_statement(sql)
-                record = record.model_copy(update={"query_type": classify(statement).query_type})
+                query_type, work = prepare()
+                record = record.model_copy(update={"query_type": query_type})
                 self.account.journal.start(record)
                 with self._time_limit(run):
-                    result = execute(run, statement)
+                    result = work()
                 result = replace(
                     result,
                     query_id=run.query_id,

@@ -145,6 +145,14 @@ def _measured(run: Run, state: StateReader, arguments: Arguments, name: str) -> 
     return clustering.measure(run, state, table, definition, given)
 
 
+def _check_dynamic_table(run: Run, state: StateReader, arguments: Arguments) -> str:
+    name = "SYSTEM$CHECK_DYNAMIC_TABLE"
+    table, definition = _table(run, state, _text(arguments[0], "table_name"), name)
+    if definition.dynamic is None:
+        raise errors.wrong_kind(table.kind, "DYNAMIC_TABLE")
+    return json.dumps(run.account.dynamic_tables.check(table, run))
+
+
 # -- control ----------------------------------------------------------------------------------------------------------
 
 
@@ -201,6 +209,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$ABORT_SESSION": SystemFunction(1, 1, types.VARCHAR, _abort_session),
     "SYSTEM$CANCEL_ALL_QUERIES": SystemFunction(1, 1, types.VARCHAR, _cancel_all),
     "SYSTEM$CANCEL_QUERY": SystemFunction(1, 1, types.VARCHAR, _cancel_query),
+    "SYSTEM$CHECK_DYNAMIC_TABLE": SystemFunction(1, 1, types.VARCHAR, _check_dynamic_table),
     "SYSTEM$CLUSTERING_DEPTH": SystemFunction(1, 2, types.number(38, 4), _clustering_depth),
     "SYSTEM$CLUSTERING_INFORMATION": SystemFunction(1, 2, types.VARCHAR, _clustering_information),
     "SYSTEM$LAST_CHANGE_COMMIT_TIME": SystemFunction(1, 1, types.INTEGER, _last_change),

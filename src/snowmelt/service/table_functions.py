@@ -14,6 +14,7 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.names import quote, split_name
 from snowmelt.service import costs, histories, inputs
+from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.metadata.columns import Columns, Row
 from snowmelt.sql.relations import Relation
 from snowmelt.state.store import StateReader
@@ -203,6 +204,24 @@ FUNCTIONS = {
             costs.METERING_COLUMNS,
             costs.metering_history,
             required=1,
+        ),
+        TableFunction(
+            "DYNAMIC_TABLES",
+            dynamic_functions.TABLE_ARGUMENTS,
+            dynamic_functions.TABLE_COLUMNS,
+            dynamic_functions.dynamic_tables,
+        ),
+        TableFunction(
+            "DYNAMIC_TABLE_REFRESH_HISTORY",
+            dynamic_functions.REFRESH_ARGUMENTS,
+            dynamic_functions.REFRESH_COLUMNS,
+            dynamic_functions.refresh_history,
+        ),
+        TableFunction(
+            "DYNAMIC_TABLE_GRAPH_HISTORY",
+            dynamic_functions.GRAPH_ARGUMENTS,
+            dynamic_functions.GRAPH_COLUMNS,
+            dynamic_functions.graph_history,
         ),
     )
 }

@@ -49,6 +49,8 @@ def already_there(run: Run, name: ObjectName, statement: CreateTable) -> bool:
         return False
     if found.kind is not ObjectKind.TABLE:
         raise errors.exists_as(quote(name.name), found.kind)
+    if isinstance(found.definition, TableDefinition) and found.definition.dynamic is not None:
+        raise errors.exists_as(quote(name.name), "DYNAMIC_TABLE")
     if statement.if_not_exists:
         return True
     if not statement.or_replace:
@@ -85,6 +87,7 @@ def like_definition(source: CatalogObject, statement: CreateTable) -> TableDefin
     return source.definition.model_copy(
         update={
             "spark_only": False,
+            "dynamic": None,
             "change_tracking": bool(options.change_tracking),
             "foreign_keys": (),
             "transient": statement.transient,

@@ -6,16 +6,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType
-
-
-class Record(BaseModel):
-    """A frozen value that reads and writes itself as JSON."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from snowmelt.state.dynamic_model import DynamicDefinition
+from snowmelt.state.record import Record
 
 
 class ObjectKind(StrEnum):
@@ -90,6 +86,8 @@ class TableDefinition(Record):
     schema_evolution: bool = False
     spark_only: bool = False
     """True once a Delta feature that delta-rs can't write (column mapping, type widening) was needed."""
+    dynamic: DynamicDefinition | None = None
+    """Set for a dynamic table, whose rows come from its query alone."""
 
 
 class ViewDefinition(Record):
@@ -115,14 +113,14 @@ class StageDefinition(Record):
     """None for an internal stage, whose files live below the storage root."""
     location: str | None = None
     """An internal stage's folder, relative to the storage root."""
-    file_format: dict[str, str | int | bool | tuple[str, ...] | None] = {}
+    file_format: dict[str, str | int | bool | tuple[str, ...] | None] = Field(default_factory=dict)
     directory: bool = False
 
 
 class FileFormatDefinition(Record):
     kind: Literal["FILE FORMAT"] = "FILE FORMAT"
     type: str
-    options: dict[str, str | int | bool | tuple[str, ...] | None] = {}
+    options: dict[str, str | int | bool | tuple[str, ...] | None] = Field(default_factory=dict)
 
 
 class SequenceDefinition(Record):

@@ -19,6 +19,7 @@ from snowmelt.core.clock import Clock
 from snowmelt.state.catalog import Catalog
 from snowmelt.state.connect import Engines, open_engines
 from snowmelt.state.counters import Counters
+from snowmelt.state.dynamic import Dynamic
 from snowmelt.state.loads import Loads
 from snowmelt.state.migrations.run import migrate
 from snowmelt.state.parameters import Parameters
@@ -64,6 +65,7 @@ class StateReader:
         self.loads = Loads(scope)
         self.counters = Counters(scope)
         self.transactions = Transactions(scope)
+        self.dynamic = Dynamic(scope)
 
 
 class StateTransaction(StateReader):
@@ -131,6 +133,21 @@ class StateStore:
         """A consistent snapshot, taken at the first look-up. Never waits for a writer."""
         with _translated(), self._engines.read.connect() as connection:
             yield StateReader(Scope(connection))
+
+    def settle(self, at: datetime | None = None) -> datetime:
+        """An instant, `at` or the present one, at or before which nobody commits any more: its state is complete.
+
+        A writer may have drawn an earlier instant and not have committed yet; this waits for it.
+        """
+        if at is not None:
+            with _translated(), self._engines.read.connect() as connection:
+                if connection.execute(_LEDGER).one().last_instant >= at:
+                    return at
+        with self.begin() as transaction:
+            now = transaction.now
+        if at is not None and at > now:
+            raise errors.internal(f"the state of {at} can't be complete: it is {now}.")
+        return now if at is None else at
 
     def generation(self) -> int:
         """The catalog's newest generation as this process knows it, without asking the database.

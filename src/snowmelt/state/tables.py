@@ -169,3 +169,30 @@ WAREHOUSE_USAGE = Table(
     Column("ended_at", Instant),
     Column("record", Text),
 )
+
+DYNAMIC_TABLES = Table(
+    "dynamic_tables",
+    METADATA,
+    Column("table_id", Text, primary_key=True),
+    Column("record", Text),
+)
+
+DYNAMIC_REFRESHES = Table(
+    "dynamic_refreshes",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("table_id", Text),
+    Column("data_timestamp", Instant),
+    Column("state", Text),
+    Column("version", BigInteger),
+    Column("record", Text),
+)
+
+DYNAMIC_GRAPH = Table(
+    "dynamic_graph",
+    METADATA,
+    Column("table_id", Text, primary_key=True),
+    Column("valid_from", Instant, primary_key=True),
+    Column("valid_to", Instant),
+    Column("record", Text),
+)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 
-_OPTIONS = ("retention_days", "change_tracking", "schema_evolution")
+_OPTIONS = ("retention_days", "change_tracking", "schema_evolution", "dynamic")
 
 
 def alter_table(run: Run, statement: AlterTable) -> Result:
@@ -57,6 +57,8 @@ def find_table(run: Run, name: NameRef) -> CatalogObject | None:
         found = state.catalog.find(full, RELATIONS, run.session.id)
     if found is not None and found.kind is not ObjectKind.TABLE:
         raise errors.wrong_kind(found.kind, "TABLE")
+    if found is not None and isinstance(found.definition, TableDefinition) and found.definition.dynamic is not None:
+        raise errors.wrong_kind("DYNAMIC_TABLE", "TABLE")
     return found
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def update(run: Run, statement: UpdateStatement) -> Result:
-    table = run.find_table(statement.target)
+    table = run.target_table(statement.target)
     # The table comes first: what the statement reads of it must be what it changes.
     pending = run.open_for_write(table)
     with run.environment() as environment:
@@ -30,7 +30,7 @@ def update(run: Run, statement: UpdateStatement) -> Result:
 
 
 def delete(run: Run, statement: DeleteStatement) -> Result:
-    table = run.find_table(statement.target)
+    table = run.target_table(statement.target)
     pending = run.open_for_write(table)
     if statement.using is None and statement.where is None:
         return counts("DELETE", number_of_rows_deleted=delete_all(run, table, pending))
@@ -40,7 +40,7 @@ def delete(run: Run, statement: DeleteStatement) -> Result:
 
 
 def merge(run: Run, statement: MergeStatement) -> Result:
-    table = run.find_table(statement.target)
+    table = run.target_table(statement.target)
     pending = run.open_for_write(table)
     with run.environment() as environment:
         plan = plan_merge(run, environment, table, statement)

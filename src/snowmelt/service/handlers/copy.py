@@ -45,7 +45,7 @@ _log = structlog.get_logger(__name__)
 
 def copy_into_table(run: Run, statement: CopyIntoTable) -> Result:
     """Loads files; a failed statement leaves neither rows nor an entry in the load history."""
-    table = run.find_table(statement.target)
+    table = run.target_table(statement.target)
     request = understand(run, table, statement)
     options = statement.options
     on_error = options.on_error or OnError("ABORT_STATEMENT")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
 from snowmelt.service import contexts, references, retention, schema_objects
+from snowmelt.service.dynamic_tables import scheduling
 from snowmelt.service.results import Result, status
 from snowmelt.service.schema_objects import WORDS
 from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
@@ -90,6 +91,8 @@ def _drop_object(run: Run, statement: Drop) -> str | None:
         if statement.restrict and found.kind is ObjectKind.TABLE:
             _refuse_if_referred(state, lambda key: key == found.name)
         state.catalog.drop(found.id, state.now)
+        if schema_objects.is_dynamic(found):
+            state.dynamic.end_graph(found.id, state.now)
     return found.name.name
 
 
@@ -121,7 +124,7 @@ def undrop(run: Run, statement: Undrop) -> Result:
     with run.account.state.begin() as state:
         done = _undrop(run, state, kind, statement.name)
     if not done:
-        raise errors.not_restorable(WORDS[kind], shown)
+        raise errors.not_restorable(WORDS[kind].replace(" ", "_"), shown)
     return status(f"{WORDS[kind]} {shown} successfully restored.", f"UNDROP_{kind.replace(' ', '_')}")
 
 
@@ -146,8 +149,9 @@ def _undrop(run: Run, state: StateTransaction, kind: ObjectType, ref: NameRef) -
     full = run.object_name(ref, f"UNDROP {kind}")
     if schema_objects.find(run, state, kind, ref) is not None:
         raise errors.already_exists(run.written(ref))
-    found = state.catalog.dropped(full, ObjectKind(kind.value), run.session.id)
-    if found is None:
+    kept_as = schema_objects.kept_as(kind)
+    found = state.catalog.dropped(full, kept_as, run.session.id)
+    if found is None or schema_objects.is_dynamic(found) != (kind is ObjectType.DYNAMIC_TABLE):
         return False
     if isinstance(found.definition, TableDefinition):
         days = found.definition.retention_days
@@ -156,7 +160,10 @@ def _undrop(run: Run, state: StateTransaction, kind: ObjectType, ref: NameRef) -
         days = parent.retention_days if parent is not None else 1
     if _expired(run, found.dropped_on, days):
         return False
-    return state.catalog.undrop(full, ObjectKind(kind.value), run.session.id) is not None
+    restored = state.catalog.undrop(full, kept_as, run.session.id)
+    if restored is not None and schema_objects.is_dynamic(restored):
+        scheduling.note_definition(state, restored.id, ("UNDROP",))
+    return restored is not None
 
 
 def _expired(run: Run, dropped_on: datetime | None, days: int) -> bool:

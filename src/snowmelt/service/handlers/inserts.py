@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def insert(run: Run, statement: InsertStatement) -> Result:
-    table = run.find_table(statement.target)
+    table = run.target_table(statement.target)
     writer = RowWriter(run, table)
     tree = parse_snowflake(statement.source.text, line=statement.source.line, column=statement.source.column)
     ready = literal_rows(run, table, tree, statement.columns)

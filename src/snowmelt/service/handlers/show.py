@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
+from snowmelt.service.dynamic_tables import listing
 from snowmelt.service.metadata import (
     account,
     containers,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 _IN_SCHEMAS = frozenset(
     {
-        "DYNAMIC TABLES", "STREAMS", "TASKS", "ALERTS", "PIPES", "MATERIALIZED VIEWS", "EXTERNAL TABLES",
+        "STREAMS", "TASKS", "ALERTS", "PIPES", "MATERIALIZED VIEWS", "EXTERNAL TABLES",
         "EVENT TABLES", "HYBRID TABLES", "ICEBERG TABLES", "MASKING POLICIES", "ROW ACCESS POLICIES", "TAGS",
         "SECRETS",
     }
@@ -49,6 +50,7 @@ def _empty(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[R
 LISTINGS: dict[str, Listing] = {
     **containers.LISTINGS,
     **relations.LISTINGS,
+    **listing.LISTINGS,
     **table_columns.LISTINGS,
     **keys.LISTINGS,
     **schema_objects.LISTINGS,

@@ -87,7 +87,8 @@ def _create_clone(run: Run, name: ObjectName, statement: CreateTable, clone: Clo
     retention.check(days, transient=statement.transient or statement.temporary)
     with run.account.state.read() as state:
         version, definition = cloning.version_and_shape(run, state, source, when)
-    definition = definition.model_copy(update={"transient": statement.transient})
+    # CREATE TABLE … CLONE of a dynamic table is a plain table with its rows.
+    definition = definition.model_copy(update={"transient": statement.transient, "dynamic": None})
     table = tables.new_table(run, name, statement, definition, source.comment)
     written = cloning.link_files(run, source, version, table)
     tables.publish(
@@ -127,6 +128,8 @@ def truncate(run: Run, statement: Truncate) -> Result:
         raise errors.wrong_kind(table.kind, "TABLE")
     definition = table.definition
     assert isinstance(definition, TableDefinition)
+    if definition.dynamic is not None:
+        raise errors.dynamic_table_not_writable(str(table.name))
     pending = run.open_for_write(table)
     if pending.rows:
         _clear(run, definition, pending)

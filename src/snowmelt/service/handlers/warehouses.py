@@ -19,7 +19,7 @@ from snowmelt.sql.statements.warehouses import (
     WarehouseOptions,
 )
 from snowmelt.state.ids import new_id
-from snowmelt.state.model import ParameterLevel, Warehouse, WarehouseState
+from snowmelt.state.model import ObjectKind, ParameterLevel, TableDefinition, Warehouse, WarehouseState
 from snowmelt.state.store import StateTransaction
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def alter_warehouse(run: Run, statement: AlterWarehouse) -> Result:
                     raise _invalid_state("090063", name, "resumed")
             case RenameTo(new_name=new_name):
                 _rename(run, state, warehouse, run.parts(new_name)[-1])
+                _follow(state, name, run.parts(new_name)[-1])
             case SetOptions(options=options):
                 assert isinstance(options, WarehouseOptions)
                 _set(run, state, warehouse, options)
@@ -104,6 +105,23 @@ def alter_warehouse(run: Run, statement: AlterWarehouse) -> Result:
     if isinstance(statement.action, RenameTo):
         contexts.warehouse_renamed(run.account, name, run.parts(statement.action.new_name)[-1])
     return status(DONE, "ALTER_WAREHOUSE")
+
+
+def _follow(state: StateTransaction, old: str, new: str) -> None:
+    """Dynamic tables stay with a warehouse that is renamed."""
+    for table in state.catalog.objects([ObjectKind.TABLE], include_dropped=True):
+        dynamic = table.definition.dynamic if isinstance(table.definition, TableDefinition) else None
+        if dynamic is None or old not in (dynamic.warehouse, dynamic.initialization_warehouse):
+            continue
+        first = dynamic.initialization_warehouse
+        changed = dynamic.model_copy(
+            update={
+                "warehouse": new if dynamic.warehouse == old else dynamic.warehouse,
+                "initialization_warehouse": new if first == old else first,
+            }
+        )
+        definition = table.definition.model_copy(update={"dynamic": changed})
+        state.catalog.update(table.model_copy(update={"definition": definition}))
 
 
 def _named(run: Run, name: NameRef | None) -> str:

@@ -49,7 +49,7 @@ def _table(item: CatalogObject, version: TableVersion | None) -> Row:
         "ROW_COUNT": version.rows if version is not None else None,
         "BYTES": version.bytes if version is not None else None,
         "RETENTION_TIME": table.retention_days if table is not None else None,
-        "IS_INSERTABLE_INTO": long_yes(table is not None),
+        "IS_INSERTABLE_INTO": long_yes(table is not None and table.dynamic is None),
         "IS_TYPED": "YES" if table is not None else "NO",
         "CREATED": item.created_on,
         "LAST_ALTERED": altered,
@@ -59,7 +59,7 @@ def _table(item: CatalogObject, version: TableVersion | None) -> Row:
         "COMMENT": item.comment,
         "IS_TEMPORARY": long_yes(item.session_id is not None),
         "IS_ICEBERG": "NO",
-        "IS_DYNAMIC": "NO",
+        "IS_DYNAMIC": long_yes(table is not None and table.dynamic is not None),
         "IS_IMMUTABLE": "NO",
         "IS_HYBRID": "NO",
     }

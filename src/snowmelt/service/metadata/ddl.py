@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from snowmelt.core.lag import show_lag
 from snowmelt.service.metadata.ddl_routines import routine_ddl
 from snowmelt.service.metadata.ddl_words import comment, flag, literal, object_name, spelled
+from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.model import (
     CatalogObject,
     Column,
@@ -88,12 +90,48 @@ def _container(item: Database | Schema) -> str:
 
 
 def _table(item: CatalogObject, definition: TableDefinition, name: str) -> str:
+    if definition.dynamic is not None:
+        return _dynamic_table(item, definition, definition.dynamic, name)
     kind = "TEMPORARY " if item.session_id is not None else "TRANSIENT " if definition.transient else ""
     clustering = f" cluster by ({', '.join(definition.cluster_by)})" if definition.cluster_by else " "
     lines = [_column(column) for column in definition.columns]
     lines.extend(_constraints(definition))
     body = ",".join(f"\n\t{line}" for line in lines)
     return f"create or replace {kind}TABLE {name}{clustering}({body}\n){_table_options(item, definition)};"
+
+
+def _dynamic_table(item: CatalogObject, definition: TableDefinition, dynamic: DynamicDefinition, name: str) -> str:
+    """Columns with their types only where the statement had them: otherwise the query says both."""
+    columns = ",".join(f"\n\t{_dynamic_column(column, dynamic)}" for column in definition.columns)
+    lag = "DOWNSTREAM" if dynamic.target_lag is None else f"'{show_lag(dynamic.target_lag)}'"
+    options = [f"target_lag = {lag}"] if dynamic.scheduled else []
+    if dynamic.scheduler is not None:
+        options.append(f"scheduler = {dynamic.scheduler}")
+    options += [f"refresh_mode = {dynamic.refresh_mode}", f"initialize = {dynamic.initialize}"]
+    options.append(f"warehouse = {spelled(dynamic.warehouse)}")
+    if dynamic.initialization_warehouse is not None:
+        options.append(f"initialization_warehouse = {spelled(dynamic.initialization_warehouse)}")
+    if definition.cluster_by:
+        options.append(f"cluster by ({', '.join(definition.cluster_by)})")
+    if definition.retention_days != 1:
+        options.append(f"data_retention_time_in_days = {definition.retention_days}")
+    if dynamic.frozen_where is not None:
+        options.append(f"frozen where ({dynamic.frozen_where})")
+    if dynamic.require_user:
+        options.append("require user")
+    if item.comment is not None:
+        options.append(f"comment = {literal(item.comment)}")
+    kind = "transient " if definition.transient else ""
+    # A comment on the last line would swallow the semicolon.
+    last = dynamic.query.rsplit("\n", maxsplit=1)[-1]
+    end = "\n;" if any(mark in last for mark in ("--", "//")) else ";"
+    return f"create or replace {kind}dynamic table {name}({columns}\n) {' '.join(options)}\n as {dynamic.query}{end}"
+
+
+def _dynamic_column(column: Column, dynamic: DynamicDefinition) -> str:
+    if dynamic.explicit_columns:
+        return _column(column)
+    return spelled(column.name) + (f" COMMENT {literal(column.comment)}" if column.comment is not None else "")
 
 
 def _column(column: Column) -> str:

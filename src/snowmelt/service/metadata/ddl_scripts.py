@@ -27,7 +27,7 @@ _SIMPLE = {
 _ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
 _ELSEWHERE = frozenset(
     {
-        "ALERT", "CONTACT", "DYNAMIC_TABLE", "EVENT_TABLE", "EXTERNAL_TABLE", "ICEBERG_TABLE", "INTEGRATION", "PIPE",
+        "ALERT", "CONTACT", "EVENT_TABLE", "EXTERNAL_TABLE", "ICEBERG_TABLE", "INTEGRATION", "PIPE",
         "POLICY", "SEMANTIC_VIEW", "STREAM", "TAG", "TASK", "TYPE",
     }
 )  # fmt: skip
@@ -42,7 +42,7 @@ _ORDER = (
 def get_ddl(run: Run, state: StateReader, type_: str, name: str, *, qualified: bool) -> str:
     """The text for an object by the name of its type, such as TABLE or FILE_FORMAT, and its own name."""
     kind = type_.strip().upper().replace(" ", "_")
-    if kind in ("TABLE", "VIEW"):
+    if kind in ("TABLE", "VIEW", "DYNAMIC_TABLE"):
         return _relation(run, state, kind, name, qualified=qualified)
     if kind in _SIMPLE:
         wanted, noun = _SIMPLE[kind]
@@ -76,7 +76,7 @@ def _relation(run: Run, state: StateReader, kind: str, name: str, *, qualified: 
     full = run.object_name(_parts(name), "GET_DDL")
     found = find_relation(run, state, full)
     if found is None:
-        raise errors.not_found(kind.capitalize(), str(full))
+        raise errors.not_found(kind.replace("_", " ").capitalize(), str(full))
     return object_ddl(found, qualified=qualified)
 
 

@@ -105,7 +105,6 @@ SHOW: dict[str, Columns] = {
             "created_on:ts, name, is_default, is_current, is_inherited, assigned_to_users:n, granted_to_roles:n, "
             "granted_roles:n, owner, comment, is_from_organization_user_group"
         ),
-        # Objects that can't exist here yet: clients ask for them all the same, and get the empty table.
         "DYNAMIC TABLES": (
             "created_on:ts, name, database_name, schema_name, cluster_by, rows:n, bytes:n, owner, target_lag, "
             "refresh_mode, refresh_mode_reason, warehouse, comment, text, automatic_clustering, scheduling_state, "
@@ -113,6 +112,7 @@ SHOW: dict[str, Columns] = {
             "execute_as_user, secondary_role_names, insert_only_inputs, immutable_where, "
             "initialization_warehouse, backfill_from, scheduler, frozen_where, configured_refresh_mode"
         ),
+        # Objects that can't exist here yet: clients ask for them all the same, and get the empty table.
         "STREAMS": (
             "created_on:ts, name, database_name, schema_name, owner, comment, table_name, source_type, "
             "base_tables, type, stale, mode, stale_after:ts, invalid_reason, owner_role_type"

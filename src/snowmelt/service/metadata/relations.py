@@ -76,7 +76,7 @@ def _common(item: CatalogObject, sizes: Sizes) -> Row:
         "retention_time": str(table.retention_days) if table is not None else "",
         "owner_role_type": "" if is_builtin(item) else "ROLE",
         "is_hybrid": "N",
-        "is_dynamic": "N",
+        "is_dynamic": yes(table is not None and table.dynamic is not None),
         "is_iceberg": "N",
     }
 

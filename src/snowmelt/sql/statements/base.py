@@ -34,6 +34,7 @@ class ObjectType(StrEnum):
     DATABASE = "DATABASE"
     SCHEMA = "SCHEMA"
     TABLE = "TABLE"
+    DYNAMIC_TABLE = "DYNAMIC TABLE"
     VIEW = "VIEW"
     STAGE = "STAGE"
     FILE_FORMAT = "FILE FORMAT"

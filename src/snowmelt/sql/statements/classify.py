@@ -13,6 +13,7 @@ from snowmelt.sql.statements import (
     copy,
     databases_schemas,
     dml,
+    dynamic_tables,
     file_formats,
     files,
     routines,
@@ -52,6 +53,8 @@ _OTHER = StatementKind
 _FIXED: dict[type[Statement], StatementKind] = {
     base.Query: StatementKind("SELECT", is_query=True),
     base.Explain: _OTHER("EXPLAIN"),
+    dynamic_tables.ExplainDynamicTable: _OTHER("EXPLAIN"),
+    dynamic_tables.CreateDynamicTable: _ddl("CREATE_DYNAMIC_TABLE"),
     base.AnonymousBlock: _OTHER("CALL"),
     dml.InsertStatement: _dml("INSERT"),
     dml.UpdateStatement: _dml("UPDATE"),
@@ -123,6 +126,10 @@ def classify(statement: Statement) -> StatementKind:
             return _ddl("CREATE_TABLE" if query is None else "CREATE_TABLE_AS_SELECT")
         case alter_table.AlterTable(actions=actions):
             return _ddl(_TABLE_ACTIONS.get(type(actions[0]), "ALTER_TABLE"))
+        case dynamic_tables.AlterDynamicTable(actions=actions):
+            # A refresh is a transaction of its own for each table, and refused inside one.
+            refreshing = isinstance(actions[0], dynamic_tables.Refresh)
+            return _OTHER("REFRESH_DYNAMIC_TABLE") if refreshing else _ddl("ALTER_DYNAMIC_TABLE")
         case warehouses.AlterWarehouse(action=action):
             return _OTHER(_WAREHOUSE_ACTIONS.get(type(action), "ALTER_WAREHOUSE"))
         case routines.CreateRoutine(kind=kind):

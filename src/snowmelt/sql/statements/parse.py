@@ -17,6 +17,7 @@ from snowmelt.sql.statements import (
     databases_schemas,
     describe,
     dml,
+    dynamic_tables,
     file_formats,
     files,
     routines,
@@ -88,7 +89,9 @@ def _block(cursor: Cursor) -> AnonymousBlock:
     return AnonymousBlock(text)
 
 
-def _explain(cursor: Cursor) -> Explain:
+def _explain(cursor: Cursor) -> Statement:
+    if cursor.match("DYNAMIC", "TABLE"):
+        return dynamic_tables.parse_explain_dynamic_table(cursor)
     if not cursor.match("USING"):
         return Explain(cursor.rest())
     word = cursor.expect_any(("TABULAR", "JSON", "TEXT"))
@@ -161,6 +164,7 @@ CREATE: dict[ObjectType, CreateRule] = {
     ObjectType.DATABASE: databases_schemas.CREATE_DATABASE,
     ObjectType.SCHEMA: databases_schemas.CREATE_SCHEMA,
     ObjectType.TABLE: tables.CREATE_TABLE,
+    ObjectType.DYNAMIC_TABLE: dynamic_tables.CREATE_DYNAMIC_TABLE,
     ObjectType.VIEW: views.CREATE_VIEW,
     ObjectType.STAGE: stages.CREATE_STAGE,
     ObjectType.FILE_FORMAT: file_formats.CREATE_FILE_FORMAT,
@@ -175,6 +179,7 @@ ALTER: dict[ObjectType, AlterParser] = {
     ObjectType.DATABASE: databases_schemas.parse_alter_database,
     ObjectType.SCHEMA: databases_schemas.parse_alter_schema,
     ObjectType.TABLE: alter_table.parse_alter_table,
+    ObjectType.DYNAMIC_TABLE: dynamic_tables.parse_alter_dynamic_table,
     ObjectType.VIEW: views.parse_alter_view,
     ObjectType.STAGE: stages.parse_alter_stage,
     ObjectType.FILE_FORMAT: file_formats.parse_alter_file_format,
@@ -185,7 +190,7 @@ ALTER: dict[ObjectType, AlterParser] = {
 }
 
 DROP = dict.fromkeys(ObjectType)
-UNDROP = dict.fromkeys((ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.TABLE))
+UNDROP = dict.fromkeys((ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.TABLE, ObjectType.DYNAMIC_TABLE))
 
 STATEMENTS: dict[str, Parser] = {
     "SELECT": _query,

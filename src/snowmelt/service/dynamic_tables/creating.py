@@ -1,0 +1,258 @@
+"""CREATE DYNAMIC TABLE: bound, filled and named in this order, so that nobody sees one that is not right."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName, quote
+from snowmelt.service import cloning, retention, tables
+from snowmelt.service.dynamic_tables import cloned, declarations, filling, graph, incremental, pins, scheduling
+from snowmelt.service.dynamic_tables.backfill import backfilled
+from snowmelt.service.dynamic_tables.definitions import BoundDefinition, Choose, bind
+from snowmelt.service.dynamic_tables.group import refresh_graph
+from snowmelt.service.dynamic_tables.runs import QUERY_TYPE, RefreshRun, refresh_run
+from snowmelt.service.results import DONE, Result, status
+from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
+from snowmelt.sql.statements.tables import CreateTable, TableOptions
+from snowmelt.state.dynamic_model import (
+    DynamicDefinition,
+    DynamicRefresh,
+    DynamicState,
+    RefreshAction,
+    RefreshMode,
+    RefreshState,
+    RefreshTrigger,
+)
+from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition
+from snowmelt.state.store import StateTransaction
+from snowmelt.storage.commits import CommitResult
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+_FIRST = "The dynamic table was created."
+
+
+def existing(run: Run, name: ObjectName) -> CatalogObject | None:
+    """The dynamic table of that name; raises when the name belongs to something else, or has no schema."""
+    with run.account.state.read() as state:
+        if state.catalog.database(name.database) is None:
+            raise errors.not_found("Database", quote(name.database))
+        if state.catalog.schema(name.parent) is None:
+            raise errors.not_found("Schema", str(name.parent))
+        found = state.catalog.find(name, RELATIONS)
+    if found is None:
+        return None
+    if not isinstance(found.definition, TableDefinition) or found.definition.dynamic is None:
+        raise errors.exists_as(quote(name.name), found.kind)
+    return found
+
+
+def create(run: Run, name: ObjectName, statement: CreateDynamicTable) -> None:
+    """A new table, in place of the one that has the name."""
+    declared = declarations.declared(run, name, statement)
+    warehouse = declared.initialization_warehouse or declared.warehouse
+    with refresh_run(run.account, name, warehouse, caller=run) as inner:
+        maker = _Maker(inner, run, name, statement, declared)
+        inner.session.perform(inner, QUERY_TYPE, maker.make)
+
+
+def table_statement(statement: CreateDynamicTable) -> CreateTable:
+    """What the making of tables needs to know of the statement."""
+    options = TableOptions(comment=statement.options.comment)
+    return CreateTable(statement.name, transient=statement.transient, options=options)
+
+
+@dataclass(slots=True)
+class _Maker:
+    run: RefreshRun
+    """As the system, in the table's warehouse."""
+    caller: Run
+    name: ObjectName
+    statement: CreateDynamicTable
+    declared: DynamicDefinition
+
+    def make(self) -> Result:
+        with self.run.atomic():
+            self._make()
+        return status(DONE, QUERY_TYPE)
+
+    def _make(self) -> None:
+        account = self.run.account
+        first = self._bind(account.state.settle(), adopting=True)
+        at = account.state.settle()
+        now = self.declared.initialize == "ON_CREATE"
+        if now:
+            self._refresh_sources(first, at)
+        self.run.forget_tables()
+        with account.state.read() as state:
+            choose = pins.at_timestamp(state, at) if now else visible_versions(self.run)
+            bound = bind(self.run, state, self.name, self.declared, at, choose)
+            mode, reason = incremental.resolve_mode(self.declared.refresh_mode, bound)
+            declarations.check_sources(bound, mode)
+            sources = declarations.dynamic_sources(bound)
+            declarations.check_lag(self.name, self.declared.target_lag, sources)
+            declarations.check_acyclic(graph.load(state), self.name, bound)
+            definition = declarations.definition_of(self.run, self.statement, self.declared, bound)
+            table = tables.new_table(self.caller, self.name, table_statement(self.statement), definition)
+            if self.declared.frozen_where is not None:
+                filling.frozen_condition(bound.environment, definition, stored_form=False)
+            rows = filling.all_rows(self.run, table, bound) if now else None
+            if rows is not None and self.declared.backfill_from is not None:
+                rows = backfilled(self.run, state, table, bound, rows)
+        if rows is None:
+            written = tables.create_storage(self.run, table)
+        else:
+            written = tables.create_filled(self.run, table, rows)
+        dynamic = DynamicState(
+            table_id=table.id,
+            data_timestamp=at if now else None,
+            version=written.version if now else None,
+            frontier=dict(bound.versions) if now else {},
+            dependencies=bound.dependencies,
+            time_dependent=bound.time_dependent,
+            refresh_mode=mode,
+            refresh_mode_reason=reason,
+        )
+        self._publish(table, written, dynamic, bound, at if now else None)
+
+    def _bind(self, at: datetime, *, adopting: bool) -> BoundDefinition:
+        """The query at what is visible now, to learn what it reads."""
+        with self.run.account.state.read() as state:
+            bound = bind(self.run, state, self.name, self.declared, at, visible_versions(self.run))
+        if adopting:
+            pins.adopt_foreign(self.run.account, bound.sources)
+        return bound
+
+    def _refresh_sources(self, bound: BoundDefinition, at: datetime) -> None:
+        """Brings the dynamic tables that the query reads to the new table's data timestamp."""
+        ids = [
+            table.id
+            for table in declarations.dynamic_sources(bound)
+            if isinstance(table.definition, TableDefinition)
+            and table.definition.dynamic is not None
+            and table.definition.dynamic.scheduled
+        ]
+        if not ids:
+            return
+        outcomes = refresh_graph(self.run.account, ids, RefreshTrigger.CREATION, data_timestamp=at, caller=self.caller)
+        failed = [str(outcomes[id].name) for id in ids if not outcomes[id].succeeded]
+        if failed:
+            raise errors.inputs_failed(", ".join(failed))
+
+    def _publish(
+        self,
+        table: CatalogObject,
+        written: tables.Written,
+        dynamic: DynamicState,
+        bound: BoundDefinition,
+        at: datetime | None,
+    ) -> None:
+        started = self.run.now
+
+        def also(state: StateTransaction) -> None:
+            replaced = state.catalog.find(self.name, [ObjectKind.TABLE])
+            if replaced is not None:
+                state.dynamic.end_graph(replaced.id, state.now)
+            for source in declarations.track_changes(state, bound):
+                state.catalog.update(source)
+            stored = scheduling.begin_entry(state, table, dynamic, ("CREATE_DYNAMIC_TABLE",))
+            if at is not None:
+                row = self._history(stored, at, started, written)
+                state.dynamic.record_refresh(row.model_copy(update={"ended_at": state.now}))
+
+        tables.publish(
+            self.run,
+            table,
+            written,
+            replacing=self.statement.or_replace or self.statement.or_alter,
+            retention_days=self.statement.options.data_retention_time_in_days,
+            also=also,
+        )
+
+    def _history(
+        self, dynamic: DynamicState, at: datetime, started: datetime, written: tables.Written
+    ) -> DynamicRefresh:
+        result = CommitResult(written.version, rows_inserted=written.rows)
+        mode = dynamic.refresh_mode
+        return DynamicRefresh(
+            id=str(uuid.uuid4()),
+            table_id=dynamic.table_id,
+            name=self.name,
+            state=RefreshState.SUCCEEDED,
+            query_id=self.run.query_id,
+            data_timestamp=at,
+            started_at=started,
+            statistics=created_counts(result),
+            action=RefreshAction.FULL if mode is RefreshMode.FULL else RefreshAction.REINITIALIZE,
+            reinit_reason=None if mode is RefreshMode.FULL else _FIRST,
+            trigger=RefreshTrigger.CREATION,
+            target_lag=self.declared.target_lag,
+            graph_valid_from=dynamic.graph_since,
+            warehouse=self.run.session.warehouse,
+            version=written.version,
+            frontier=dynamic.frontier,
+        )
+
+
+def created_counts(result: CommitResult) -> dict[str, int]:
+    return {"numInsertedRows": result.rows_inserted, "numDeletedRows": 0, "numCopiedRows": 0}
+
+
+def visible_versions(run: Run) -> Choose:
+    """What anybody would read now."""
+
+    def choose(table: CatalogObject) -> int:
+        with run.account.state.read() as state:
+            visible = state.versions.visible(table.id)
+        if visible is None:
+            raise errors.not_found("Object", str(table.name))
+        return visible.version
+
+    return choose
+
+
+# -- CLONE ------------------------------------------------------------------------------------------------------------
+
+
+def clone(run: Run, name: ObjectName, statement: CreateDynamicTable) -> None:
+    """A copy of a dynamic table with its rows and its frontier, which is suspended until somebody resumes it."""
+    assert statement.clone is not None
+    source = run.find_table(statement.clone.name)
+    if not isinstance(source.definition, TableDefinition) or source.definition.dynamic is None:
+        raise errors.wrong_kind(source.kind, "DYNAMIC_TABLE")
+    point = statement.clone.point
+    when = cloning.time_travel(point) if point is not None else None
+    with run.account.state.read() as state:
+        if state.dynamic.require(source.id).data_timestamp is None:
+            raise errors.compilation("002739", "22000", "Cannot clone an uninitialized dynamic table.")
+        version, definition = cloning.version_and_shape(run, state, source, when)
+        if state.dynamic.refresh_of_version(source.id, version) is None:
+            raise errors.time_travel_unavailable(source.name.name)
+    assert definition.dynamic is not None
+    options = statement.options
+    changed: dict[str, object] = {"is_clone": True, "head": statement.head}
+    if options.target_lag is not None:
+        changed |= {"target_lag": options.target_lag.seconds, "scheduler": None}
+    if options.warehouse is not None:
+        changed["warehouse"] = declarations.warehouse(run, options.warehouse)
+    days = options.data_retention_time_in_days
+    retention.check(days, transient=statement.transient)
+    definition = definition.model_copy(
+        update={"transient": statement.transient, "dynamic": definition.dynamic.model_copy(update=changed)}
+    )
+    table = tables.new_table(run, name, table_statement(statement), definition, source.comment)
+    written = cloning.link_files(run, source, version, table)
+
+    def also(state: StateTransaction) -> None:
+        cloning.inherit(state, source, table)
+        replaced = state.catalog.find(name, [ObjectKind.TABLE])
+        if replaced is not None:
+            state.dynamic.end_graph(replaced.id, state.now)
+        cloned.add(state, source, version, table, written.version)
+
+    tables.publish(run, table, written, replacing=statement.or_replace, retention_days=days, also=also)

@@ -1,0 +1,56 @@
+"""What others ask of an account's dynamic tables: the scheduler, and code that is imported below that of refreshes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from snowmelt.service.dynamic_tables import checking, graph, group, refresh
+from snowmelt.service.dynamic_tables.graph import Graph
+from snowmelt.service.dynamic_tables.refresh import RefreshOutcome
+from snowmelt.service.run import Run
+from snowmelt.state.dynamic_model import RefreshTrigger
+from snowmelt.state.model import CatalogObject
+
+if TYPE_CHECKING:
+    from snowmelt.service.account import Account
+
+
+class DynamicTables:
+    def __init__(self, account: Account) -> None:
+        self._account = account
+
+    def graph(self) -> Graph:
+        """The live dynamic tables, where each stands and what it reads."""
+        with self._account.state.read() as state:
+            return graph.load(state)
+
+    def refresh_table(
+        self,
+        table: CatalogObject,
+        data_timestamp: datetime,
+        trigger: RefreshTrigger,
+        *,
+        completion_target: datetime | None = None,
+        counts_as_failure: bool = True,
+    ) -> RefreshOutcome:
+        """See `refresh.refresh_table`."""
+        return refresh.refresh_table(
+            self._account,
+            table,
+            data_timestamp,
+            trigger,
+            completion_target=completion_target,
+            counts_as_failure=counts_as_failure,
+        )
+
+    def refresh(
+        self, table_ids: Collection[str], trigger: RefreshTrigger, data_timestamp: datetime | None = None
+    ) -> dict[str, RefreshOutcome]:
+        """See `group.refresh_graph`."""
+        return group.refresh_graph(self._account, table_ids, trigger, data_timestamp=data_timestamp)
+
+    def check(self, table: CatalogObject, caller: Run | None = None) -> dict[str, Any]:
+        """See `checking.check`."""
+        return checking.check(self._account, table, caller)

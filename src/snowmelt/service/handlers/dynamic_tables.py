@@ -1,0 +1,118 @@
+"""CREATE, ALTER and EXPLAIN of dynamic tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from snowmelt.core import errors, types
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.names import quote
+from snowmelt.service.dynamic_tables import altering, creating
+from snowmelt.service.dynamic_tables.explaining import explain
+from snowmelt.service.dynamic_tables.group import refresh_graph
+from snowmelt.service.dynamic_tables.refresh import RefreshOutcome
+from snowmelt.service.metadata.columns import EPOCH
+from snowmelt.service.results import DONE, Result, ResultColumn, status, table_result
+from snowmelt.sql.statements.base import Statement
+from snowmelt.sql.statements.dynamic_tables import (
+    AlterDynamicTable,
+    CreateDynamicTable,
+    ExplainDynamicTable,
+    Refresh,
+)
+from snowmelt.state.dynamic_model import RefreshAction, RefreshState, RefreshTrigger
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+_CREATE = "CREATE_DYNAMIC_TABLE"
+_REFRESHED = (
+    ResultColumn("refreshed_dynamic_table", types.VARCHAR),
+    ResultColumn("statistics", types.VARCHAR),
+    ResultColumn("data_timestamp", types.TIMESTAMP_LTZ),
+)
+_NOTHING_NEW = "No new data"
+
+
+def create_dynamic_table(run: Run, statement: CreateDynamicTable) -> Result:
+    name = run.object_name(statement.name, "CREATE DYNAMIC TABLE")
+    shown = quote(name.name)
+    found = creating.existing(run, name)
+    if found is not None and statement.if_not_exists:
+        return status(f"{shown} already exists, statement succeeded.", _CREATE)
+    if found is not None and not statement.or_replace and not statement.or_alter:
+        raise errors.already_exists(run.written(statement.name))
+    if statement.clone is not None:
+        creating.clone(run, name, statement)
+        return status(f"Dynamic table {shown} successfully created.", _CREATE)
+    if found is not None and statement.or_alter:
+        try:
+            reason = altering.or_alter(run, found, statement)
+        except altering.CannotKeepError as why:
+            creating.create(run, name, statement)
+            return status(f"Dynamic table {shown} successfully altered. It was re-initialised: {why}.", _CREATE)
+        later = f" It is re-initialised at its next refresh: {reason}" if reason is not None else ""
+        return status(f"Dynamic table {shown} successfully altered.{later}", _CREATE)
+    creating.create(run, name, statement)
+    return status(f"Dynamic table {shown} successfully created.", _CREATE)
+
+
+def alter_dynamic_table(run: Run, statement: AlterDynamicTable) -> Result:
+    tables = []
+    for name in statement.names:
+        table = altering.find(run, name)
+        if table is None:
+            if not statement.if_exists:
+                raise errors.not_found("Dynamic table", str(run.object_name(name)))
+            continue
+        tables.append(table)
+    if not tables:
+        return status(DONE, "ALTER_DYNAMIC_TABLE")
+    if isinstance(statement.actions[0], Refresh):
+        return _refresh(run, [table.id for table in tables])
+    altering.alter(run, tables[0], statement.actions)
+    return status(DONE, "ALTER_DYNAMIC_TABLE")
+
+
+def _refresh(run: Run, ids: list[str]) -> Result:
+    """All of them, and everything above, at one data timestamp."""
+    if run.session.transaction is not None:
+        raise errors.refresh_in_transaction()
+    outcomes = refresh_graph(run.account, ids, RefreshTrigger.MANUAL, caller=run)
+    for id in ids:
+        if not outcomes[id].succeeded:
+            raise _failure(outcomes[id])
+    rows = [[str(outcomes[id].name), _statistics(outcomes[id]), outcomes[id].data_timestamp] for id in ids]
+    return table_result(_REFRESHED, rows, statement_type="REFRESH_DYNAMIC_TABLE")
+
+
+def _failure(outcome: RefreshOutcome) -> SnowmeltError:
+    error = outcome.error
+    assert error is not None
+    if outcome.state in (RefreshState.UPSTREAM_FAILED, RefreshState.CANCELLED):
+        return error
+    instant = outcome.data_timestamp - EPOCH
+    failed = errors.refresh_failed("MANUAL", round(instant.total_seconds() * 1000), error.message)
+    failed.hint, failed.transient = error.hint, error.transient
+    return failed
+
+
+def _statistics(outcome: RefreshOutcome) -> str:
+    if outcome.action is RefreshAction.NO_DATA:
+        return _NOTHING_NEW
+    counted = {"insertedRows": outcome.rows_inserted, "copiedRows": 0, "deletedRows": outcome.rows_deleted}
+    return json.dumps(counted, separators=(",", ":"))
+
+
+def explain_dynamic_table(run: Run, statement: ExplainDynamicTable) -> Result:
+    columns = [ResultColumn(name, types.VARCHAR) for name in ("step", "text")]
+    return replace(table_result(columns, explain(run, statement)), statement_type="EXPLAIN")
+
+
+HANDLERS: dict[type[Statement], Any] = {
+    CreateDynamicTable: create_dynamic_table,
+    AlterDynamicTable: alter_dynamic_table,
+    ExplainDynamicTable: explain_dynamic_table,
+}

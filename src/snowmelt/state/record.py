@@ -1,0 +1,11 @@
+"""The base of all records that the state store keeps."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Record(BaseModel):
+    """A frozen value that reads and writes itself as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
