@@ -86,7 +86,9 @@ class View:
         self.last: Apply | None = None
 
     def _create(self, name: str, rows: Counter[Row], *, weight: bool = False) -> None:
-        columns = ", ".join(f'"{column}" {_duck_type(type_)}' for column, type_ in self.tables[name.split("__")[0]])
+        columns = ", ".join(
+            f'"{column}" {_duck_type(type_)}' for column, type_ in self.tables[name.split("__", maxsplit=1)[0]]
+        )
         extra = f', "{WEIGHT}" BIGINT' if weight else ""
         self.database.execute(f'CREATE OR REPLACE TABLE "{name}" ({columns}{extra})')
         values = (

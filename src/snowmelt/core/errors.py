@@ -79,6 +79,16 @@ def unsupported(feature: str, *, hint: str | None = None) -> SnowmeltError:
     return compilation("000002", "0A000", f"Unsupported feature '{feature}'.", hint=hint)
 
 
+def not_incremental(operator: str, advice: str) -> SnowmeltError:
+    """A query that REFRESH_MODE = INCREMENTAL can't be had for."""
+    return compilation(
+        "002711", "0A000",
+        "The dynamic table is defined with REFRESH_MODE = INCREMENTAL, but the query is not supported for incremental "
+        f"refresh: {operator}.",
+        hint=advice,
+    )  # fmt: skip
+
+
 def not_found(kind: str, name: str) -> SnowmeltError:
     """`kind` is the word in the message: Object, Table, Schema, Database, Dynamic table, Stage, …"""
     sqlstate = "42S02" if kind in {"Object", "Table", "View", "Dynamic table"} else "02000"

@@ -22,7 +22,7 @@ from snowmelt.core.types import DataType, Kind
 from snowmelt.engine import errors as spark_errors
 from snowmelt.engine.arrow import to_arrow
 from snowmelt.engine.probe import check_storage
-from snowmelt.engine.session import APPLICATION, LIGHT, choose_pool, sibling
+from snowmelt.engine.session import APPLICATION, CHANGES, LIGHT, choose_pool, sibling
 from snowmelt.state.model import Column
 from snowmelt.storage.rewrite import FILE, ROW
 
@@ -38,6 +38,8 @@ class Lane(StrEnum):
     LIGHT = "light"
     """Small inputs: no adaptive execution, one shuffle partition, no code generation."""
     HEAVY = "heavy"
+    CHANGES = "changes"
+    """A few rows joined to whole tables, as in incremental refreshes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +99,17 @@ class SparkEngine:
             if self._session is None:
                 session = APPLICATION.acquire(self._settings, self._work_dir)
                 self._checked(session)
-                light = {key: value for key, value in LIGHT.items() if key not in self._settings}
                 self._lanes = {
-                    Lane.HEAVY: _LaneState(sibling(session, {})),
-                    Lane.LIGHT: _LaneState(sibling(session, light)),
+                    lane: _LaneState(sibling(session, self._not_set(settings)))
+                    for lane, settings in ((Lane.HEAVY, {}), (Lane.LIGHT, LIGHT), (Lane.CHANGES, CHANGES))
                 }
                 self._session = session
                 self.started.set()
             return self._session
+
+    def _not_set(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """Those that the user has not decided."""
+        return {key: value for key, value in settings.items() if key not in self._settings}
 
     def _checked(self, session: SparkSession) -> None:
         try:

@@ -65,6 +65,12 @@ LIGHT = {
     "spark.sql.codegen.wholeStage": "false",
 }
 
+CHANGES = {
+    # A few rows against whole tables: the plan is known beforehand, and what is shuffled is small.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+
 
 class Application:
     """The one Spark application of this process, which accounts share: the first starts it, the last stops it."""

@@ -24,15 +24,23 @@ _THREADS = 4
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """The column has one of these values, which have its stored type and are not NULL."""
+    """The column has one of these values, which have its stored type and are not NULL; or is NULL, if that counts."""
 
     column: str
     values: pa.Array
+    nulls: bool = False
+
+    @property
+    def allows_null(self) -> bool:
+        return self.nulls
 
     def holds(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        return pc.is_in(column, value_set=self.values)
+        found = pc.is_in(column, value_set=self.values)
+        return pc.or_(found, pc.is_null(column)) if self.nulls else found
 
     def possible(self, low: Any, high: Any) -> bool:
+        if self.nulls:
+            return True
         inside = pc.and_(pc.greater_equal(self.values, low), pc.less_equal(self.values, high))
         return bool(pc.any(inside).as_py())
 
@@ -44,6 +52,10 @@ class Compared:
     column: str
     operator: Literal["less", "less_equal", "greater", "greater_equal"]
     value: pa.Scalar
+
+    @property
+    def allows_null(self) -> bool:
+        return False
 
     def holds(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         return pc.call_function(self.operator, [column, self.value]).fill_null(False)
@@ -86,22 +98,29 @@ def _search(
     found: list[pa.Table] = []
     with pq.ParquetFile(file.uri.removeprefix("file://")) as opened:
         present = set(opened.schema_arrow.names)
-        if not present.issuperset(tested.names):
-            return []  # NULL throughout: no condition holds
+        known = [one for one in conditions if one.column in present]
+        if any(not one.allows_null for one in conditions if one.column not in present):
+            return []  # NULL throughout
         leaves = {opened.metadata.schema.column(index).path: index for index in range(opened.metadata.num_columns)}
         start = 0
         for number in range(opened.metadata.num_row_groups):
             group = opened.metadata.row_group(number)
-            if all(_possible(group.column(leaves[one.column]), one, tested) for one in conditions):
-                rows = conform(opened.read_row_group(number, tested.names), tested, location)
-                mask = conditions[0].holds(rows.column(conditions[0].column))
-                for one in conditions[1:]:
-                    mask = pc.and_(mask, one.holds(rows.column(one.column)))
-                places = pc.indices_nonzero(mask)
+            if all(_possible(group.column(leaves[one.column]), one, tested) for one in known):
+                rows = conform(opened.read_row_group(number, [one.column for one in known]), tested, location)
+                places = _places(rows, conditions, group.num_rows)
                 if len(places):
                     found.append(_taken(opened, number, start, places, rows, present, wanted, file, location))
             start += group.num_rows
     return found
+
+
+def _places(rows: pa.Table, conditions: Sequence[Condition], count: int) -> pa.Array:
+    if not conditions:
+        return pa.array(range(count), pa.uint64())
+    mask = conditions[0].holds(rows.column(conditions[0].column))
+    for one in conditions[1:]:
+        mask = pc.and_(mask, one.holds(rows.column(one.column)))
+    return pc.indices_nonzero(mask)
 
 
 def _taken(

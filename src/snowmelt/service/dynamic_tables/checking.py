@@ -12,13 +12,13 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.types import Kind
 from snowmelt.engine.engine import Lane
-from snowmelt.service.dynamic_tables import filling, pins
+from snowmelt.service.dynamic_tables import filling, incremental, pins
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog, bind
 from snowmelt.service.dynamic_tables.runs import RefreshRun, refresh_run
 from snowmelt.service.run import Run
 from snowmelt.sql import variants
 from snowmelt.sql.dialect import identifier, integer, spark, to_spark_sql
-from snowmelt.state.dynamic_model import DynamicState
+from snowmelt.state.dynamic_model import DynamicState, RefreshMode
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.state.store import StateReader
 
@@ -90,6 +90,8 @@ def _grouped(run: RefreshRun, state: StateReader, table: CatalogObject, dynamic:
         dynamic.dependencies,
     )  # fmt: skip
     filling.check_columns(table, bound.query)
+    if dynamic.refresh_mode is not RefreshMode.FULL:
+        bound = incremental.reproducible(bound)
     expected: exp.Select = filling.all_rows(run, table, bound)
     actual = _stored_rows(bound, table, dynamic.version)
     if definition.dynamic.frozen_where is not None:

@@ -1,20 +1,48 @@
-"""Where incremental refresh is plugged in."""
+"""Incremental refresh: from what changed in the sources to what changes in the table."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shutil
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from snowmelt.service.dynamic_tables.definitions import BoundDefinition
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sqlglot import exp
+
+from snowmelt.core import errors, types
+from snowmelt.core.types import Kind
+from snowmelt.engine.engine import TableFiles
+from snowmelt.ivm.algebra import Limit, Node, Scan, Window
+from snowmelt.ivm.changes import TableChange
+from snowmelt.ivm.lowering import Tables, View, lower
+from snowmelt.ivm.plan import ApplyKind, Planner, RefreshPlan
+from snowmelt.ivm.reasons import NotIncrementalError
+from snowmelt.ivm.rendering import WEIGHT, table_name
+from snowmelt.service.dynamic_tables import change_sets
+from snowmelt.service.dynamic_tables.applying import DivergedError, Target, TooLargeError, weight_column
+from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog
 from snowmelt.service.dynamic_tables.runs import RefreshRun
+from snowmelt.service.dynamic_tables.stages import StageRunner
 from snowmelt.service.transactions import PendingTable
+from snowmelt.service.writing import RowWriter
+from snowmelt.sql.bound import Bound, Scope
+from snowmelt.sql.dialect import identifier
+from snowmelt.sql.expressions import ExpressionBinder
+from snowmelt.sql.queries import QueryBinder
 from snowmelt.state.dynamic_model import DynamicState, RefreshMode
-from snowmelt.state.model import CatalogObject
+from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.state.store import StateReader
 from snowmelt.storage.commits import CommitResult
 
-NOT_YET = "INCREMENTAL_REFRESH_NOT_AVAILABLE"
+_MOST_CHANGES = 2_000_000
+"""Rows of changes that are held in memory; beyond, the table is recomputed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +74,192 @@ def changes_by_plan(attempt: Attempt) -> Applied | None:
 
     Writes through `run.open_for_write` and `transactions.wrote`, as every writer does.
     """
-    return None
+    definition = attempt.table.definition
+    assert isinstance(definition, TableDefinition) and definition.dynamic is not None
+    if definition.dynamic.frozen_where is not None:
+        return None
+    try:
+        with closing(_Refresh(attempt)) as refresh:
+            return refresh.carry_out()
+    except (TooLargeError, NotIncrementalError, DivergedError):
+        return None
 
 
 def resolve_mode(configured: RefreshMode, bound: BoundDefinition) -> tuple[RefreshMode, str | None]:
     """What a configured mode means for a query, and why. Never AUTO."""
     if configured is RefreshMode.FULL:
         return RefreshMode.FULL, "USER_SPECIFIED_FULL_REFRESH"
-    return RefreshMode.FULL, NOT_YET
+    try:
+        planner_of(bound)
+    except NotIncrementalError as error:
+        if configured is RefreshMode.INCREMENTAL:
+            raise errors.not_incremental(f"{error.operator} ({error.reason})", error.advice) from error
+        return RefreshMode.FULL, str(error)
+    return (RefreshMode.INCREMENTAL if configured is RefreshMode.AUTO else configured), None
+
+
+def planner_of(bound: BoundDefinition) -> Planner:
+    """Raises `NotIncrementalError` when the query can't be maintained by its changes."""
+    return Planner(lower(bound.query.tree, _tables(bound)))
+
+
+def reproducible(bound: BoundDefinition) -> BoundDefinition:
+    """The definition with a query in which nothing is left to chance: where rows are equal in an order that decides
+    (ROW_NUMBER, LIMIT), their other columns decide too. Refreshes and checks then agree."""
+    try:
+        planner = planner_of(bound)
+    except NotIncrementalError:
+        return bound
+    if not any(isinstance(node, Window | Limit) for node in planner.view.root.walk()):
+        return bound
+    catalog = bound.environment.relations
+    assert isinstance(catalog, DefinitionCatalog)
+    tree = planner.full(bound.environment.context.now)
+    for table in list(tree.find_all(exp.Table)):
+        table.set("this", identifier(table.name.removesuffix("__new")))
+    return replace(bound, query=replace(bound.query, tree=tree))
+
+
+def _tables(bound: BoundDefinition) -> Tables:
+    catalog = bound.environment.relations
+    assert isinstance(catalog, DefinitionCatalog)
+    return {
+        reference: tuple((column.name, column.type) for column in files.columns)
+        for reference, files in catalog.run.tables.items()
+    }
+
+
+class _Refresh:
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self.run = attempt.run
+        catalog = attempt.bound.environment.relations
+        assert isinstance(catalog, DefinitionCatalog)
+        self.catalog = catalog
+        self.planner = planner_of(attempt.bound)
+        self.sources = self._sources()
+        self.target = Target(attempt.run, attempt.table, attempt.pending)
+        self.staged: list[Path] = []
+
+    def _sources(self) -> dict[str, CatalogObject]:
+        """The tables that the plan scans, by what the query calls them."""
+        bound = self.attempt.bound
+        return {
+            table_reference: source
+            for table_reference in self.planner.view.root.tables
+            for source in bound.sources.values()
+            if table_reference.startswith(f"t_{source.id}_")
+        }
+
+    def carry_out(self) -> Applied:
+        self.target.check_writable()
+        began = time.monotonic()
+        relations, changes = self._relations()
+        inputs = {table_name(name, "change"): change.rows for name, change in changes.items()}
+        inputs = {name: rows for name, rows in inputs.items() if name not in relations}
+        notes = {name: TableChange(change.inserts_only) for name, change in changes.items() if change.rows.num_rows}
+        plan = self.planner.plan(notes, before=self.attempt.dynamic.data_timestamp, after=self.attempt.data_timestamp)
+        read = time.monotonic()
+        details = {
+            "changed_rows": sum(change.rows.num_rows for change in changes.values()),
+            "stages": len(plan.stages),
+            "apply": plan.apply.kind.value,
+        }
+        if plan.apply.kind is ApplyKind.NOTHING:
+            return Applied(CommitResult(self.attempt.pending.version, committed=False), details)
+        runner = StageRunner(self.run, relations, inputs)
+        runner.carry_out(plan.stages, frozenset({plan.apply.keys} if plan.apply.keys else ()))
+        rows = runner.fetch(self._stored(plan))
+        computed = time.monotonic()
+        result = self.target.apply(plan.apply, rows, self._keys(plan, runner))
+        return Applied(result, {
+            **details,
+            "jobs": runner.jobs,
+            "readTimeMs": round((read - began) * 1000),
+            "computeTimeMs": round((computed - read) * 1000),
+            "applyTimeMs": round((time.monotonic() - computed) * 1000),
+        })  # fmt: skip
+
+    def _relations(self) -> tuple[dict[str, exp.Expr], dict[str, change_sets.ChangeSet]]:
+        """What each side of each source is called, and the changes of those that changed."""
+        relations: dict[str, exp.Expr] = {}
+        changes: dict[str, change_sets.ChangeSet] = {}
+        used = _used_columns(self.planner.view)
+        for reference, source in self.sources.items():
+            new = self.attempt.bound.versions[source.id]
+            old = self.attempt.dynamic.frontier[source.id]
+            relations[table_name(reference, "new")] = exp.Table(this=identifier(reference))
+            if new == old:
+                continue
+            definition = source.definition
+            assert isinstance(definition, TableDefinition)
+            found = change_sets.read(
+                self.run.account, self.attempt.state, source, used[reference], (old, new), _MOST_CHANGES
+            )
+            if found is None:
+                raise TooLargeError("too many changes")
+            changes[reference] = found
+            if any(_needs_file(column) for column in definition.columns if column.name in used[reference]):
+                relations[table_name(reference, "change")] = self._as_file(definition, reference, found.rows)
+            before = self.catalog.pin(source, definition, old, self.catalog.state.shapes.at(source.id, old))
+            assert before.reference is not None
+            relations[table_name(reference, "old")] = exp.Table(this=identifier(before.reference))
+        return relations, changes
+
+    def _as_file(self, definition: TableDefinition, reference: str, rows: pa.Table) -> exp.Expr:
+        """Changes in a file, for values that Spark takes from files only."""
+        folder = self.run.account.store.root.path(f"_staging-{uuid.uuid4().hex}")
+        folder.mkdir(parents=True)
+        self.staged.append(folder)
+        pq.write_table(rows, folder / "changes.parquet")
+        name = folder.name.replace("-", "_")
+        kinds = {column.name: column for column in definition.columns}
+        columns = [kinds[column] for column in rows.column_names if column != WEIGHT]
+        self.run.tables[name] = TableFiles(
+            reference=name,
+            columns=(*columns, Column(name=WEIGHT, type=types.INTEGER)),
+            files=((folder / "changes.parquet").as_uri(),),
+        )
+        return exp.Table(this=identifier(name))
+
+    def close(self) -> None:
+        for folder in self.staged:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _stored(self, plan: RefreshPlan) -> exp.Select:
+        """The plan's rows as the table keeps them, cast and checked."""
+        assert plan.apply.rows is not None
+        environment = self.attempt.bound.environment
+        binder = ExpressionBinder(environment, Scope(), QueryBinder(environment))
+        columns = self.target.definition.columns
+        values = {
+            column.name: Bound(exp.column(identifier(produced.key), table=identifier("__in")), produced.type)
+            for column, produced in zip(columns, self.attempt.bound.query.columns, strict=True)
+        }
+        rows = RowWriter(self.run, self.attempt.table).row_query(binder, values, plan.apply.rows)
+        weighted = plan.apply.kind in (ApplyKind.APPEND, ApplyKind.BAG)
+        return rows.select(weight_column()) if weighted else rows
+
+    def _keys(self, plan: RefreshPlan, runner: StageRunner) -> pa.Table | None:
+        """The keys that are replaced, under the names of the table's columns."""
+        if plan.apply.keys is None:
+            return None
+        produced = {c.key: column.name for c, column in zip(
+            self.attempt.bound.query.columns, self.target.definition.columns, strict=True
+        )}  # fmt: skip
+        found = runner.rows_of(plan.apply.keys)
+        pairs = [(produced[own], theirs) for own, theirs in plan.apply.key_columns]
+        return pa.table({own: found.column(theirs) for own, theirs in pairs})
+
+
+def _used_columns(view: View) -> Mapping[str, list[str]]:
+    used: dict[str, dict[str, None]] = {}
+    nodes: list[Node] = list(view.root.walk())
+    for node in nodes:
+        if isinstance(node, Scan):
+            used.setdefault(node.table, {}).update(dict.fromkeys(name for _, name in node.items))
+    return {table: list(names) for table, names in used.items()}
+
+
+def _needs_file(column: Column) -> bool:
+    return column.type.is_semi_structured or column.type.kind is Kind.TIME

@@ -220,7 +220,8 @@ class _Refresh:
                 )
             if applied is None:
                 kept = pending.version if not started_from_nothing else None
-                rows = filling.all_rows(run, self.table, bound, kept)
+                whole = bound if dynamic.refresh_mode is RefreshMode.FULL else incremental.reproducible(bound)
+                rows = filling.all_rows(run, self.table, whole, kept)
         reached("refresh-bound")
         if applied is not None:
             action, result, details = RefreshAction.INCREMENTAL, applied.result, applied.details

@@ -1,0 +1,230 @@
+"""Bringing a table to what a refresh plan says: the rows that differ are deleted and inserted, all others stay.
+
+Rows are compared before they are written: a group that was computed again and came out the same is no change, neither
+on disk nor for whoever reads the table's changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from snowmelt.core.types import Kind
+from snowmelt.ivm.plan import Apply, ApplyKind
+from snowmelt.ivm.rendering import WEIGHT
+from snowmelt.service.faults import reached
+from snowmelt.service.transactions import PendingTable
+from snowmelt.state.model import CatalogObject, TableDefinition
+from snowmelt.storage import variant
+from snowmelt.storage.append import conform
+from snowmelt.storage.commits import CommitResult
+from snowmelt.storage.probe import Among, Condition, find_rows
+from snowmelt.storage.rewrite import FILE, ROW, RowChanges
+from snowmelt.storage.snapshot import FileList
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+Row = tuple[Any, ...]
+_PROBED_BYTES = 1024 * 1024 * 1024
+_REWRITTEN_BYTES = 512 * 1024 * 1024
+
+
+class TooLargeError(Exception):
+    """More than is written from here: recomputing the table is the better way."""
+
+
+class DivergedError(Exception):
+    """The table does not hold a row that it must hold: what is on disk is not what the query gave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A dynamic table, held for writing."""
+
+    run: Run
+    table: CatalogObject
+    pending: PendingTable
+
+    @property
+    def definition(self) -> TableDefinition:
+        assert isinstance(self.table.definition, TableDefinition)
+        return self.table.definition
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.definition.columns]
+
+    @property
+    def limit(self) -> int:
+        return self.run.account.settings.small_write_rows
+
+    def files(self) -> FileList:
+        return self.run.account.store.files(self.definition.location, self.pending.version)
+
+    def check_writable(self) -> None:
+        store = self.run.account.store
+        if self.definition.spark_only or not store.rewritable(self.definition.location, self.pending.version):
+            raise TooLargeError("the table can only be written by Spark")
+
+    # -- what the plan says ---------------------------------------------------------------------------------------
+
+    def apply(self, apply: Apply, rows: pa.Table, keys: pa.Table | None) -> CommitResult:
+        """`rows` are in stored form, with the weight where the plan gives one; `keys` has the columns of the table."""
+        self.check_writable()
+        if rows.num_rows > self.limit:
+            raise TooLargeError(f"{rows.num_rows} rows")
+        match apply.kind:
+            case ApplyKind.APPEND | ApplyKind.BAG:
+                changes = self._weighted(rows)
+            case ApplyKind.REPLACE:
+                assert keys is not None
+                changes = self._replaced(rows, keys)
+            case _:
+                changes = self._difference(self._existing([]), rows)
+        return self._commit(changes)
+
+    def _weighted(self, rows: pa.Table) -> RowChanges:
+        weights = rows.column(WEIGHT)
+        plain = self._conformed(rows.drop_columns([WEIGHT]))
+        going = plain.filter(pc.less(weights, 0))
+        inserted = _repeated(plain, weights.to_pylist())
+        if not going.num_rows:
+            return RowChanges(inserted=inserted)
+        wanted: Counter[Row] = Counter()
+        for row, weight in zip(_rows(going), _below(weights.to_pylist()), strict=True):
+            wanted[row] -= weight
+        existing = self._existing(self._conditions(going))
+        places: list[int] = []
+        for place, row in enumerate(_rows(existing.select(self.names))):
+            if wanted[row] > 0:
+                wanted[row] -= 1
+                places.append(place)
+        missing = +wanted
+        if missing:
+            raise DivergedError(f"{sum(missing.values())} rows to delete are not there")
+        return RowChanges(deleted=_positions(existing, places), inserted=inserted)
+
+    def _replaced(self, rows: pa.Table, keys: pa.Table) -> RowChanges:
+        schema = self.files().metadata.arrow_schema
+        keys = conform(keys, pa.schema([schema.field(name) for name in keys.column_names]), self.definition.location)
+        existing = self._existing(self._conditions(keys))
+        chosen = set(_rows(keys))
+        inside = [place for place, key in enumerate(_rows(existing.select(keys.column_names))) if key in chosen]
+        return self._difference(existing.take(pa.array(inside, pa.int64())), rows)
+
+    def _difference(self, existing: pa.Table, rows: pa.Table) -> RowChanges:
+        """The rows there are less those there should be, and the other way round."""
+        new = self._conformed(rows)
+        wanted: defaultdict[Row, list[int]] = defaultdict(list)
+        for place, row in enumerate(_rows(new)):
+            wanted[row].append(place)
+        gone: list[int] = []
+        for place, row in enumerate(_rows(existing.select(self.names))):
+            if wanted[row]:
+                wanted[row].pop()
+            else:
+                gone.append(place)
+        came = sorted(place for places in wanted.values() for place in places)
+        return RowChanges(
+            deleted=_positions(existing, gone) if gone else None,
+            inserted=new.take(pa.array(came, pa.int64())) if came else None,
+        )
+
+    # -- the table ------------------------------------------------------------------------------------------------
+
+    def _conformed(self, rows: pa.Table) -> pa.Table:
+        return conform(rows, self.files().metadata.arrow_schema, self.definition.location)
+
+    def _existing(self, conditions: Sequence[Condition]) -> pa.Table:
+        """Rows of the table that meet the conditions, with their positions."""
+        files = self.files()
+        if sum(file.size for file in files.files) > _PROBED_BYTES:
+            raise TooLargeError("the table is too large to be searched from here")
+        found = find_rows(files, conditions, self.names, self.limit * 4, self.definition.location)
+        if found is None:
+            raise TooLargeError("too many rows of the table are concerned")
+        return found
+
+    def _conditions(self, rows: pa.Table) -> list[Condition]:
+        """What rows of the table must fulfil to equal one of these in the columns that can be searched."""
+        conditions: list[Condition] = []
+        for column in self.definition.columns:
+            if column.name not in rows.column_names or column.type.kind in (Kind.FLOAT, Kind.TIMESTAMP_TZ):
+                continue
+            if column.type.is_semi_structured:
+                continue
+            values = rows.column(column.name)
+            known = pc.unique(values.drop_null())
+            known = known.combine_chunks() if isinstance(known, pa.ChunkedArray) else known
+            conditions.append(Among(column.name, known, nulls=bool(values.null_count)))
+        return conditions
+
+    def _commit(self, changes: RowChanges) -> CommitResult:
+        run, pending = self.run, self.pending
+        if not changes.inserted_rows and not changes.deleted_rows:
+            return CommitResult(version=pending.version, committed=False)
+        files = self.files()
+        touched = changes.files()
+        if sum(file.size for file in files.files if file.path.rsplit("/", 1)[-1] in touched) > _REWRITTEN_BYTES:
+            raise TooLargeError("too many files of the table are concerned")
+        run.check_cancelled()
+        tag = run.transaction.tag(run.query_id)
+        reached("before-commit")
+        store, location = run.account.store, self.definition.location
+        if changes.deleted_rows:
+            result = store.rewrite(location, pending.version, changes, tag, "MERGE")
+        else:
+            assert changes.inserted is not None
+            result = store.append(location, changes.inserted, tag)
+        reached("after-commit")
+        run.account.transactions.wrote(pending, result, "REFRESH", run.query_id)
+        return result
+
+
+def _positions(existing: pa.Table, places: Sequence[int]) -> pa.Table:
+    return existing.select([FILE, ROW]).take(pa.array(places, pa.int64()))
+
+
+def _repeated(rows: pa.Table, weights: Sequence[int]) -> pa.Table | None:
+    """Rows that come, as often as their weight says."""
+    places = [place for place, weight in enumerate(weights) for _ in range(max(weight, 0))]
+    return rows.take(pa.array(places, pa.int64())) if places else None
+
+
+def _below(weights: Iterable[int]) -> list[int]:
+    return [weight for weight in weights if weight < 0]
+
+
+def _rows(table: pa.Table) -> list[Row]:
+    """The rows as values that are equal when they are equal in SQL, NULLs included."""
+    columns = [_values(table.column(place)) for place in range(table.num_columns)]
+    return list(zip(*columns, strict=True)) if columns else [() for _ in range(table.num_rows)]
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    values: list[Any] = column.to_pylist()
+    read = _reader(column.type)
+    return values if read is None else [None if value is None else read(value) for value in values]
+
+
+def _reader(type_: pa.DataType) -> Callable[[Any], Any] | None:
+    if pa.types.is_floating(type_):
+        return lambda value: "NaN" if math.isnan(value) else value
+    if pa.types.is_struct(type_):
+        names = {type_.field(index).name for index in range(type_.num_fields)}
+        if names == {"metadata", "value"}:
+            return lambda value: variant.to_json(variant.decode(value["metadata"], value["value"]))
+        return lambda value: tuple(sorted(value.items()))
+    return None
+
+
+def weight_column() -> exp.Expr:
+    return exp.column(exp.Identifier(this=WEIGHT, quoted=True), table=exp.Identifier(this="__in", quoted=True))

@@ -1,0 +1,89 @@
+"""Running the stages of a refresh plan on Spark.
+
+A stage that reads only changes and other stages is part of the queries that use it. One that reads a source is run
+once and its rows are kept here: they are few, and Spark then knows how few.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from snowmelt.engine.engine import Lane
+from snowmelt.ivm.changes import Stage
+from snowmelt.sql.dialect import identifier, to_spark_sql
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+
+class StageRunner:
+    """`relations` says what Spark calls the sides of each source; `inputs` are the changes."""
+
+    def __init__(self, run: Run, relations: Mapping[str, exp.Expr], inputs: Mapping[str, pa.Table]) -> None:
+        self._run = run
+        self._prefix = f"r{uuid.uuid4().hex[:12]}_"
+        self._relations = dict(relations)
+        self._inputs = {self._prefix + name: data for name, data in inputs.items()}
+        for name in inputs:
+            self._relations[name] = exp.Table(this=identifier(self._prefix + name))
+        self._inline: dict[str, exp.Select] = {}
+        self.jobs = 0
+
+    def carry_out(self, stages: Sequence[Stage], kept: frozenset[str]) -> None:
+        """Runs those that must be run now; `kept` are wanted here whatever they read."""
+        for stage in stages:
+            query = self._resolved(stage.query)
+            if stage.name not in kept and not self._reads_sources(stage.query):
+                self._inline[stage.name] = query
+                self._relations[stage.name] = exp.Subquery(this=query)
+                continue
+            self.keep(stage.name, self._fetch(query))
+
+    def keep(self, name: str, rows: pa.Table) -> None:
+        self._inputs[self._prefix + name] = rows
+        self._relations[name] = exp.Table(this=identifier(self._prefix + name))
+
+    def rows_of(self, stage: str) -> pa.Table:
+        return self._inputs[self._prefix + stage]
+
+    def fetch(self, query: exp.Select) -> pa.Table:
+        """The rows of a query over the sides of the sources and the stages."""
+        return self._fetch(self._resolved(query))
+
+    def _reads_sources(self, query: exp.Select) -> bool:
+        return any(table.name.endswith(("__old", "__new")) for table in query.find_all(exp.Table))
+
+    def _resolved(self, query: exp.Select) -> exp.Select:
+        """The query with what the plan's names stand for."""
+        tree = query.copy()
+        for table in list(tree.find_all(exp.Table)):
+            known = self._relations.get(table.name)
+            if known is not None:
+                found = known.copy()
+                found.set("alias", table.args.get("alias") or exp.TableAlias(this=identifier(table.name)))
+                joins = table.args.get("joins")
+                assert not joins
+                table.replace(found)
+        return tree
+
+    def _fetch(self, query: exp.Select) -> pa.Table:
+        run = self._run
+        run.check_cancelled()
+        self.jobs += 1
+        return run.account.engine.to_arrow(
+            to_spark_sql(query),
+            list(run.tables.values()),
+            lane=Lane.CHANGES,
+            tag=run.tag,
+            pool=run.pool,
+            inputs={**run.inputs, **self._used(query)},
+        )
+
+    def _used(self, query: exp.Select) -> dict[str, pa.Table]:
+        names = {table.name for table in query.find_all(exp.Table)}
+        return {name: data for name, data in self._inputs.items() if name in names}
