@@ -46,6 +46,8 @@ from snowmelt.ivm.trees import (
 )
 from snowmelt.sql.notes import note_of
 
+LAMBDA_PREFIX = "sm_"
+"""What the translation calls the parameters of the lambdas it writes."""
 Tables = Mapping[str, tuple[tuple[str, DataType], ...]]
 """The columns of each table that a query may scan, by the name it has in the query."""
 
@@ -370,6 +372,10 @@ class _Block:
 
     def _column(self, node: exp.Column) -> exp.Expr:
         found = self.names.find(node.table, node.name)
+        if found is None and (node.table or node.name).startswith(LAMBDA_PREFIX):
+            # A parameter of a function inside a function: a name for Spark, not a column.
+            name: exp.Expr = exp.to_identifier(node.name)
+            return exp.Dot(this=exp.to_identifier(node.table), expression=name) if node.table else name
         if found is None:
             raise NotIncrementalError(Reason.UNSUPPORTED_OPERATOR, node.name, "Name a column of a table in FROM.")
         return found.ref
