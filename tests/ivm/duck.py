@@ -71,7 +71,9 @@ def duck_sql(tree: exp.Expr) -> str:
 class View:
     """One dynamic table over tables in DuckDB, refreshed by plans."""
 
-    def __init__(self, query: str, tables: dict[str, Columns], rows: dict[str, list[Row]]) -> None:
+    def __init__(
+        self, query: str, tables: dict[str, Columns], rows: dict[str, list[Row]], *, states: bool = False
+    ) -> None:
         self.tables = tables
         self.bound = bind(query, tables)
         self.planner = Planner(lower(self.bound.tree, tables))
@@ -84,6 +86,14 @@ class View:
         columns = ", ".join(f'"{name}"' for name in self.names)
         self.database.execute(f"CREATE TABLE target AS SELECT {columns} FROM ({duck_sql(self.bound.tree)})")
         self.last: Apply | None = None
+        self.states = states
+        if states:
+            for name in tables:
+                self._create(table_name(name, "new"), self.rows[name])
+            initial = self.planner.initial()
+            for state, filled in initial.states:
+                self.database.execute(f"CREATE TABLE {state.stored} AS {duck_sql(filled)}")
+            self.database.execute(f"CREATE OR REPLACE TABLE target AS {duck_sql(initial.rows)}")
 
     def _create(self, name: str, rows: Counter[Row], *, weight: bool = False) -> None:
         columns = ", ".join(
@@ -118,10 +128,12 @@ class View:
             self._create(table_name(name, "new"), after)
             self._create(name, after)
             self.rows[name] = after
-        plan = self.planner.plan(notes)
+        plan = self.planner.plan(notes, types={} if self.states else None)
         for stage in plan.stages:
             self.database.execute(f"CREATE OR REPLACE TEMP TABLE {stage.name} AS {duck_sql(stage.query)}")
         self._apply(plan.apply)
+        for state in plan.additions:
+            self.database.execute(f"INSERT INTO {state.stored} BY NAME SELECT * FROM {state.added}")
         self.last = plan.apply
 
     def _apply(self, apply: Apply) -> None:

@@ -30,6 +30,7 @@ from snowmelt.ivm.algebra import (
     equal_columns,
 )
 from snowmelt.ivm.rendering import WEIGHT, Renderer, Restriction, When, moves, quoted, table_name
+from snowmelt.ivm.states import State
 from snowmelt.ivm.trees import call, number
 
 
@@ -64,6 +65,8 @@ class Rules:
         self._changes = changes
         self._time_moved = time_moved
         self._known: dict[int, Change | None] = {}
+        self._added: dict[str, bool] = {}
+        renderer.grows = self.grows
 
     def change(self, node: Node) -> Change | None:
         """How the node's rows changed; None when they surely did not."""
@@ -220,7 +223,7 @@ class Rules:
             return None
         if isinstance(node, Aggregate) and not node.keys:
             return self._difference(node, None)
-        if isinstance(node, Aggregate) and not node.items:
+        if isinstance(node, Aggregate) and not node.items and id(node) not in self.renderer.states:
             change = self.change(node.input)
             if change is not None and change.inserts_only:
                 return self._first_seen(node, keys)
@@ -234,6 +237,10 @@ class Rules:
         keys = node.keys if isinstance(node, Aggregate) else node.partition
         if not keys:
             return Restriction("", ())
+        state = self.renderer.states.get(id(node))
+        if state is not None:
+            self.grows(state)
+            return Restriction(state.added, tuple((column.id, column.id) for column in keys))
         query = exp.select(
             *[exp.alias_(column.ref, quoted(f"k{place}")) for place, column in enumerate(keys, 1)]
         ).from_(self.renderer.source(change.query.copy()))
@@ -241,6 +248,16 @@ class Rules:
         what = "groups" if isinstance(node, Aggregate) else "partitions"
         stage = self.stage(f"{what} that changed", query)
         return Restriction(stage, tuple((column.id, f"k{place}") for place, column in enumerate(keys, 1)))
+
+    def grows(self, state: State) -> bool:
+        """Whether the refresh adds to the state; then there is a stage with what it adds."""
+        if state.name not in self._added:
+            change = self.change(state.node.input)
+            self._added[state.name] = change is not None
+            if change is not None:
+                query = self.renderer.addition(state, change.query.copy())
+                self.stages.append(Stage(state.added, "sums of what changed", query))
+        return self._added[state.name]
 
     def _first_seen(self, node: Aggregate, keys: Restriction) -> Change:
         """DISTINCT over rows that only came: those that were not there before."""

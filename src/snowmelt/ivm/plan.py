@@ -14,6 +14,7 @@ from snowmelt.ivm.changes import Rules, Stage, TableChange
 from snowmelt.ivm.checks import check, inexact_ids
 from snowmelt.ivm.lowering import View
 from snowmelt.ivm.rendering import WEIGHT, Renderer, Restriction, When, quoted
+from snowmelt.ivm.states import State, states_of
 
 
 class ApplyKind(StrEnum):
@@ -44,6 +45,16 @@ class Apply:
 class RefreshPlan:
     stages: tuple[Stage, ...]
     apply: Apply
+    additions: tuple[State, ...] = ()
+    """States that grow by the rows of a stage, which is called `added`."""
+
+
+@dataclass(frozen=True, slots=True)
+class InitialPlan:
+    """How to fill a table from nothing: the states one after the other, then all rows, which are read from them."""
+
+    states: tuple[tuple[State, exp.Select], ...]
+    rows: exp.Select
 
 
 class Planner:
@@ -55,14 +66,31 @@ class Planner:
         self._inexact = inexact_ids(view.root)
 
     def plan(
-        self, changes: Mapping[str, TableChange], *, before: datetime | None = None, after: datetime | None = None
+        self,
+        changes: Mapping[str, TableChange],
+        *,
+        before: datetime | None = None,
+        after: datetime | None = None,
+        types: Mapping[str, Mapping[str, str]] | None = None,
     ) -> RefreshPlan:
-        """The plan for these changed tables; `before` and `after` are the data timestamps, where the clock counts."""
+        """The plan for these changed tables; `before` and `after` are the data timestamps, where the clock counts.
+
+        `types` are Spark's types of the states' columns, by state; without it, no state is used.
+        """
         instants = {When.OLD: before, When.NEW: after} if before is not None and after is not None else {}
-        renderer = Renderer(frozenset(changes), instants)
+        states = states_of(self.view.root, types) if types is not None else {}
+        renderer = Renderer(frozenset(changes), instants, states)
         rules = Rules(renderer, changes, time_moved=bool(instants) and before != after)
         apply = self._apply(rules)
-        return RefreshPlan(tuple(rules.stages), apply)
+        for state in states.values():
+            rules.grows(state)
+        return RefreshPlan(tuple(rules.stages), apply, tuple(s for s in states.values() if rules.grows(s)))
+
+    def initial(self, at: datetime | None = None) -> InitialPlan:
+        states = states_of(self.view.root)
+        renderer = Renderer(frozenset(), {When.NEW: at} if at is not None else {}, states)
+        queries = tuple((state, renderer.initial(state)) for state in states.values())
+        return InitialPlan(queries, self._named(renderer, renderer.rows(self.view.root, When.NEW)))
 
     def full(self, at: datetime | None = None) -> exp.Select:
         """The whole result, over the new versions of the tables."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -29,7 +29,8 @@ from snowmelt.ivm.algebra import (
     columns_in,
     equal_columns,
 )
-from snowmelt.ivm.trees import aggregate_name, mapped, number, same
+from snowmelt.ivm.states import ROWS, State
+from snowmelt.ivm.trees import aggregate_name, call, mapped, number, same
 from snowmelt.sql.notes import note_of
 
 WEIGHT = "__w"
@@ -69,10 +70,18 @@ class Restriction:
 class Renderer:
     """`changed` names the tables whose old and new versions differ; `instants` are what the clock says at each."""
 
-    def __init__(self, changed: frozenset[str], instants: Mapping[When, datetime]) -> None:
+    def __init__(
+        self,
+        changed: frozenset[str],
+        instants: Mapping[When, datetime],
+        states: Mapping[int, State] | None = None,
+    ) -> None:
         self._changed = changed
         self._instants = instants
         self._numbers = count(1)
+        self.states = states or {}
+        self.grows: Callable[[State], bool] = lambda _: False
+        """Whether this refresh adds to a state; asked before its new rows are read."""
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
@@ -160,10 +169,56 @@ class Renderer:
         return self.matched(node, left, right, when), exact and inside == restriction
 
     def _aggregate(self, node: Aggregate, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
+        state = self.states.get(id(node))
+        if state is not None:
+            return self._from_state(state, when, restriction)
         keys = {column.id for column in node.keys}
         inside = restriction.only(keys) if restriction is not None else None
         below, exact = self._rows(node.input, when, inside)
         return self.grouped(below, node, when), exact and inside == restriction
+
+    def _from_state(self, state: State, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
+        keys = state.node.keys
+        inside = restriction.only({column.id for column in keys}) if restriction is not None else None
+        names = [*(column.id for column in keys), ROWS, *(partial.name for partial in state.partials)]
+        tables = [state.stored, state.added] if when is When.NEW and self.grows(state) else [state.stored]
+        branches = []
+        for table in tables:
+            rows = exp.select(*[_as(exp.column(quoted(name)), name) for name in names])
+            rows = rows.from_(self.source(exp.Table(this=quoted(table))))
+            branches.append(self._restricted(rows, inside) if inside is not None else rows)
+        sums = exp.select(
+            *[_as(key.ref, key.id) for key in keys], *[_as(state.summed(n), n) for n in names[len(keys) :]]
+        )
+        sums = sums.from_(self.source(self.united(branches, names)))
+        if keys:
+            sums.set("group", exp.Group(expressions=[key.ref for key in keys]))
+            there = exp.NEQ(this=call("sum", exp.column(quoted(ROWS))), expression=number(0))
+            sums.set("having", exp.Having(this=there))
+        finals = [_as(state.finals[item.column.id].copy(), item.column.id) for item in state.node.items]
+        rows = exp.select(*[_as(key.ref, key.id) for key in keys], *finals).from_(self.source(sums))
+        return rows, inside == restriction
+
+    def initial(self, state: State) -> exp.Select:
+        """The rows of a state, computed from nothing."""
+        node = state.node
+        values = [_as(exp.cast(call("count", number(1)), "BIGINT"), ROWS)]
+        values += [_as(self.at(partial.initial, When.NEW), partial.name) for partial in state.partials]
+        query = exp.select(*[_as(key.ref, key.id) for key in node.keys], *values)
+        query = query.from_(self.source(self.rows(node.input, When.NEW)))
+        if node.keys:
+            query.set("group", exp.Group(expressions=[key.ref for key in node.keys]))
+        return query
+
+    def addition(self, state: State, change: exp.Select) -> exp.Select:
+        """What a change of its input adds to a state."""
+        node = state.node
+        values = [_as(call("sum", exp.column(quoted(WEIGHT))), ROWS)]
+        values += [_as(state.typed(p.name, self.at(p.change, When.NEW)), p.name) for p in state.partials]
+        query = exp.select(*[_as(key.ref, key.id) for key in node.keys], *values).from_(self.source(change))
+        if node.keys:
+            query.set("group", exp.Group(expressions=[key.ref for key in node.keys]))
+        return query
 
     def _window(self, node: Window, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
         keys = {column.id for column in node.partition}
@@ -364,8 +419,7 @@ def _ordered_window(window: exp.Window, columns: Sequence[Column]) -> exp.Window
     """
     spec = window.args.get("spec")
     rows = isinstance(spec, exp.WindowSpec) and str(spec.args.get("kind") or "").upper() == "ROWS"
-    call = window.this
-    name = aggregate_name(call)
+    name = aggregate_name(window.this)
     if not (rows or name in _PLACED):
         return window
     order = window.args.get("order")

@@ -17,7 +17,7 @@ from snowmelt.sql.bound import Bound, Scope, describe, merge_flags, place_of, ti
 from snowmelt.sql.calls import bind_call, bind_within_group
 from snowmelt.sql.dialect import identifier, spark, string
 from snowmelt.sql.functions.registry import SessionContext
-from snowmelt.sql.notes import volatile
+from snowmelt.sql.notes import typed, volatile
 from snowmelt.sql.relations import Relations
 
 if TYPE_CHECKING:
@@ -64,6 +64,11 @@ class ExpressionBinder:
         return ExpressionBinder(self.environment, scope, self.queries)
 
     def bind(self, node: exp.Expr) -> Bound:
+        bound = self._bind(node)
+        typed(bound.tree, bound.type)
+        return bound
+
+    def _bind(self, node: exp.Expr) -> Bound:
         kind = type(node)
         handler = _HANDLERS.get(kind)
         if handler is not None:

@@ -128,11 +128,12 @@ def _taken(
     wanted: pa.Schema, file: DataFile, location: str,
 ) -> pa.Table:  # fmt: skip
     more = [name for name in wanted.names if name in present and name not in tested.column_names]
-    rows = tested.take(places).select([name for name in wanted.names if name in tested.column_names])
+    known = tested.take(places) if tested.num_columns else tested
+    columns = {name: known.column(name) for name in wanted.names if name in tested.column_names}
     if more:
         read = opened.read_row_group(number, more).take(places)
-        for name in more:
-            rows = rows.append_column(read.schema.field(name), read.column(name))
+        columns.update({name: read.column(name) for name in more})
+    rows = pa.table(columns)
     rows = conform(rows, wanted, location) if wanted.names else pa.table({})
     name = pa.repeat(pa.scalar(file.path.rsplit("/", 1)[-1], pa.string()), len(places))
     row = pc.add(places.cast(pa.int64()), start)

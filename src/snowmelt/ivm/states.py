@@ -1,0 +1,175 @@
+"""State of aggregates: sums beside the table, so that a change adds to them and nothing is computed again.
+
+The state of an aggregate is a set of rows (keys, number of rows, partial sums) of which those with equal keys belong
+together: its value is their sum. A refresh appends the sums of what changed, with signs, and never looks for the rows
+it changes. Only what can be summed exactly has a state; other aggregates are computed again for the groups that
+changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from snowmelt.core.types import DataType, Kind
+from snowmelt.ivm.algebra import Aggregate, Column, Node
+from snowmelt.ivm.trees import call, number
+from snowmelt.sql.notes import note_of
+
+ROWS = "n"
+_WEIGHT = "__w"
+_EXACT_DIGITS = 27
+"""Digits that leave room to multiply by a weight; beyond, Spark keeps six fractional digits and no more."""
+_KEPT_SCALE = 6
+_Partials = Callable[[exp.Expr, exp.Expr], exp.Expr]
+"""Gives the column of a partial, by what it is at first and what it is of a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A column of a state."""
+
+    name: str
+    initial: exp.Expr
+    """Over the rows there are."""
+    change: exp.Expr
+    """Over rows with weights."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    name: str
+    node: Aggregate
+    partials: tuple[Partial, ...]
+    finals: Mapping[str, exp.Expr]
+    """What each item is, over the sums, by its id."""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Spark's types of the partials, once they are known."""
+
+    @property
+    def stored(self) -> str:
+        """What plans call the rows there are."""
+        return f"{self.name}__state"
+
+    @property
+    def added(self) -> str:
+        """What plans call the rows that a refresh adds."""
+        return f"{self.name}__added"
+
+    def summed(self, name: str) -> exp.Expr:
+        return self.typed(name, call("sum", exp.column(exp.Identifier(this=name, quoted=True))))
+
+    def typed(self, name: str, tree: exp.Expr) -> exp.Expr:
+        """The value as the column keeps it."""
+        type_ = "BIGINT" if name == ROWS else self.types.get(name)
+        return exp.cast(tree, exp.DataType.build(type_, dialect="spark")) if type_ else tree
+
+
+def states_of(root: Node, types: Mapping[str, Mapping[str, str]] | None = None) -> dict[int, State]:
+    """The states of a view by the identity of their nodes, inner ones first; they have the same names each time."""
+    found: dict[int, State] = {}
+    for node in root.walk():
+        if isinstance(node, Aggregate) and node.tables:
+            name = f"a{len(found) + 1}"
+            state = _state(name, node, (types or {}).get(name, {}))
+            if state is not None:
+                found[id(node)] = state
+    return found
+
+
+def _state(name: str, node: Aggregate, types: Mapping[str, str]) -> State | None:
+    if any(column.type is not None and column.type.kind is Kind.TIME for column in node.keys):
+        return None
+    known = {column.id: column for column in node.input.columns}
+    partials: dict[exp.Expr, Partial] = {}
+    finals: dict[str, exp.Expr] = {}
+
+    def partial(initial: exp.Expr, change: exp.Expr) -> exp.Expr:
+        made = partials.setdefault(initial, Partial(f"p{len(partials) + 1}", initial, change))
+        return exp.column(exp.Identifier(this=made.name, quoted=True))
+
+    for item in node.items:
+        final = _final(item.value, known, partial)
+        if final is None:
+            return None
+        finals[item.column.id] = final
+    return State(name, node, tuple(partials.values()), finals, types)
+
+
+def _final(value: exp.Expr, known: Mapping[str, Column], partial: _Partials) -> exp.Expr | None:
+    """An aggregate over the sums; None when it has no such form."""
+    if not isinstance(value, exp.Anonymous):
+        return None
+    name, arguments = value.name.lower(), value.expressions
+    if any(isinstance(argument, exp.Distinct) for argument in arguments):
+        return None
+    if name == "count":
+        return _count(arguments, partial)
+    if name == "count_if":
+        return _counted(arguments[0], partial)
+    if name == "sum" and _summable(arguments[0], known):
+        total = partial(value, call("sum", _signed(arguments[0])))
+        present = _count(arguments, partial)
+        return exp.Case(ifs=[exp.If(this=exp.GT(this=present, expression=number(0)), true=total)])
+    if name in ("bool_or", "bool_and"):
+        condition = arguments[0]
+        test = condition if name == "bool_or" else exp.Not(this=exp.Paren(this=condition.copy()))
+        hits, present = _counted(test, partial), _count(arguments, partial)
+        decided = exp.GT(this=hits, expression=number(0))
+        verdict = decided if name == "bool_or" else exp.Not(this=exp.Paren(this=decided))
+        return exp.Case(ifs=[exp.If(this=exp.GT(this=present, expression=number(0)), true=verdict)])
+    return None
+
+
+def _count(arguments: list[exp.Expr], partial: _Partials) -> exp.Expr:
+    if all(isinstance(argument, exp.Literal | exp.Star) for argument in arguments):
+        return exp.column(exp.Identifier(this=ROWS, quoted=True))
+    present = exp.and_(*[exp.Not(this=exp.Is(this=_tight(a), expression=exp.null())) for a in arguments])
+    return _counted(present, partial)
+
+
+def _counted(condition: exp.Expr, partial: _Partials) -> exp.Expr:
+    one = exp.Case(ifs=[exp.If(this=condition.copy(), true=_weight())], default=exp.cast(number(0), "BIGINT"))
+    return partial(call("count_if", condition), call("sum", one))
+
+
+def _signed(tree: exp.Expr) -> exp.Expr:
+    """The value times the weight; the type of the value stays as long as the weight is 1 or -1, as it nearly is."""
+    value = _tight(tree)
+    factor = exp.cast(_weight(), exp.DataType.build("DECIMAL(10, 0)", dialect="spark"))
+    return exp.Case(
+        ifs=[
+            exp.If(this=exp.EQ(this=_weight(), expression=number(1)), true=value),
+            exp.If(this=exp.EQ(this=_weight(), expression=number(-1)), true=exp.Neg(this=value.copy())),
+        ],
+        default=exp.Mul(this=value.copy(), expression=factor),
+    )
+
+
+def _summable(tree: exp.Expr, known: Mapping[str, Column]) -> bool:
+    type_ = _type(tree, known)
+    if type_ is None or type_.kind is not Kind.NUMBER:
+        return False
+    return type_.int64 or (type_.precision or 38) <= _EXACT_DIGITS or (type_.scale or 0) <= _KEPT_SCALE
+
+
+def _type(tree: exp.Expr, known: Mapping[str, Column]) -> DataType | None:
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    if isinstance(tree, exp.Column) and tree.name in known:
+        return known[tree.name].type or note_of(tree).type
+    noted = note_of(tree).type
+    if noted is None and isinstance(tree, exp.Cast) and tree.to.this is exp.DType.DECIMAL:
+        sizes = [int(size.name) for size in tree.to.expressions]
+        noted = DataType(Kind.NUMBER, sizes[0] if sizes else 10, sizes[1] if len(sizes) > 1 else 0)
+    return noted
+
+
+def _weight() -> exp.Expr:
+    return exp.column(exp.Identifier(this=_WEIGHT, quoted=True))
+
+
+def _tight(tree: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=tree.copy()) if isinstance(tree, exp.Binary | exp.Unary | exp.Case) else tree.copy()
