@@ -75,8 +75,8 @@ class Refresher(Protocol):
         """Bring one table to the data timestamp, and record that together with the data: SUCCEEDED.
 
         An upstream dynamic table is read at the version that belongs to the data timestamp, not at its newest: it may
-        be refreshed again while those that read it still wait. A table that meanwhile stands at or beyond the data
-        timestamp (somebody refreshed it by hand), or can't be taken because somebody does, is SKIPPED.
+        be refreshed again while those that read it still wait. A table that somebody refreshes by hand at this moment,
+        or that stands beyond the data timestamp because somebody did, is SKIPPED: the runner records that.
 
         Raises what went wrong, having changed nothing; `transient` errors are tried again.
         """

@@ -46,8 +46,8 @@ def topology(graph: Graph) -> Topology:
             consumers[read].append(table.id)
     missing = {table: len(reads) for table, reads in upstream.items()}
     order = [table for table, count in missing.items() if count == 0]
-    for table in order:
-        for consumer in consumers[table]:
+    for ready in order:
+        for consumer in consumers[ready]:
             missing[consumer] -= 1
             if missing[consumer] == 0:
                 order.append(consumer)

@@ -1,0 +1,303 @@
+"""Carries out what the tick decides, for as long as the process owns the account.
+
+One thread decides and keeps all state, so that nothing here needs a lock; workers refresh and send it what became of
+it. It sleeps until something is due, a refresh ends, or somebody wakes it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import count
+from queue import Empty, SimpleQueue
+
+import structlog
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_when_event_set, wait_random_exponential
+from tenacity.nap import sleep_using_event
+
+from snowmelt.core.clock import Clock
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.scheduler.graph import Graph, Member, Plan, Round, Skip
+from snowmelt.scheduler.ports import Catalog, Outcome, Refresher, RefreshRequest, RefreshState
+from snowmelt.scheduler.progress import Progress, state_of_readers
+from snowmelt.scheduler.tick import tick
+
+_log = structlog.get_logger(__name__)
+
+_LONGEST_SLEEP = 60.0
+"""Seconds after which the runner looks at the clock again: it may have been set, or the machine may have slept."""
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often a transient error is tried again, and after how many seconds."""
+
+    attempts: int = 4
+    first_wait: float = 0.2
+    longest_wait: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    progress: Progress
+    request: RefreshRequest
+    state: RefreshState
+    error: BaseException | None
+    started_at: datetime
+    ended_at: datetime
+
+
+class Runner:
+    """Refreshes what is due until it is stopped. All it must remember across a restart is in the catalog."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        refresher: Refresher,
+        clock: Clock,
+        max_parallel: int,
+        *,
+        retries: Retries = Retries(),
+    ) -> None:
+        self._catalog = catalog
+        self._refresher = refresher
+        self._clock = clock
+        self._max_parallel = max_parallel
+        self._retries = retries
+        self._inbox: SimpleQueue[_Finished | None] = SimpleQueue()
+        """What happened; None is a wake-up."""
+        self._stopping = threading.Event()
+        self._stop_timeout = 0.0
+        self._cancel_timeout = 0.0
+        self._thread: threading.Thread | None = None
+        self._pool = ThreadPoolExecutor(max_parallel, thread_name_prefix="snowmelt-refresh")
+        self._sequence = count()
+        self._live: dict[str, datetime] = {}
+        """The data timestamp of every table whose refresh has begun, waits for its turn, or is not recorded yet."""
+        self._ready: list[tuple[datetime, int, Progress, RefreshRequest]] = []
+        """A heap: the refresh whose lag runs out first is first."""
+        self._running: set[str] = set()
+        self._unrecorded: list[Outcome] = []
+        self._waiting_for: frozenset[str] = frozenset()
+        self._next_tick: datetime = datetime.min.replace(tzinfo=UTC)
+        self._troubles = 0
+        """Turns in a row in which the catalog failed."""
+
+    def start(self) -> None:
+        """Begin. May be called once."""
+        self._thread = threading.Thread(target=self._run, name="snowmelt-scheduler", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Something changed that may make a table due, or free: look now. Cheap, from any thread."""
+        self._inbox.put(None)
+
+    def stop(self, timeout: float, *, cancel_timeout: float = 10.0) -> bool:
+        """Start nothing more, give running refreshes `timeout` seconds to finish, then cancel them.
+
+        Whether none is left running. What had not begun is simply due when a runner starts again.
+        """
+        self._stop_timeout = timeout
+        self._cancel_timeout = cancel_timeout
+        self._stopping.set()
+        self.wake()
+        if self._thread is not None:
+            self._thread.join()
+        self._pool.shutdown(wait=not self._running)
+        return not self._running
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._turn()
+            except Exception:
+                # Whatever it was, refreshing goes on; the next turn reads everything anew.
+                _log.exception("the scheduler met an error")
+                self._troubles += 1
+        self._drain()
+
+    def _turn(self) -> None:
+        look = False
+        for message in self._received(self._sleep()):
+            look |= message is None or self._finished(message)
+        self._record_unrecorded()
+        if look or self._clock.now() >= self._next_tick or self._troubles:
+            self._tick()
+        self._dispatch()
+
+    def _sleep(self) -> float:
+        """Seconds until something is due; longer and longer while the catalog fails."""
+        if self._troubles:
+            return min(0.5 * 2.0 ** min(self._troubles, 10), _LONGEST_SLEEP)
+        until_due = (self._next_tick - self._clock.now()).total_seconds()
+        return min(max(until_due, 0.0), _LONGEST_SLEEP)
+
+    def _received(self, timeout: float) -> list[_Finished | None]:
+        """All that happened, waiting for the first for at most `timeout` seconds."""
+        messages: list[_Finished | None] = []
+        try:
+            messages.append(self._inbox.get(timeout=timeout))
+            while True:
+                messages.append(self._inbox.get_nowait())
+        except Empty:
+            return messages
+
+    def _tick(self) -> None:
+        self._next_tick = _NEVER
+        try:
+            graph = self._with_live(self._catalog.load())
+            plan = tick(graph, self._clock.now())
+        except Exception:
+            self._next_tick = datetime.min.replace(tzinfo=UTC)
+            raise
+        self._next_tick = plan.next_due or _NEVER
+        self._waiting_for = plan.waiting_for
+        for round_ in plan.rounds:
+            self._begin(round_)
+        self._carry_out_records(plan)
+        self._troubles = 0
+
+    def _with_live(self, graph: Graph) -> Graph:
+        """The catalog knows neither the refreshes that wait for their turn nor those that end at this moment."""
+        live = self._live
+        if not live:
+            return graph
+        return Graph(tuple(replace(t, refreshing=live[t.id]) if t.id in live else t for t in graph.tables))
+
+    def _carry_out_records(self, plan: Plan) -> None:
+        for suspension in plan.suspensions:
+            _log.warning("dynamic table suspended", table=suspension.name, failures=suspension.failures)
+            self._catalog.suspend(suspension)
+        if plan.skips:
+            self._catalog.record([_skipped(skip) for skip in plan.skips])
+
+    def _begin(self, round_: Round) -> None:
+        progress = Progress(round_)
+        self._live.update(dict.fromkeys(round_.tables, round_.data_timestamp))
+        self._make_ready(progress, progress.first())
+
+    def _make_ready(self, progress: Progress, members: Iterable[Member]) -> None:
+        now = self._clock.now()
+        for member in members:
+            request = RefreshRequest(member.table, progress.data_timestamp, now, member.completion_target)
+            heapq.heappush(self._ready, (member.completion_target or _NEVER, next(self._sequence), progress, request))
+
+    def _dispatch(self) -> None:
+        while self._ready and len(self._running) < self._max_parallel:
+            _, _, progress, request = heapq.heappop(self._ready)
+            self._running.add(request.table)
+            self._pool.submit(self._refresh, progress, request)
+
+    def _finished(self, message: _Finished) -> bool:
+        """Go on with the round; whether a tick may now decide something new."""
+        table, progress = message.request.table, message.progress
+        self._running.discard(table)
+        if message.state is RefreshState.SUCCEEDED:
+            del self._live[table]
+            self._make_ready(progress, progress.succeeded(table))
+            return not progress.unfinished or table in self._waiting_for
+        self._unrecorded += _outcomes(message, progress.not_succeeded(table))
+        return True
+
+    def _record_unrecorded(self) -> None:
+        """Record what did not succeed. A table whose row can't be written stays busy: tried again at once, it would
+        fail in a loop that nobody counts."""
+        if not self._unrecorded:
+            return
+        kept: list[Outcome] = []
+        try:
+            self._catalog.record(self._unrecorded)
+        except Exception:
+            # One row that can't be written must not hold the others back.
+            kept = [outcome for outcome in self._unrecorded if not self._recorded(outcome)]
+        for outcome in self._unrecorded:
+            self._live.pop(outcome.table, None)
+        self._live.update({outcome.table: outcome.data_timestamp for outcome in kept})
+        self._unrecorded = kept
+        if kept:
+            self._troubles += 1
+
+    def _recorded(self, outcome: Outcome) -> bool:
+        try:
+            self._catalog.record([outcome])
+        except Exception:
+            _log.exception("the outcome of a refresh could not be recorded", table=outcome.table, state=outcome.state)
+            return False
+        return True
+
+    def _refresh(self, progress: Progress, request: RefreshRequest) -> None:
+        """On a worker: refresh, with retries, and say what came of it. The message is sent whatever happens."""
+        started_at = self._clock.now()
+        state, error = RefreshState.FAILED, None
+        try:
+            state = self._retrying()(self._refresher.refresh, request)
+        except BaseException as raised:
+            error = raised
+            if self._stopping.is_set():
+                state = RefreshState.CANCELLED
+        self._inbox.put(_Finished(progress, request, state, error, started_at, self._clock.now()))
+
+    def _retrying(self) -> Retrying:
+        return Retrying(
+            retry=retry_if_exception(_is_transient),
+            stop=stop_after_attempt(self._retries.attempts) | stop_when_event_set(self._stopping),
+            wait=wait_random_exponential(multiplier=self._retries.first_wait, max=self._retries.longest_wait),
+            sleep=sleep_using_event(self._stopping),
+            reraise=True,
+        )
+
+    def _drain(self) -> None:
+        """The end: let running refreshes finish, cancel what does not, record what did not succeed."""
+        self._ready.clear()
+        self._await_running(self._stop_timeout)
+        for table in sorted(self._running):
+            try:
+                self._refresher.cancel(table)
+            except Exception:
+                _log.exception("a refresh could not be cancelled", table=table)
+        self._await_running(self._cancel_timeout)
+        if self._running:
+            _log.warning("refreshes did not end", tables=sorted(self._running))
+
+    def _await_running(self, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        while self._running and (left := deadline - time.monotonic()) > 0:
+            for message in self._received(left):
+                if message is not None:
+                    self._finished(message)
+        self._ready.clear()
+        self._record_unrecorded()
+
+
+def _outcomes(message: _Finished, lost: Iterable[str]) -> list[Outcome]:
+    """The row of a refresh that did not succeed, and those of the tables of its round that needed it."""
+    request = message.request
+    own = Outcome(
+        table=request.table,
+        data_timestamp=request.data_timestamp,
+        state=message.state,
+        error=message.error,
+        ready_at=request.ready_at,
+        started_at=message.started_at,
+        ended_at=message.ended_at,
+    )
+    readers = state_of_readers(message.state)
+    if readers is RefreshState.CANCELLED:
+        # They had not begun: they are due again at the next start, and there is nothing to tell.
+        return [own]
+    return [own, *(Outcome(table, request.data_timestamp, readers, message.error) for table in lost)]
+
+
+def _skipped(skip: Skip) -> Outcome:
+    return Outcome(skip.table, skip.data_timestamp, RefreshState.SKIPPED)
+
+
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, SnowmeltError) and error.transient
