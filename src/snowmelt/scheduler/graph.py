@@ -65,6 +65,7 @@ class Member:
     """Those of its upstream tables that the same round refreshes first. The others stand at the data timestamp."""
     completion_target: datetime | None
     """When its lag, or that of a table of the round that reads it, would pass the target; None: nobody's would."""
+    expected_duration: timedelta
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
@@ -36,6 +36,8 @@ class RefreshRequest:
     """When all inputs were ready. From here to the end is the duration that the next graph reports: waiting for a free
     worker delays the readers of a table as much as computing does."""
     completion_target: datetime | None
+    """What COMPLETION_TARGET of the history shows."""
+    expected_duration: timedelta
 
 
 @dataclass(frozen=True, slots=True)

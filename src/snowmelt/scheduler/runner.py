@@ -44,6 +44,9 @@ class Retries:
     longest_wait: float = 5.0
 
 
+_RETRIES = Retries()
+
+
 @dataclass(frozen=True, slots=True)
 class _Finished:
     progress: Progress
@@ -52,6 +55,10 @@ class _Finished:
     error: BaseException | None
     started_at: datetime
     ended_at: datetime
+
+    @property
+    def overran(self) -> bool:
+        return self.ended_at - self.request.ready_at > self.request.expected_duration
 
 
 class Runner:
@@ -64,7 +71,7 @@ class Runner:
         clock: Clock,
         max_parallel: int,
         *,
-        retries: Retries = Retries(),
+        retries: Retries = _RETRIES,
     ) -> None:
         self._catalog = catalog
         self._refresher = refresher
@@ -87,6 +94,8 @@ class Runner:
         self._unrecorded: list[Outcome] = []
         self._waiting_for: frozenset[str] = frozenset()
         self._next_tick: datetime = datetime.min.replace(tzinfo=UTC)
+        self._replan = False
+        """Refreshes ended otherwise than the last tick expected."""
         self._troubles = 0
         """Turns in a row in which the catalog failed."""
 
@@ -118,19 +127,23 @@ class Runner:
             try:
                 self._turn()
             except Exception:
-                # Whatever it was, refreshing goes on; the next turn reads everything anew.
+                # A mistake of ours, as calls of others are guarded. Refreshing goes on with what the catalog says.
                 _log.exception("the scheduler met an error")
                 self._troubles += 1
         self._drain()
 
     def _turn(self) -> None:
-        look = False
+        woken = False
         for message in self._received(self._sleep()):
-            look |= message is None or self._finished(message)
-        self._record_unrecorded()
-        if look or self._clock.now() >= self._next_tick or self._troubles:
-            self._tick()
+            woken |= message is None or self._finished(message)
+        if self._stopping.is_set():
+            return
+        well = self._record_unrecorded()
+        replan = self._replan and not self._live
+        if woken or replan or self._troubles or self._clock.now() >= self._next_tick:
+            well &= self._tick()
         self._dispatch()
+        self._troubles = 0 if well else self._troubles + 1
 
     def _sleep(self) -> float:
         """Seconds until something is due; longer and longer while the catalog fails."""
@@ -149,20 +162,20 @@ class Runner:
         except Empty:
             return messages
 
-    def _tick(self) -> None:
-        self._next_tick = _NEVER
+    def _tick(self) -> bool:
+        """Decide and begin; whether the catalog did its part."""
         try:
             graph = self._with_live(self._catalog.load())
-            plan = tick(graph, self._clock.now())
         except Exception:
-            self._next_tick = datetime.min.replace(tzinfo=UTC)
-            raise
+            _log.exception("the dynamic tables could not be loaded")
+            return False
+        plan = tick(graph, self._clock.now())
         self._next_tick = plan.next_due or _NEVER
         self._waiting_for = plan.waiting_for
+        self._replan = False
         for round_ in plan.rounds:
             self._begin(round_)
-        self._carry_out_records(plan)
-        self._troubles = 0
+        return self._record_plan(plan)
 
     def _with_live(self, graph: Graph) -> Graph:
         """The catalog knows neither the refreshes that wait for their turn nor those that end at this moment."""
@@ -171,12 +184,18 @@ class Runner:
             return graph
         return Graph(tuple(replace(t, refreshing=live[t.id]) if t.id in live else t for t in graph.tables))
 
-    def _carry_out_records(self, plan: Plan) -> None:
-        for suspension in plan.suspensions:
-            _log.warning("dynamic table suspended", table=suspension.name, failures=suspension.failures)
-            self._catalog.suspend(suspension)
-        if plan.skips:
-            self._catalog.record([_skipped(skip) for skip in plan.skips])
+    def _record_plan(self, plan: Plan) -> bool:
+        """What can't be recorded is decided again by the next tick."""
+        try:
+            for suspension in plan.suspensions:
+                self._catalog.suspend(suspension)
+                _log.warning("dynamic table suspended", table=suspension.name, failures=suspension.failures)
+            if plan.skips:
+                self._catalog.record([_skipped(skip) for skip in plan.skips])
+        except Exception:
+            _log.exception("decisions could not be recorded")
+            return False
+        return True
 
     def _begin(self, round_: Round) -> None:
         progress = Progress(round_)
@@ -186,7 +205,9 @@ class Runner:
     def _make_ready(self, progress: Progress, members: Iterable[Member]) -> None:
         now = self._clock.now()
         for member in members:
-            request = RefreshRequest(member.table, progress.data_timestamp, now, member.completion_target)
+            request = RefreshRequest(
+                member.table, progress.data_timestamp, now, member.completion_target, member.expected_duration
+            )
             heapq.heappush(self._ready, (member.completion_target or _NEVER, next(self._sequence), progress, request))
 
     def _dispatch(self) -> None:
@@ -196,21 +217,23 @@ class Runner:
             self._pool.submit(self._refresh, progress, request)
 
     def _finished(self, message: _Finished) -> bool:
-        """Go on with the round; whether a tick may now decide something new."""
+        """Go on with the round; whether a table that is due waited for this."""
         table, progress = message.request.table, message.progress
         self._running.discard(table)
         if message.state is RefreshState.SUCCEEDED:
-            del self._live[table]
+            self._live.pop(table, None)
             self._make_ready(progress, progress.succeeded(table))
-            return not progress.unfinished or table in self._waiting_for
-        self._unrecorded += _outcomes(message, progress.not_succeeded(table))
-        return True
+        else:
+            self._unrecorded += _outcomes(message, progress.not_succeeded(table))
+        # The plan took it to succeed in the time expected. A thousand that do not must not make a thousand ticks.
+        self._replan |= message.state is not RefreshState.SUCCEEDED or message.overran
+        return table in self._waiting_for
 
-    def _record_unrecorded(self) -> None:
+    def _record_unrecorded(self) -> bool:
         """Record what did not succeed. A table whose row can't be written stays busy: tried again at once, it would
         fail in a loop that nobody counts."""
         if not self._unrecorded:
-            return
+            return True
         kept: list[Outcome] = []
         try:
             self._catalog.record(self._unrecorded)
@@ -221,8 +244,7 @@ class Runner:
             self._live.pop(outcome.table, None)
         self._live.update({outcome.table: outcome.data_timestamp for outcome in kept})
         self._unrecorded = kept
-        if kept:
-            self._troubles += 1
+        return not kept
 
     def _recorded(self, outcome: Outcome) -> bool:
         try:

@@ -197,6 +197,7 @@ def _round(shape: Topology, members: set[str], lags: Mapping[str, timedelta], da
                 name=shape.tables[table].name,
                 upstream=tuple(read for read in shape.upstream[table] if read in members),
                 completion_target=targets.get(table),
+                expected_duration=expected_duration(shape.tables[table].durations) * MICROSECOND,
             )
             for table in order
         ),
