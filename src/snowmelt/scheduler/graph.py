@@ -83,7 +83,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """A refresh that was due, but the table or one upstream of it is still busy with an earlier one."""
+    """A refresh given up: the table, or one upstream of it, was busy until after the next one was due."""
 
     table: str
     name: str

@@ -146,11 +146,10 @@ class Runner:
         self._troubles = 0 if well else self._troubles + 1
 
     def _sleep(self) -> float:
-        """Seconds until something is due; longer and longer while the catalog fails."""
-        if self._troubles:
-            return min(0.5 * 2.0 ** min(self._troubles, 10), _LONGEST_SLEEP)
-        until_due = (self._next_tick - self._clock.now()).total_seconds()
-        return min(max(until_due, 0.0), _LONGEST_SLEEP)
+        """Seconds until something is due or, while the catalog fails, to be tried again: longer and longer."""
+        until_due = max((self._next_tick - self._clock.now()).total_seconds(), 0.0)
+        again = 0.5 * 2.0 ** min(self._troubles, 10) if self._troubles else _LONGEST_SLEEP
+        return min(until_due, again, _LONGEST_SLEEP)
 
     def _received(self, timeout: float) -> list[_Finished | None]:
         """All that happened, waiting for the first for at most `timeout` seconds."""
@@ -165,10 +164,13 @@ class Runner:
     def _tick(self) -> bool:
         """Decide and begin; whether the catalog did its part."""
         try:
-            graph = self._with_live(self._catalog.load())
+            graph = self._catalog.load()
         except Exception:
             _log.exception("the dynamic tables could not be loaded")
+            self._next_tick = _NEVER
             return False
+        self._forget_dropped(graph)
+        graph = self._with_live(graph)
         plan = tick(graph, self._clock.now())
         self._next_tick = plan.next_due or _NEVER
         self._waiting_for = plan.waiting_for
@@ -183,6 +185,12 @@ class Runner:
         if not live:
             return graph
         return Graph(tuple(replace(t, refreshing=live[t.id]) if t.id in live else t for t in graph.tables))
+
+    def _forget_dropped(self, graph: Graph) -> None:
+        """What became of a table that is gone is of no interest, and might never be recorded."""
+        if self._unrecorded:
+            known = {table.id for table in graph.tables}
+            self._unrecorded = [outcome for outcome in self._unrecorded if outcome.table in known]
 
     def _record_plan(self, plan: Plan) -> bool:
         """What can't be recorded is decided again by the next tick."""

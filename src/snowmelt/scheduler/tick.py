@@ -51,7 +51,7 @@ def tick(graph: Graph, now: datetime) -> Plan:
     later += starting.not_before
     return Plan(
         rounds=tuple(starting.rounds),
-        skips=tuple(skip for table in blocked if (skip := _skip(shape.tables[table], busy[table], at))),
+        skips=tuple(skip for table in blocked if (skip := _skip(shape.tables[table], timings[table], busy[table], at))),
         suspensions=tuple(Suspension(t.id, t.name, t.failures) for t in graph.tables if failed_too_often(t)),
         next_due=instant(min(later)) if later else None,
         waiting_for=_holders(shape, blocked),
@@ -122,20 +122,17 @@ def _holders(shape: Topology, blocked: Iterable[str]) -> frozenset[str]:
     return frozenset(t for t in with_upstream(shape, blocked) if shape.tables[t].refreshing is not None)
 
 
-def _skip(table: DynamicTable, obstacle: int, at: int) -> Skip | None:
-    """One record for each obstacle, however many ticks it outlasts, and none for a table that never had data.
+def _skip(table: DynamicTable, timing: _Timing, obstacle: int, at: int) -> Skip | None:
+    """A due table waits for what is in its way, and starts right after. If its next tick comes first, the one it waits
+    with is given up.
 
-    The last of those ticks is made up for when the obstacle is gone.
+    One record for each obstacle, however many ticks it outlasts, and none for a table that never had data.
     """
-    if table.data_timestamp is None:
+    if table.data_timestamp is None or at < timing.due + timing.period:
         return None
     if table.attempted is not None and micros(table.attempted) > obstacle:
         return None
-    missed = tick_at_or_before(at, GRAIN)
-    newest = max(obstacle, _newest(table))
-    if missed <= newest:
-        missed = at
-    return Skip(table.id, table.name, instant(missed)) if missed > newest else None
+    return Skip(table.id, table.name, instant(timing.due))
 
 
 class _Rounds:
