@@ -150,6 +150,40 @@ def test_a_refresh_that_is_due_while_the_last_one_runs_starts_right_after_it() -
     assert catalog.succeeded[1].data_timestamp == NOON + 5 * MINUTE
 
 
+def test_a_table_that_waits_for_a_busy_one_waits_for_no_other() -> None:
+    short, long = Gate(), Gate()
+    catalog, refresher = fakes(table("a", data_timestamp=NOON - MINUTE), table("slow"), a=short, slow=long)
+    clock = ManualClock(NOON)
+    with running(catalog, refresher, clock) as runner:
+        refresher.await_started("a")
+        refresher.await_started("slow")
+        clock.advance(MINUTE)
+        loads = catalog.loads
+        runner.wake()
+        catalog.await_that(lambda: catalog.loads > loads)
+        short.open()
+        catalog.await_successes("a", 2)
+        assert "slow" in refresher.running
+        long.open()
+
+
+def test_the_last_failure_too_many_suspends_without_waiting_for_the_next_tick() -> None:
+    catalog, refresher = fakes(table("a", failures=4), a=raising(ValueError("no")))
+    with running(catalog, refresher):
+        catalog.await_that(lambda: catalog.tables["a"].state is SchedulingState.SUSPENDED)
+
+
+def test_stopping_starts_nothing_that_became_due() -> None:
+    catalog, refresher = fakes(table("a", data_timestamp=NOON))
+    clock = ManualClock(NOON)
+    runner = Runner(catalog, refresher, clock, 2)
+    runner.start()
+    catalog.await_that(lambda: catalog.loads == 1)
+    clock.advance(MINUTE)
+    assert runner.stop(DEADLINE)
+    assert refresher.started == []
+
+
 def test_never_more_at_once_than_allowed_and_the_most_urgent_first() -> None:
     gate = Gate()
     relaxed = [table(f"r{number}", lag=timedelta(hours=1)) for number in range(6)]

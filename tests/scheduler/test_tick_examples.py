@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -242,16 +242,17 @@ def test_completion_targets_are_those_of_the_most_urgent_reader() -> None:
     assert [member.completion_target for member in round_.members] == [NOON + MINUTE, NOON + MINUTE]
 
 
+@pytest.mark.parametrize("connected", [True, False], ids=["connected", "single"])
 @pytest.mark.parametrize("since", [timedelta(), timedelta(hours=1)], ids=["idle", "due"])
-def test_a_tick_of_a_thousand_tables_is_quick(since: timedelta) -> None:
+def test_a_tick_of_a_thousand_tables_is_quick(since: timedelta, connected: bool) -> None:
     tables = tuple(
-        table(f"t{n}", *([f"t{n - 1}"] if n % 10 else []), at=NOON - since, sources=(f"s{n // 20}",))
+        table(f"t{n}", *([f"t{n - 1}"] if connected and n % 10 else []), at=NOON - since, sources=(f"s{n}",))
         for n in range(1000)
     )
     times = []
     for _ in range(15):
-        begin = perf_counter()
+        begin = process_time()
         plan(NOON, *tables)
-        times.append(perf_counter() - begin)
+        times.append(process_time() - begin)
     # The best of several: the machine that runs the tests has other work, too.
     assert min(times) < 0.020

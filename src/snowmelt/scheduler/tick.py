@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from snowmelt.scheduler.graph import Downstream, DynamicTable, Graph, Member, Plan, Round, Skip, Suspension
@@ -38,20 +38,21 @@ def tick(graph: Graph, now: datetime) -> Plan:
     reasons = unscheduled(shape)
     lags = effective_lags(shape, reasons)
     timings = _timings(shape, lags)
+    due = {id_: _due(shape.tables[id_], timing) for id_, timing in timings.items()}
     at = micros(now)
     busy = _busy(shape)
-    due = [table for table in shape.order if table in timings and timings[table].due <= at]
     starting = _Rounds(shape, lags, at)
-    for group in connected(shape, (table for table in due if table not in busy)):
+    for group in connected(shape, [id_ for id_, tick_ in due.items() if tick_ <= at and id_ not in busy]):
         starting.plan(group)
-    blocked = [table for table in due if table in busy]
-    later = [timing.due for timing in timings.values() if timing.due > at]
-    later += [tick_after(at, timings[table].period) for table in blocked]
+    blocked = [id_ for id_, tick_ in due.items() if tick_ <= at and id_ in busy]
+    skips = [_skip(shape.tables[id_], timings[id_], due[id_], busy[id_], at) for id_ in blocked]
+    later = [tick_ for tick_ in due.values() if tick_ > at]
+    later += [tick_after(at, timings[id_].period) for id_ in blocked]
     later += [timings[t].after(micros(r.data_timestamp)) for r in starting.rounds for t in r.tables if t in timings]
     later += starting.not_before
     return Plan(
         rounds=tuple(starting.rounds),
-        skips=tuple(skip for table in blocked if (skip := _skip(shape.tables[table], timings[table], busy[table], at))),
+        skips=tuple(skip for skip in skips if skip is not None),
         suspensions=tuple(Suspension(t.id, t.name, t.failures) for t in graph.tables if failed_too_often(t)),
         next_due=instant(min(later)) if later else None,
         waiting_for=_holders(shape, blocked),
@@ -64,7 +65,7 @@ def manual_round(graph: Graph, tables: Iterable[str], now: datetime) -> Round:
     A disabled table is refreshed alone.
     """
     shape = topology(graph)
-    members = with_upstream(shape, tables)
+    members = with_upstream(shape, tables) & shape.position.keys()
     targets = effective_lags(shape, unscheduled(shape))
     return _round(shape, members, targets, now)
 
@@ -75,33 +76,33 @@ class _Timing:
     completion: int
     """From a tick at which the table and all upstream of it start, to its end."""
     period: int
-    due: int = 0
 
     def after(self, stands_at: int) -> int:
         return due_tick(stands_at, self.lag, self.completion, self.period)
 
 
 def _timings(shape: Topology, lags: Mapping[str, timedelta]) -> dict[str, _Timing]:
-    """When each table with a lag of its own is due. The DOWNSTREAM ones come along when a reader is."""
+    """Of each table with a lag of its own. The DOWNSTREAM ones come along when a reader is refreshed."""
     timings: dict[str, _Timing] = {}
     completion: dict[str, int] = {}
     for id_ in shape.order:
         table = shape.tables[id_]
-        behind = max((completion[read] for read in shape.upstream[id_]), default=0)
-        completion[id_] = behind + expected_duration(table.durations)
+        behind = max([completion[read] for read in shape.upstream[id_]], default=0)
+        complete = completion[id_] = behind + expected_duration(table.durations)
         if id_ in lags and not isinstance(table.target_lag, Downstream):
             lag = lags[id_] // MICROSECOND
-            timing = _Timing(lag, completion[id_], refresh_period(lag, completion[id_]))
-            timings[id_] = replace(timing, due=_due(table, timing))
+            timings[id_] = _Timing(lag, complete, refresh_period(lag, complete))
     return timings
 
 
 def _due(table: DynamicTable, timing: _Timing) -> int:
-    """A refresh under way is taken to succeed: if it does not, the runner ticks again."""
+    """When the next refresh is due. One under way is taken to succeed: if it does not, the runner ticks again."""
     retry = 0 if table.attempted is None else tick_after(micros(table.attempted), timing.period)
     if table.data_timestamp is None:
         return retry
-    stands_at = max(micros(t) for t in (table.data_timestamp, table.refreshing) if t is not None)
+    stands_at = micros(table.data_timestamp)
+    if table.refreshing is not None:
+        stands_at = max(stands_at, micros(table.refreshing))
     return max(timing.after(stands_at), retry)
 
 
@@ -122,17 +123,17 @@ def _holders(shape: Topology, blocked: Iterable[str]) -> frozenset[str]:
     return frozenset(t for t in with_upstream(shape, blocked) if shape.tables[t].refreshing is not None)
 
 
-def _skip(table: DynamicTable, timing: _Timing, obstacle: int, at: int) -> Skip | None:
+def _skip(table: DynamicTable, timing: _Timing, due: int, obstacle: int, at: int) -> Skip | None:
     """A due table waits for what is in its way, and starts right after. If its next tick comes first, the one it waits
     with is given up.
 
     One record for each obstacle, however many ticks it outlasts, and none for a table that never had data.
     """
-    if table.data_timestamp is None or at < timing.due + timing.period:
+    if table.data_timestamp is None or at < due + timing.period:
         return None
     if table.attempted is not None and micros(table.attempted) > obstacle:
         return None
-    return Skip(table.id, table.name, instant(timing.due))
+    return Skip(table.id, table.name, instant(due))
 
 
 class _Rounds:
@@ -178,7 +179,7 @@ def _newest(table: DynamicTable) -> int:
 
 
 def _round(shape: Topology, members: set[str], lags: Mapping[str, timedelta], data_timestamp: datetime) -> Round:
-    order = [table for table in shape.order if table in members]
+    order = sorted(members, key=shape.position.__getitem__)
     targets: dict[str, datetime] = {}
     for table in reversed(order):
         wishes = [targets[reader] for reader in shape.consumers[table] if reader in targets]

@@ -29,6 +29,8 @@ class Topology:
     tables: Mapping[str, DynamicTable]
     order: tuple[str, ...]
     """Every table that is not on or behind a cycle, upstream ones first."""
+    position: Mapping[str, int]
+    """In that order."""
     upstream: Mapping[str, tuple[str, ...]]
     """Without tables that are gone or disabled: to their readers those are base tables, or an error of the refresh."""
     consumers: Mapping[str, tuple[str, ...]]
@@ -51,7 +53,13 @@ def topology(graph: Graph) -> Topology:
             missing[consumer] -= 1
             if missing[consumer] == 0:
                 order.append(consumer)
-    return Topology(tables, tuple(order), upstream, {table: tuple(found) for table, found in consumers.items()})
+    return Topology(
+        tables=tables,
+        order=tuple(order),
+        position={table: position for position, table in enumerate(order)},
+        upstream=upstream,
+        consumers={table: tuple(found) for table, found in consumers.items()},
+    )
 
 
 def unscheduled(shape: Topology) -> dict[str, Unscheduled]:
@@ -101,6 +109,9 @@ def connected(shape: Topology, tables: Iterable[str]) -> list[list[str]]:
 
     Connections count through tables that are not among the given ones as well.
     """
+    wanted = list(tables)
+    if not wanted:
+        return []
     leader: dict[str, str] = {}
 
     def root(node: str) -> str:
@@ -116,7 +127,7 @@ def connected(shape: Topology, tables: Iterable[str]) -> list[list[str]]:
         for other in (*shape.upstream[table], *shape.tables[table].sources):
             leader[root(other)] = root(table)
     groups: dict[str, list[str]] = {}
-    for table in tables:
+    for table in wanted:
         groups.setdefault(root(table), []).append(table)
     return list(groups.values())
 
