@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from snowmelt.core.clock import Clock, ManualClock
-from snowmelt.scheduler.graph import DynamicTable, Graph, SchedulingState, Suspension
+from snowmelt.scheduler.graph import DynamicTable, Graph, Round, SchedulingState, Suspension
 from snowmelt.scheduler.ports import Outcome, RefreshRequest, RefreshState
-from snowmelt.scheduler.runner import Retries, Runner
+from snowmelt.scheduler.retries import Retries
+from snowmelt.scheduler.runner import Runner
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DEADLINE = 20.0
@@ -90,7 +91,15 @@ class FakeRefresher:
         self.most_at_once = 0
         self.cancelled: list[str] = []
         self.twice_at_once = False
+        self.refuse_to_begin = 0
+        self.later = timedelta()
         self._catalog = catalog
+
+    def begin(self, round_: Round) -> datetime:
+        if self.refuse_to_begin > 0:
+            self.refuse_to_begin -= 1
+            raise OSError("can't begin")
+        return round_.data_timestamp + self.later
 
     def refresh(self, request: RefreshRequest) -> RefreshState:
         with self._catalog.changed:

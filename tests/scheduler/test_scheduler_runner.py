@@ -296,6 +296,23 @@ def test_one_outcome_that_can_not_be_recorded_holds_nobody_else_back() -> None:
         clock.advance(MINUTE)
         runner.wake()
         catalog.await_successes("a")
+    assert runner._unrecorded == []
+
+
+def test_a_round_that_can_not_begin_is_still_due() -> None:
+    catalog, refresher = fakes(table("a"))
+    refresher.refuse_to_begin = 1
+    with running(catalog, refresher):
+        catalog.await_successes("a")
+    assert catalog.outcomes == []
+
+
+def test_a_round_gets_the_data_timestamp_that_the_refresher_settled() -> None:
+    catalog, refresher = fakes(table("a"), table("b", "a"))
+    refresher.later = timedelta(milliseconds=7)
+    with running(catalog, refresher):
+        catalog.await_successes("b")
+    assert {request.data_timestamp for request in catalog.succeeded} == {NOON + refresher.later}
 
 
 def test_even_an_exit_in_a_refresh_is_only_its_failure() -> None:

@@ -151,6 +151,7 @@ def test_one_obstacle_makes_one_skip_record() -> None:
     skipped = replace(running, attempted=skip.data_timestamp)
     later = plan(NOON + 10 * MINUTE, skipped)
     assert later.skips == ()
+    assert later.next_due == NOON + 624 * SECOND
     freed = replace(skipped, refreshing=None, data_timestamp=NOON + 48 * SECOND)
     assert started(plan(NOON + 10 * MINUTE, freed)) != []
 

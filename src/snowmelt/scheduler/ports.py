@@ -1,7 +1,7 @@
 """What the runner needs of the rest: a catalog to read and to record in, and somebody who refreshes one table.
 
-The service layer implements both. Every method may be called from another thread than the one before; `refresh` and
-`cancel` run side by side.
+The service layer implements both. Every method may be called from another thread than the one before; those of
+the refresher run side by side.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
-from snowmelt.scheduler.graph import Graph, Suspension
+from snowmelt.scheduler.graph import Graph, Round, Suspension
 
 
 class RefreshState(StrEnum):
@@ -73,6 +73,14 @@ class Catalog(Protocol):
 
 
 class Refresher(Protocol):
+    def begin(self, round_: Round) -> datetime:
+        """The data timestamp of a round that is about to start: the one planned, or a later instant up to now.
+
+        Here is the place to look for what other tools wrote to the sources, so that the round sees it, and to wait for
+        writers that might still commit something at or before the data timestamp.
+        """
+        ...
+
     def refresh(self, request: RefreshRequest) -> RefreshState:
         """Bring one table to the data timestamp, and record that together with the data: SUCCEEDED.
 

@@ -17,14 +17,12 @@ from itertools import count
 from queue import Empty, SimpleQueue
 
 import structlog
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_when_event_set, wait_random_exponential
-from tenacity.nap import sleep_using_event
 
 from snowmelt.core.clock import Clock
-from snowmelt.core.errors import SnowmeltError
 from snowmelt.scheduler.graph import Graph, Member, Plan, Round, Skip
 from snowmelt.scheduler.ports import Catalog, Outcome, Refresher, RefreshRequest, RefreshState
 from snowmelt.scheduler.progress import Progress, state_of_readers
+from snowmelt.scheduler.retries import Retries
 from snowmelt.scheduler.tick import tick
 
 _log = structlog.get_logger(__name__)
@@ -33,18 +31,14 @@ _LONGEST_SLEEP = 60.0
 """Seconds after which the runner looks at the clock again: it may have been set, or the machine may have slept."""
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
+_RETRIES = Retries()
 
 
 @dataclass(frozen=True, slots=True)
-class Retries:
-    """How often a transient error is tried again, and after how many seconds."""
-
-    attempts: int = 4
-    first_wait: float = 0.2
-    longest_wait: float = 5.0
-
-
-_RETRIES = Retries()
+class _Begun:
+    round: Round
+    """With its final data timestamp."""
+    error: BaseException | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +72,7 @@ class Runner:
         self._clock = clock
         self._max_parallel = max_parallel
         self._retries = retries
-        self._inbox: SimpleQueue[_Finished | None] = SimpleQueue()
+        self._inbox: SimpleQueue[_Begun | _Finished | None] = SimpleQueue()
         """What happened; None is a wake-up."""
         self._stopping = threading.Event()
         self._stop_timeout = 0.0
@@ -133,12 +127,18 @@ class Runner:
         self._drain()
 
     def _turn(self) -> None:
-        woken = False
+        woken, well = False, True
         for message in self._received(self._sleep()):
-            woken |= message is None or self._finished(message)
+            match message:
+                case _Begun():
+                    well &= self._begun(message)
+                case _Finished():
+                    woken |= self._finished(message)
+                case None:
+                    woken = True
         if self._stopping.is_set():
             return
-        well = self._record_unrecorded()
+        well &= self._record_unrecorded()
         replan = self._replan and not self._live
         if woken or replan or self._troubles or self._clock.now() >= self._next_tick:
             well &= self._tick()
@@ -151,9 +151,9 @@ class Runner:
         again = 0.5 * 2.0 ** min(self._troubles, 10) if self._troubles else _LONGEST_SLEEP
         return min(until_due, again, _LONGEST_SLEEP)
 
-    def _received(self, timeout: float) -> list[_Finished | None]:
+    def _received(self, timeout: float) -> list[_Begun | _Finished | None]:
         """All that happened, waiting for the first for at most `timeout` seconds."""
-        messages: list[_Finished | None] = []
+        messages: list[_Begun | _Finished | None] = []
         try:
             messages.append(self._inbox.get(timeout=timeout))
             while True:
@@ -206,9 +206,29 @@ class Runner:
         return True
 
     def _begin(self, round_: Round) -> None:
+        self._live.update(dict.fromkeys(round_.tables, round_.data_timestamp))
+        self._pool.submit(self._prepare, round_)
+
+    def _prepare(self, round_: Round) -> None:
+        """On a worker: get the round its data timestamp."""
+        try:
+            stamp = self._retries.retrying(self._stopping)(self._refresher.begin, round_)
+            self._inbox.put(_Begun(replace(round_, data_timestamp=stamp)))
+        except BaseException as error:
+            self._inbox.put(_Begun(round_, error))
+
+    def _begun(self, message: _Begun) -> bool:
+        """Start the first tables of a round; whether it could begin. If not, they are simply still due."""
+        round_ = message.round
+        if message.error is not None:
+            _log.error("refreshes could not begin", tables=round_.tables, exc_info=message.error)
+            for table in round_.tables:
+                self._live.pop(table, None)
+            return False
         progress = Progress(round_)
         self._live.update(dict.fromkeys(round_.tables, round_.data_timestamp))
         self._make_ready(progress, progress.first())
+        return True
 
     def _make_ready(self, progress: Progress, members: Iterable[Member]) -> None:
         now = self._clock.now()
@@ -267,21 +287,12 @@ class Runner:
         started_at = self._clock.now()
         state, error = RefreshState.FAILED, None
         try:
-            state = self._retrying()(self._refresher.refresh, request)
+            state = self._retries.retrying(self._stopping)(self._refresher.refresh, request)
         except BaseException as raised:
             error = raised
             if self._stopping.is_set():
                 state = RefreshState.CANCELLED
         self._inbox.put(_Finished(progress, request, state, error, started_at, self._clock.now()))
-
-    def _retrying(self) -> Retrying:
-        return Retrying(
-            retry=retry_if_exception(_is_transient),
-            stop=stop_after_attempt(self._retries.attempts) | stop_when_event_set(self._stopping),
-            wait=wait_random_exponential(multiplier=self._retries.first_wait, max=self._retries.longest_wait),
-            sleep=sleep_using_event(self._stopping),
-            reraise=True,
-        )
 
     def _drain(self) -> None:
         """The end: let running refreshes finish, cancel what does not, record what did not succeed."""
@@ -300,7 +311,7 @@ class Runner:
         deadline = time.monotonic() + timeout
         while self._running and (left := deadline - time.monotonic()) > 0:
             for message in self._received(left):
-                if message is not None:
+                if isinstance(message, _Finished):
                     self._finished(message)
         self._ready.clear()
         self._record_unrecorded()
@@ -327,7 +338,3 @@ def _outcomes(message: _Finished, lost: Iterable[str]) -> list[Outcome]:
 
 def _skipped(skip: Skip) -> Outcome:
     return Outcome(skip.table, skip.data_timestamp, RefreshState.SKIPPED)
-
-
-def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, SnowmeltError) and error.transient
