@@ -238,7 +238,11 @@ def _pasts(state: StateReader, now: datetime) -> dict[str, _Past]:
 
 def _past(rows: Sequence[DynamicRefresh]) -> _Past:
     worked = [row for row in rows if row.state is RefreshState.SUCCEEDED and row.action is not RefreshAction.NO_DATA]
-    usual = [row for row in worked if row.action is not RefreshAction.REINITIALIZE] or worked
+    usual = [
+        row
+        for row in worked
+        if row.action is not RefreshAction.REINITIALIZE and row.trigger is not RefreshTrigger.CREATION
+    ] or worked
     times = [row.ended_at - row.started_at for row in usual if row.ended_at is not None and row.started_at is not None]
     ended = [row.data_timestamp for row in rows if row.state is not RefreshState.EXECUTING]
     return _Past(max(ended, default=None), tuple(reversed(times[:_MEASURED])))
