@@ -29,6 +29,7 @@ def serve(data_dir: Path, port: int, *, settings: Settings | None, announce: Cal
             announce(f"User {ADMIN}, password {made}  (shown once; set SNOWMELT_ADMIN_PASSWORD to choose your own)")
         # Spark takes seconds to start: it must be up before the server says it is ready.
         account.engine.session()
+        account.dynamic_tables.start()
         account.ownership.announce(url)
         announce(f"Snowmelt serves {account.data_dir} at {url}")
         server = uvicorn.Server(

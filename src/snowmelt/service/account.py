@@ -120,6 +120,7 @@ class Account:
 
     def close(self) -> None:
         """Stops what runs, rolls back what is open, and lets the directory go. Again does nothing."""
+        self.dynamic_tables.stop(self.settings.stop_seconds)
         for session in self.sessions():
             session.cancel()
         with self._closing:

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from snowmelt.service.account import Account
 
 _KEPT_QUERY_IDS = 200
+_SCHEDULED = frozenset(
+    {"CREATE_DYNAMIC_TABLE", "ALTER_DYNAMIC_TABLE", "REFRESH_DYNAMIC_TABLE", "UNDROP_DYNAMIC_TABLE", "UNDROP_TABLE"}
+)
+"""Statements after which a dynamic table may be due, or free."""
 _log = structlog.get_logger(__name__)
 
 
@@ -217,6 +221,9 @@ class Session:
                 }
             )
         )
+
+        if record.query_type in _SCHEDULED:
+            self.account.dynamic_tables.wake()
 
     def _failed(self, record: QueryRecord, error: SnowmeltError) -> None:
         if self.transaction is not None and self.parameter("TRANSACTION_ABORT_ON_ERROR"):

@@ -48,8 +48,11 @@ class Dynamic(Repository):
 
     def all(self) -> dict[str, DynamicState]:
         """Every dynamic table's state by its table's id, dropped tables included."""
-        rows = self._execute(select(_T.table_id, _T.record))
-        return {table_id: DynamicState.model_validate_json(record) for table_id, record in rows}
+        return {table_id: DynamicState.model_validate_json(record) for table_id, record in self.records()}
+
+    def records(self) -> list[tuple[str, str]]:
+        """What `all` reads, as it is stored, for those who know most of it already."""
+        return [(table_id, record) for table_id, record in self._execute(select(_T.table_id, _T.record))]
 
     def put(self, state: DynamicState) -> None:
         self._writing()

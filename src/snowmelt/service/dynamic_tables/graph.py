@@ -67,10 +67,10 @@ def load(state: StateReader) -> Graph:
         if table is not None and table.dropped_on is None:
             found[id] = (table, dynamic)
     by_name = {table.name: id for id, (table, _) in found.items()}
-    return Graph({id: Node(table, dynamic, _upstream(dynamic, by_name)) for id, (table, dynamic) in found.items()})
+    return Graph({id: Node(table, dynamic, upstream_of(dynamic, by_name)) for id, (table, dynamic) in found.items()})
 
 
-def _upstream(dynamic: DynamicState, by_name: dict[ObjectName, str]) -> frozenset[str]:
-    """By name, as the next refresh will look them up: one of them may have been replaced."""
+def upstream_of(dynamic: DynamicState, by_name: dict[ObjectName, str]) -> frozenset[str]:
+    """The dynamic tables it reads, by name, as the next refresh will look them up: one may have been replaced."""
     reads = (by_name.get(item.name) for item in dynamic.dependencies if item.kind in ("TABLE", "DYNAMIC_TABLE"))
     return frozenset(id for id in reads if id is not None)

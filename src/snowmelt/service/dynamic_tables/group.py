@@ -46,13 +46,13 @@ def refresh_graph(
     return outcomes
 
 
-def adopt_sources(account: Account, nodes: Collection[Node]) -> None:
-    """Makes visible what other tools wrote to the tables that these dynamic tables read."""
+def adopt_sources(account: Account, nodes: Collection[Node]) -> bool:
+    """Makes visible what other tools wrote to the tables that these dynamic tables read; whether they did."""
     ids = {item.object_id for node in nodes for item in node.state.dependencies if item.kind == "TABLE"}
     with account.state.read() as state:
         found = {id: item for id in ids if (item := state.catalog.by_id(id)) is not None}
     live = {id: item for id, item in found.items() if item.dropped_on is None and item.kind is ObjectKind.TABLE}
-    pins.adopt_foreign(account, live)
+    return pins.adopt_foreign(account, live)
 
 
 def upstream_failed(

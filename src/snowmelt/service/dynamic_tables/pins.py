@@ -86,8 +86,9 @@ def reinit_reason(before: DynamicState, now: tuple[Dependency, ...]) -> str | No
     return None
 
 
-def adopt_foreign(account: Account, sources: Mapping[str, CatalogObject]) -> None:
-    """Makes visible what other tools wrote to these tables."""
+def adopt_foreign(account: Account, sources: Mapping[str, CatalogObject]) -> bool:
+    """Makes visible what other tools wrote to these tables; whether there was anything."""
+    adopted = False
     for table in sources.values():
         definition = table.definition
         assert isinstance(definition, TableDefinition)
@@ -97,3 +98,5 @@ def adopt_foreign(account: Account, sources: Mapping[str, CatalogObject]) -> Non
             visible = state.versions.visible(table.id)
         if visible is not None and account.store.has_version(definition.location, visible.version + 1):
             account.transactions.adopt(table, visible)
+            adopted = True
+    return adopted

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from snowmelt.service.dynamic_tables import checking, graph, group, refresh
+from snowmelt.scheduler.runner import Runner
+from snowmelt.service.dynamic_tables import checking, graph, group, refresh, scheduled
 from snowmelt.service.dynamic_tables.graph import Graph
 from snowmelt.service.dynamic_tables.refresh import RefreshOutcome
 from snowmelt.service.run import Run
@@ -20,6 +21,24 @@ if TYPE_CHECKING:
 class DynamicTables:
     def __init__(self, account: Account) -> None:
         self._account = account
+        self._runner: Runner | None = None
+
+    def start(self) -> None:
+        """From now on, until the account is closed, they are refreshed as their lags need it."""
+        if self._runner is None:
+            self._runner = scheduled.runner(self._account, self._account.settings.parallel_refreshes)
+            self._runner.start()
+
+    def wake(self) -> None:
+        """A statement changed something that the scheduler should look at."""
+        if self._runner is not None:
+            self._runner.wake()
+
+    def stop(self, timeout: float) -> None:
+        """Refreshes that run may finish within so many seconds; then they are cancelled."""
+        if self._runner is not None:
+            self._runner.stop(timeout)
+            self._runner = None
 
     def graph(self) -> Graph:
         """The live dynamic tables, where each stands and what it reads."""

@@ -1,0 +1,133 @@
+"""Random graphs over random times: what holds of every schedule."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from snowmelt.scheduler.graph import DOWNSTREAM, Downstream, DynamicTable, Graph, SchedulingState
+from snowmelt.scheduler.tick import tick
+from snowmelt.scheduler.topology import Unscheduled, effective_lags, topology, unscheduled
+from tests.scheduler.simulation import START, Simulation
+
+MOST = 8
+
+
+@st.composite
+def worlds(draw: st.DrawFn, *, feasible: bool) -> Simulation:
+    """Up to 8 tables. Feasible: every lag is at least four times what the chain up to the table takes."""
+    stands_at = START - timedelta(milliseconds=draw(st.integers(0, 200))) if feasible else None
+    tables: dict[str, DynamicTable] = {}
+    longest: dict[str, timedelta] = {}
+    chain: dict[str, timedelta] = {}
+    for number in range(draw(st.integers(1, MOST))):
+        id_ = f"t{number}"
+        upstream = tuple(draw(st.sets(st.sampled_from(sorted(tables)), max_size=3))) if tables else ()
+        longest[id_] = timedelta(milliseconds=draw(st.integers(1, 3000)))
+        chain[id_] = longest[id_] + max((chain[read] for read in upstream), default=timedelta())
+        if draw(st.integers(0, 3)) == 0:
+            lag: timedelta | Downstream = DOWNSTREAM
+        else:
+            wanted = timedelta(seconds=draw(st.integers(1, 120)))
+            lag = max(wanted, 4 * chain[id_]) if feasible else wanted
+        tables[id_] = DynamicTable(
+            id=id_,
+            name=id_,
+            target_lag=lag,
+            upstream=upstream,
+            sources=(f"base{draw(st.integers(0, 2))}",),
+            data_timestamp=stands_at,
+            durations=(longest[id_],),
+        )
+    return Simulation(tables, longest, seed=draw(st.integers(0, 1000)))
+
+
+@settings(max_examples=300, deadline=None)
+@given(worlds(feasible=True))
+def test_lag_stays_within_the_target_when_durations_allow_it(world: Simulation) -> None:
+    world.run(300)
+    shape = topology(Graph(tuple(world.tables.values())))
+    for table, lag in effective_lags(shape, unscheduled(shape)).items():
+        stands_at = world.tables[table].data_timestamp
+        assert stands_at is not None
+        assert max([*world.lags.get(table, []), world.now - stands_at]) <= lag
+        assert "SKIPPED" not in world.states(table)
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds(feasible=True))
+def test_no_table_is_refreshed_more_often_than_it_must(world: Simulation) -> None:
+    """A table that nobody reads is refreshed at most three times per lag."""
+    world.run(120)
+    for id_, table in world.tables.items():
+        if any(id_ in other.upstream for other in world.tables.values()) or isinstance(table.target_lag, Downstream):
+            continue
+        assert len(world.succeeded(id_)) <= 120 / (table.target_lag.total_seconds() / 3) + 2
+
+
+@settings(max_examples=150, deadline=None)
+@given(worlds(feasible=False), st.integers(1, 3), st.data())
+def test_overload_and_failures_break_nothing(world: Simulation, parallel: int, data: st.DataObject) -> None:
+    """Too slow for its lags, too few workers, failing: the simulation's own checks hold, and rows stay few."""
+    world.parallel = parallel
+    failing = data.draw(st.sets(st.tuples(st.sampled_from(sorted(world.tables)), st.integers(1, 12))))
+    world.fails = lambda table, attempt: (table, attempt) in failing
+    world.run(40)
+    skips = sum(state == "SKIPPED" for _, _, state in world.history)
+    done = sum(state in ("SUCCEEDED", "FAILED") for _, _, state in world.history)
+    assert skips <= (done + MOST) * MOST
+    assert world.ticks <= 8 * 40 * 12
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds(feasible=False))
+def test_tables_nobody_needs_are_never_refreshed(world: Simulation) -> None:
+    shape = topology(Graph(tuple(world.tables.values())))
+    idle = {table for table, reason in unscheduled(shape).items() if reason is Unscheduled.NO_CONSUMER}
+    world.run(20)
+    for table in world.tables:
+        assert bool(world.history and world.succeeded(table)) == (table not in idle)
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds(feasible=True), st.data())
+def test_tables_of_one_connected_graph_due_at_one_tick_share_the_data_timestamp(
+    world: Simulation, data: st.DataObject
+) -> None:
+    later = START + timedelta(seconds=data.draw(st.floats(0, 300)))
+    graph = Graph(tuple(world.tables.values()))
+    plan = tick(graph, later)
+    assert plan == tick(graph, later)
+    stamps: dict[str, set[object]] = {}
+    for round_ in plan.rounds:
+        for table in round_.tables:
+            for source in world.tables[table].sources:
+                stamps.setdefault(source, set()).add(round_.data_timestamp)
+    assert all(len(found) == 1 for found in stamps.values())
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds(feasible=True), st.data())
+def test_suspended_tables_and_those_that_read_them_rest(world: Simulation, data: st.DataObject) -> None:
+    stopped = data.draw(st.sampled_from(sorted(world.tables)))
+    world.run(10)
+    scheduled = set(world.tables) - set(unscheduled(topology(Graph(tuple(world.tables.values())))))
+    before = {table: len(world.succeeded(table)) for table in world.tables}
+    running = {table for table, state in world.tables.items() if state.refreshing is not None}
+    world.change(stopped, state=SchedulingState.SUSPENDED)
+    world.wake()
+    shape = topology(Graph(tuple(world.tables.values())))
+    resting = {
+        table
+        for table, reason in unscheduled(shape).items()
+        if reason in (Unscheduled.SUSPENDED, Unscheduled.UPSTREAM_SUSPENDED)
+    }
+    world.run(40)
+    for table in resting - running:
+        assert len(world.succeeded(table)) == before[table]
+    world.change(stopped, state=SchedulingState.ACTIVE)
+    world.wake()
+    world.run(600)
+    assert all(len(world.succeeded(table)) > before[table] for table in scheduled)
