@@ -34,15 +34,29 @@ from snowmelt.sql.translate import NoRelations
 Columns = tuple[tuple[str, DataType], ...]
 Row = tuple[Any, ...]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-_NAMES = {"collect_list": "list", "raise_error": "error", "array_join": "array_to_string", "to_variant_object": "to_json"}
+_NAMES = {
+    "collect_list": "list",
+    "collect_set": "list",
+    "raise_error": "error",
+    "array_join": "array_to_string",
+    "to_variant_object": "to_json",
+    "count_if": "count",
+    "timestampadd": "add_days",
+    "transform": "list_transform",
+    "element_at": "list_extract",
+    "array": "list_value",
+    "int": "to_int",
+}
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(L|BD)")
 _MACROS = (
     "sort_array(x, up := true) AS CASE WHEN up THEN list_sort(x) ELSE list_reverse_sort(x) END",
     "date_add(d, n) AS d + CAST(n AS INT)",
     "date_sub(d, n) AS d - CAST(n AS INT)",
     "unix_date(d) AS d - DATE '1970-01-01'",
+    "add_days(n, t) AS t + to_days(CAST(n AS INT))",
     "get(l, i) AS l[i + 1]",
     "size(l) AS len(l)",
+    "to_int(x) AS CAST(x AS INT)",
     "schema_of_variant(x) AS json_structure(x)",
 )
 _TINY = 1e-12
@@ -84,8 +98,10 @@ def duck_sql(tree: exp.Expr) -> str:
             node.set("side", None)
         if isinstance(node, exp.DataType) and node.sql(dialect="spark").upper() == "VARIANT":
             return exp.DataType.build("JSON", dialect="duckdb")
+        if isinstance(node, exp.Anonymous) and node.name.lower() == "named_struct":
+            return _struct([part.transform(change, copy=False) for part in node.expressions])
         if isinstance(node, exp.Anonymous):
-            return _function(node)
+            _rename(node)
         if isinstance(node, exp.Select):
             node.set("hint", None)
         return node
@@ -93,20 +109,23 @@ def duck_sql(tree: exp.Expr) -> str:
     return tree.copy().transform(change, copy=False).sql(dialect="duckdb", normalize_functions=False)
 
 
-def _function(node: exp.Anonymous) -> exp.Expr:
+def _rename(node: exp.Anonymous) -> None:
     name = node.name.lower()
     if name == "count_if":
         # DuckDB's own gives NULL for no rows.
         one = exp.Case(ifs=[exp.If(this=node.expressions[0], true=exp.Literal.number(1))])
-        return exp.Anonymous(this="count", expressions=[one])
-    if name == "named_struct":
-        names, values = node.expressions[::2], node.expressions[1::2]
-        return exp.Struct(
-            expressions=[exp.PropertyEQ(this=exp.to_identifier(n.name), expression=v) for n, v in zip(names, values, strict=True)]
-        )
-    if name in _NAMES:
-        node.set("this", _NAMES[name])
-    return node
+        node.set("expressions", [one])
+    if name == "collect_set":
+        node.set("expressions", [exp.Distinct(expressions=node.expressions)])
+    if name == "timestampadd":
+        # Only days are used.
+        node.set("expressions", node.expressions[1:])
+    node.set("this", _NAMES.get(name, node.name))
+
+
+def _struct(parts: list[exp.Expr]) -> exp.Struct:
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return exp.Struct(expressions=[exp.PropertyEQ(this=exp.to_identifier(n.name), expression=v) for n, v in pairs])
 
 
 class View:
@@ -147,7 +166,9 @@ class View:
         """The rows in another order each time, since no file keeps one."""
         columns = [(f'"{column}"', _duck_type(type_)) for column, type_ in self.tables[table]]
         columns += [(f'"{WEIGHT}"', "BIGINT")] if weight else []
-        values = [(*row, n) for row, n in rows.items()] if weight else [row for row, n in rows.items() for _ in range(n)]
+        values = (
+            [(*row, n) for row, n in rows.items()] if weight else [row for row, n in rows.items() for _ in range(n)]
+        )
         self._shuffles.shuffle(values)
         types = ", ".join(f"{column} {type_}" for column, type_ in columns)
         self.database.execute(f'CREATE OR REPLACE TABLE "{name}" ({types})')
@@ -203,7 +224,7 @@ class View:
         assert weights is not None
         assert not appended or weights[0] is None or weights[0] > 0, "an append that deletes"
         self.database.execute(
-            f'CREATE OR REPLACE TEMP TABLE counted AS SELECT {names}, sum(w) AS w FROM (SELECT {names}, 1 AS w FROM target'
+            f"CREATE OR REPLACE TEMP TABLE counted AS SELECT {names}, sum(w) AS w FROM (SELECT {names}, 1 AS w FROM target"
             f' UNION ALL SELECT {names}, "{WEIGHT}" FROM applied) GROUP BY {names}'
         )
         missing = self.database.execute("SELECT * FROM counted WHERE w < 0 LIMIT 3").fetchall()
@@ -211,10 +232,13 @@ class View:
         self.database.execute("DELETE FROM target")
         self.database.execute(f"INSERT INTO target SELECT {names} FROM counted, range(CAST(w AS BIGINT))")
 
+    def result(self) -> list[Row]:
+        return self.database.execute("SELECT * FROM target").fetchall()
+
     def check(self) -> tuple[Counter[Any], Counter[Any]]:
         """What the table has and should not, and what it has not and should."""
         want = Counter(_key(row) for row in self.database.execute(self._original()).fetchall())
-        have = Counter(_key(row) for row in self.database.execute("SELECT * FROM target").fetchall())
+        have = Counter(_key(row) for row in self.result())
         return have - want, want - have
 
 

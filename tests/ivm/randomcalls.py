@@ -59,7 +59,7 @@ class RandomCalls:
         if code == "F" and kind < 0.7:
             return self._float(kind)
         if code == "N" and kind < 0.5:
-            return f"SUM({self._value(self.scope, 'N')})::NUMBER(10,2)", "N", True
+            return f"SUM({self._value(self.scope, 'N')})", "N", True
         if code == "B" and kind < 0.6:
             name = self.rnd.choice(("BOOLOR_AGG", "BOOLAND_AGG"))
             return f"{name}({self._value(self.scope, 'B')})", "B", True
@@ -84,7 +84,14 @@ class RandomCalls:
         if kind < 0.75:
             return f"SUM({value})"
         return self.rnd.choice(
-            ("MIN({})", "MAX({})", "SUM(DISTINCT {})", "BITOR_AGG(ABS({}))", "MIN({}) + COUNT(*)", "APPROX_COUNT_DISTINCT({})")
+            (
+                "MIN({})",
+                "MAX({})",
+                "SUM(DISTINCT {})",
+                "BITOR_AGG(ABS({}))",
+                "MIN({}) + COUNT(*)",
+                "APPROX_COUNT_DISTINCT({})",
+            )
         ).format(value)
 
     def _float(self, kind: float) -> Item:
@@ -108,15 +115,17 @@ class RandomCalls:
         if code in "IN" and kind < 0.35:
             order = f" ORDER BY {self.rnd.choice(self.scope.columns())[0]}" if self.rnd.random() < 0.5 else ""
             name = "COUNT" if code == "I" and self.rnd.random() < 0.3 else "SUM"
-            cast = "::NUMBER(10,2)" if code == "N" else ""
-            return f"{name}({value}) OVER ({by}{order}){cast}", code, True
+
+            return f"{name}({value}) OVER ({by}{order})", code, True
         if code == "F" and kind < 0.3:
             return f"SUM({value}) OVER ({by})", "F", False
         if total is None or kind < 0.5:
             return f"{self.rnd.choice(('MIN', 'MAX'))}({value}) OVER ({by})", code, True
         if code == "I" and kind < 0.7:
             return f"SUM({value}) OVER ({by} ORDER BY {total} {self._frame()})", "I", True
-        name = self.rnd.choice(("LAG({})", "LEAD({})", "FIRST_VALUE({})", "LAST_VALUE({})", "LAG({}, 2)", "NTH_VALUE({}, 2)"))
+        name = self.rnd.choice(
+            ("LAG({})", "LEAD({})", "FIRST_VALUE({})", "LAST_VALUE({})", "LAG({}, 2)", "NTH_VALUE({}, 2)")
+        )
         return f"{name.format(value)} OVER ({by} ORDER BY {total})", code, True
 
     def numbering(self, partition: Sequence[str]) -> str | None:

@@ -39,8 +39,7 @@ class Generator:
         self._numbers = 0
         self._clock = clock
         self._tables = {
-            name: tuple(Output(column, code_of(type_)) for column, type_ in columns)
-            for name, columns in tables.items()
+            name: tuple(Output(column, code_of(type_)) for column, type_ in columns) for name, columns in tables.items()
         }
         self._ctes: dict[str, tuple[Output, ...]] = {}
 
@@ -151,7 +150,9 @@ class Generator:
     def _lateral(self, text: str, scope: Scope, depth: int) -> tuple[str, Scope]:
         alias = self._name("L")
         inner = self._inner_query(scope, depth, self.rnd.choice((["I"], ["I", "I"])), top=True)
-        return f"{text}, LATERAL ({inner.sql}) {alias}", Scope((*scope.sources, Source(alias, inner.columns)), scope.outer)
+        return f"{text}, LATERAL ({inner.sql}) {alias}", Scope(
+            (*scope.sources, Source(alias, inner.columns)), scope.outer
+        )
 
     def _source(self, depth: int) -> tuple[str, Source]:
         alias = self._name("T")
@@ -319,9 +320,7 @@ class Generator:
             "N": ["{a} + 1"],
             "F": ["{a} * 2"],
         }[code]
-        return self.rnd.choice(shapes).format(
-            a=name, b=self.rnd.choice(names), c=literal, p=self._plain_test(scope)
-        )
+        return self.rnd.choice(shapes).format(a=name, b=self.rnd.choice(names), c=literal, p=self._plain_test(scope))
 
     def _plain_test(self, scope: Scope) -> str:
         name, column = self.rnd.choice(scope.columns())
