@@ -1,10 +1,17 @@
-"""Refresh plans on DuckDB: the same stages that Spark runs, so that thousands of cases take minutes."""
+"""Refresh plans on DuckDB: the same stages that Spark runs, so that thousands of cases take minutes.
+
+What the plans are compared with is the bound original query, never SQL that the algebra made.
+"""
 
 from __future__ import annotations
 
+import random
 import re
 from collections import Counter
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -26,12 +33,37 @@ from snowmelt.sql.translate import NoRelations
 
 Columns = tuple[tuple[str, DataType], ...]
 Row = tuple[Any, ...]
-_NAMES = {"collect_list": "list", "raise_error": "error", "approx_count_distinct": "approx_count_distinct"}
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+_NAMES = {
+    "collect_list": "list",
+    "collect_set": "list",
+    "raise_error": "error",
+    "array_join": "array_to_string",
+    "to_variant_object": "to_json",
+    "count_if": "count",
+    "timestampadd": "add_days",
+    "transform": "list_transform",
+    "element_at": "list_extract",
+    "array": "list_value",
+    "int": "to_int",
+}
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(L|BD)")
+_MACROS = (
+    "sort_array(x, up := true) AS CASE WHEN up THEN list_sort(x) ELSE list_reverse_sort(x) END",
+    "date_add(d, n) AS d + CAST(n AS INT)",
+    "date_sub(d, n) AS d - CAST(n AS INT)",
+    "unix_date(d) AS d - DATE '1970-01-01'",
+    "add_days(n, t) AS t + to_days(CAST(n AS INT))",
+    "get(l, i) AS l[i + 1]",
+    "size(l) AS len(l)",
+    "to_int(x) AS CAST(x AS INT)",
+    "schema_of_variant(x) AS json_structure(x)",
+)
+_TINY = 1e-12
 
 
 class Catalog(NoRelations):
-    def __init__(self, tables: dict[str, Columns]) -> None:
+    def __init__(self, tables: Mapping[str, Columns]) -> None:
         self.tables = tables
 
     def relation(self, parts: tuple[str, ...], when: TimeTravel | None) -> Relation:
@@ -41,9 +73,18 @@ class Catalog(NoRelations):
         return Relation(parts[-1], columns, reference=parts[-1])
 
 
-def bind(query: str, tables: dict[str, Columns], now: datetime | None = None) -> BoundQuery:
-    context = SessionContext(now=now or datetime(2026, 1, 1, tzinfo=UTC))
-    return QueryBinder(Environment(Catalog(tables), context)).bind(parse_snowflake(query))
+def bind(query: str, tables: Mapping[str, Columns], now: datetime = NOW) -> BoundQuery:
+    return QueryBinder(Environment(Catalog(tables), SessionContext(now=now))).bind(parse_snowflake(query))
+
+
+@cache
+def database() -> duckdb.DuckDBPyConnection:
+    """One for all: opening another takes longer than most cases."""
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    for macro in _MACROS:
+        connection.execute(f"CREATE MACRO {macro}")
+    return connection
 
 
 def duck_sql(tree: exp.Expr) -> str:
@@ -55,12 +96,12 @@ def duck_sql(tree: exp.Expr) -> str:
             return exp.cast(exp.Literal.number(text), "BIGINT") if node.name.endswith("L") else exp.Literal.number(text)
         if isinstance(node, exp.Join) and node.args.get("kind") in ("SEMI", "ANTI"):
             node.set("side", None)
-        if isinstance(node, exp.Anonymous) and node.name.lower() in _NAMES:
-            node.set("this", _NAMES[node.name.lower()])
-        if isinstance(node, exp.Anonymous) and node.name.lower() == "count_if":
-            # DuckDB's own gives NULL for no rows.
-            one = exp.Case(ifs=[exp.If(this=node.expressions[0], true=exp.Literal.number(1))])
-            return exp.Anonymous(this="count", expressions=[one])
+        if isinstance(node, exp.DataType) and node.sql(dialect="spark").upper() == "VARIANT":
+            return exp.DataType.build("JSON", dialect="duckdb")
+        if isinstance(node, exp.Anonymous) and node.name.lower() == "named_struct":
+            return _struct([part.transform(change, copy=False) for part in node.expressions])
+        if isinstance(node, exp.Anonymous):
+            _rename(node)
         if isinstance(node, exp.Select):
             node.set("hint", None)
         return node
@@ -68,73 +109,107 @@ def duck_sql(tree: exp.Expr) -> str:
     return tree.copy().transform(change, copy=False).sql(dialect="duckdb", normalize_functions=False)
 
 
+def _rename(node: exp.Anonymous) -> None:
+    name = node.name.lower()
+    if name == "count_if":
+        # DuckDB's own gives NULL for no rows.
+        one = exp.Case(ifs=[exp.If(this=node.expressions[0], true=exp.Literal.number(1))])
+        node.set("expressions", [one])
+    if name == "collect_set":
+        node.set("expressions", [exp.Distinct(expressions=node.expressions)])
+    if name == "timestampadd":
+        # Only days are used.
+        node.set("expressions", node.expressions[1:])
+    node.set("this", _NAMES.get(name, node.name))
+
+
+def _struct(parts: list[exp.Expr]) -> exp.Struct:
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return exp.Struct(expressions=[exp.PropertyEQ(this=exp.to_identifier(n.name), expression=v) for n, v in pairs])
+
+
 class View:
-    """One dynamic table over tables in DuckDB, refreshed by plans."""
+    """One dynamic table over tables in DuckDB, refreshed by plans. Only the newest one may be used."""
 
     def __init__(
-        self, query: str, tables: dict[str, Columns], rows: dict[str, list[Row]], *, states: bool = False
+        self,
+        query: str,
+        tables: Mapping[str, Columns],
+        rows: Mapping[str, Iterable[Row]],
+        *,
+        now: datetime = NOW,
+        seed: int = 0,
+        states: bool = False,
     ) -> None:
+        self.query = query
         self.tables = tables
-        self.bound = bind(query, tables)
-        self.planner = Planner(lower(self.bound.tree, tables))
+        self.now = now
+        self._shuffles = random.Random(seed)
+        self.bound = bind(query, tables, now)
+        self.planner = self._planner()
         self.names = [column.key for column in self.bound.columns]
-        self.database = duckdb.connect()
-        self.database.execute("SET default_null_order = 'nulls_first'")
+        self.database = database()
         self.rows = {name: Counter(rows.get(name, [])) for name in tables}
         for name in tables:
-            self._create(name, self.rows[name])
-        columns = ", ".join(f'"{name}"' for name in self.names)
-        self.database.execute(f"CREATE TABLE target AS SELECT {columns} FROM ({duck_sql(self.bound.tree)})")
+            self._create(table_name(name, "new"), name, self.rows[name])
+            self.database.execute(f'CREATE OR REPLACE VIEW "{name}" AS SELECT * FROM "{table_name(name, "new")}"')
+        self.database.execute(f"CREATE OR REPLACE TABLE target AS {self._original()}")
         self.last: Apply | None = None
         self.states = states
         if states:
-            for name in tables:
-                self._create(table_name(name, "new"), self.rows[name])
-            initial = self.planner.initial()
+            initial = self.planner.initial(now)
             for state, filled in initial.states:
-                self.database.execute(f"CREATE TABLE {state.stored} AS {duck_sql(filled)}")
+                self.database.execute(f"CREATE OR REPLACE TABLE {state.stored} AS {duck_sql(filled)}")
             self.database.execute(f"CREATE OR REPLACE TABLE target AS {duck_sql(initial.rows)}")
 
-    def _create(self, name: str, rows: Counter[Row], *, weight: bool = False) -> None:
-        columns = ", ".join(
-            f'"{column}" {_duck_type(type_)}' for column, type_ in self.tables[name.split("__", maxsplit=1)[0]]
-        )
-        extra = f', "{WEIGHT}" BIGINT' if weight else ""
-        self.database.execute(f'CREATE OR REPLACE TABLE "{name}" ({columns}{extra})')
-        values = (
-            [(*row, count) for row, count in rows.items()]
-            if weight
-            else [row for row, count in rows.items() for _ in range(count)]
-        )
-        if values:
-            marks = ", ".join("?" for _ in values[0])
-            self.database.executemany(f'INSERT INTO "{name}" VALUES ({marks})', values)
+    def _planner(self) -> Planner:
+        return Planner(lower(self.bound.tree, self.tables))
 
-    def refresh(self, changes: dict[str, Counter[Row]]) -> None:
+    def _original(self) -> str:
+        columns = ", ".join(f'"{name}"' for name in self.names)
+        return f"SELECT {columns} FROM ({duck_sql(self.bound.tree)})"
+
+    def _create(self, name: str, table: str, rows: Counter[Row], *, weight: bool = False) -> None:
+        """The rows in another order each time, since no file keeps one."""
+        columns = [(f'"{column}"', _duck_type(type_)) for column, type_ in self.tables[table]]
+        columns += [(f'"{WEIGHT}"', "BIGINT")] if weight else []
+        values = (
+            [(*row, n) for row, n in rows.items()] if weight else [row for row, n in rows.items() for _ in range(n)]
+        )
+        self._shuffles.shuffle(values)
+        types = ", ".join(f"{column} {type_}" for column, type_ in columns)
+        self.database.execute(f'CREATE OR REPLACE TABLE "{name}" ({types})')
+        if values:
+            texts = ", ".join(f"({', '.join(map(_literal, row))})" for row in values)
+            self.database.execute(f'INSERT INTO "{name}" VALUES {texts}')
+
+    def refresh(self, changes: Mapping[str, Counter[Row]], *, now: datetime | None = None) -> None:
         """Applies signed changes to the tables, and what follows from them to the view."""
-        changed = {name: change for name, change in changes.items() if change}
+        before, self.now = self.now, now or self.now
+        if self.now != before:
+            self.bound = bind(self.query, self.tables, self.now)
         notes = {}
-        for name in self.tables:
-            before = self.rows[name]
-            self._create(table_name(name, "old"), before)
-            after = Counter(before)
-            for row, weight in changed.get(name, Counter()).items():
-                after[row] += weight
-            after = Counter({row: count for row, count in after.items() if count > 0})
-            net = Counter({row: after[row] - before[row] for row in {*before, *after} if after[row] != before[row]})
-            if name in changed:
-                self._create(table_name(name, "change"), net, weight=True)
-                notes[name] = TableChange(inserts_only=all(weight > 0 for weight in net.values()))
-            self._create(table_name(name, "new"), after)
-            self._create(name, after)
-            self.rows[name] = after
-        plan = self.planner.plan(notes, types={} if self.states else None)
+        for name, change in changes.items():
+            if not change:
+                continue
+            old = self.rows[name]
+            new = Counter({row: old[row] + change[row] for row in {*old, *change} if old[row] + change[row] > 0})
+            net = Counter({row: new[row] - old[row] for row in {*old, *new} if new[row] != old[row]})
+            self._create(table_name(name, "old"), name, old)
+            self._create(table_name(name, "change"), name, net, weight=True)
+            self._create(table_name(name, "new"), name, new)
+            self.rows[name] = new
+            notes[name] = self._note(net)
+        plan = self.planner.plan(notes, before=before, after=self.now, types={} if self.states else None)
         for stage in plan.stages:
             self.database.execute(f"CREATE OR REPLACE TEMP TABLE {stage.name} AS {duck_sql(stage.query)}")
         self._apply(plan.apply)
         for state in plan.additions:
             self.database.execute(f"INSERT INTO {state.stored} BY NAME SELECT * FROM {state.added}")
         self.last = plan.apply
+
+    def _note(self, net: Counter[Row]) -> TableChange:
+        return TableChange(inserts_only=all(weight > 0 for weight in net.values()))
 
     def _apply(self, apply: Apply) -> None:
         if apply.kind is ApplyKind.NOTHING:
@@ -143,7 +218,7 @@ class View:
         self.database.execute(f"CREATE OR REPLACE TEMP TABLE applied AS {duck_sql(apply.rows)}")
         names = ", ".join(f'"{name}"' for name in self.names)
         if apply.kind in (ApplyKind.APPEND, ApplyKind.BAG):
-            self._bag(names)
+            self._bag(names, appended=apply.kind is ApplyKind.APPEND)
             return
         if apply.kind is ApplyKind.OVERWRITE:
             self.database.execute("DELETE FROM target")
@@ -152,30 +227,52 @@ class View:
             self.database.execute(f"DELETE FROM target WHERE EXISTS (SELECT 1 FROM {apply.keys} k WHERE {on})")
         self.database.execute(f"INSERT INTO target SELECT {names} FROM applied")
 
-    def _bag(self, names: str) -> None:
-        rows = self.database.execute(f'SELECT {names}, "{WEIGHT}" FROM applied').fetchall()
-        stored = Counter(_key(row) for row in self.database.execute("SELECT * FROM target").fetchall())
-        originals = {_key(row): row for row in self.database.execute("SELECT * FROM target").fetchall()}
-        for *row, weight in rows:
-            stored[_key(tuple(row))] += weight
-            originals.setdefault(_key(tuple(row)), tuple(row))
-        assert all(count >= 0 for count in stored.values()), "a row to delete is not there"
+    def _bag(self, names: str, *, appended: bool) -> None:
+        """So many more or fewer of each row, compared bit by bit: what is not reproducible is found out here."""
+        weights = self.database.execute(f'SELECT min("{WEIGHT}") FROM applied').fetchone()
+        assert weights is not None
+        assert not appended or weights[0] is None or weights[0] > 0, "an append that deletes"
+        self.database.execute(
+            f"CREATE OR REPLACE TEMP TABLE counted AS SELECT {names}, sum(w) AS w FROM (SELECT {names}, 1 AS w FROM target"
+            f' UNION ALL SELECT {names}, "{WEIGHT}" FROM applied) GROUP BY {names}'
+        )
+        missing = self.database.execute("SELECT * FROM counted WHERE w < 0 LIMIT 3").fetchall()
+        assert not missing, f"rows to delete that are not there: {missing}"
         self.database.execute("DELETE FROM target")
-        values = [originals[key] for key, count in stored.items() for _ in range(count)]
-        if values:
-            self.database.executemany(f"INSERT INTO target VALUES ({', '.join('?' for _ in values[0])})", values)
+        self.database.execute(f"INSERT INTO target SELECT {names} FROM counted, range(CAST(w AS BIGINT))")
+
+    def result(self) -> list[Row]:
+        return self.database.execute("SELECT * FROM target").fetchall()
 
     def check(self) -> tuple[Counter[Any], Counter[Any]]:
         """What the table has and should not, and what it has not and should."""
-        columns = ", ".join(f'"{name}"' for name in self.names)
-        wanted = self.database.execute(f"SELECT {columns} FROM ({duck_sql(self.bound.tree)})").fetchall()
-        have = Counter(_key(row) for row in self.database.execute("SELECT * FROM target").fetchall())
-        want = Counter(_key(row) for row in wanted)
+        want = Counter(_key(row) for row in self.database.execute(self._original()).fetchall())
+        have = Counter(_key(row) for row in self.result())
         return have - want, want - have
 
 
+def _literal(value: Any) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool() | int() | Decimal():
+            return str(value)
+        case float():
+            return f"{value!r}::DOUBLE"
+        case datetime():
+            return f"TIMESTAMP '{value:%Y-%m-%d %H:%M:%S}'"
+        case date():
+            return f"DATE '{value}'"
+    return "'" + str(value).replace("'", "''") + "'"
+
+
 def _key(row: Row) -> Row:
-    return tuple(float(f"{value:.9g}") if isinstance(value, float) else _hashable(value) for value in row)
+    """Sums of floats are compared by nine digits: their order may differ."""
+    return tuple(_rounded(value) if isinstance(value, float) else _hashable(value) for value in row)
+
+
+def _rounded(value: float) -> float:
+    return 0.0 if abs(value) < _TINY else float(f"{value:.9g}")
 
 
 def _hashable(value: Any) -> Any:
@@ -183,4 +280,5 @@ def _hashable(value: Any) -> Any:
 
 
 def _duck_type(type_: DataType) -> str:
-    return type_.spark.replace("STRING", "VARCHAR").replace("TIMESTAMP_NTZ", "TIMESTAMP")
+    name = type_.spark.replace("STRING", "VARCHAR").replace("TIMESTAMP_NTZ", "TIMESTAMP")
+    return "JSON" if name == "VARIANT" else name

@@ -114,7 +114,7 @@ class Rules:
         change = self.change(below)
         if change is None:
             return None
-        return Change(operate(change.query.copy()), change.inserts_only)
+        return Change(operate(change.query), change.inserts_only)
 
     def _filter(self, node: Filter) -> Change | None:
         change = self._linear(node.input, lambda q: self.renderer.filtered(q, node, When.NEW, weighted=True))
@@ -125,7 +125,7 @@ class Rules:
         query = self.renderer.of(self.renderer.rows(node.input, When.OLD), node.columns)
         query.set("where", exp.Where(this=exp.NEQ(this=before, expression=after.copy())))
         sign = exp.Case(ifs=[exp.If(this=after, true=number(1))], default=number(-1))
-        moved = query.select(exp.alias_(sign, quoted(WEIGHT)))
+        moved = query.select(exp.alias_(sign, quoted(WEIGHT)), copy=False)
         terms = [moved] if change is None else [change.query, moved]
         return Change(self._sum(terms, node.columns))
 
@@ -138,7 +138,7 @@ class Rules:
         for branch in node.branches:
             change = self.change(branch)
             if change is not None:
-                query = self.renderer.of(change.query.copy(), node.outputs, [column.id for column in branch.columns])
+                query = self.renderer.of(change.query, node.outputs, [column.id for column in branch.columns])
                 terms.append(_weighted(query))
                 inserts_only = inserts_only and change.inserts_only
         return Change(self._sum(terms, node.columns), inserts_only) if terms else None
@@ -168,7 +168,7 @@ class Rules:
             change = self.kept(change, part, f"changes of {_names(part)}")
             assert change.stage is not None
             keys = Restriction(change.stage, tuple((column.id, column.id) for column in part.columns))
-        parts = [(change.query.copy(), part.ids | {WEIGHT})]
+        parts = [(change.query, part.ids | {WEIGHT})]
         for other, when in others:
             across = _across(node.conditions, keys, other) if keys is not None and _is_costly(other) else None
             parts.append((self.renderer.rows(other, when, across), other.ids))
@@ -181,7 +181,7 @@ class Rules:
             kept = self.kept(left, node.left, f"changes of {_names(node.left)}")
             assert kept.stage is not None
             matches = self.renderer.rows(node.right, When.NEW, self._matching(node, kept.stage))
-            terms.append(self.renderer.matched(node, kept.query.copy(), matches, When.NEW, weighted=True))
+            terms.append(self.renderer.matched(node, kept.query, matches, When.NEW, weighted=True))
         if right is not None:
             terms += self._rematched(node, right)
         if not terms:
@@ -205,7 +205,7 @@ class Rules:
         terms = []
         for when, weight in ((When.NEW, 1), (When.OLD, -1)):
             mine = self.renderer.of(exp.Table(this=quoted(stage)), node.left.columns)
-            mine = mine.select(exp.alias_(number(weight), quoted(WEIGHT)))
+            mine = mine.select(exp.alias_(number(weight), quoted(WEIGHT)), copy=False)
             theirs = self.renderer.rows(node.right, when, self._matching(node, stage))
             terms.append(self.renderer.matched(node, mine, theirs, when, weighted=True))
         return terms
@@ -243,7 +243,7 @@ class Rules:
             return Restriction(state.added, tuple((column.id, column.id) for column in keys))
         query = exp.select(
             *[exp.alias_(column.ref, quoted(f"k{place}")) for place, column in enumerate(keys, 1)]
-        ).from_(self.renderer.source(change.query.copy()))
+        ).from_(self.renderer.source(change.query))
         query.set("distinct", exp.Distinct())
         what = "groups" if isinstance(node, Aggregate) else "partitions"
         stage = self.stage(f"{what} that changed", query)
@@ -279,7 +279,7 @@ class Rules:
         ])  # fmt: skip
         before = exp.Subquery(this=seen, alias=exp.TableAlias(this=quoted(alias)))
         fresh.set("joins", [exp.Join(this=before, side="LEFT", kind="ANTI", on=on)])
-        return Change(fresh.select(exp.alias_(number(1), quoted(WEIGHT))), inserts_only=True)
+        return Change(fresh.select(exp.alias_(number(1), quoted(WEIGHT)), copy=False), inserts_only=True)
 
     def _difference(self, node: Node, keys: Restriction | None) -> Change | None:
         """What is there now less what was there."""
@@ -288,7 +288,7 @@ class Rules:
         terms = []
         for when, weight in ((When.NEW, 1), (When.OLD, -1)):
             rows = self.renderer.of(self.renderer.rows(node, when, keys), node.columns)
-            terms.append(rows.select(exp.alias_(number(weight), quoted(WEIGHT))))
+            terms.append(rows.select(exp.alias_(number(weight), quoted(WEIGHT)), copy=False))
         return Change(self._sum(terms, node.columns))
 
     # -- stages ---------------------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ class Rules:
         grouped = exp.select(*[
             exp.alias_(call("any_value", c.ref) if _is_variant(c) else c.ref, quoted(c.id)) for c in columns
         ], exp.alias_(total, quoted(WEIGHT)))  # fmt: skip
-        grouped = grouped.from_(self.renderer.source(query.copy()))
+        grouped = grouped.from_(self.renderer.source(query))
         keys: list[exp.Expr] = [column.ref for column in plain]
         for column in columns:
             if _is_variant(column):
@@ -330,7 +330,7 @@ class Rules:
 
 
 def _weighted(query: exp.Select) -> exp.Select:
-    return query.select(exp.column(quoted(WEIGHT)))
+    return query.select(exp.column(quoted(WEIGHT)), copy=False)
 
 
 def _is_variant(column: Column) -> bool:

@@ -141,7 +141,7 @@ class Planner:
             return Apply(ApplyKind.OVERWRITE, self._named(rules.renderer, rules.renderer.rows(root, When.NEW)))
         query = exp.select(
             *[exp.alias_(column.ref, quoted(f"k{place}")) for place, column in enumerate(exact, 1)]
-        ).from_(rules.renderer.source(change.copy()))
+        ).from_(rules.renderer.source(change))
         query.set("distinct", exp.Distinct())
         stage = rules.stage("rows that changed, by their exact columns", query)
         return self._replaced(rules, stage, tuple((c.id, f"k{place}") for place, c in enumerate(exact, 1)))
@@ -163,7 +163,7 @@ class Planner:
         )
 
     def _weighted_out(self, rules: Rules, query: exp.Select) -> exp.Select:
-        return self._named(rules.renderer, query).select(exp.column(quoted(WEIGHT)))
+        return self._named(rules.renderer, query).select(exp.column(quoted(WEIGHT)), copy=False)
 
 
 def _below_projections(node: Node) -> Node:

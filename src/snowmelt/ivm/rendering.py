@@ -447,7 +447,7 @@ def _total(order: Sequence[exp.Expr], columns: Sequence[Column]) -> list[exp.Exp
 
 
 def _as(tree: exp.Expr, name: str) -> exp.Expr:
-    return exp.alias_(tree, quoted(name))
+    return exp.alias_(tree, quoted(name), copy=False)
 
 
 def _weight(weighted: bool) -> list[exp.Expr]:
