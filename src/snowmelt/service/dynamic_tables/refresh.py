@@ -141,7 +141,7 @@ class _Refresh:
             pending = account.transactions.open_for_write(transaction, self.table, lock_timeout, check)
             # Nobody else refreshes or alters the table from here on.
             with account.state.read() as state:
-                dynamic = state.dynamic.require(self.table.id)
+                dynamic = _untouched(state, state.dynamic.require(self.table.id), pending)
                 idle = pins.unchanged(state, dynamic, self.at)
             if dynamic.data_timestamp is not None and dynamic.data_timestamp >= self.at:
                 account.transactions.rollback(transaction)
@@ -328,6 +328,15 @@ class _Done:
     reinit_reason: str | None
     times: dict[str, int]
     details: dict[str, Any]
+
+
+def _untouched(state: StateReader, dynamic: DynamicState, pending: PendingTable) -> DynamicState:
+    """The state; when another tool wrote the table since its last refresh, what it holds is not the query's result."""
+    if dynamic.version is None or dynamic.version == pending.base.version or dynamic.reinit_reason is not None:
+        return dynamic
+    if not state.versions.foreign_since(dynamic.table_id, dynamic.version):
+        return dynamic
+    return dynamic.model_copy(update={"reinit_reason": "Another tool wrote to the dynamic table."})
 
 
 def counts(result: CommitResult) -> dict[str, int]:
