@@ -27,6 +27,7 @@ from snowmelt.state.dynamic_model import (
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 
 MANUAL, SCHEDULED = RefreshTrigger.MANUAL, RefreshTrigger.SCHEDULED
+COMPUTED = (RefreshAction.FULL, RefreshAction.INCREMENTAL)
 
 
 def make(session: Session, name: str, query: str, options: str = "TARGET_LAG = DOWNSTREAM") -> CatalogObject:
@@ -115,10 +116,10 @@ def test_a_source_that_is_dynamic_is_read_as_of_the_data_timestamp(session: Sess
     lower = make(session, "lower_", "SELECT COUNT(*) AS n FROM upper_ u JOIN s ON u.id = s.id")
     session.execute("INSERT INTO s VALUES (2)")
     early = account.state.settle()
-    assert account.dynamic_tables.refresh_table(upper, early, MANUAL).action is RefreshAction.FULL
+    assert account.dynamic_tables.refresh_table(upper, early, MANUAL).action in COMPUTED
     session.execute("INSERT INTO s VALUES (3)")
     late = account.state.settle()
-    assert account.dynamic_tables.refresh_table(upper, late, MANUAL).action is RefreshAction.FULL
+    assert account.dynamic_tables.refresh_table(upper, late, MANUAL).action in COMPUTED
     assert account.dynamic_tables.refresh_table(lower, early, MANUAL).succeeded
     assert rows(session, "SELECT n FROM lower_") == [(2,)]
     assert account.dynamic_tables.refresh_table(lower, late, MANUAL).succeeded
@@ -169,7 +170,7 @@ def test_a_table_is_never_refreshed_twice_at_once(session: Session, account: Acc
     for thread in threads:
         thread.join()
     assert all(outcome.succeeded for outcome in outcomes)
-    assert [outcome.action for outcome in outcomes].count(RefreshAction.FULL) == 1
+    assert sum(outcome.action in COMPUTED for outcome in outcomes) == 1
     assert len(history(account, table)) == 2
 
 

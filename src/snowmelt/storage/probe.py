@@ -131,8 +131,10 @@ def _taken(
     rows = tested.take(places).select([name for name in wanted.names if name in tested.column_names])
     if more:
         read = opened.read_row_group(number, more).take(places)
-        for name in more:
+        # A table without columns forgets how many rows it has.
+        for name in more if rows.num_columns else ():
             rows = rows.append_column(read.schema.field(name), read.column(name))
+        rows = rows if rows.num_columns else read
     rows = conform(rows, wanted, location) if wanted.names else pa.table({})
     name = pa.repeat(pa.scalar(file.path.rsplit("/", 1)[-1], pa.string()), len(places))
     row = pc.add(places.cast(pa.int64()), start)
