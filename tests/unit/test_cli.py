@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from typer.testing import CliRunner
 
 from snowmelt.cli.main import app
@@ -51,3 +53,22 @@ def test_exit_codes_and_errors(run, tmp_path: Path) -> None:  # type: ignore[no-
 
 def test_version() -> None:
     assert CliRunner().invoke(app, ["--version"]).stdout.startswith("snowmelt ")
+
+
+def test_check_says_by_its_exit_code_whether_a_dynamic_table_differs(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    def check(*arguments: str) -> tuple[int, str]:
+        result = CliRunner().invoke(app, ["check", *arguments, "--data", "data"])
+        return result.exit_code, result.stdout
+
+    assert run("-q", "CREATE TABLE s (id INT); INSERT INTO s VALUES (1), (2)").exit_code == 0
+    assert check() == (0, "There are no dynamic tables.\n")
+    create = "CREATE DYNAMIC TABLE d TARGET_LAG = DOWNSTREAM WAREHOUSE = COMPUTE_WH AS SELECT id FROM s"
+    assert run("-q", create).exit_code == 0
+    code, text = check()
+    assert code == 0 and "SNOWMELT.PUBLIC.D  equal  2 rows" in text
+    folder = next((tmp_path / "data" / "tables").glob("*/*/d-*"))
+    kept = pa.schema(DeltaTable(folder).schema().to_arrow())
+    write_deltalake(folder, pa.table({"ID": [7]}).cast(kept), mode="append")
+    code, text = check("d")
+    assert code == 1 and "different" in text and "missing: 0, unexpected: 1" in text and "7" in text
+    assert check("nowhere")[0] == 1

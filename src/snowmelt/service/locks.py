@@ -34,7 +34,7 @@ class TableLocks:
     ) -> None:
         """Takes the table for the transaction; again is fine. Raises on timeout or deadlock.
 
-        While waiting it calls `check` after each `wake`: what that raises ends the wait.
+        While waiting it calls `check`, again after each `wake`: what that raises ends the wait.
         """
         deadline = time.monotonic() + timeout
         with self._condition:
@@ -43,6 +43,8 @@ class TableLocks:
             self._enter(table_id, transaction_id)
             try:
                 while self._ahead(table_id) != transaction_id:
+                    # Also before the first wait: whoever asked to stop may have done so, and woken nobody, already.
+                    check()
                     if self._would_deadlock(table_id, transaction_id):
                         raise errors.deadlock(table_name)
                     remaining = deadline - time.monotonic()

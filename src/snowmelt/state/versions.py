@@ -94,6 +94,11 @@ class Versions(Repository):
         rows = self._execute(_OF_TABLE.order_by(_C.version), {"table_id": table_id})
         return [_version(row) for row in rows]
 
+    def foreign_since(self, table_id: str, version: int) -> bool:
+        """Whether another tool wrote the table after that version."""
+        query = _OF_TABLE.where(_C.version > version, _C.is_foreign).limit(1)
+        return self._execute(query, {"table_id": table_id}).first() is not None
+
     def flip(self, version: TableVersion) -> None:
         """Make a version the visible one: greater than the present one, and committed no earlier."""
         self._writing()

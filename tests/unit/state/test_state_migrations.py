@@ -65,6 +65,7 @@ def test_a_store_of_version_1_opens_with_all_it_has(tmp_path: Path, clock: Manua
         assert [span.warehouse_name for span in transaction.usage.open()] == ["WH"]
         assert transaction.parameters.all("ACCOUNT", "") == {"TIMEZONE": "UTC"}
         assert transaction.queries.get("q1") is not None
+        assert transaction.dynamic.all() == {} and orders.definition.dynamic is None
         assert list(transaction.loads.loaded(orders.id, ["@STAGE/a.csv"])) == ["@STAGE/a.csv"]
     store.close()
 

@@ -251,12 +251,14 @@ def _reason(before: DynamicDefinition, after: DynamicDefinition) -> str | None:
 
 def _reshaping(before: Sequence[Column], after: Sequence[Column]) -> list[Action]:
     """What leads from the columns there are to those there should be: widened types, comments, new columns behind."""
-    if len(after) < len(before):
-        raise CannotKeepError(f"column '{before[len(after)].name}' is gone")
+    names = {column.name for column in after}
+    for old in before:
+        if old.name not in names:
+            raise CannotKeepError(f"column '{old.name}' is gone")
     actions: list[Action] = []
     for old, new in zip(before, after, strict=False):
         if old.name != new.name:
-            raise CannotKeepError(f"column '{old.name}' is gone")
+            raise CannotKeepError(f"column '{old.name}' is in another place")
         if old.nullable != new.nullable or not _fits(old.type, new.type):
             raise CannotKeepError(f"column '{old.name}' was {old.type} and is {new.type}")
         if old.type != new.type:

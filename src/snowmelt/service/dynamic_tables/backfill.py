@@ -6,9 +6,11 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, split_name
+from snowmelt.core.types import Kind
 from snowmelt.service.dynamic_tables import filling
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog
 from snowmelt.service.run import Run
+from snowmelt.sql.dialect import identifier
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.store import StateReader
 
@@ -28,8 +30,25 @@ def backfilled(
     begun = source.model_copy(
         update={"definition": source.definition.model_copy(update={"dynamic": definition.dynamic})}
     )
-    frozen = filling.frozen_rows(bound.environment, catalog, begun, visible.version)
+    frozen = _cast(filling.frozen_rows(bound.environment, catalog, begun, visible.version), definition)
     return filling.together(definition, filling.thawed(bound.environment, table, rows), frozen)
+
+
+def _cast(rows: exp.Select, definition: TableDefinition) -> exp.Select:
+    """A type has more than one form on disk: whole numbers may be 64-bit integers or decimals."""
+    values = [
+        exp.alias_(
+            exp.cast(exp.column(identifier(c.name)), exp.DataType.build(c.type.stored, dialect="spark")),
+            identifier(c.name),
+        )
+        for c in definition.columns
+        if not c.type.is_semi_structured and c.type.kind is not Kind.TIMESTAMP_TZ
+    ]
+    done = {value.alias for value in values}
+    kept = {c.name: exp.column(identifier(c.name)) for c in definition.columns if c.name not in done}
+    by_name = {**{value.alias: value for value in values}, **kept}
+    alias = exp.TableAlias(this=identifier("__b"))
+    return exp.select(*(by_name[c.name] for c in definition.columns)).from_(exp.Subquery(this=rows, alias=alias))
 
 
 def _source(state: StateReader, name: str | None) -> CatalogObject:
@@ -44,8 +63,8 @@ def _source(state: StateReader, name: str | None) -> CatalogObject:
 def _check(table: CatalogObject, source: CatalogObject) -> None:
     """The columns must be the same, by name, order and type."""
     assert isinstance(table.definition, TableDefinition) and isinstance(source.definition, TableDefinition)
-    wanted = [(column.name, column.type) for column in table.definition.columns]
-    given = [(column.name, column.type) for column in source.definition.columns]
+    wanted = [(column.name, str(column.type)) for column in table.definition.columns]
+    given = [(column.name, str(column.type)) for column in source.definition.columns]
     if wanted != given:
         raise errors.compilation(
             "002781", "22023", f"The columns of '{source.name}' are not those of dynamic table '{table.name}'."

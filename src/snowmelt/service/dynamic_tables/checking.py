@@ -93,7 +93,9 @@ def _grouped(run: RefreshRun, state: StateReader, table: CatalogObject, dynamic:
     if dynamic.refresh_mode is not RefreshMode.FULL:
         bound = incremental.reproducible(bound)
     expected: exp.Select = filling.all_rows(run, table, bound)
-    actual = _stored_rows(bound, table, dynamic.version)
+    visible = state.versions.visible(table.id)
+    assert visible is not None
+    actual = _stored_rows(bound, table, visible.version)
     if definition.dynamic.frozen_where is not None:
         # What is frozen is not what the query gives, and need not be.
         expected = filling.thawed(bound.environment, table, expected)

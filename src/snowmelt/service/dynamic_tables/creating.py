@@ -101,7 +101,8 @@ class _Maker:
             table = tables.new_table(self.caller, self.name, table_statement(self.statement), definition)
             if self.declared.frozen_where is not None:
                 filling.frozen_condition(bound.environment, definition, stored_form=False)
-            rows = filling.all_rows(self.run, table, bound) if now else None
+            whole = bound if mode is RefreshMode.FULL else incremental.reproducible(bound)
+            rows = filling.all_rows(self.run, table, whole) if now else None
             if rows is not None and self.declared.backfill_from is not None:
                 rows = backfilled(self.run, state, table, bound, rows)
         if rows is None:

@@ -55,8 +55,8 @@ class _Reading:
     """What one binding shares between the query and the views inside it."""
 
     choose: Choose
-    known: Mapping[str, Sequence[str]]
-    """Columns of relations by object id, as they were when the table was created."""
+    known: Mapping[str | ObjectName, Sequence[str]]
+    """Columns of relations by object id and by name, as they were when the table was created."""
     found: dict[tuple[str, ObjectName], Dependency] = field(default_factory=dict)
     tables: dict[str, CatalogObject] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class DefinitionCatalog(StatementCatalog):
             assert isinstance(definition, TableDefinition)
             relation = self._table(found, definition, None)
             self.reading.tables[found.id] = found
-        known = self.reading.known.get(found.id)
+        known = self.reading.known.get(found.id) or self.reading.known.get(found.name)
         if known is not None:
             columns = tuple(column for column in relation.columns if column.name in known)
             relation = replace(relation, columns=columns)
@@ -203,7 +203,10 @@ def bind(
 
     `known`: what earlier bindings found; a source's columns that were added since are left out.
     """
-    columns = {item.object_id: item.columns for item in known if item.kind != "FUNCTION"}
+    # By name too: what took the place of a relation is asked for the columns that the table was made of.
+    relations = [item for item in known if item.kind != "FUNCTION"]
+    columns: dict[str | ObjectName, Sequence[str]] = {item.name: item.columns for item in relations}
+    columns |= {item.object_id: item.columns for item in relations}
     reading = _Reading(choose, columns)
     catalog = DefinitionCatalog(run, state, definition.database, definition.schema_, reading)
     catalog.defining = name

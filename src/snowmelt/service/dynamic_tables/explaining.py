@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
+from snowmelt.ivm.changes import TableChange
+from snowmelt.ivm.plan import RefreshPlan
 from snowmelt.service.dynamic_tables import altering, incremental
 from snowmelt.service.dynamic_tables.creating import visible_versions
-from snowmelt.service.dynamic_tables.definitions import bind
-from snowmelt.sql.dialect import to_spark_sql
+from snowmelt.service.dynamic_tables.definitions import BoundDefinition, bind
+from snowmelt.sql.dialect import identifier, to_spark_sql
 from snowmelt.sql.statements.dynamic_tables import ExplainDynamicTable
-from snowmelt.state.dynamic_model import DynamicDefinition
+from snowmelt.state.dynamic_model import DynamicDefinition, RefreshMode
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
+_REFERENCE = re.compile(r"t_(.+?)_\d+(__\w+)?\Z")
+"""A version of a table, with the side of it that is meant."""
+
 
 def explain(run: Run, statement: ExplainDynamicTable) -> list[list[str]]:
-    """Pairs of a step and what happens in it."""
+    """Pairs of a step and what happens in it. The plan is the one for changes of every kind in every source."""
     if statement.name is not None:
         table = altering.require(run, statement.name)
         declared = altering.dynamic_part(table)
@@ -30,11 +39,40 @@ def explain(run: Run, statement: ExplainDynamicTable) -> list[list[str]]:
         )
     with run.account.state.read() as state:
         bound = bind(run, state, name, declared, run.now, visible_versions(run))
-    mode, reason = incremental.resolve_mode(declared.refresh_mode, bound)
-    rows = [["Refresh mode", mode.value]]
-    if reason is not None:
-        rows.append(["Reason", reason])
-    rows += [[item.kind.replace("_", " ").capitalize(), str(item.name)] for item in bound.dependencies]
-    rows.append(["Query", to_spark_sql(bound.query.tree)])
-    rows.append(["Apply", "overwrite"])
-    return rows
+        mode, reason = incremental.resolve_mode(declared.refresh_mode, bound)
+        rows = [["Refresh mode", mode.value]]
+        if reason is not None:
+            rows.append(["Reason", reason])
+        rows += [[item.kind.replace("_", " ").capitalize(), str(item.name)] for item in bound.dependencies]
+        if mode is RefreshMode.FULL:
+            return [*rows, ["Query", _readable(bound, bound.query.tree)], ["Apply", "OVERWRITE"]]
+        return rows + _plan_rows(bound, _plan(run, bound))
+
+
+def _plan(run: Run, bound: BoundDefinition) -> RefreshPlan:
+    planner = incremental.planner_of(bound)
+    changes = {table: TableChange() for table in planner.view.root.tables}
+    if not bound.time_dependent:
+        return planner.plan(changes)
+    return planner.plan(changes, before=run.now - timedelta(seconds=1), after=run.now)
+
+
+def _plan_rows(bound: BoundDefinition, plan: RefreshPlan) -> list[list[str]]:
+    rows = [
+        [f"Stage {number}: {stage.name}", f"{stage.purpose}: {_readable(bound, stage.query)}"]
+        for number, stage in enumerate(plan.stages, start=1)
+    ]
+    applied = [] if plan.apply.rows is None else [["Rows", _readable(bound, plan.apply.rows)]]
+    keys = f" by the keys of {plan.apply.keys}" if plan.apply.keys is not None else ""
+    return [*rows, *applied, ["Apply", f"{plan.apply.kind.value}{keys}"]]
+
+
+def _readable(bound: BoundDefinition, query: exp.Expr) -> str:
+    """Spark SQL with the names of the tables in place of those of their versions."""
+    tree = query.copy()
+    for node in tree.find_all(exp.Table):
+        found = _REFERENCE.match(node.name)
+        source = bound.sources.get(found.group(1)) if found is not None else None
+        if found is not None and source is not None:
+            node.set("this", identifier(f"{source.name}{found.group(2) or ''}"))
+    return to_spark_sql(tree)

@@ -26,6 +26,7 @@ def refresh_graph(
     *,
     data_timestamp: datetime | None = None,
     caller: Run | None = None,
+    as_caller: bool = False,
 ) -> dict[str, RefreshOutcome]:
     """Refreshes these tables and all dynamic tables above them at one data timestamp, by default the present one.
 
@@ -42,7 +43,9 @@ def refresh_graph(
         if failed:
             outcomes[node.table.id] = upstream_failed(account, node.table, at, trigger, failed)
         else:
-            outcomes[node.table.id] = refresh_table(account, node.table, at, trigger, caller=caller)
+            outcomes[node.table.id] = refresh_table(
+                account, node.table, at, trigger, caller=caller, as_caller=as_caller
+            )
     return outcomes
 
 

@@ -75,12 +75,13 @@ def refresh_table(
     completion_target: datetime | None = None,
     lock_timeout: float | None = None,
     counts_as_failure: bool = True,
+    as_caller: bool = False,
 ) -> RefreshOutcome:
     """Brings the table to the data timestamp, at or before which nobody may commit any more (`StateStore.settle`).
 
     Its dynamic sources must have been refreshed to it before. Never raises for a refresh that fails: the outcome and
     the history say so. `counts_as_failure`: whether a failed scheduled refresh is one of those in a row that suspend
-    the table; False for an attempt that will be repeated.
+    the table; False for an attempt that will be repeated. `as_caller`: with the caller's user and warehouse.
     """
     for attempt in range(_ATTEMPTS):
         with account.state.read() as state:
@@ -88,7 +89,9 @@ def refresh_table(
         if current is None or current.dropped_on is not None:
             error = errors.not_found("Dynamic table", str(table.name))
             return RefreshOutcome(table.id, table.name, data_timestamp, RefreshState.FAILED, error=error)
-        work = _Refresh(account, current, data_timestamp, trigger, caller, completion_target, counts_as_failure)
+        work = _Refresh(
+            account, current, data_timestamp, trigger, caller, completion_target, counts_as_failure, as_caller
+        )
         try:
             return work.carry_out(lock_timeout)
         except errors.StatementConflictError as error:
@@ -108,6 +111,7 @@ class _Refresh:
         caller: Run | None,
         completion_target: datetime | None,
         counts_as_failure: bool,
+        as_caller: bool,
     ) -> None:
         assert isinstance(table.definition, TableDefinition) and table.definition.dynamic is not None
         self.account = account
@@ -117,6 +121,7 @@ class _Refresh:
         self.trigger = trigger
         self.caller = caller
         self.counts_as_failure = counts_as_failure
+        self.as_caller = as_caller
         self.started = account.clock.now()
         self.row = DynamicRefresh(
             id=str(uuid.uuid4()),
@@ -135,13 +140,15 @@ class _Refresh:
 
     def carry_out(self, lock_timeout: float | None) -> RefreshOutcome:
         account = self.account
+        if self.definition.require_user and not self.as_caller:
+            return self.failed(errors.user_required(str(self.table.name)))
         transaction = account.transactions.begin(explicit=False, at=self.started)
         try:
             check = self.caller.check_cancelled if self.caller is not None else _never
             pending = account.transactions.open_for_write(transaction, self.table, lock_timeout, check)
             # Nobody else refreshes or alters the table from here on.
             with account.state.read() as state:
-                dynamic = state.dynamic.require(self.table.id)
+                dynamic = _untouched(state, state.dynamic.require(self.table.id), pending)
                 idle = pins.unchanged(state, dynamic, self.at)
             if dynamic.data_timestamp is not None and dynamic.data_timestamp >= self.at:
                 account.transactions.rollback(transaction)
@@ -173,8 +180,10 @@ class _Refresh:
         warehouse = (self.definition.initialization_warehouse if first else None) or self.definition.warehouse
         done: list[_Done] = []
         try:
-            with refresh_run(account, self.table.name, warehouse, transaction, self.caller) as run:
-                self.row = self.row.model_copy(update={"query_id": run.query_id, "warehouse": warehouse})
+            with refresh_run(
+                account, self.table.name, warehouse, transaction, self.caller, as_caller=self.as_caller
+            ) as run:
+                self.row = self.row.model_copy(update={"query_id": run.query_id, "warehouse": run.session.warehouse})
                 with account.state.begin() as state:
                     state.dynamic.record_refresh(self.row)
                 reached("refresh-recorded")
@@ -328,6 +337,15 @@ class _Done:
     reinit_reason: str | None
     times: dict[str, int]
     details: dict[str, Any]
+
+
+def _untouched(state: StateReader, dynamic: DynamicState, pending: PendingTable) -> DynamicState:
+    """The state; when another tool wrote the table since its last refresh, what it holds is not the query's result."""
+    if dynamic.version is None or dynamic.version == pending.base.version or dynamic.reinit_reason is not None:
+        return dynamic
+    if not state.versions.foreign_since(dynamic.table_id, dynamic.version):
+        return dynamic
+    return dynamic.model_copy(update={"reinit_reason": "Another tool wrote to the dynamic table."})
 
 
 def counts(result: CommitResult) -> dict[str, int]:

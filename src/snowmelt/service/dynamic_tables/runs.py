@@ -44,9 +44,14 @@ def refresh_run(
     warehouse: str,
     transaction: Transaction | None = None,
     caller: Run | None = None,
+    *,
+    as_caller: bool = False,
 ) -> Iterator[RefreshRun]:
-    """A run in a session of its own, which ends with the block."""
-    session = account.session(user="SYSTEM", database=name.database, schema=name.schema, warehouse=warehouse)
+    """A run in a session of its own, which ends with the block. `as_caller`: with the caller's user and warehouse."""
+    user = "SYSTEM"
+    if as_caller and caller is not None:
+        user, warehouse = caller.session.user, caller.session.warehouse or warehouse
+    session = account.session(user=user, database=name.database, schema=name.schema, warehouse=warehouse)
     try:
         yield RefreshRun(session, SqlText(f"ALTER DYNAMIC TABLE {name} REFRESH"), transaction, caller)
     finally:

@@ -70,17 +70,18 @@ def alter_dynamic_table(run: Run, statement: AlterDynamicTable) -> Result:
         tables.append(table)
     if not tables:
         return status(DONE, "ALTER_DYNAMIC_TABLE")
-    if isinstance(statement.actions[0], Refresh):
-        return _refresh(run, [table.id for table in tables])
+    action = statement.actions[0]
+    if isinstance(action, Refresh):
+        return _refresh(run, [table.id for table in tables], as_caller=action.copy_session)
     altering.alter(run, tables[0], statement.actions)
     return status(DONE, "ALTER_DYNAMIC_TABLE")
 
 
-def _refresh(run: Run, ids: list[str]) -> Result:
+def _refresh(run: Run, ids: list[str], *, as_caller: bool) -> Result:
     """All of them, and everything above, at one data timestamp."""
     if run.session.transaction is not None:
         raise errors.refresh_in_transaction()
-    outcomes = refresh_graph(run.account, ids, RefreshTrigger.MANUAL, caller=run)
+    outcomes = refresh_graph(run.account, ids, RefreshTrigger.MANUAL, caller=run, as_caller=as_caller)
     for id in ids:
         if not outcomes[id].succeeded:
             raise _failure(outcomes[id])
