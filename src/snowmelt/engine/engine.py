@@ -67,6 +67,8 @@ class TableFiles:
     version: int = 0
     positions: bool = False
     """Adds `__file` and `__row`, which tell rows apart: the file's name, and the place in it where Spark knows that."""
+    ddl: str | None = None
+    """The columns as Spark writes them, for files of ours that are no table's."""
     sources: tuple[ColumnSource, ...] | None = None
     """One for each column when the files have another shape than the table has now."""
 
@@ -258,6 +260,8 @@ class SparkEngine:
         return table.reference
 
     def _frame(self, session: SparkSession, table: TableFiles) -> DataFrame:
+        if table.ddl is not None:
+            return session.read.schema(table.ddl).parquet(*table.files)
         sources = table.sources or tuple(ColumnSource(column.name, column.type) for column in table.columns)
         fields = {source.name: source.type.stored for source in sources if source.name is not None}
         ddl = ", ".join(f"{_quoted(name)} {type_}" for name, type_ in fields.items())

@@ -73,6 +73,20 @@ class Dependency(Record):
     """Named in the query itself, not in a view."""
 
 
+class OperatorState(Record):
+    """What an aggregate of the query keeps between refreshes."""
+
+    files: tuple[str, ...]
+    """In the table's folder of states; those in folders are the ones that everything else was added to."""
+    schema_: dict[str, str] = Field(alias="schema")
+    rows: int
+    """Of the files in folders."""
+    definition: str
+    """Tells whether the rows are what the query of today needs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
 class DynamicState(Record):
     """Where a dynamic table stands. One a table."""
 
@@ -98,6 +112,8 @@ class DynamicState(Record):
     refresh_mode_reason: str | None = None
     reinit_reason: str | None = None
     """Why the next refresh must start from nothing; None when it need not."""
+    operator_states: dict[str, OperatorState] = Field(default_factory=dict)
+    """Belong to `version`, as the frontier does."""
     graph_since: datetime | None = None
     """`valid_from` of the newest row of graph history."""
 

@@ -25,9 +25,11 @@ from snowmelt.ivm.lowering import Tables, View, lower
 from snowmelt.ivm.plan import ApplyKind, Planner, RefreshPlan
 from snowmelt.ivm.reasons import NotIncrementalError
 from snowmelt.ivm.rendering import WEIGHT, table_name
+from snowmelt.ivm.states import states_of
 from snowmelt.service.dynamic_tables import change_sets
 from snowmelt.service.dynamic_tables.applying import DivergedError, Target, TooLargeError, weight_column
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog
+from snowmelt.service.dynamic_tables.operator_states import OperatorStates, renamed, types_of
 from snowmelt.service.dynamic_tables.runs import RefreshRun
 from snowmelt.service.dynamic_tables.stages import StageRunner
 from snowmelt.service.transactions import PendingTable
@@ -36,7 +38,7 @@ from snowmelt.sql.bound import Bound, Scope
 from snowmelt.sql.dialect import identifier
 from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.state.dynamic_model import DynamicState, RefreshMode
+from snowmelt.state.dynamic_model import DynamicState, OperatorState, RefreshMode
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.state.store import StateReader
 from snowmelt.storage.commits import CommitResult
@@ -67,6 +69,7 @@ class Applied:
 
     result: CommitResult
     details: dict[str, Any]
+    states: dict[str, OperatorState]
 
 
 def changes_by_plan(attempt: Attempt) -> Applied | None:
@@ -101,6 +104,37 @@ def resolve_mode(configured: RefreshMode, bound: BoundDefinition) -> tuple[Refre
 def planner_of(bound: BoundDefinition) -> Planner:
     """Raises `NotIncrementalError` when the query can't be maintained by its changes."""
     return Planner(lower(bound.query.tree, _tables(bound)))
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A query over states that were just computed."""
+
+    bound: BoundDefinition
+    states: dict[str, OperatorState]
+
+
+def filled(run: RefreshRun, table: CatalogObject, bound: BoundDefinition) -> Filled:
+    """The states of the table's aggregates from nothing, and the definition with a query that reads them.
+
+    That query leaves nothing to chance either, as `reproducible` has it.
+    """
+    definition = table.definition
+    assert isinstance(definition, TableDefinition) and definition.dynamic is not None
+    if definition.dynamic.frozen_where is not None or not run.account.store.root.is_local:
+        return Filled(reproducible(bound), {})
+    try:
+        plan = planner_of(bound).initial(bound.environment.context.now)
+    except NotIncrementalError:
+        return Filled(bound, {})
+    if not plan.states:
+        return Filled(reproducible(bound), {})
+    relations: dict[str, exp.Expr] = {table_name(name, "new"): exp.Table(this=identifier(name)) for name in run.tables}
+    states = OperatorStates(run, definition)
+    made = states.fill(plan, relations)
+    relations.update({state.stored: states.relation(state, made[state.name]) for state, _ in plan.states})
+    query = replace(bound.query, tree=renamed(plan.rows, relations))
+    return Filled(replace(bound, query=query), made)
 
 
 def reproducible(bound: BoundDefinition) -> BoundDefinition:
@@ -155,10 +189,21 @@ class _Refresh:
         self.target.check_writable()
         began = time.monotonic()
         relations, changes = self._relations()
+        recorded = self.attempt.dynamic.operator_states
+        store = OperatorStates(self.run, self.target.definition)
+        states = list(states_of(self.planner.view.root).values())
+        if not store.usable(states, recorded) and (recorded or self.run.account.store.root.is_local):
+            raise TooLargeError("the states of aggregates are not there")
+        relations.update({state.stored: store.relation(state, recorded[state.name]) for state in states if recorded})
         inputs = {table_name(name, "change"): change.rows for name, change in changes.items()}
         inputs = {name: rows for name, rows in inputs.items() if name not in relations}
         notes = {name: TableChange(change.inserts_only) for name, change in changes.items() if change.rows.num_rows}
-        plan = self.planner.plan(notes, before=self.attempt.dynamic.data_timestamp, after=self.attempt.data_timestamp)
+        plan = self.planner.plan(
+            notes,
+            before=self.attempt.dynamic.data_timestamp,
+            after=self.attempt.data_timestamp,
+            types=types_of(recorded) if recorded else None,
+        )
         read = time.monotonic()
         details = {
             "changed_rows": sum(change.rows.num_rows for change in changes.values()),
@@ -166,19 +211,22 @@ class _Refresh:
             "apply": plan.apply.kind.value,
         }
         if plan.apply.kind is ApplyKind.NOTHING:
-            return Applied(CommitResult(self.attempt.pending.version, committed=False), details)
+            return Applied(CommitResult(self.attempt.pending.version, committed=False), details, dict(recorded))
         runner = StageRunner(self.run, relations, inputs)
-        runner.carry_out(plan.stages, frozenset({plan.apply.keys} if plan.apply.keys else ()))
+        kept = {state.added for state in plan.additions} | ({plan.apply.keys} if plan.apply.keys else set())
+        runner.carry_out(plan.stages, frozenset(kept))
         rows = runner.fetch(self._stored(plan))
         computed = time.monotonic()
         result = self.target.apply(plan.apply, rows, self._keys(plan, runner))
-        return Applied(result, {
-            **details,
-            "jobs": runner.jobs,
+        grown = dict(recorded)
+        for state in plan.additions:
+            grown[state.name] = store.add(state, recorded[state.name], runner.rows_of(state.added))
+        times = {
             "readTimeMs": round((read - began) * 1000),
             "computeTimeMs": round((computed - read) * 1000),
             "applyTimeMs": round((time.monotonic() - computed) * 1000),
-        })  # fmt: skip
+        }
+        return Applied(result, {**details, "jobs": runner.jobs, **times}, grown)
 
     def _relations(self) -> tuple[dict[str, exp.Expr], dict[str, change_sets.ChangeSet]]:
         """What each side of each source is called, and the changes of those that changed."""

@@ -19,6 +19,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
 from snowmelt.service.dynamic_tables import filling, incremental, pins, scheduling
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, bind
+from snowmelt.service.dynamic_tables.operator_states import OperatorStates
 from snowmelt.service.dynamic_tables.runs import QUERY_TYPE, RefreshRun, refresh_run
 from snowmelt.service.faults import reached
 from snowmelt.service.results import DONE, Result, status
@@ -29,6 +30,7 @@ from snowmelt.state.dynamic_model import (
     DynamicDefinition,
     DynamicRefresh,
     DynamicState,
+    OperatorState,
     RefreshAction,
     RefreshMode,
     RefreshState,
@@ -223,17 +225,22 @@ class _Refresh:
             bound_at = self.account.clock.now()
             applied: incremental.Applied | None = None
             rows: exp.Select | None = None
+            states: dict[str, OperatorState] = {}
             if reason is None and not started_from_nothing and dynamic.refresh_mode is not RefreshMode.FULL:
                 applied = incremental.changes_by_plan(
                     incremental.Attempt(run, state, self.table, pending, dynamic, bound, self.at)
                 )
             if applied is None:
                 kept = pending.version if not started_from_nothing else None
-                whole = bound if dynamic.refresh_mode is RefreshMode.FULL else incremental.reproducible(bound)
-                rows = filling.all_rows(run, self.table, whole, kept)
+                whole = incremental.Filled(bound, {})
+                if dynamic.refresh_mode is not RefreshMode.FULL:
+                    whole = incremental.filled(run, self.table, bound)
+                states = whole.states
+                rows = filling.all_rows(run, self.table, whole.bound, kept)
         reached("refresh-bound")
         if applied is not None:
             action, result, details = RefreshAction.INCREMENTAL, applied.result, applied.details
+            states = applied.states
         else:
             assert rows is not None
             result = RowWriter(run, self.table).write(rows, overwrite=True)
@@ -245,7 +252,9 @@ class _Refresh:
             "compilationTimeMs": _milliseconds(began, bound_at),
             "executionTimeMs": _milliseconds(bound_at, ended),
         }
-        return _Done(action, result, bound, dynamic, reason, times, details)
+        store = OperatorStates(run, pending.definition)
+        run.transaction.after_commit.append(lambda: store.clean(states))
+        return _Done(action, result, bound, dynamic, reason, times, details, states)
 
     # -- what is recorded -----------------------------------------------------------------------------------------
 
@@ -268,6 +277,7 @@ class _Refresh:
                 "time_dependent": bound.time_dependent,
                 "reinit_reason": None,
                 "version": pending.version,
+                "operator_states": done.states,
                 "frontier": dict(bound.versions),
             }
             self._record(state, values, stands)
@@ -337,6 +347,7 @@ class _Done:
     reinit_reason: str | None
     times: dict[str, int]
     details: dict[str, Any]
+    states: dict[str, OperatorState]
 
 
 def _untouched(state: StateReader, dynamic: DynamicState, pending: PendingTable) -> DynamicState:
