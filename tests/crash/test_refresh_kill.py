@@ -35,7 +35,7 @@ def killed(data: Path, place: str, statement: str) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_a_refresh_that_is_killed_leaves_no_wrong_table(account: Account, tmp_path: Path) -> None:
     # The account of the other tests keeps Spark up between the lives.
     account.engine.session()
