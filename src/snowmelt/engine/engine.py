@@ -67,6 +67,8 @@ class TableFiles:
     version: int = 0
     positions: bool = False
     """Adds `__file` and `__row`, which tell rows apart: the file's name, and the place in it where Spark knows that."""
+    bytes: int = 0
+    """Of the files together."""
     ddl: str | None = None
     """The columns as Spark writes them, for files of ours that are no table's."""
     sources: tuple[ColumnSource, ...] | None = None

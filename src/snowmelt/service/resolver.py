@@ -128,6 +128,7 @@ class StatementCatalog:
                 delta_path=None if files.plain else self.run.account.store.root.uri_of(definition.location),
                 version=version,
                 sources=sources,
+                bytes=files.total_bytes,
             )
             self.run.input_bytes += files.total_bytes
         return Relation(

@@ -101,8 +101,10 @@ class _Maker:
             table = tables.new_table(self.caller, self.name, table_statement(self.statement), definition)
             if self.declared.frozen_where is not None:
                 filling.frozen_condition(bound.environment, definition, stored_form=False)
-            whole = bound if mode is RefreshMode.FULL else incremental.reproducible(bound)
-            rows = filling.all_rows(self.run, table, whole) if now else None
+            whole = incremental.Filled(bound, {})
+            if now and mode is not RefreshMode.FULL:
+                whole = incremental.filled(self.run, table, bound)
+            rows = filling.all_rows(self.run, table, whole.bound) if now else None
             if rows is not None and self.declared.backfill_from is not None:
                 rows = backfilled(self.run, state, table, bound, rows)
         if rows is None:
@@ -118,6 +120,7 @@ class _Maker:
             time_dependent=bound.time_dependent,
             refresh_mode=mode,
             refresh_mode_reason=reason,
+            operator_states=whole.states,
         )
         self._publish(table, written, dynamic, bound, at if now else None)
 

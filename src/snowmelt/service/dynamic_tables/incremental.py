@@ -72,20 +72,20 @@ class Applied:
     states: dict[str, OperatorState]
 
 
-def changes_by_plan(attempt: Attempt) -> Applied | None:
-    """Brings the table to the new versions by what changed; None when a full refresh is to do it.
+def changes_by_plan(attempt: Attempt) -> Applied | str:
+    """Brings the table to the new versions by what changed; the reason when a full refresh is to do it.
 
     Writes through `run.open_for_write` and `transactions.wrote`, as every writer does.
     """
     definition = attempt.table.definition
     assert isinstance(definition, TableDefinition) and definition.dynamic is not None
     if definition.dynamic.frozen_where is not None:
-        return None
+        return "The table has a frozen region."
     try:
         with closing(_Refresh(attempt)) as refresh:
             return refresh.carry_out()
-    except (TooLargeError, NotIncrementalError, DivergedError):
-        return None
+    except (TooLargeError, NotIncrementalError, DivergedError) as error:
+        return str(error)
 
 
 def resolve_mode(configured: RefreshMode, bound: BoundDefinition) -> tuple[RefreshMode, str | None]:
@@ -121,7 +121,9 @@ def filled(run: RefreshRun, table: CatalogObject, bound: BoundDefinition) -> Fil
     """
     definition = table.definition
     assert isinstance(definition, TableDefinition) and definition.dynamic is not None
-    if definition.dynamic.frozen_where is not None or not run.account.store.root.is_local:
+    declared = definition.dynamic
+    frozen = declared.frozen_where is not None or declared.backfill_from is not None
+    if frozen or not run.account.store.root.is_local:
         return Filled(reproducible(bound), {})
     try:
         plan = planner_of(bound).initial(bound.environment.context.now)

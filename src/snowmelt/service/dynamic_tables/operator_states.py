@@ -59,7 +59,7 @@ class OperatorStates:
         for state, query in plan.states:
             name = f"{state.name}-{uuid.uuid4().hex}"
             target = self._folder / name
-            target.parent.mkdir(exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
             self._run.account.engine.spill(
                 to_spark_sql(renamed(query, known)), list(self._run.tables.values()), target.as_uri(),
                 tag=self._run.tag, pool=self._run.pool, inputs=self._run.inputs,
@@ -81,7 +81,8 @@ class OperatorStates:
         mark = hashlib.sha256("".join(files).encode()).hexdigest()[:16]
         reference = f"o_{state.name}_{mark}"
         ddl = ", ".join(f"`{name}` {type_}" for name, type_ in recorded.schema_.items())
-        self._run.tables[reference] = TableFiles(reference=reference, columns=(), files=tuple(files), ddl=ddl)
+        size = sum((self._folder / file).stat().st_size for file in recorded.files)
+        self._run.tables[reference] = TableFiles(reference, columns=(), files=tuple(files), ddl=ddl, bytes=size)
         return exp.Table(this=identifier(reference))
 
     # -- changes --------------------------------------------------------------------------------------------------

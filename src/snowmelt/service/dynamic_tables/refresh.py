@@ -223,14 +223,14 @@ class _Refresh:
             reason = pins.reinit_reason(dynamic, bound.dependencies)
             started_from_nothing = dynamic.data_timestamp is None
             bound_at = self.account.clock.now()
-            applied: incremental.Applied | None = None
+            applied: incremental.Applied | str | None = None
             rows: exp.Select | None = None
             states: dict[str, OperatorState] = {}
             if reason is None and not started_from_nothing and dynamic.refresh_mode is not RefreshMode.FULL:
                 applied = incremental.changes_by_plan(
                     incremental.Attempt(run, state, self.table, pending, dynamic, bound, self.at)
                 )
-            if applied is None:
+            if not isinstance(applied, incremental.Applied):
                 kept = pending.version if not started_from_nothing else None
                 whole = incremental.Filled(bound, {})
                 if dynamic.refresh_mode is not RefreshMode.FULL:
@@ -238,14 +238,14 @@ class _Refresh:
                 states = whole.states
                 rows = filling.all_rows(run, self.table, whole.bound, kept)
         reached("refresh-bound")
-        if applied is not None:
+        if isinstance(applied, incremental.Applied):
             action, result, details = RefreshAction.INCREMENTAL, applied.result, applied.details
             states = applied.states
         else:
             assert rows is not None
             result = RowWriter(run, self.table).write(rows, overwrite=True)
             action = RefreshAction.REINITIALIZE if reason is not None else RefreshAction.FULL
-            details = {"reason": reason or dynamic.refresh_mode_reason}
+            details = {"reason": reason or applied or dynamic.refresh_mode_reason}
         ended = self.account.clock.now()
         times = {
             "queuedTimeMs": _milliseconds(self.started, began),

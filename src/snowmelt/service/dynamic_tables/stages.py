@@ -75,15 +75,14 @@ class StageRunner:
         run = self._run
         run.check_cancelled()
         self.jobs += 1
+        names = {table.name for table in query.find_all(exp.Table)}
+        tables = [table for name, table in run.tables.items() if name in names]
+        small = sum(table.bytes for table in tables) <= run.account.settings.small_query_bytes
         return run.account.engine.to_arrow(
             to_spark_sql(query),
-            list(run.tables.values()),
-            lane=Lane.CHANGES,
+            tables,
+            lane=Lane.LIGHT if small else Lane.CHANGES,
             tag=run.tag,
             pool=run.pool,
-            inputs={**run.inputs, **self._used(query)},
+            inputs={**run.inputs, **{name: data for name, data in self._inputs.items() if name in names}},
         )
-
-    def _used(self, query: exp.Select) -> dict[str, pa.Table]:
-        names = {table.name for table in query.find_all(exp.Table)}
-        return {name: data for name, data in self._inputs.items() if name in names}
