@@ -87,6 +87,15 @@ class OperatorState(Record):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
+class RefreshCosts(Record):
+    """What refreshes took so far, smoothed; see `ivm.cost`."""
+
+    full_ms: float | None = None
+    full_rows: int = 0
+    incremental_ms: float | None = None
+    incremental_rows: int = 0
+
+
 class DynamicState(Record):
     """Where a dynamic table stands. One a table."""
 
@@ -114,6 +123,7 @@ class DynamicState(Record):
     """Why the next refresh must start from nothing; None when it need not."""
     operator_states: dict[str, OperatorState] = Field(default_factory=dict)
     """Belong to `version`, as the frontier does."""
+    costs: RefreshCosts = RefreshCosts()
     graph_since: datetime | None = None
     """`valid_from` of the newest row of graph history."""
 

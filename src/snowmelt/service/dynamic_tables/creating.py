@@ -23,6 +23,7 @@ from snowmelt.state.dynamic_model import (
     DynamicRefresh,
     DynamicState,
     RefreshAction,
+    RefreshCosts,
     RefreshMode,
     RefreshState,
     RefreshTrigger,
@@ -89,6 +90,7 @@ class _Maker:
         if now:
             self._refresh_sources(first, at)
         self.run.forget_tables()
+        began = account.clock.now()
         with account.state.read() as state:
             choose = pins.at_timestamp(state, at) if now else visible_versions(self.run)
             bound = bind(self.run, state, self.name, self.declared, at, choose)
@@ -121,8 +123,15 @@ class _Maker:
             refresh_mode=mode,
             refresh_mode_reason=reason,
             operator_states=whole.states,
+            costs=self._costs(bound, began) if now else RefreshCosts(),
         )
         self._publish(table, written, dynamic, bound, at if now else None)
+
+    def _costs(self, bound: BoundDefinition, began: datetime) -> RefreshCosts:
+        elapsed = round((self.run.account.clock.now() - began).total_seconds() * 1000)
+        with self.run.account.state.read() as state:
+            rows = incremental.source_rows(state, bound)
+        return incremental.costs_after(RefreshCosts(), elapsed, changed_rows=None, rows=rows)
 
     def _bind(self, at: datetime, *, adopting: bool) -> BoundDefinition:
         """The query at what is visible now, to learn what it reads."""

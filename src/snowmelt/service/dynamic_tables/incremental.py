@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from snowmelt.core.types import Kind
 from snowmelt.engine.engine import TableFiles
 from snowmelt.ivm.algebra import Limit, Node, Scan, Window
 from snowmelt.ivm.changes import TableChange
+from snowmelt.ivm.cost import Measured, Work, estimate
 from snowmelt.ivm.lowering import Tables, View, lower
 from snowmelt.ivm.plan import ApplyKind, Planner, RefreshPlan
 from snowmelt.ivm.reasons import NotIncrementalError
@@ -38,7 +39,7 @@ from snowmelt.sql.bound import Bound, Scope
 from snowmelt.sql.dialect import identifier
 from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.state.dynamic_model import DynamicState, OperatorState, RefreshMode
+from snowmelt.state.dynamic_model import DynamicState, OperatorState, RefreshCosts, RefreshMode
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.state.store import StateReader
 from snowmelt.storage.commits import CommitResult
@@ -72,6 +73,24 @@ class Applied:
     states: dict[str, OperatorState]
 
 
+class CostlyError(Exception):
+    """A full refresh is expected to be the cheaper one."""
+
+
+def source_rows(state: StateReader, bound: BoundDefinition) -> int:
+    return sum(version.rows for version in state.versions.snapshot(list(bound.versions)).values())
+
+
+def costs_after(before: RefreshCosts, milliseconds: int, *, changed_rows: int | None, rows: int) -> RefreshCosts:
+    """What is known after a refresh, by changes or (`changed_rows` is None) in full."""
+    measured = Measured(**before.model_dump())
+    if changed_rows is None:
+        measured = measured.with_full(milliseconds, rows)
+    else:
+        measured = measured.with_incremental(milliseconds, changed_rows)
+    return RefreshCosts(**asdict(measured))
+
+
 def changes_by_plan(attempt: Attempt) -> Applied | str:
     """Brings the table to the new versions by what changed; the reason when a full refresh is to do it.
 
@@ -84,7 +103,7 @@ def changes_by_plan(attempt: Attempt) -> Applied | str:
     try:
         with closing(_Refresh(attempt)) as refresh:
             return refresh.carry_out()
-    except (TooLargeError, NotIncrementalError, DivergedError) as error:
+    except (TooLargeError, CostlyError, NotIncrementalError, DivergedError) as error:
         return str(error)
 
 
@@ -207,10 +226,12 @@ class _Refresh:
             types=types_of(recorded) if recorded else None,
         )
         read = time.monotonic()
+        changed_rows = sum(change.rows.num_rows for change in changes.values())
         details = {
-            "changed_rows": sum(change.rows.num_rows for change in changes.values()),
+            "changed_rows": changed_rows,
             "stages": len(plan.stages),
             "apply": plan.apply.kind.value,
+            **self._chosen(changed_rows),
         }
         if plan.apply.kind is ApplyKind.NOTHING:
             return Applied(CommitResult(self.attempt.pending.version, committed=False), details, dict(recorded))
@@ -229,6 +250,22 @@ class _Refresh:
             "applyTimeMs": round((time.monotonic() - computed) * 1000),
         }
         return Applied(result, {**details, "jobs": runner.jobs, **times}, grown)
+
+    def _chosen(self, changed_rows: int) -> dict[str, Any]:
+        """The estimates, for the history; raises when a full refresh is expected to cost less."""
+        definition = self.target.definition.dynamic
+        assert definition is not None
+        work = Work(changed_rows, source_rows(self.attempt.state, self.attempt.bound))
+        expected = estimate(work, Measured(**self.attempt.dynamic.costs.model_dump()))
+        if expected is None:
+            return {}
+        told = {"estimatedFullMs": round(expected.full_ms), "estimatedIncrementalMs": round(expected.incremental_ms)}
+        if definition.refresh_mode is not RefreshMode.INCREMENTAL and not expected.incremental_is_cheaper:
+            raise CostlyError(
+                f"{changed_rows} changed rows: expected {told['estimatedIncrementalMs']} ms by changes, "
+                f"{told['estimatedFullMs']} ms in full"
+            )
+        return told
 
     def _relations(self) -> tuple[dict[str, exp.Expr], dict[str, change_sets.ChangeSet]]:
         """What each side of each source is called, and the changes of those that changed."""

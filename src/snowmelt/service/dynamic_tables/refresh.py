@@ -278,6 +278,12 @@ class _Refresh:
                 "reinit_reason": None,
                 "version": pending.version,
                 "operator_states": done.states,
+                "costs": incremental.costs_after(
+                    done.before.costs,
+                    done.times["executionTimeMs"],
+                    changed_rows=done.details.get("changed_rows"),
+                    rows=incremental.source_rows(state, bound),
+                ),
                 "frontier": dict(bound.versions),
             }
             self._record(state, values, stands)

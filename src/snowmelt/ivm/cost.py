@@ -1,0 +1,75 @@
+"""What a refresh will take, one way or the other: measured times of this very table, scaled to the work at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_FIXED_MS = 400.0
+"""Of an incremental refresh that was never measured: a few Spark jobs over little."""
+_SHARE_OF_FULL = 0.15
+"""Of a full refresh that an incremental one costs at least, when it was never measured: reading what changes meet."""
+_GROWTH = 4.0
+"""How much dearer a changed row is than a row that is read in order."""
+_SMOOTHING = 0.5
+_MOST_SCALING = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a refresh is faced with."""
+
+    changed_rows: int
+    source_rows: int
+    """Of all tables that the query reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What refreshes of the table took so far; None where there was none."""
+
+    full_ms: float | None = None
+    full_rows: int = 0
+    """Rows of the sources then."""
+    incremental_ms: float | None = None
+    incremental_rows: int = 0
+    """Changed rows then."""
+
+    def with_full(self, milliseconds: float, source_rows: int) -> Measured:
+        return Measured(_smoothed(self.full_ms, milliseconds), source_rows, self.incremental_ms, self.incremental_rows)
+
+    def with_incremental(self, milliseconds: float, changed_rows: int) -> Measured:
+        return Measured(self.full_ms, self.full_rows, _smoothed(self.incremental_ms, milliseconds), changed_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    full_ms: float
+    incremental_ms: float
+
+    @property
+    def incremental_is_cheaper(self) -> bool:
+        return self.incremental_ms <= self.full_ms
+
+
+def estimate(work: Work, measured: Measured) -> Estimate | None:
+    """None while nothing is known of a full refresh: then the changes are taken."""
+    if measured.full_ms is None:
+        return None
+    full = measured.full_ms * _ratio(work.source_rows, measured.full_rows)
+    share = work.changed_rows / max(work.source_rows, 1)
+    unmeasured = _FIXED_MS + full * min(_SHARE_OF_FULL + _GROWTH * share, 2.0)
+    if measured.incremental_ms is None:
+        return Estimate(full, unmeasured)
+    # The fixed part does not grow with the change; a change that is tiny now says little about a large one.
+    fixed = min(measured.incremental_ms, _FIXED_MS)
+    grown = fixed + (measured.incremental_ms - fixed) * _ratio(work.changed_rows, measured.incremental_rows)
+    larger = work.changed_rows > 4 * max(measured.incremental_rows, 1)
+    return Estimate(full, max(grown, unmeasured) if larger else grown)
+
+
+def _ratio(now: int, then: int) -> float:
+    return min(max(now / max(then, 1), 1 / _MOST_SCALING), _MOST_SCALING)
+
+
+def _smoothed(before: float | None, now: float) -> float:
+    return now if before is None else _SMOOTHING * before + (1 - _SMOOTHING) * now
