@@ -38,7 +38,7 @@ $(PROJECT): pyproject.toml $(PACKAGES)
 	@touch $@
 
 $(READY): src/snowmelt/engine/jars.lock $(PROJECT)
-	$(BIN)/python -m snowmelt.engine.jars
+	$(BIN)/python -c 'import sys; from snowmelt.engine.jars import main; sys.exit(main())'
 	@touch $@
 
 lint: $(READY) ## ruff, strict mypy, import layers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -169,25 +169,66 @@ def check(place: tuple[Account, Session], case: dict[str, Any]) -> None:
     run_and_compare(account, session, target, case["source"], case["changes"])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=slow)
-@given(case=cases)
+Test = Callable[[tuple[Account, Session], dict[str, Any]], None]
+
+
+def examples(number: int) -> Callable[[Test], Test]:
+    """That many random cases. A failing one is small as it is: to shrink it takes longer than to find it."""
+
+    def decorate(test: Test) -> Test:
+        phases = [Phase.explicit, Phase.reuse, Phase.generate]
+        return settings(max_examples=number, deadline=None, suppress_health_check=slow, phases=phases)(
+            given(case=cases)(test)
+        )
+
+    return decorate
+
+
+@pytest.fixture
+def found_by_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_PROBED_FILES", -1)
+
+
+@pytest.fixture
+def by_spark_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local.LocalChange, "attempt", lambda self: None)
+
+
+@examples(40)
 def test_found_and_rewritten_here(place: tuple[Account, Session], case: dict[str, Any]) -> None:
     check(place, case)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=slow)
-@given(case=cases)
+@pytest.mark.usefixtures("found_by_spark")
+@examples(15)
 def test_found_by_spark_and_rewritten_here(place: tuple[Account, Session], case: dict[str, Any]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local, "_PROBED_FILES", -1)
-        check(place, case)
+    check(place, case)
 
 
-@settings(
-    max_examples=6, deadline=None, suppress_health_check=slow, phases=[Phase.explicit, Phase.reuse, Phase.generate]
-)
-@given(case=cases)
+@pytest.mark.usefixtures("by_spark_alone")
+@examples(6)
 def test_by_spark_alone(place: tuple[Account, Session], case: dict[str, Any]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local.LocalChange, "attempt", lambda self: None)
-        check(place, case)
+    check(place, case)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@examples(150)
+def test_found_and_rewritten_here_for_long(place: tuple[Account, Session], case: dict[str, Any]) -> None:
+    check(place, case)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("found_by_spark")
+@examples(40)
+def test_found_by_spark_and_rewritten_here_for_long(place: tuple[Account, Session], case: dict[str, Any]) -> None:
+    check(place, case)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("by_spark_alone")
+@examples(30)
+def test_by_spark_alone_for_long(place: tuple[Account, Session], case: dict[str, Any]) -> None:
+    check(place, case)

@@ -47,7 +47,7 @@ def test_killed_at_every_step(zygote: Zygote, tmp_path: Path, place: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10, 20))
+@pytest.mark.parametrize("seed", range(10, 13))
 @pytest.mark.parametrize("place", [*COMMIT_PLACES, *TABLE_PLACES, *UNDO_PLACES])
 def test_killed_at_every_step_for_long(zygote: Zygote, tmp_path: Path, place: str, seed: int) -> None:
     kill_at(zygote, tmp_path, place, seed, lives=10)
@@ -69,7 +69,7 @@ def test_killed_at_any_time(zygote: Zygote, tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("seed", range(100, 120))
+@pytest.mark.parametrize("seed", range(100, 104))
 def test_killed_at_any_time_for_long(zygote: Zygote, tmp_path: Path, seed: int) -> None:
     kill_at_random(zygote, tmp_path, seed, lives=100)
 
@@ -119,7 +119,7 @@ def test_killed_with_spark_at_work(zygote: Zygote, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_killed_with_spark_at_work_for_long(zygote: Zygote, tmp_path: Path, seed: int) -> None:
     directory = Directory(zygote, tmp_path, seed, spark=True)
     for place in ("table-created", "table-filled", *COMMIT_PLACES):

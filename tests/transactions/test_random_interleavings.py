@@ -236,6 +236,6 @@ class LongInterleavings(Interleavings):
 
 
 LongInterleavings.TestCase.settings = settings(
-    max_examples=400, stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=100, stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestLongInterleavings = pytest.mark.slow(pytest.mark.timeout(7200)(LongInterleavings.TestCase))

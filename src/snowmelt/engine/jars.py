@@ -242,7 +242,3 @@ def main() -> int:
         return 1
     print(f"{len(paths)} jars ready in {default_cache()}")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -184,7 +184,7 @@ def test_parquet(session: Session, tmp_path: Path, rows: list[tuple[Any, ...]]) 
     assert differences(content(session, "TARGET"), content(session, "SOURCE")) == []
 
 
-# -- files --------------------------------------------------------------------------------------------------------------
+# -- files ----------------------------------------------------------------------------------------------------------
 
 
 def test_large_results_go_through_files_that_spark_writes(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -84,13 +83,17 @@ class SparkChange:
         sides = queries.Sides(target=self._target(), source=self._source())
         old = [column.name for column in plan.definition.columns]
         tree = numbered(run, queries.touched(plan, sides, range(len(plan.clauses)), old=old))
-        location = f"_staging-{uuid.uuid4().hex}"
+        # Named and tagged like a table: what a crash leaves, the next start removes, as any table never published.
+        name = plan.table.name
+        location = run.account.store.root.new_location(name.database, name.schema, f"{name.name}_changes")
         path = run.account.store.root.uri_of(location)
+        tag = run.transaction.tag(run.query_id)
         try:
             run.account.engine.append(
-                to_spark_sql(tree), list(run.tables.values()), path, user_metadata="", tag=run.tag, pool=run.pool,
-                inputs=run.inputs,
+                to_spark_sql(tree), list(run.tables.values()), path, user_metadata=tag.user_metadata(), tag=run.tag,
+                pool=run.pool, inputs=run.inputs,
             )  # fmt: skip
+            reached("changes-staged")
             staged = exp.Table(this=identifier(path), db=identifier("delta"))
             several, conflicting = self._fetch(commands.several_changes(plan, staged))
             if conflicting and not plan.picks:

@@ -65,6 +65,8 @@ class LocalChange:
             return None
         if not store.rewritable(definition.location, self.pending.version):
             return None
+        if self.plan.source is None and not self.plan.conjuncts and self.pending.rows > self.limit:
+            return None
         files = store.files(definition.location, self.pending.version)
         touched = self._touched(files)
         if touched is None:
@@ -114,6 +116,8 @@ class LocalChange:
         source = self._fetch(numbered(self.run, keyed.query()))
         if source.num_rows > self.limit:
             return None
+        if not source.num_rows:
+            return _nothing()
         conditions = list(narrow.conditions)
         keys: list[pa.Array] = []
         for index, key in enumerate(narrow.keys):
