@@ -40,6 +40,18 @@ def test_several_statements_from_a_file_and_from_standard_input(run, tmp_path: P
     assert run("-f", "-", "--format", "csv", stdin="SELECT COUNT(*) AS n FROM t").stdout == "N\n2\n"
 
 
+def test_a_pipe_is_a_script(run) -> None:  # type: ignore[no-untyped-def]
+    assert run("--format", "csv", stdin="SELECT 1 AS a; SELECT 2 AS b;").stdout == "A\n1\nB\n2\n"
+
+
+def test_what_is_too_wide_is_shown_value_by_value(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = [line.rstrip() for line in run("-q", "SHOW SCHEMAS LIKE 'PUBLIC'").stdout.splitlines()]
+    assert lines[0] == "row 1"
+    assert any(line.split() == ["name", "PUBLIC"] for line in lines)
+    assert "row 1" not in run("-q", "SELECT 1 AS a, REPEAT('x', 200) AS b").stdout
+
+
 def test_exit_codes_and_errors(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     failed = run("-q", "SELECT * FROM missing")
     assert failed.exit_code == 1

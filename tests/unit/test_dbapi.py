@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import math
 import threading
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,3 +95,37 @@ def test_connections_share_one_account_and_threads_one_connection(
     for thread in threads:
         thread.join()
     assert connection.execute("SELECT SUM(id), COUNT(*) FROM t").fetchone() == (6, 4)
+
+
+EAST = timezone(timedelta(hours=2))
+
+
+@pytest.mark.parametrize(
+    ("type_", "values"),
+    [
+        ("FLOAT", [9.5, -0.0, 1e-300, -1e300, math.inf, None, 4]),
+        ("NUMBER(8, 2)", [4, 9.5, Decimal("-1.50"), Decimal("-1E-1")]),
+        ("NUMBER(38, 0)", [10**30, -(10**37)]),
+        ("BINARY", [b"\x01\xff", b"", bytearray(b"x")]),
+        ("TIME", [time(1, 2, 3, 4), None]),
+        ("TIMESTAMP_TZ", [datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=EAST)]),
+        ("TIMESTAMP_NTZ", [datetime(2026, 1, 2, 3, 4, 5, 678)]),
+        ("DATE", [date(2026, 1, 2)]),
+        ("VARCHAR", ["it's \\ a\nline", "", "?", ":1"]),
+        ("BOOLEAN", [True, False, None]),
+    ],
+)
+def test_every_python_value_goes_in_and_comes_out(
+    connection: snowmelt.Connection, type_: str, values: list[Any]
+) -> None:
+    connection.execute(f"CREATE OR REPLACE TABLE binds (n INT, a {type_})")
+    connection.cursor().executemany("INSERT INTO binds VALUES (?, ?)", list(enumerate(values)))
+    assert connection.execute("SELECT a FROM binds ORDER BY n").fetchall() == [(value,) for value in values]
+
+
+def test_documents_go_in_as_variants(connection: snowmelt.Connection) -> None:
+    connection.execute("CREATE OR REPLACE TABLE documents (n INT, v VARIANT)")
+    given = [{"a": [1, None, "it's"]}, [1, 2], None]
+    connection.cursor().executemany("INSERT INTO documents VALUES (?, ?)", list(enumerate(given)))
+    found = connection.execute("SELECT v FROM documents ORDER BY n").fetchall()
+    assert [value if value is None else json.loads(value) for (value,) in found] == given

@@ -66,7 +66,7 @@ def sql(
     schema: Annotated[str | None, typer.Option(help="Schema to start in.")] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Run SQL: -q, -f, or an interactive prompt.
+    """Run SQL: -q, -f, standard input, or an interactive prompt.
 
     On a data directory that a running server owns, it goes through that server.
     """
@@ -74,7 +74,7 @@ def sql(
 
     def work() -> int:
         settings = _settings(data, config)
-        if query is None and file is None:
+        if query is None and file is None and sys.stdin.isatty():
             with _Opened(data, url, settings, database, schema) as session:
                 return run_shell(session, console, form)
         text = query if query is not None else _read(file)

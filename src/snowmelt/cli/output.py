@@ -9,7 +9,7 @@ import math
 from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -21,6 +21,8 @@ from snowmelt.service.render import render
 from snowmelt.service.results import Result
 
 _SHOWN_ROWS = 1_000
+_LEGIBLE = 12
+"""Characters that a column gets in any case, if its name has as many."""
 
 
 class Format(StrEnum):
@@ -73,16 +75,47 @@ def _csv(result: Result) -> str:
 
 
 def _table(result: Result, console: Console) -> None:
+    rows = result.rows()
+    shown = [
+        [None if value is None else render(value, column.type) or "" for value, column in
+         zip(row, result.columns, strict=True)]
+        for row in rows[:_SHOWN_ROWS]
+    ]  # fmt: skip
+    table = _side_by_side(result, shown)
+    # A table whose columns are squeezed into a few characters each is unreadable: then one line for each value.
+    if rows and len(result.columns) > 1 and console.measure(table).minimum > console.width:
+        _one_below_the_other(result, shown, console)
+    else:
+        console.print(table)
+    if len(rows) > _SHOWN_ROWS:
+        console.print(f"… {len(rows) - _SHOWN_ROWS} more rows", style="dim")
+
+
+def _side_by_side(result: Result, rows: list[list[str | None]]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold cyan")
     numeric = {Kind.NUMBER, Kind.FLOAT}
     for column in result.columns:
-        table.add_column(Text(column.name), justify="right" if column.type.kind in numeric else "left", overflow="fold")
-    rows = result.rows()
-    for row in rows[:_SHOWN_ROWS]:
-        table.add_row(*[
-            Text("NULL", style="dim") if value is None else Text(render(value, column.type) or "")
-            for value, column in zip(row, result.columns, strict=True)
-        ])  # fmt: skip
-    console.print(table)
-    if len(rows) > _SHOWN_ROWS:
-        console.print(f"… {len(rows) - _SHOWN_ROWS} more rows", style="dim")
+        justify: Literal["left", "right"] = "right" if column.type.kind in numeric else "left"
+        table.add_column(Text(column.name), justify=justify, overflow="fold", min_width=_wide_enough(column.name))
+    for row in rows:
+        table.add_row(*map(_cell, row))
+    return table
+
+
+def _wide_enough(name: str) -> int:
+    return min(len(name), _LEGIBLE)
+
+
+def _one_below_the_other(result: Result, rows: list[list[str | None]], console: Console) -> None:
+    for number, row in enumerate(rows, start=1):
+        console.print(f"row {number}", style="dim")
+        table = Table(box=None, show_header=False, pad_edge=False)
+        table.add_column(style="bold cyan", no_wrap=True)
+        table.add_column(overflow="fold")
+        for column, value in zip(result.columns, row, strict=True):
+            table.add_row(Text(column.name), _cell(value))
+        console.print(table)
+
+
+def _cell(value: str | None) -> Text:
+    return Text("NULL", style="dim") if value is None else Text(value)

@@ -18,7 +18,9 @@ def translate(error: Exception) -> SnowmeltError:
     if isinstance(error, SnowmeltError):
         return error
     condition, parameters, text = _condition(error)
-    own = _OWN.search(_unquoted(parameters.get("errorMessage", ""))) or _OWN.search(text)
+    own = _OWN.search(_unquoted(parameters.get("errorMessage", "")))
+    if own is None and not _quotes_a_plan(error, condition):
+        own = _OWN.search(text)
     if own is not None:
         return SnowmeltError(own[1], own[2], own[3].strip())
     if "DIVIDE_BY_ZERO" in condition or "REMAINDER_BY_ZERO" in condition:
@@ -58,6 +60,11 @@ def _condition(error: Exception) -> tuple[str, dict[str, str], str]:
     if not condition and found:
         condition = found[1]
     return condition, parameters, text
+
+
+def _quotes_a_plan(error: Exception, condition: str) -> bool:
+    """Whether the text shows the expression itself, in which errors are named that nobody raised."""
+    return isinstance(error, AnalysisException) and "EVALUATION" not in condition
 
 
 def _bad_cast(parameters: dict[str, str], text: str) -> SnowmeltError:

@@ -55,7 +55,8 @@ def sql_literal(value: Any) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | Decimal):
-        return f"({value})" if value < 0 else format(value, "f") if isinstance(value, Decimal) else str(value)
+        text = format(value, "f") if isinstance(value, Decimal) else str(value)
+        return f"({text})" if value < 0 else text
     if isinstance(value, float):
         return f"'{value!r}'::FLOAT"
     if isinstance(value, bytes | bytearray):

@@ -7,6 +7,7 @@ produces the error messages.
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
@@ -31,6 +32,9 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?\Z")
 _TYPED_TEXT = {exp.DType.DATE: Kind.DATE, exp.DType.TIMESTAMPNTZ: Kind.TIMESTAMP_NTZ}
 _INPUT_FORMATS = {Kind.DATE: "DATE_INPUT_FORMAT", Kind.TIMESTAMP_NTZ: "TIMESTAMP_INPUT_FORMAT"}
+_FLOATS = (exp.DType.FLOAT, exp.DType.DOUBLE)
+_EXACT_DIGITS = 15
+_EXACT_FLOATS = 1e15
 _MAX_ROWS = 20_000
 _INT64 = 1 << 63
 _WIDE = Context(prec=120)
@@ -72,7 +76,8 @@ def _column_values(
 ) -> list[Any] | None:
     if column.name in names:
         place = names.index(column.name)
-        values = [_converted(_literal(run, row[place], column.type), column.type) for row in rows]
+        values = _of_one_type([_literal(run, row[place], column.type) for row in rows])
+        values = [_converted(value, column.type) for value in values]
     elif column.identity is not None:
         with run.account.state.begin() as state:
             identity = column.identity
@@ -104,9 +109,18 @@ def _literal(run: Run, node: exp.Expr, type_: DataType) -> Any:
     if isinstance(node, exp.Placeholder) and node.this:
         return _held(run.local(node.name))
     if type(node) is exp.Cast and isinstance(node.this, exp.Literal) and node.this.is_string:
+        if node.to.this in _FLOATS:
+            return _float(str(node.this.this))
         # DATE '2024-01-31' for a DATE column is that text; for a column of another type it is not.
         return str(node.this.this) if _TYPED_TEXT.get(node.to.this) is type_.kind else UNKNOWN
     return UNKNOWN
+
+
+def _of_one_type(values: list[Any]) -> list[Any]:
+    """Numbers beside a FLOAT are FLOATs too, and those of many digits then change."""
+    if not any(isinstance(value, float) for value in values):
+        return values
+    return [UNKNOWN if isinstance(v, Decimal) and len(v.as_tuple().digits) > _EXACT_DIGITS else v for v in values]
 
 
 def literal_value(run: Run, node: exp.Expr, type_: DataType) -> Any:
@@ -131,6 +145,15 @@ def _number(text: str) -> Any:
         return UNKNOWN
 
 
+def _float(text: str) -> Any:
+    """Only what Python writes for a finite number: the general way knows the other forms."""
+    try:
+        value = float(text)
+    except ValueError:
+        return UNKNOWN
+    return value if math.isfinite(value) and repr(value) == text else UNKNOWN
+
+
 def _converted(value: Any, type_: DataType) -> Any:
     """The value in the column's stored form; UNKNOWN where only the general way can tell."""
     if value is None or value is UNKNOWN:
@@ -139,7 +162,7 @@ def _converted(value: Any, type_: DataType) -> Any:
         case Kind.NUMBER:
             return _as_number(value, type_)
         case Kind.FLOAT:
-            return float(value) if isinstance(value, Decimal) else UNKNOWN
+            return float(value) if isinstance(value, Decimal | float) else UNKNOWN
         case Kind.VARCHAR:
             return value if isinstance(value, str) and len(value) <= (type_.length or 0) else UNKNOWN
         case Kind.BOOLEAN:
@@ -153,6 +176,9 @@ def _converted(value: Any, type_: DataType) -> Any:
 
 
 def _as_number(value: Any, type_: DataType) -> Any:
+    if isinstance(value, float):
+        # As Spark does: by way of the shortest text. Beyond these bounds Java's shortest is not always Python's.
+        value = Decimal(repr(value)) if abs(value) < _EXACT_FLOATS else UNKNOWN
     if not isinstance(value, Decimal):
         return UNKNOWN
     scale = type_.scale or 0

@@ -17,6 +17,7 @@ from snowmelt.sql.dialect import identifier, spark
 from snowmelt.sql.expressions import fold_identifier
 from snowmelt.sql.notes import typed
 from snowmelt.sql.relations import Relation, ScalarRoutine, TimeTravel
+from snowmelt.sql.rows import rows_relation
 
 if TYPE_CHECKING:
     from snowmelt.sql.expressions import ExpressionBinder
@@ -210,11 +211,8 @@ class SourceBinder:
             for place, cell in enumerate(casted):
                 cells[place].append(cell.tree)
             columns.append((f"COLUMN{index + 1}", f"COLUMN{index + 1}", type_))
-        tuples = [exp.Tuple(expressions=row) for row in cells]
-        names = [identifier(key) for _, key, _ in columns]
-        inner = exp.select(*[exp.column(name.copy()) for name in names]).from_(
-            exp.Values(expressions=tuples, alias=exp.TableAlias(this=identifier("__v"), columns=names))
-        )
+        names = [key for _, key, _ in columns]
+        inner = exp.select(*[exp.column(identifier(name)) for name in names]).from_(rows_relation(cells, names))
         return self._aliased(exp.Subquery(this=inner), columns, node, ())
 
     # -- table functions ------------------------------------------------------------------------------------------

@@ -1,0 +1,28 @@
+"""Rows written out in a statement, as a relation for Spark."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from snowmelt.sql.dialect import identifier, string
+
+_CONSTANT = (exp.Literal, exp.Var, exp.Null, exp.Boolean, exp.Neg, exp.Paren, exp.Cast, exp.DataType, exp.DataTypeParam)
+
+
+def rows_relation(cells: list[list[exp.Expr]], names: list[str]) -> exp.Expr:
+    """The relation with these rows. Spark's VALUES takes constants alone: not what may fail, nor what is random."""
+    if all(isinstance(part, _CONSTANT) for row in cells for cell in row for part in cell.walk()):
+        alias = exp.TableAlias(this=identifier("__v"), columns=[identifier(name) for name in names])
+        return exp.Values(expressions=[exp.Tuple(expressions=row) for row in cells], alias=alias)
+    structs = [
+        exp.Anonymous(
+            this="named_struct",
+            expressions=[part for name, cell in zip(names, row, strict=True) for part in (string(name), cell)],
+        )
+        for row in cells
+    ]
+    # The rows are made below the generator, which must not hold anything random itself.
+    rows = exp.select(exp.alias_(exp.Anonymous(this="array", expressions=structs), identifier("__rows")))
+    source = exp.Subquery(this=rows, alias=exp.TableAlias(this=identifier("__r")))
+    opened = exp.select(exp.Anonymous(this="inline", expressions=[exp.column(identifier("__rows"))])).from_(source)
+    return exp.Subquery(this=opened, alias=exp.TableAlias(this=identifier("__v")))
