@@ -22,7 +22,8 @@ from snowmelt.service.results import Result
 
 _SHOWN_ROWS = 1_000
 _LEGIBLE = 12
-"""Characters that a column gets in any case, if its name has as many."""
+"""Characters that a column can be squeezed to."""
+_PADDING = 3
 
 
 class Format(StrEnum):
@@ -81,12 +82,11 @@ def _table(result: Result, console: Console) -> None:
          zip(row, result.columns, strict=True)]
         for row in rows[:_SHOWN_ROWS]
     ]  # fmt: skip
-    table = _side_by_side(result, shown)
     # A table whose columns are squeezed into a few characters each is unreadable: then one line for each value.
-    if rows and len(result.columns) > 1 and console.measure(table).minimum > console.width:
+    if rows and len(result.columns) > 1 and _least_width(result, shown) > console.width:
         _one_below_the_other(result, shown, console)
     else:
-        console.print(table)
+        console.print(_side_by_side(result, shown))
     if len(rows) > _SHOWN_ROWS:
         console.print(f"… {len(rows) - _SHOWN_ROWS} more rows", style="dim")
 
@@ -96,14 +96,19 @@ def _side_by_side(result: Result, rows: list[list[str | None]]) -> Table:
     numeric = {Kind.NUMBER, Kind.FLOAT}
     for column in result.columns:
         justify: Literal["left", "right"] = "right" if column.type.kind in numeric else "left"
-        table.add_column(Text(column.name), justify=justify, overflow="fold", min_width=_wide_enough(column.name))
+        table.add_column(Text(column.name), justify=justify, overflow="fold")
     for row in rows:
         table.add_row(*map(_cell, row))
     return table
 
 
-def _wide_enough(name: str) -> int:
-    return min(len(name), _LEGIBLE)
+def _least_width(result: Result, rows: list[list[str | None]]) -> int:
+    """The width at which every column still has what it needs to be read."""
+    total = 0
+    for index, column in enumerate(result.columns):
+        longest = max(len(column.name), *(len(row[index] or "NULL") for row in rows))
+        total += min(longest, _LEGIBLE) + _PADDING
+    return total
 
 
 def _one_below_the_other(result: Result, rows: list[list[str | None]], console: Console) -> None:

@@ -111,6 +111,11 @@ def ambiguous_column(name: str, line: int, position: int) -> SnowmeltError:
     return at_position("002028", "42601", line, position, f"ambiguous column name '{name}'")
 
 
+def value_list_mismatch(expected: int, got: int) -> SnowmeltError:
+    message = f"Insert value list does not match column list expecting {expected} but got {got}"
+    return compilation("002020", "21S01", message)
+
+
 def duplicate_column(name: str) -> SnowmeltError:
     return compilation("002025", "42S21", f"duplicate column name '{name}'")
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from snowmelt.core import errors, types
+from snowmelt.core.names import quote
 from snowmelt.core.types import DataType, Kind
 from snowmelt.engine.engine import Lane
 from snowmelt.service.faults import reached
@@ -53,17 +54,14 @@ class RowWriter:
         names = list(columns) if columns is not None else [column.name for column in self.definition.columns]
         self._check_names(names)
         if len(names) != len(query.columns):
-            raise errors.compilation(
-                "001757", "42601",
-                f"Insert value list does not match column list expecting {len(names)} but got {len(query.columns)}",
-            )  # fmt: skip
+            raise errors.value_list_mismatch(len(names), len(query.columns))
         return self.write(self.matched(environment, query, names), overwrite=overwrite)
 
     def _check_names(self, names: Sequence[str]) -> None:
         known = {column.name for column in self.definition.columns}
         for name in names:
             if name not in known:
-                raise errors.invalid_identifier(name, 1, 0)
+                raise errors.invalid_identifier(quote(name), 1, 0)
         if len(set(names)) != len(names):
             raise errors.duplicate_column(next(name for name in names if names.count(name) > 1))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from snowmelt.core import errors, types
-from snowmelt.core.names import fold, split_name
+from snowmelt.core.names import fold, quote, split_name
 from snowmelt.core.types import DataType, Kind
 from snowmelt.sql import casts, coercion, comparisons, operators, variants
 from snowmelt.sql.bound import Bound, Scope, describe, merge_flags, place_of, tight
@@ -146,7 +146,7 @@ class ExpressionBinder:
         if found is None and len(parts) == 1 and name in _WITHOUT_PARENTHESES:
             found = bind_call(self, exp.Anonymous(this=name, expressions=[]))
         if found is None:
-            raise errors.invalid_identifier(".".join(parts), where.line, where.position)
+            raise errors.invalid_identifier(".".join(map(quote, parts)), where.line, where.position)
         return found
 
     def _next_value(self, sequence: tuple[str, ...]) -> Bound | None:

@@ -281,7 +281,7 @@ class QueryBinder:
                 chosen.append(_Projection(column.name, value, None))
         if qualifier and not any(source.answers_to(qualifier) for source in scope.sources):
             where = place_of(item)
-            raise errors.invalid_identifier(".".join(qualifier), where.line, where.position)
+            raise errors.invalid_identifier(".".join(map(quote, qualifier)), where.line, where.position)
         if not chosen:
             raise errors.compilation("002057", "42601", "SELECT * needs a table with columns in FROM")
         return self._modify_star(star, chosen, expressions)

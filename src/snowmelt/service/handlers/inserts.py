@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from snowmelt.service.default_cells import with_defaults
 from snowmelt.service.literal_rows import literal_rows
 from snowmelt.service.results import Result, counts
 from snowmelt.service.writing import RowWriter
@@ -20,6 +21,7 @@ def insert(run: Run, statement: InsertStatement) -> Result:
     table = run.target_table(statement.target)
     writer = RowWriter(run, table)
     tree = parse_snowflake(statement.source.text, line=statement.source.line, column=statement.source.column)
+    tree = with_defaults(run, table, tree, statement.columns)
     ready = literal_rows(run, table, tree, statement.columns)
     if ready is not None:
         result = writer.write_arrow(ready, overwrite=statement.overwrite)

@@ -324,7 +324,7 @@ def _url_place(run: Run, url: str) -> Place:
     if root.count("/") < 2:
         raise errors.invalid_value(url, "location")
     if local is not None:
-        root, prefix = local.parent.as_uri(), local.name
+        root, prefix = local.parent.as_uri(), local.name + ("/" if url.endswith("/") else "")
     return _external(run, root, prefix, key=root, written=url)
 
 

@@ -135,9 +135,7 @@ class RowQueries:
             batch = staged_relation(self._reference, self._plan.fields, self._plan.whole, [ROW])
             bound = bound_transformation(self._plan.query, batch, binder.environment, ROW)
             if len(bound.columns) != len(self._plan.columns):
-                expected, got = len(self._plan.columns), len(bound.columns)
-                message = f"Insert value list does not match column list expecting {expected} but got {got}"
-                raise errors.compilation("001757", "42601", message)
+                raise errors.value_list_mismatch(len(self._plan.columns), len(bound.columns))
             for name, output in zip(self._plan.columns, bound.columns, strict=True):
                 value = Bound(exp.column(identifier(output.key), identifier(_IN)), output.type)
                 values[name] = self._cut(binder, name, value)

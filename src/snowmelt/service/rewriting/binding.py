@@ -246,10 +246,7 @@ class _ChangeBinder:
         else:
             targets = [self._target_column(reference) for reference in clause.columns]
         if len(targets) != len(clause.values):
-            raise errors.compilation(
-                "001757", "42601",
-                f"Insert value list does not match column list expecting {len(targets)} but got {len(clause.values)}",
-            )  # fmt: skip
+            raise errors.value_list_mismatch(len(targets), len(clause.values))
         given: dict[str, Bound] = {}
         for target, text in zip(targets, clause.values, strict=True):
             if target.name in given:
@@ -274,7 +271,7 @@ class _ChangeBinder:
         *qualifier, name = reference.parts
         known = {target.name: target for target in self.definition.columns}
         if name not in known or (qualifier and not self.target.answers_to(tuple(qualifier))):
-            raise errors.invalid_identifier(".".join(reference.parts), reference.line, reference.position)
+            raise errors.invalid_identifier(".".join(map(quote, reference.parts)), reference.line, reference.position)
         return known[name]
 
     # -- values ---------------------------------------------------------------------------------------------------
