@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from snowmelt.core import errors, types
+from snowmelt.core.names import quote
 from snowmelt.sql import coercion
 from snowmelt.sql.bound import Bound, BoundQuery, OutputColumn, Scope, place_of
 from snowmelt.sql.dialect import as_written, identifier, parse_snowflake

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from snowmelt.core import errors, types
+from snowmelt.core.names import quote
 from snowmelt.service.constants import UNKNOWN
 from snowmelt.service.literal_rows import literal_value
 from snowmelt.service.rewriting.plan import (
