@@ -83,6 +83,16 @@ def reshape(run: Run, table: CatalogObject, pending: PendingTable, change: Colum
     return done
 
 
+def set_change_feed(run: Run, table: CatalogObject, pending: PendingTable, *, on: bool) -> None:
+    """Switches the Delta change feed of a table that the transaction holds; what is recorded so far stays."""
+    definition = table.definition
+    assert isinstance(definition, TableDefinition)
+    work = _Work(run, table, definition, pending, ColumnChange(definition.columns, {}))
+    reached("before-commit")
+    work.set_property("delta.enableChangeDataFeed", str(on).lower())
+    reached("after-commit")
+
+
 @dataclass(frozen=True, slots=True)
 class _Work:
     run: Run
@@ -175,8 +185,7 @@ class _Work:
             for old, new in self.renamed.items():
                 self._alter(exp.RenameColumn(this=exp.column(identifier(old)), to=exp.column(identifier(new))))
         store = self.run.account.store
-        store.forget(self.definition.location)
-        latest = store.latest_version(self.definition.location)
+        latest = self._latest()
         if latest < first:
             return Reshaped(mapped)
         grown = store.files(self.definition.location, latest).total_bytes - self.pending.bytes
@@ -184,6 +193,15 @@ class _Work:
         return Reshaped(mapped, moved=(first, latest) if self.touches_rows else None)
 
     # -- Spark's statements ---------------------------------------------------------------------------------------
+
+    def set_property(self, key: str, value: str) -> None:
+        self._alter(_property(key, value))
+        self._wrote(CommitResult(self._latest()))
+
+    def _latest(self) -> int:
+        store = self.run.account.store
+        store.forget(self.definition.location)
+        return store.latest_version(self.definition.location)
 
     def _alter(self, action: exp.Expr) -> None:
         self._execute(exp.Alter(this=self._delta, kind="TABLE", actions=[action]))

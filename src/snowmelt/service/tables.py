@@ -73,6 +73,7 @@ def definition_of(
         transient=statement.transient,
         cluster_by=tuple(item.text for item in statement.cluster_by),
         change_tracking=bool(options.change_tracking),
+        change_feed=options.change_tracking is not False,
         schema_evolution=bool(options.enable_schema_evolution),
     )
     constraints = [*(item for spec in specs for item in spec.constraints), *statement.constraints]
@@ -89,6 +90,7 @@ def like_definition(source: CatalogObject, statement: CreateTable) -> TableDefin
             "spark_only": False,
             "dynamic": None,
             "change_tracking": bool(options.change_tracking),
+            "change_feed": options.change_tracking is not False,
             "foreign_keys": (),
             "transient": statement.transient,
             "cluster_by": tuple(item.text for item in statement.cluster_by) or source.definition.cluster_by,

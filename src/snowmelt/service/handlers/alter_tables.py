@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.service import past_shapes, references, retention
 from snowmelt.service.altering import Alteration
-from snowmelt.service.reshaping import Reshaped, reshape
+from snowmelt.service.reshaping import Reshaped, reshape, set_change_feed
 from snowmelt.service.results import DONE, Result, status
 from snowmelt.service.row_checks import check_rows
 from snowmelt.service.transactions import PendingTable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 
-_OPTIONS = ("retention_days", "change_tracking", "schema_evolution", "dynamic")
+_OPTIONS = ("retention_days", "change_tracking", "change_feed", "schema_evolution", "dynamic")
 
 
 def alter_table(run: Run, statement: AlterTable) -> Result:
@@ -164,7 +164,8 @@ def _set_options(run: Run, table: CatalogObject, options: TableOptions, unset: t
     if options.enable_schema_evolution is not None or "ENABLE_SCHEMA_EVOLUTION" in unset:
         changed["schema_evolution"] = bool(options.enable_schema_evolution)
     comment = None if "COMMENT" in unset else options.comment if options.comment is not None else table.comment
-    with run.account.state.begin() as state:
+
+    def record(state: StateTransaction) -> None:
         current = state.catalog.by_id(table.id)
         if current is None or not isinstance(current.definition, TableDefinition):
             raise errors.not_found("Table", str(table.name))
@@ -178,6 +179,15 @@ def _set_options(run: Run, table: CatalogObject, options: TableOptions, unset: t
         if days is not None or retention.KEY in unset:
             current = retention.set_table(state, current, days)
         state.catalog.update(current)
+
+    feed = options.change_tracking
+    if feed is None or feed == definition.change_feed:
+        with run.account.state.begin() as state:
+            record(state)
+        return
+    changed["change_feed"] = feed
+    set_change_feed(run, table, run.open_for_write(table), on=feed)
+    run.transaction.at_commit.append(record)
 
 
 HANDLERS: dict[type[Statement], Any] = {AlterTable: alter_table}

@@ -181,6 +181,8 @@ def _table_options(item: CatalogObject, definition: TableDefinition) -> str:
         options.append(f"DATA_RETENTION_TIME_IN_DAYS={definition.retention_days}")
     if definition.change_tracking:
         options.append("CHANGE_TRACKING=TRUE")
+    elif not definition.change_feed:
+        options.append("CHANGE_TRACKING=FALSE")
     if definition.schema_evolution:
         options.append("ENABLE_SCHEMA_EVOLUTION=TRUE")
     if item.comment is not None:
