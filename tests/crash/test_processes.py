@@ -52,7 +52,7 @@ class Process:
     def __init__(self, command: list[str], **more: str) -> None:
         self.process = subprocess.Popen(
             command, env=environment(**more), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, cwd=ROOT,
+            text=True, cwd=ROOT, start_new_session=True,
         )  # fmt: skip
         self.printed: list[str] = []
         self._lines: Queue[str] = Queue()
@@ -76,9 +76,12 @@ class Process:
             if found:
                 return found
 
-    def end(self, number: int) -> int:
-        """Sends a signal and returns how the process ended."""
-        self.process.send_signal(number)
+    def end(self, number: int, *, everyone: bool = False) -> int:
+        """Sends a signal, to the processes it started as well if so asked, and returns how the process ended."""
+        if everyone:
+            os.killpg(self.process.pid, number)
+        else:
+            self.process.send_signal(number)
         return self.wait()
 
     def wait(self) -> int:
@@ -243,7 +246,8 @@ def test_a_server_and_those_who_come_to_its_directory(tmp_path: Path, config: Pa
                 assert right
                 session.execute("BEGIN")
                 session.execute("INSERT INTO T VALUES (4)")
-        assert server.end(signal.SIGTERM) == 0, f"the server did not stop cleanly: {server.printed}"
+        # As a supervisor does it: Spark's process is told to end as well.
+        assert server.end(signal.SIGTERM, everyone=True) == 0, f"the server did not stop cleanly: {server.printed}"
         assert not (data / "owner.json").exists()
         assert "Traceback" not in "".join(server.printed)
     with Account.open(data, settings=Settings()) as account:

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -93,7 +93,9 @@ class Application:
             self._users -= 1
             if self._users == 0 and self._session is not None:
                 session, self._session = self._session, None
-                session.stop()
+                # A supervisor's signal reaches Spark's process too, which may be gone by now.
+                with suppress(Exception):
+                    session.stop()
 
 
 APPLICATION = Application()
