@@ -83,13 +83,13 @@ def reshape(run: Run, table: CatalogObject, pending: PendingTable, change: Colum
     return done
 
 
-def set_change_feed(run: Run, table: CatalogObject, pending: PendingTable, *, on: bool) -> None:
-    """Switches the Delta change feed of a table that the transaction holds; what is recorded so far stays."""
+def start_change_feed(run: Run, table: CatalogObject, pending: PendingTable) -> None:
+    """From the next commit on, the Delta change feed of a table that the transaction holds records changes."""
     definition = table.definition
     assert isinstance(definition, TableDefinition)
     work = _Work(run, table, definition, pending, ColumnChange(definition.columns, {}))
     reached("before-commit")
-    work.set_property("delta.enableChangeDataFeed", str(on).lower())
+    work.set_property("delta.enableChangeDataFeed", "true")
     reached("after-commit")
 
 

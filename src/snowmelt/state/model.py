@@ -81,7 +81,7 @@ class TableDefinition(Record):
     """Clustering expressions, as written."""
     retention_days: int = 1
     change_tracking: bool = False
-    """Whether the user switched it on. The Delta change feed itself is on unless the user switched it off."""
+    """Whether the user switched it on. The Delta change feed itself is on unless CREATE TABLE says FALSE."""
     change_feed: bool = True
     schema_evolution: bool = False
     spark_only: bool = False

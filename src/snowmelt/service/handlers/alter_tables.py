@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.service import past_shapes, references, retention
 from snowmelt.service.altering import Alteration
-from snowmelt.service.reshaping import Reshaped, reshape, set_change_feed
+from snowmelt.service.reshaping import Reshaped, reshape, start_change_feed
 from snowmelt.service.results import DONE, Result, status
 from snowmelt.service.row_checks import check_rows
 from snowmelt.service.transactions import PendingTable
@@ -180,13 +180,13 @@ def _set_options(run: Run, table: CatalogObject, options: TableOptions, unset: t
             current = retention.set_table(state, current, days)
         state.catalog.update(current)
 
-    feed = options.change_tracking
-    if feed is None or feed == definition.change_feed:
+    # The feed itself is never switched off again: a gap in it would cost its readers a fresh start.
+    if not options.change_tracking or definition.change_feed:
         with run.account.state.begin() as state:
             record(state)
         return
-    changed["change_feed"] = feed
-    set_change_feed(run, table, run.open_for_write(table), on=feed)
+    changed["change_feed"] = True
+    start_change_feed(run, table, run.open_for_write(table))
     run.transaction.at_commit.append(record)
 
 
