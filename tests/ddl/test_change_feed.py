@@ -49,5 +49,5 @@ def test_started_later_and_never_stopped(account: Account, session: Session) -> 
     assert _feed(account, session, "T"), "what reads the feed would have to start afresh"
     session.execute("INSERT INTO t VALUES (3)")
     assert sorted(session.execute("SELECT a FROM t").rows()) == [(2,), (3,)]
-    changes = account.store.changes(_definition(account, session, "T").location, [(3, 5)]).read_all()
+    changes = account.store.changes(_definition(account, session, "T").location, [(3, 4)]).read_all()
     assert sorted(changes.column("_change_type").to_pylist()) == ["insert", "update_postimage", "update_preimage"]
