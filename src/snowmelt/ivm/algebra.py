@@ -114,6 +114,11 @@ class Constant(Node):
     def inputs(self) -> tuple[Node, ...]:
         return ()
 
+    @property
+    def parts(self) -> tuple[exp.Expr, ...]:
+        """What it is made of; no part of it names a column of the view."""
+        return (self.query,)
+
     @cached_property
     def tables(self) -> frozenset[str]:
         return frozenset()

@@ -10,6 +10,7 @@ from snowmelt.core.types import Kind
 from snowmelt.ivm.algebra import (
     Aggregate,
     Column,
+    Constant,
     Filter,
     InnerJoin,
     Item,
@@ -38,7 +39,7 @@ _ALWAYS_EXACT = {
 def check(root: Node) -> None:
     """Raises the first reason why the query is not incremental."""
     for node in root.walk():
-        for tree in node.expressions:
+        for tree in node.parts if isinstance(node, Constant) else node.expressions:
             _check_functions(node, tree)
         if isinstance(node, Window) and not node.partition:
             raise NotIncrementalError(

@@ -123,8 +123,13 @@ class Lowering:
         if isinstance(tree, exp.SetOperation):
             return self._set_operation(tree, outer, ctes)
         if isinstance(tree, exp.Select):
-            return _Block(self, outer, ctes).lower(tree)
+            rows = _made_rows(tree)
+            return self._made(tree, rows) if rows else _Block(self, outer, ctes).lower(tree)
         raise NotIncrementalError(Reason.UNSUPPORTED_OPERATOR, type(tree).__name__.upper(), "Write it as a SELECT.")
+
+    def _made(self, tree: exp.Select, names: list[str]) -> Lowered:
+        columns = tuple((name, self.fresh()) for name in names)
+        return Lowered(Constant(tree, tuple((column, name) for name, column in columns)), columns)
 
     def _set_operation(self, tree: exp.SetOperation, outer: Names | None, ctes: Mapping[str, Lowered]) -> Lowered:
         left = self.query(tree.this, outer, ctes)
@@ -278,7 +283,8 @@ class _Block:
         return Lowered(Project(cte.node, items), tuple(columns))
 
     def _constant(self, item: exp.Expr) -> Lowered:
-        names = [column.name for column in item.args["alias"].columns] if isinstance(item, exp.Values) else ["id"]
+        named = item.args["alias"].columns if item.args.get("alias") is not None else []
+        names = [column.name for column in named] or ["id"]
         if any(item.find_all(exp.Column)):
             raise NotIncrementalError(Reason.UNSUPPORTED_OPERATOR, "VALUES over columns", "Write it as UNION ALL.")
         columns = [(name, self.lowering.fresh()) for name in names]
@@ -521,6 +527,15 @@ class _Block:
             if known is None:
                 computed.append(Item(named, tree))
         return exp.Ordered(this=named.ref, desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first"))
+
+
+def _made_rows(tree: exp.Select) -> list[str]:
+    """The columns of VALUES with computed cells, which the translation writes as an array that is unfolded."""
+    call = tree.expressions[0] if len(tree.expressions) == 1 else None
+    if not isinstance(call, exp.Anonymous) or call.name != "inline":
+        return []
+    first = next((n for n in tree.find_all(exp.Anonymous) if n.name == "named_struct"), None)
+    return [name.name for name in first.expressions[::2]] if first is not None else []
 
 
 def inner_join(parts: list[Node], conditions: list[exp.Expr]) -> Node:

@@ -20,6 +20,9 @@ from snowmelt.sql.dialect import identifier, to_spark_sql
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
+_LIGHT_BYTES = 4 * 1024 * 1024
+"""Beyond, reading in batches is worth the code that Spark has to generate for it."""
+
 
 class StageRunner:
     """`relations` says what Spark calls the sides of each source; `inputs` are the changes."""
@@ -77,7 +80,7 @@ class StageRunner:
         self.jobs += 1
         names = {table.name for table in query.find_all(exp.Table)}
         tables = [table for name, table in run.tables.items() if name in names]
-        small = sum(table.bytes for table in tables) <= run.account.settings.small_query_bytes
+        small = sum(table.bytes for table in tables) <= _LIGHT_BYTES
         return run.account.engine.to_arrow(
             to_spark_sql(query),
             tables,
