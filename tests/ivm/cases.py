@@ -21,7 +21,7 @@ from tests.ivm.randomsql import Generator
 
 STEPS = 4
 _TOO_MANY_ROWS = 3000
-_TOO_LONG = 1500
+_TOO_LONG = 600
 MakeView = Callable[..., View]
 
 
@@ -55,10 +55,10 @@ def make_case(seed: int) -> Case:
     rnd = random.Random(seed)
     tables = random_tables(rnd)
     clock = rnd.random() < 0.12
-    depth = rnd.choices((1, 2, 3, 4), weights=(30, 48, 20, 2))[0]
+    depth = rnd.choices((1, 2, 3, 4), weights=(35, 50, 14, 1))[0]
     query = Generator(rnd, tables, clock=clock).query(depth)
     while len(query) > _TOO_LONG:
-        query = Generator(rnd, tables, clock=clock).query(2)
+        query = Generator(rnd, tables, clock=clock).query(rnd.randint(1, 2))
     rows = {name: random_rows(rnd, columns) for name, columns in tables.items()}
     return Case(seed, query, tables, rows, clock)
 
