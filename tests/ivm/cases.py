@@ -117,8 +117,10 @@ def _some(rows: Counter[Any]) -> dict[Any, int]:
     return dict(list(rows.items())[:3])
 
 
-def run_seeds(seeds: Iterable[int], make: MakeView = View) -> tuple[Tally, list[str]]:
-    """All of them, and a line for each that failed."""
+def run_seeds(
+    seeds: Iterable[int], make: MakeView = View, *, until_failure: bool = False
+) -> tuple[Tally, list[str]]:
+    """All of them, or up to the first that fails, and a line for each that failed."""
     # The trees are full of cycles: the collector would look through all of them all the time.
     gc.collect()
     gc.freeze()
@@ -131,6 +133,8 @@ def run_seeds(seeds: Iterable[int], make: MakeView = View) -> tuple[Tally, list[
                 run_case(make_case(seed), tally, make=make)
             except Exception as error:
                 failures.append(f"seed {seed}: {type(error).__name__}: {error}")
+                if until_failure:
+                    break
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
