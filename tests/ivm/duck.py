@@ -236,7 +236,8 @@ class View:
         assert weights is not None
         assert not appended or weights[0] is None or weights[0] > 0, "an append that deletes"
         self.database.execute(
-            f"CREATE OR REPLACE TEMP TABLE counted AS SELECT {names}, sum(__n) AS __n FROM (SELECT {names}, 1 AS __n FROM target"
+            f"CREATE OR REPLACE TEMP TABLE counted AS SELECT {names}, sum(__n) AS __n"
+            f" FROM (SELECT {names}, 1 AS __n FROM target"
             f' UNION ALL SELECT {names}, "{WEIGHT}" FROM applied) GROUP BY {names}'
         )
         missing = self.database.execute("SELECT * FROM counted WHERE __n < 0 LIMIT 3").fetchall()

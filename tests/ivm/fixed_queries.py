@@ -1,5 +1,6 @@
 """Queries that name every operator once, over T(K, A, B, S, F, D, Z), U(K, A, C) and W(A, D)."""
 
+# ruff: noqa: E501 (one query a line)
 from __future__ import annotations
 
 ROWS = """
