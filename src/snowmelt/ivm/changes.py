@@ -118,7 +118,7 @@ class Rules:
 
     def _filter(self, node: Filter) -> Change | None:
         change = self._linear(node.input, lambda q: self.renderer.filtered(q, node, When.NEW, weighted=True))
-        if not (self._time_moved and moves(node.condition)):
+        if not self.passes_with_time(node.condition):
             return change
         # Rows that were there already, and pass only now, or not any more.
         before, after = (self._is_true(node.condition, when) for when in (When.OLD, When.NEW))
@@ -128,6 +128,10 @@ class Rules:
         moved = query.select(exp.alias_(sign, quoted(WEIGHT)), copy=False)
         terms = [moved] if change is None else [change.query, moved]
         return Change(self._sum(terms, node.columns))
+
+    def passes_with_time(self, condition: exp.Expr) -> bool:
+        """Whether rows that did not change may pass the condition now and not before, or the other way round."""
+        return self._time_moved and moves(condition)
 
     def _is_true(self, condition: exp.Expr, when: When) -> exp.Expr:
         return call("coalesce", exp.Paren(this=self.renderer.at(condition, when)), exp.false())

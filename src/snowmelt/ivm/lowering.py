@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from sqlglot import exp
@@ -41,6 +41,7 @@ from snowmelt.ivm.trees import (
     is_subquery,
     mapped,
     number,
+    substituted,
     unwrapped,
     windows_in,
 )
@@ -220,9 +221,9 @@ class _Block:
 
     def _outer_join(self, side: str, left: Node, right: Node, condition: exp.Expr) -> Node:
         if side == "LEFT":
-            return Join(JoinKind.LEFT, left, right, condition)
+            return _left_join(left, right, condition)
         if side == "RIGHT":
-            return Project(Join(JoinKind.LEFT, right, left, condition), passed((*left.columns, *right.columns)))
+            return Project(_left_join(right, left, condition), passed((*left.columns, *right.columns)))
         # A full join is the left one and, padded, the right rows without a match.
         padded = tuple(Item(self.lowering.fresh(column.type), exp.null()) for column in left.columns)
         unmatched = Project(Join(JoinKind.ANTI, right, left, condition), (*padded, *passed(right.columns)))
@@ -550,10 +551,33 @@ def inner_join(parts: list[Node], conditions: list[exp.Expr]) -> Node:
             # What moves with the clock stays a filter, which knows how to find the rows that come and go with time.
             (above if moves(condition) else joining).append(condition)
         else:
-            filtered[place] = Filter(filtered[place], condition)
+            filtered[place] = _filtered(filtered[place], condition)
     node = InnerJoin(tuple(filtered), tuple(joining)) if len(filtered) > 1 else filtered[0]
     above += joining if len(filtered) == 1 else []
     return Filter(node, all_of(above)) if above else node
+
+
+def _left_join(left: Node, right: Node, condition: exp.Expr) -> Node:
+    """What moves with the clock and concerns the right side alone is a filter of that side."""
+    parts = conjuncts(condition)
+    moving = [part for part in parts if moves(part) and columns_in(part) <= right.ids]
+    if not moving:
+        return Join(JoinKind.LEFT, left, right, condition)
+    rest = [part for part in parts if part not in moving]
+    return Join(JoinKind.LEFT, left, _filtered(right, all_of(moving)), all_of(rest))
+
+
+def _filtered(node: Node, condition: exp.Expr) -> Node:
+    """The node's rows that meet the condition.
+
+    Where it names a value that moves with the clock (QUALIFY makes one), it is tested below the projection: there it is
+    a filter, which knows how to find the rows that come and go with time, and the value itself is not needed any more.
+    """
+    if isinstance(node, Project):
+        values = {item.column.id: item.value for item in node.items}
+        if any(name in values and moves(values[name]) for name in columns_in(condition)):
+            return replace(node, input=_filtered(node.input, substituted(condition, values)))
+    return Filter(node, condition)
 
 
 def _only(lowered: Lowered) -> Node:

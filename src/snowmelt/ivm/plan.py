@@ -99,13 +99,15 @@ class Planner:
 
     def _apply(self, rules: Rules) -> Apply:
         root = self.view.root
-        grouped = _below_projections(root)
-        if isinstance(grouped, Aggregate | Window):
+        grouped, filters = _below_projections(root)
+        # Rows of groups that did not change come and go with time where a filter above them asks for it.
+        passing = any(rules.passes_with_time(step.condition) for step in filters)
+        if isinstance(grouped, Aggregate | Window) and not passing:
             replaced = self._replace(rules, grouped)
             if replaced is not None:
                 return replaced
         if isinstance(grouped, Limit) or (isinstance(grouped, Aggregate) and not grouped.keys):
-            if rules.change(grouped.input) is None:
+            if rules.change(grouped.input) is None and not passing:
                 return Apply(ApplyKind.NOTHING)
             return Apply(ApplyKind.OVERWRITE, self._named(rules.renderer, rules.renderer.rows(root, When.NEW)))
         change = rules.change(root)
@@ -166,10 +168,13 @@ class Planner:
         return self._named(rules.renderer, query).select(exp.column(quoted(WEIGHT)), copy=False)
 
 
-def _below_projections(node: Node) -> Node:
+def _below_projections(node: Node) -> tuple[Node, list[Filter]]:
+    """The first node that is neither a projection nor a filter, and the filters above it."""
+    filters: list[Filter] = []
     while isinstance(node, Project | Filter):
+        filters += [node] if isinstance(node, Filter) else []
         node = node.input
-    return node
+    return node, filters
 
 
 def _traced(root: Node, grouped: Node) -> dict[str, str]:

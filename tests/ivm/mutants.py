@@ -1,0 +1,143 @@
+"""Rules with one thing wrong each, to see that the random cases notice. `python -m tests.ivm.mutants NAME` runs one in
+its own process, and ends with code 3 as soon as a case fails."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
+
+KILLED = 3
+SEEDS = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    name: str
+    module: str
+    old: str
+    new: str
+
+
+def _m(name: str, module: str, old: str, new: str) -> Mutant:
+    return Mutant(name, f"snowmelt.ivm.{module}", old, new)
+
+
+_INNER_SIDES = "(other, When.NEW if index < place else When.OLD)"
+_BOTH = "for when, weight in ((When.NEW, 1), (When.OLD, -1)):\n            "
+
+MUTANTS = (
+    _m("inner join: all others new", "changes", _INNER_SIDES, "(other, When.NEW)"),
+    _m("inner join: all others old", "changes", _INNER_SIDES, "(other, When.OLD)"),
+    _m("left change meets the old right", "changes", "rows(node.right, When.NEW, self._matching(node, kept.stage))",
+       "rows(node.right, When.OLD, self._matching(node, kept.stage))"),
+    _m("no rematch when the left changed too", "changes", "if right is not None:\n            terms +=",
+       "if right is not None and left is None:\n            terms +="),
+    _m("rematch of the new left rows", "changes", "rows(node.left, When.OLD, near)", "rows(node.left, When.NEW, near)"),
+    _m("rematch without what was", "changes", _BOTH + "mine", _BOTH.replace(", (When.OLD, -1)", ",") + "mine"),
+    _m("groups without what was", "changes", _BOTH + "rows", _BOTH.replace(", (When.OLD, -1)", ",") + "rows"),
+    _m("netting by the largest weight", "changes", 'total = call("sum", exp', 'total = call("max", exp'),
+    _m("DISTINCT never forgets", "changes", "if change is not None and change.inserts_only:", "if change is not None:"),
+    _m("a union is always inserts", "changes", "                inserts_only = inserts_only and change.inserts_only\n",
+       "                inserts_only = True\n"),
+    _m("an inner join is always inserts", "changes",
+       "            inserts_only = inserts_only and change.inserts_only\n            others", "            others"),
+    _m("an outer join is inserts though the right changed", "changes",
+       "left is not None and right is None and left.inserts_only", "left is None or left.inserts_only"),
+    _m("time: the rows that are there now", "changes", "rows(node.input, When.OLD), node.columns)",
+       "rows(node.input, When.NEW), node.columns)"),
+    _m("time: changes by the old clock", "changes", "self.renderer.filtered(q, node, When.NEW, weighted=True)",
+       "self.renderer.filtered(q, node, When.OLD, weighted=True)"),
+    _m("time: rows only come", "changes", "default=number(-1))", "default=number(1))"),
+    _m("time: groups that did not change stay", "plan", "isinstance(grouped, Aggregate | Window) and not passing",
+       "isinstance(grouped, Aggregate | Window)"),
+    _m("keys match by plain equality", "rendering",
+       "same(exp.column(quoted(own), table=quoted(mine)), exp.column(quoted(theirs), table=quoted(alias)))",
+       "exp.EQ(this=exp.column(quoted(own), table=quoted(mine)), "
+       "expression=exp.column(quoted(theirs), table=quoted(alias)))"),
+    _m("no recheck of the whole key", "rendering", "if restriction is None or exact:", "if True:"),
+    _m("a projection forgets the recheck", "rendering", "exact and whole", "exact"),
+    _m("an inner join forgets the recheck", "rendering", "exact or (covers and whole)", "exact or whole"),
+    _m("keys pushed below windows", "rendering",
+       "keys = {column.id for column in node.partition}\n        inside = restriction.only(keys)",
+       "keys = set(node.input.ids)\n        inside = restriction.only(keys)"),
+    _m("keys pushed below LIMIT", "rendering", "self.limited(self.rows(node.input, when), node), False",
+       "self.limited(self.rows(node.input, when, restriction), node), False"),
+    _m("keys pushed into the NULL side", "rendering", "right = self.rows(node.right, when, across)",
+       "right = self.rows(node.right, when, restriction.only(node.right.ids) if restriction else None)"),
+    _m("old tables are the new ones", "rendering", "side = when if node.table in self._changed else When.NEW",
+       "side = When.NEW"),
+    _m("RANK by all columns", "rendering", "if not (rows or name in _PLACED):", "if rows:"),
+    _m("<= pushes keys like =", "algebra", "isinstance(condition, exp.EQ | exp.NullSafeEQ)",
+       "isinstance(condition, exp.EQ | exp.NullSafeEQ | exp.LTE)"),
+    _m("no zero for counts of nothing", "subqueries",
+       'value if isinstance(empty, exp.Null) else call("coalesce", value, empty)', "value"),
+    _m("scalar subqueries drop rows", "subqueries", "joined = Join(JoinKind.LEFT, outer, grouped, all_of(on))",
+       "joined = InnerJoin((outer, grouped), tuple(on))"),
+    _m("outer values match by plain equality", "subqueries",
+       "return pushed, [same(exp.column(_quoted(name)), column.ref) for",
+       "return pushed, [exp.EQ(this=exp.column(_quoted(name)), expression=column.ref) for"),
+    _m("no value for outer values without rows", "subqueries", "joined = Join(JoinKind.LEFT, values, grouped, on)",
+       "joined = InnerJoin((values, grouped), (on,))"),
+    _m("NOT IN forgets NULLs", "lowering",
+       "self.node = InnerJoin((kept, facts), (known.ref, exp.Paren(this=ours)))", "self.node = kept"),
+    _m("correlated NOT IN forgets NULLs", "lowering",
+       "self.node = decorrelation.filtered(JoinKind.ANTI, self.node, inner.node, maybe)",
+       "self.node = decorrelation.filtered(JoinKind.ANTI, self.node, inner.node, pairs)"),
+    _m("IN is never unknown", "lowering", "exp.If(this=positive[1], true=exp.null())",
+       "exp.If(this=positive[1], true=exp.false())"),
+    _m("FULL JOIN without unmatched right rows", "lowering", "Union((matched, unmatched), outputs)",
+       "Union((matched,), outputs)"),
+    _m("FLOAT sums as a bag", "plan", "if self._inexact & {column.id for _, column in self.view.outputs}:",
+       "if False:"),
+)  # fmt: skip
+
+
+class _Loader(SourceFileLoader):
+    """Compiles the module's source with the mutant in it."""
+
+    def __init__(self, mutant: Mutant, path: str) -> None:
+        super().__init__(mutant.module, path)
+        self._mutant = mutant
+
+    def get_code(self, fullname: str) -> CodeType:
+        source = Path(self.path).read_text()
+        mutant = self._mutant
+        assert source.count(mutant.old) == 1, f"{mutant.name}: its place is gone from {mutant.module}"
+        return compile(source.replace(mutant.old, mutant.new), self.path, "exec")
+
+
+class _Finder(MetaPathFinder):
+    def __init__(self, mutant: Mutant) -> None:
+        self._mutant = mutant
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self._mutant.module:
+            return None
+        found = PathFinder.find_spec(fullname, path, target)
+        assert found is not None
+        assert found.origin is not None
+        return spec_from_file_location(fullname, found.origin, loader=_Loader(self._mutant, found.origin))
+
+
+def main(name: str) -> int:
+    sys.meta_path.insert(0, _Finder(next(mutant for mutant in MUTANTS if mutant.name == name)))
+    cases = import_module("tests.ivm.cases")
+    _, failures = cases.run_seeds(range(SEEDS), until_failure=True)
+    if failures:
+        sys.stdout.write(f"noticed at {failures[0][:300]!r}\n")
+        return KILLED
+    sys.stdout.write(f"not noticed by {SEEDS} queries\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

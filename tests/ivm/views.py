@@ -1,0 +1,47 @@
+"""Refreshes with one choice of the planner taken away: all must come to the same rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from sqlglot import exp
+
+from snowmelt.ivm.algebra import Node
+from snowmelt.ivm.changes import Rules, TableChange
+from snowmelt.ivm.lowering import lower
+from snowmelt.ivm.plan import Apply, ApplyKind, Planner
+from snowmelt.ivm.rendering import Renderer, Restriction, When
+from tests.ivm.duck import Row, View
+
+
+class _BagPlanner(Planner):
+    """Never by key: every row that changed, with its weight."""
+
+    def _apply(self, rules: Rules) -> Apply:
+        if self._inexact & {column.id for _, column in self.view.outputs}:
+            # Their old values can't be found again.
+            return super()._apply(rules)
+        change = rules.change(self.view.root)
+        if change is None:
+            return Apply(ApplyKind.NOTHING)
+        netted = rules.netted(change.query, self.view.root.columns)
+        return Apply(ApplyKind.BAG, self._weighted_out(rules, netted))
+
+
+class BagView(View):
+    def _planner(self) -> Planner:
+        return _BagPlanner(lower(self.bound.tree, self.tables))
+
+
+class GeneralView(View):
+    """Inserts are not known to be inserts, so that no rule takes its shortcut for them."""
+
+    def _note(self, net: Counter[Row]) -> TableChange:
+        return TableChange(inserts_only=False)
+
+
+class UnpushedRenderer(Renderer):
+    """Restrictions are tested above a node, never pushed below it."""
+
+    def _rows(self, node: Node, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
+        return super()._rows(node, when, None)[0], restriction is None
