@@ -50,12 +50,28 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Lookup:
+    """Rows of one side of a table by key: what storage may find by itself, without an engine."""
+
+    table: str
+    side: When
+    columns: tuple[tuple[str, str], ...]
+    """Ids, and the names in the table."""
+    relation: str
+    """A stage, or the changes of a table, that has the keys."""
+    pairs: tuple[tuple[str, str], ...]
+    """Names in the table, and in the relation."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """A step of a refresh: a named query that later ones read."""
 
     name: str
     purpose: str
     query: exp.Select
+    lookup: Lookup | None = None
+    """The same as the query, if it is no more than that."""
 
 
 class Rules:
@@ -67,6 +83,9 @@ class Rules:
         self._known: dict[int, Change | None] = {}
         self._added: dict[str, bool] = {}
         renderer.grows = self.grows
+        renderer.look_up = self._look_up
+        self._lookups: dict[tuple[int, When, Restriction], str] = {}
+        self._last_lookup: dict[tuple[int, When], str] = {}
 
     def change(self, node: Node) -> Change | None:
         """How the node's rows changed; None when they surely did not."""
@@ -167,25 +186,33 @@ class Rules:
     def _joined_term(
         self, node: InnerJoin, part: Node, change: Change, others: Sequence[tuple[Node, When]]
     ) -> exp.Select:
-        keys = None
-        if any(_is_costly(other) for other, _ in others):
-            change = self.kept(change, part, f"changes of {_names(part)}")
-            assert change.stage is not None
-            keys = Restriction(change.stage, tuple((column.id, column.id) for column in part.columns))
-        parts = [(change.query, part.ids | {WEIGHT})]
-        for other, when in others:
-            across = _across(node.conditions, keys, other) if keys is not None and _is_costly(other) else None
-            parts.append((self.renderer.rows(other, when, across), other.ids))
+        """The change joined with the other parts, of which only the rows are read that it can meet."""
+        known = self._key_columns(part, change)
+        parts = [(self._query(part, change), part.ids | {WEIGHT})]
+        conditions = [one for condition in node.conditions for one in conjuncts(condition)]
+        waiting = list(others)
+        while waiting:
+            chosen, restriction = _nearest(waiting, conditions, known)
+            waiting.remove(chosen)
+            other, when = chosen
+            query = self.renderer.rows(other, when, restriction)
+            found = self._looked_up(other, when)
+            if restriction is not None and not found:
+                name = self.stage(f"rows of {_names(other)} that the changes meet", query)
+                query = self.renderer.of(exp.Table(this=quoted(name)), other.columns)
+                found = {column.id: (name, column.id) for column in other.columns}
+            known.update(found)
+            parts.append((query, other.ids))
         return self.renderer.joined(parts, node.conditions, node.columns, When.NEW, weighted=True)
 
     def _join(self, node: Join) -> Change | None:
         left, right = self.change(node.left), self.change(node.right)
         terms: list[exp.Select] = []
+        conditions = conjuncts(node.condition)
         if left is not None:
-            kept = self.kept(left, node.left, f"changes of {_names(node.left)}")
-            assert kept.stage is not None
-            matches = self.renderer.rows(node.right, When.NEW, self._matching(node, kept.stage))
-            terms.append(self.renderer.matched(node, kept.query, matches, When.NEW, weighted=True))
+            known = self._key_columns(node.left, left)
+            matches = self.renderer.rows(node.right, When.NEW, _restriction(node.right, conditions, known))
+            terms.append(self.renderer.matched(node, self._query(node.left, left), matches, When.NEW, weighted=True))
         if right is not None:
             terms += self._rematched(node, right)
         if not terms:
@@ -194,11 +221,11 @@ class Rules:
 
     def _rematched(self, node: Join, right: Change) -> list[exp.Select]:
         """The left rows that a change on the right may concern, matched with what is there now, less what was."""
-        kept = self.kept(right, node.right, f"changes of {_names(node.right)}")
+        conditions = conjuncts(node.condition)
+        known = self._key_columns(node.right, right)
+        kept = self.kept(self._known[id(node.right)] or right, node.right, f"changes of {_names(node.right)}")
         assert kept.stage is not None
-        pairs = _equal_pairs(conjuncts(node.condition), node.left.ids, node.right.ids)
-        near = Restriction(kept.stage, pairs) if pairs else None
-        rows = self.renderer.rows(node.left, When.OLD, near)
+        rows = self.renderer.rows(node.left, When.OLD, _restriction(node.left, conditions, known))
         affected = self.renderer.of(rows, node.left.columns)
         changes = exp.Table(this=quoted(kept.stage))
         join = exp.Join(
@@ -206,18 +233,63 @@ class Rules:
         )
         affected.set("joins", [join])
         stage = self.stage(f"rows of {_names(node.left)} that they concern", affected)
+        near = self._looked_up(node.left, When.OLD) or {c.id: (stage, c.id) for c in node.left.columns}
         terms = []
         for when, weight in ((When.NEW, 1), (When.OLD, -1)):
             mine = self.renderer.of(exp.Table(this=quoted(stage)), node.left.columns)
             mine = mine.select(exp.alias_(number(weight), quoted(WEIGHT)), copy=False)
-            theirs = self.renderer.rows(node.right, when, self._matching(node, stage))
+            theirs = self.renderer.rows(node.right, when, _restriction(node.right, conditions, near))
             terms.append(self.renderer.matched(node, mine, theirs, when, weighted=True))
         return terms
 
-    def _matching(self, node: Join, stage: str) -> Restriction | None:
-        """Only the right rows that rows of a stage with the left columns can match."""
-        pairs = _equal_pairs(conjuncts(node.condition), node.right.ids, node.left.ids)
-        return Restriction(stage, pairs) if pairs else None
+    # -- rows by key ----------------------------------------------------------------------------------------------
+
+    def _key_columns(self, node: Node, change: Change) -> dict[str, tuple[str, str]]:
+        """Where the values of a changed node's columns are found: in the changes of its table, or in a stage.
+
+        The table's changes may have more of them than the node lets through, which does no harm.
+        """
+        traced = _scanned(node)
+        moving = self._time_moved and any(moves(tree) for below in node.walk() for tree in below.expressions)
+        if traced is not None and not moving:
+            scan, columns = traced
+            names = {column.id: name for column, name in scan.items}
+            return {id_: (table_name(scan.table, "change"), names[own]) for id_, own in columns.items()}
+        kept = self.kept(change, node, f"changes of {_names(node)}")
+        assert kept.stage is not None
+        return {column.id: (kept.stage, column.id) for column in node.columns}
+
+    def _query(self, node: Node, change: Change) -> exp.Select:
+        """The change as it is now: perhaps it became a stage meanwhile."""
+        return (self._known.get(id(node)) or change).query
+
+    def _looked_up(self, node: Node, when: When) -> dict[str, tuple[str, str]]:
+        """Where the values of a node's columns are found, if its rows were just looked up by key."""
+        traced = _scanned(node)
+        if traced is None:
+            return {}
+        scan, columns = traced
+        side = when if scan.table in self._changes else When.NEW
+        stage = self._last_lookup.get((id(scan), side))
+        return {id_: (stage, own) for id_, own in columns.items()} if stage is not None else {}
+
+    def _look_up(self, scan: Scan, side: When, restriction: Restriction) -> str:
+        known = self._lookups.get((id(scan), side, restriction))
+        if known is None:
+            names = {column.id: name for column, name in scan.items}
+            lookup = Lookup(
+                scan.table,
+                side,
+                tuple((column.id, name) for column, name in scan.items),
+                restriction.stage,
+                tuple((names[own], theirs) for own, theirs in restriction.pairs),
+            )
+            known = f"s{len(self.stages) + 1}"
+            query = self.renderer.looked_up(scan, side, restriction)
+            self.stages.append(Stage(known, f"rows of {scan.table} by key", query, lookup))
+            self._lookups[id(scan), side, restriction] = known
+        self._last_lookup[id(scan), side] = known
+        return known
 
     # -- rules for groups -----------------------------------------------------------------------------------------
 
@@ -341,11 +413,6 @@ def _is_variant(column: Column) -> bool:
     return column.type is not None and column.type.is_semi_structured
 
 
-def _is_costly(node: Node) -> bool:
-    """Whether computing the node takes more than reading a table: then it is worth asking for a part of it."""
-    return any(isinstance(below, Aggregate | Window | InnerJoin | Join | Limit) for below in node.walk())
-
-
 def _equal_pairs(
     conditions: Sequence[exp.Expr], own: frozenset[str], theirs: frozenset[str]
 ) -> tuple[tuple[str, str], ...]:
@@ -359,13 +426,40 @@ def _equal_pairs(
     return tuple(pairs.items())
 
 
-def _across(conditions: Sequence[exp.Expr], keys: Restriction, other: Node) -> Restriction | None:
-    pairs = _equal_pairs(
-        [part for condition in conditions for part in conjuncts(condition)],
-        other.ids,
-        frozenset(own for own, _ in keys.pairs),
-    )
-    return Restriction(keys.stage, pairs) if pairs else None
+def _restriction(
+    node: Node, conditions: Sequence[exp.Expr], known: Mapping[str, tuple[str, str]]
+) -> Restriction | None:
+    """Only the rows that can equal what is known, in the columns for which one relation has most of the values."""
+    found: dict[str, dict[str, str]] = {}
+    for own, theirs in _equal_pairs(conditions, node.ids, frozenset(known)):
+        relation, name = known[theirs]
+        found.setdefault(relation, {})[own] = name
+    if not found:
+        return None
+    relation = max(found, key=lambda one: len(found[one]))
+    return Restriction(relation, tuple(found[relation].items()))
+
+
+def _nearest(
+    waiting: Sequence[tuple[Node, When]], conditions: Sequence[exp.Expr], known: Mapping[str, tuple[str, str]]
+) -> tuple[tuple[Node, When], Restriction | None]:
+    """The next part to join: one that can be restricted by what is known."""
+    for item in waiting:
+        restriction = _restriction(item[0], conditions, known)
+        if restriction is not None:
+            return item, restriction
+    return waiting[0], None
+
+
+def _scanned(node: Node) -> tuple[Scan, dict[str, str]] | None:
+    """The table that a node only filters and projects, and the ids there of the columns that come through."""
+    columns = {column.id: column.id for column in node.columns}
+    while isinstance(node, Project | Filter):
+        if isinstance(node, Project):
+            plain = {item.column.id: item.value.name for item in node.items if isinstance(item.value, exp.Column)}
+            columns = {id_: plain[own] for id_, own in columns.items() if own in plain}
+        node = node.input
+    return (node, columns) if isinstance(node, Scan) else None
 
 
 def _names(node: Node) -> str:

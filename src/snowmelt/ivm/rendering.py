@@ -82,6 +82,8 @@ class Renderer:
         self.states = states or {}
         self.grows: Callable[[State], bool] = lambda _: False
         """Whether this refresh adds to a state; asked before its new rows are read."""
+        self.look_up: Callable[[Scan, When, Restriction], str] | None = None
+        """Makes a stage of the rows of a table that a restriction leaves; None to write them where they are used."""
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
@@ -127,7 +129,18 @@ class Renderer:
         table = exp.to_table(table_name(node.table, side), dialect="spark")
         table.set("this", quoted(table_name(node.table, side)))
         query = self.of(table, node.columns, [name for _, name in node.items])
-        return (self._restricted(self.of(query, node.columns), restriction), True) if restriction else (query, True)
+        if restriction is None:
+            return query, True
+        if self.look_up is not None:
+            stage = self.look_up(node, side, restriction)
+            return self.of(exp.Table(this=quoted(stage)), node.columns), True
+        return self._restricted(self.of(query, node.columns), restriction), True
+
+    def looked_up(self, node: Scan, side: When, restriction: Restriction) -> exp.Select:
+        """The query of such a stage."""
+        table = exp.Table(this=quoted(table_name(node.table, side)))
+        query = self.of(table, node.columns, [name for _, name in node.items])
+        return self._restricted(self.of(query, node.columns), restriction)
 
     def _project(self, node: Project, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
         inside = None

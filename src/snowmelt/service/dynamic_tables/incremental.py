@@ -30,6 +30,7 @@ from snowmelt.ivm.states import states_of
 from snowmelt.service.dynamic_tables import change_sets
 from snowmelt.service.dynamic_tables.applying import DivergedError, Target, TooLargeError, weight_column
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog
+from snowmelt.service.dynamic_tables.lookups import Lookups, Side
 from snowmelt.service.dynamic_tables.operator_states import OperatorStates, renamed, types_of
 from snowmelt.service.dynamic_tables.runs import RefreshRun
 from snowmelt.service.dynamic_tables.stages import StageRunner
@@ -195,6 +196,7 @@ class _Refresh:
         self.sources = self._sources()
         self.target = Target(attempt.run, attempt.table, attempt.pending)
         self.staged: list[Path] = []
+        self.sides: dict[str, Side] = {}
 
     def _sources(self) -> dict[str, CatalogObject]:
         """The tables that the plan scans, by what the query calls them."""
@@ -216,8 +218,8 @@ class _Refresh:
         if not store.usable(states, recorded) and (recorded or self.run.account.store.root.is_local):
             raise TooLargeError("the states of aggregates are not there")
         relations.update({state.stored: store.relation(state, recorded[state.name]) for state in states if recorded})
-        inputs = {table_name(name, "change"): change.rows for name, change in changes.items()}
-        inputs = {name: rows for name, rows in inputs.items() if name not in relations}
+        rows_of = {table_name(name, "change"): change.rows for name, change in changes.items()}
+        inputs = {name: rows for name, rows in rows_of.items() if name not in relations}
         notes = {name: TableChange(change.inserts_only) for name, change in changes.items() if change.rows.num_rows}
         plan = self.planner.plan(
             notes,
@@ -235,7 +237,7 @@ class _Refresh:
         }
         if plan.apply.kind is ApplyKind.NOTHING:
             return Applied(CommitResult(self.attempt.pending.version, committed=False), details, dict(recorded))
-        runner = StageRunner(self.run, relations, inputs)
+        runner = StageRunner(self.run, relations, inputs, rows_of, Lookups(self.run.account, self.sides).find)
         kept = {state.added for state in plan.additions} | ({plan.apply.keys} if plan.apply.keys else set())
         runner.carry_out(plan.stages, frozenset(kept))
         rows = runner.fetch(self._stored(plan))
@@ -276,6 +278,7 @@ class _Refresh:
             new = self.attempt.bound.versions[source.id]
             old = self.attempt.dynamic.frontier[source.id]
             relations[table_name(reference, "new")] = exp.Table(this=identifier(reference))
+            self.sides[table_name(reference, "new")] = self._side(source, reference, new)
             if new == old:
                 continue
             definition = source.definition
@@ -291,7 +294,12 @@ class _Refresh:
             before = self.catalog.pin(source, definition, old, self.catalog.state.shapes.at(source.id, old))
             assert before.reference is not None
             relations[table_name(reference, "old")] = exp.Table(this=identifier(before.reference))
+            self.sides[table_name(reference, "old")] = self._side(source, before.reference, old)
         return relations, changes
+
+    def _side(self, source: CatalogObject, reference: str, version: int) -> Side:
+        files = self.run.tables[reference]
+        return Side(source, version, plain=files.sources is None and files.delta_path is None)
 
     def _as_file(self, definition: TableDefinition, reference: str, rows: pa.Table) -> exp.Expr:
         """Changes in a file, for values that Spark takes from files only."""

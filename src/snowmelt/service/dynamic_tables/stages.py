@@ -7,14 +7,14 @@ once and its rows are kept here: they are few, and Spark then knows how few.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from sqlglot import exp
 
 from snowmelt.engine.engine import Lane
-from snowmelt.ivm.changes import Stage
+from snowmelt.ivm.changes import Lookup, Stage
 from snowmelt.sql.dialect import identifier, to_spark_sql
 
 if TYPE_CHECKING:
@@ -25,10 +25,21 @@ _LIGHT_BYTES = 4 * 1024 * 1024
 
 
 class StageRunner:
-    """`relations` says what Spark calls the sides of each source; `inputs` are the changes."""
+    """`relations` says what Spark calls the sides of each source; `changes` are the changes of those that changed, and
+    `inputs` the ones that Spark takes as they are."""
 
-    def __init__(self, run: Run, relations: Mapping[str, exp.Expr], inputs: Mapping[str, pa.Table]) -> None:
+    def __init__(
+        self,
+        run: Run,
+        relations: Mapping[str, exp.Expr],
+        inputs: Mapping[str, pa.Table],
+        changes: Mapping[str, pa.Table],
+        look_up: Callable[[Lookup, pa.Table], pa.Table | None],
+    ) -> None:
         self._run = run
+        self._changes = changes
+        self._look_up = look_up
+        """Rows of a table by key, found by storage; None when Spark must look for them."""
         self._prefix = f"r{uuid.uuid4().hex[:12]}_"
         self._relations = dict(relations)
         self._inputs = {self._prefix + name: data for name, data in inputs.items()}
@@ -40,12 +51,26 @@ class StageRunner:
     def carry_out(self, stages: Sequence[Stage], kept: frozenset[str]) -> None:
         """Runs those that must be run now; `kept` are wanted here whatever they read."""
         for stage in stages:
+            if stage.lookup is not None and self._found(stage.name, stage.lookup):
+                continue
             query = self._resolved(stage.query)
             if stage.name not in kept and not self._reads_sources(stage.query):
                 self._inline[stage.name] = query
                 self._relations[stage.name] = exp.Subquery(this=query)
                 continue
             self.keep(stage.name, self._fetch(query))
+
+    def _found(self, name: str, lookup: Lookup) -> bool:
+        if lookup.relation in self._inline:
+            # Its rows are the keys to look for, so they are needed here after all.
+            self.keep(lookup.relation, self._fetch(self._inline.pop(lookup.relation)))
+        keys = self._inputs.get(self._prefix + lookup.relation)
+        keys = self._changes.get(lookup.relation) if keys is None else keys
+        rows = self._look_up(lookup, keys) if keys is not None else None
+        if rows is None:
+            return False
+        self.keep(name, rows)
+        return True
 
     def keep(self, name: str, rows: pa.Table) -> None:
         self._inputs[self._prefix + name] = rows
