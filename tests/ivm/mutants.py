@@ -131,7 +131,10 @@ class _Finder(MetaPathFinder):
 def main(name: str) -> int:
     sys.meta_path.insert(0, _Finder(next(mutant for mutant in MUTANTS if mutant.name == name)))
     cases = import_module("tests.ivm.cases")
-    _, failures = cases.run_seeds(range(SEEDS), until_failure=True)
+    # Only the queries that ask for the time can notice what is wrong with it.
+    timed = name.startswith("time:")
+    seeds = (seed for seed in range(SEEDS) if not timed or cases.make_case(seed).clock)
+    _, failures = cases.run_seeds(seeds, until_failure=True)
     if failures:
         sys.stdout.write(f"noticed at {failures[0][:300]!r}\n")
         return KILLED
