@@ -62,7 +62,8 @@ MUTANTS = (
        "exp.EQ(this=exp.column(quoted(own), table=quoted(mine)), "
        "expression=exp.column(quoted(theirs), table=quoted(alias)))"),
     _m("no recheck of the whole key", "rendering", "if restriction is None or exact:", "if True:"),
-    _m("a projection forgets the recheck", "rendering", "exact and whole", "exact"),
+    _m("a projection forgets the recheck", "rendering", "self.projected(below, node, when), exact and whole",
+       "self.projected(below, node, when), exact"),
     _m("an inner join forgets the recheck", "rendering", "exact or (covers and whole)", "exact or whole"),
     _m("keys pushed below windows", "rendering",
        "keys = {column.id for column in node.partition}\n        inside = restriction.only(keys)",
