@@ -53,8 +53,8 @@ class WrongRowsError(AssertionError):
 
 def make_case(seed: int) -> Case:
     rnd = random.Random(seed)
-    tables = random_tables(rnd)
-    clock = rnd.random() < 0.12
+    clock = rnd.random() < 0.15
+    tables = random_tables(rnd, dates=clock)
     depth = rnd.choices((1, 2, 3, 4), weights=(35, 50, 14, 1))[0]
     query = Generator(rnd, tables, clock=clock).query(depth)
     while len(query) > _TOO_LONG:

@@ -192,12 +192,13 @@ class Generator:
     # -- conditions -----------------------------------------------------------------------------------------------
 
     def _where(self, scope: Scope, depth: int) -> str:
-        parts = [self._condition(scope, depth) for _ in range(self.rnd.choices((0, 1, 2), weights=(4, 5, 2))[0])]
+        number = self.rnd.choices((0, 1, 2), weights=(4, 5, 2))[0]
+        parts = [self._condition(scope, depth) for _ in range(number)]
         return f" WHERE {' AND '.join(parts)}" if parts else ""
 
     def _condition(self, scope: Scope, depth: int) -> str:
         kind = self.rnd.random()
-        if self._clock and kind < 0.4:
+        if self._clock and kind < 0.5:
             found = self._by_clock(scope)
             if found is not None:
                 return found
@@ -359,7 +360,7 @@ class Generator:
             rest += f" GROUP BY GROUPING SETS (({texts[0]}), ({', '.join(texts)}), ({texts[1]}))"
         elif texts:
             rest += f" GROUP BY {', '.join(texts)}"
-        if self._chance(0.25):
+        if self._chance(0.5 if self._clock else 0.25):
             rest += f" HAVING {self._having(scope, chosen, depth)}"
         return self._select(items, rest, distinct=self._chance(0.05))
 

@@ -1,5 +1,7 @@
 """The planner's choices change the work, never the rows: by key or row by row, restricted early or late, with the
-shortcuts for inserts or without. Each way is compared with the query, and so with the others."""
+shortcuts for inserts or without, from kept sums or from the rows. Each way is compared with the query, and so with the
+others.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import pytest
 from snowmelt.ivm import plan
 from tests.ivm.cases import run_seeds
 from tests.ivm.duck import View
-from tests.ivm.views import BagView, GeneralView, UnpushedRenderer
+from tests.ivm.views import BagView, GeneralView, StatefulView, UnpushedRenderer
 
 _FIRST = 5_000_000
 
@@ -27,6 +29,7 @@ def check_all(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert bags.get("REPLACE", 0) < chosen["REPLACE"] / 2
     general = check(GeneralView, number)
     assert "APPEND" not in general
+    check(StatefulView, number)
     monkeypatch.setattr(plan, "Renderer", UnpushedRenderer)
     check(View, number)
 

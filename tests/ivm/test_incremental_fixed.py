@@ -62,7 +62,7 @@ def test_every_subset_of_changed_tables(query: str) -> None:
 def test_from_nothing_to_nothing(query: str) -> None:
     """Empty tables fill, lose all their rows, and fill again in one step with the loss."""
     rnd = random.Random(query)
-    view = View(query, TABLES, {})
+    view = View(query, TABLES, {}, states=True)
     view.refresh({name: Counter(random_rows(rnd, columns)) for name, columns in TABLES.items()})
     assert_right(view, "filled")
     view.refresh({name: _refill(rnd, columns, view.rows[name]) for name, columns in TABLES.items()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from sqlglot import exp
 
@@ -38,6 +39,13 @@ class GeneralView(View):
 
     def _note(self, net: Counter[Row]) -> TableChange:
         return TableChange(inserts_only=False)
+
+
+class StatefulView(View):
+    """Sums are kept beside the table, and what changed is added to them."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options, states=True)
 
 
 class UnpushedRenderer(Renderer):
