@@ -10,6 +10,10 @@ _SHARE_OF_FULL = 0.15
 """Of a full refresh that an incremental one costs at least, when it was never measured: reading what changes meet."""
 _GROWTH = 4.0
 """How much dearer a changed row is than a row that is read in order."""
+_FEW_ROWS = 10_000
+"""Changes that cost what any change costs, however small the tables are."""
+_CLEARLY = 1.1
+_WORTH_MS = 500.0
 _SMOOTHING = 0.5
 _MOST_SCALING = 20.0
 
@@ -47,8 +51,9 @@ class Estimate:
     incremental_ms: float
 
     @property
-    def incremental_is_cheaper(self) -> bool:
-        return self.incremental_ms <= self.full_ms
+    def prefers_full(self) -> bool:
+        """By more than what measuring can tell: a full refresh also rewrites the table for all who read its changes."""
+        return self.incremental_ms > self.full_ms * _CLEARLY and self.incremental_ms - self.full_ms > _WORTH_MS
 
 
 def estimate(work: Work, measured: Measured) -> Estimate | None:
@@ -56,7 +61,7 @@ def estimate(work: Work, measured: Measured) -> Estimate | None:
     if measured.full_ms is None:
         return None
     full = measured.full_ms * _ratio(work.source_rows, measured.full_rows)
-    share = work.changed_rows / max(work.source_rows, 1)
+    share = max(work.changed_rows - _FEW_ROWS, 0) / max(work.source_rows, 1)
     unmeasured = _FIXED_MS + full * min(_SHARE_OF_FULL + _GROWTH * share, 2.0)
     if measured.incremental_ms is None:
         return Estimate(full, unmeasured)

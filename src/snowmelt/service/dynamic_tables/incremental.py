@@ -195,7 +195,7 @@ class _Refresh:
         self.planner = planner_of(attempt.bound)
         self.sources = self._sources()
         self.target = Target(attempt.run, attempt.table, attempt.pending)
-        self.staged: list[Path] = []
+        self.staged: dict[str, Path] = {}
         self.sides: dict[str, Side] = {}
 
     def _sources(self) -> dict[str, CatalogObject]:
@@ -262,7 +262,7 @@ class _Refresh:
         if expected is None:
             return {}
         told = {"estimatedFullMs": round(expected.full_ms), "estimatedIncrementalMs": round(expected.incremental_ms)}
-        if definition.refresh_mode is not RefreshMode.INCREMENTAL and not expected.incremental_is_cheaper:
+        if definition.refresh_mode is not RefreshMode.INCREMENTAL and expected.prefers_full:
             raise CostlyError(
                 f"{changed_rows} changed rows: expected {told['estimatedIncrementalMs']} ms by changes, "
                 f"{told['estimatedFullMs']} ms in full"
@@ -305,9 +305,9 @@ class _Refresh:
         """Changes in a file, for values that Spark takes from files only."""
         folder = self.run.account.store.root.path(f"_staging-{uuid.uuid4().hex}")
         folder.mkdir(parents=True)
-        self.staged.append(folder)
         pq.write_table(rows, folder / "changes.parquet")
         name = folder.name.replace("-", "_")
+        self.staged[name] = folder
         kinds = {column.name: column for column in definition.columns}
         columns = [kinds[column] for column in rows.column_names if column != WEIGHT]
         self.run.tables[name] = TableFiles(
@@ -318,7 +318,8 @@ class _Refresh:
         return exp.Table(this=identifier(name))
 
     def close(self) -> None:
-        for folder in self.staged:
+        for name, folder in self.staged.items():
+            self.run.tables.pop(name, None)
             shutil.rmtree(folder, ignore_errors=True)
 
     def _stored(self, plan: RefreshPlan) -> exp.Select:
