@@ -15,7 +15,7 @@ import duckdb
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ivm.reasons import NotIncrementalError
-from tests.ivm.duck import NOW, Columns, Row, View
+from tests.ivm.duck import NOW, Columns, Row, View, database
 from tests.ivm.randomdata import random_changes, random_rows, random_tables
 from tests.ivm.randomsql import Generator
 
@@ -71,7 +71,7 @@ def run_case(case: Case, tally: Tally, steps: int = STEPS, make: MakeView = View
         tally.refused[f"{error.reason}: {error.operator}"] += 1
         return
     except (SnowmeltError, duckdb.Error) as error:
-        tally.skipped[str(error).split("\n")[0][:90]] += 1
+        _skip(error, tally)
         return
     if len(view.result()) > _TOO_MANY_ROWS:
         tally.skipped["too many rows"] += 1
@@ -81,7 +81,10 @@ def run_case(case: Case, tally: Tally, steps: int = STEPS, make: MakeView = View
     now = NOW
     for step in range(steps):
         changes, now = _next(rnd, case, view, now)
-        if not _checked(case, view, changes, now, step, tally):
+        try:
+            _check(case, view, changes, now, step, tally)
+        except (duckdb.InternalException, duckdb.FatalException) as error:
+            _skip(error, tally)
             return
 
 
@@ -94,21 +97,23 @@ def _next(rnd: random.Random, case: Case, view: View, now: datetime) -> tuple[di
     return changes, now
 
 
-def _checked(case: Case, view: View, changes: dict[str, Counter[Row]], now: datetime, step: int, tally: Tally) -> bool:
+def _skip(error: Exception, tally: Tally) -> None:
+    tally.skipped[str(error).split("\n")[0][:90]] += 1
+    if isinstance(error, duckdb.InternalException | duckdb.FatalException):
+        # DuckDB's own mistake, after which it does nothing any more.
+        database.cache_clear()
+
+
+def _check(case: Case, view: View, changes: dict[str, Counter[Row]], now: datetime, step: int, tally: Tally) -> None:
     view.refresh(changes, now=now)
     assert view.last is not None
-    try:
-        more, less = view.check()
-    except duckdb.Error as error:
-        tally.skipped[str(error).split("\n")[0][:90]] += 1
-        return False
+    more, less = view.check()
     tally.checked += 1
     tally.applied[view.last.kind] += 1
     if more or less:
         raise WrongRowsError(
             f"step {step}, {view.last.kind}: too many {_some(more)}, missing {_some(less)}\n{case.query}"
         )
-    return True
 
 
 def _some(rows: Counter[Any]) -> dict[Any, int]:

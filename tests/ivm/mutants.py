@@ -14,7 +14,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 KILLED = 3
-SEEDS = 1500
+SEEDS = 3000
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ class RandomCalls:
         self.scope = scope
         self._value = value
         self._test = test
+        self._order: str | None = None
 
     def aggregate(self, code: str) -> Item:
         """An aggregate whose result has the type."""
@@ -142,13 +143,19 @@ class RandomCalls:
         return f"{name} OVER ({by} ORDER BY {self.rnd.choice(self.scope.columns())[0]}{way})"
 
     def _total(self) -> str | None:
-        """All columns, so that rows which are equal in the order are equal in all."""
+        """All columns, so that rows which are equal in the order are equal in all.
+
+        One order for a whole SELECT: of two equal rows, the first in one order may be the second in another, and which
+        values come together in a row would be anybody's choice.
+        """
         columns = self.scope.columns(inexact=True)
         if not all(column.exact for _, column in columns):
             return None
-        names = [name for name, _ in columns]
-        self.rnd.shuffle(names)
-        return ", ".join(f"{name}{self.rnd.choice(('', '', ' DESC'))}" for name in names)
+        if self._order is None:
+            names = [name for name, _ in columns]
+            self.rnd.shuffle(names)
+            self._order = ", ".join(f"{name}{self.rnd.choice(('', '', ' DESC'))}" for name in names)
+        return self._order
 
     def _frame(self) -> str:
         start = self.rnd.choice(("UNBOUNDED PRECEDING", "1 PRECEDING", "CURRENT ROW"))

@@ -42,7 +42,12 @@ def random_tables(rnd: random.Random, *, dates: bool = False) -> dict[str, Colum
     """Three or four tables, each with two integers, so that they can be joined, and some others."""
     tables = {}
     for name in ("T", "U", "W", "X")[: rnd.randint(3, 4)]:
-        codes = ["I", "I", *("D" if dates else ""), *rnd.choices("ISDBNF", weights=(3, 3, 2, 1, 2, 2), k=rnd.randint(0, 3))]
+        codes = [
+            "I",
+            "I",
+            *("D" if dates else ""),
+            *rnd.choices("ISDBNF", weights=(3, 3, 2, 1, 2, 2), k=rnd.randint(0, 3)),
+        ]
         tables[name] = tuple((f"C{place}", CODES[code]) for place, code in enumerate(codes, 1))
     return tables
 

@@ -369,7 +369,7 @@ class Generator:
         if kind < 0.2 and depth > 1:
             return f"COUNT(*) >= {self._scalar_subquery(Scope(()), depth - 1)}"
         dates = [name for name, _ in scope.columns("D")]
-        if self._clock and dates and kind < 0.6:
+        if self._clock and dates and kind < 0.8:
             return f"MAX({self.rnd.choice(dates)}) >= CURRENT_DATE() - {self.rnd.randint(0, 3)}"
         if kind < 0.5 and keys:
             return f"{keys[0][0]} IS NOT NULL"
