@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.cases import metadata, reading, tpch, translation, writing
+from benchmarks.cases import metadata, reading, refresh, tpch, translation, writing
 from benchmarks.measuring import Outcome
 from benchmarks.workbench import Workbench
 
@@ -22,6 +22,9 @@ BENCHMARKS = {
     "insert-select": Benchmark("INSERT … SELECT of 10,000 rows", writing.insert_select),
     "merge": Benchmark("MERGE of 100 rows into 1,000,000, change feed on", writing.merge),
     "tpch": Benchmark("TPC-H, 22 queries", tpch.run),
+    "refresh": Benchmark("Dynamic tables: TPC-H, 0.1 % changed, beside CREATE TABLE AS", refresh.run),
+    "refresh-shares": Benchmark("Dynamic tables: from 0.01 % to half of the orders changed", refresh.shares),
+    "refresh-chain": Benchmark("Dynamic tables: a chain of three", refresh.chain),
     "translation": Benchmark("Translation: parse, bind, emit, without Spark", translation.run),
     "metadata": Benchmark("Metadata statements, without Spark", metadata.run),
 }

@@ -1,0 +1,155 @@
+"""Refreshing dynamic tables by what changed, beside computing them anew with CREATE TABLE AS in plain Spark."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.cases import tpch
+from benchmarks.comparing import difference_of_rows
+from benchmarks.measuring import Aim, Measure, Outcome, Samples, timed
+from benchmarks.tpch.queries import query_names, query_text
+from benchmarks.tpch.tables import TABLES
+from benchmarks.workbench import Workbench
+
+_SHARE = 0.001
+_SHARES = (0.0001, 0.001, 0.01, 0.1, 0.5)
+_SOME = ("q01", "q03", "q05", "q10", "q13", "q18")
+"""Few groups, a top-k, many joins, an outer join, many groups with a threshold."""
+_AIM_SMALL, _AIM_LARGE = 5.0, 1.2
+_CHAIN_AIM_MS = 3_000
+_APART = 1_000_000_000
+"""New orders get keys beyond all that are there."""
+
+
+@dataclass(slots=True)
+class _Side:
+    taken: list[float] = field(default_factory=list)
+
+
+def run(bench: Workbench) -> Outcome:
+    """All 22 queries, a thousandth of the orders changed with their lines."""
+    measures = _measured(bench, query_names(), _SHARE, bench.rounds(3), warmup=1)
+    faster = [1 / measure.ratio for measure in measures if measure.ratio]
+    mean = statistics.geometric_mean(faster)
+    aim = Aim(
+        f"at {_SHARE:.1%}, {_AIM_SMALL:g} times faster than CREATE TABLE AS by geometric mean",
+        f"{mean:.1f} times",
+        mean >= _AIM_SMALL,
+    )
+    return Outcome(tuple(measures), (aim,), {"scale factor": bench.scale, "share": _SHARE})
+
+
+def shares(bench: Workbench) -> Outcome:
+    """Some queries, from a ten-thousandth to half of the orders changed."""
+    measures: list[Measure] = []
+    for share in _SHARES:
+        measures += _measured(bench, _SOME, share, bench.rounds(1), warmup=1 if share == _SHARES[0] else 0)
+    worst = max((m.ratio for m in measures if m.ratio and m.name.startswith(f"{_SHARES[-1]:.2%}")), default=0.0)
+    aim = Aim(
+        f"at {_SHARES[-1]:.0%} changed at most {_AIM_LARGE:g} times CREATE TABLE AS", f"{worst:.2f} times",
+        worst <= _AIM_LARGE,
+    )  # fmt: skip
+    return Outcome(tuple(measures), (aim,), {"scale factor": bench.scale})
+
+
+def chain(bench: Workbench) -> Outcome:
+    """Three dynamic tables one on the other: from the commit of a small change to the last one showing it."""
+    execute = bench.connection.execute
+    tpch.load(bench)
+    _track(bench)
+    execute(
+        "CREATE DYNAMIC TABLE chain_staged TARGET_LAG = DOWNSTREAM WAREHOUSE = COMPUTE_WH AS "
+        "SELECT o_orderkey, o_custkey, o_totalprice, o_orderdate FROM orders WHERE o_orderstatus <> 'P'"
+    )
+    execute(
+        "CREATE DYNAMIC TABLE chain_joined TARGET_LAG = DOWNSTREAM WAREHOUSE = COMPUTE_WH AS "
+        "SELECT s.o_orderkey, s.o_totalprice, c.c_nationkey FROM chain_staged s "
+        "JOIN customer c ON c.c_custkey = s.o_custkey"
+    )
+    execute(
+        "CREATE DYNAMIC TABLE chain_total TARGET_LAG = '1 hour' WAREHOUSE = COMPUTE_WH AS "
+        "SELECT c_nationkey, COUNT(*) AS orders, SUM(o_totalprice) AS total FROM chain_joined GROUP BY c_nationkey"
+    )
+    taken = []
+    for number in range(2 + bench.rounds(5)):
+        bench.step(f"chain {number + 1}")
+        first = number * 40
+        execute(f"UPDATE orders SET o_totalprice = o_totalprice + 1 WHERE o_orderkey BETWEEN {first} AND {first + 39}")
+        taken.append(timed(lambda _: execute("ALTER DYNAMIC TABLE chain_total REFRESH").fetchall(), number)[1])
+    measure = Measure("three tables, about ten changed rows", Samples(tuple(taken[2:]), tuple(taken[:2])))
+    median = measure.snowmelt.median
+    aim = Aim(f"below {_CHAIN_AIM_MS} ms", f"{median:.0f} ms", median < _CHAIN_AIM_MS)
+    return Outcome((measure,), (aim,), {"scale factor": bench.scale})
+
+
+def _measured(bench: Workbench, names: Sequence[str], share: float, rounds: int, warmup: int) -> list[Measure]:
+    tpch.load(bench)
+    _create(bench, names)
+    sides = {name: (_Side(), _Side()) for name in names}
+    differences: dict[str, str] = {}
+    for number in range(warmup + rounds):
+        bench.step(f"changing {share:.2%}")
+        _change(bench, share)
+        for name in names:
+            bench.step(f"{name}: {share:.2%} changed, round {number + 1} of {warmup + rounds}")
+            ours = lambda _, name=name: bench.connection.execute(f"ALTER DYNAMIC TABLE refreshed_{name} REFRESH")  # noqa: E731
+            theirs = lambda _, name=name: _full(bench, name)  # noqa: E731
+            for side, work in ((0, ours), (1, theirs)):
+                sides[name][side].taken.append(timed(work, number)[1])
+            found = difference_of_rows(
+                bench.snowmelt_rows(f"SELECT * FROM refreshed_{name}"), bench.plain_rows(f"SELECT * FROM full_{name}")
+            )
+            if found is not None:
+                differences.setdefault(name, found)
+    return [
+        Measure(
+            f"{share:.2%} {name}",
+            Samples(tuple(ours.taken[warmup:]), tuple(ours.taken[:warmup])),
+            Samples(tuple(theirs.taken[warmup:]), tuple(theirs.taken[:warmup])),
+            differences.get(name),
+        )
+        for name, (ours, theirs) in sides.items()
+    ]
+
+
+def _create(bench: Workbench, names: Sequence[str]) -> None:
+    _track(bench)
+    for table in TABLES:
+        path = bench.snowmelt_path(table)
+        bench.plain.sql(f"CREATE OR REPLACE TEMPORARY VIEW {table} AS SELECT * FROM delta.`{path}`")
+    for name in names:
+        bench.step(f"creating {name}")
+        bench.connection.execute(
+            f"CREATE DYNAMIC TABLE IF NOT EXISTS refreshed_{name} TARGET_LAG = '1 day' WAREHOUSE = COMPUTE_WH AS "
+            f"{query_text(name, bench.scale)}"
+        )
+
+
+def _track(bench: Workbench) -> None:
+    for table in TABLES:
+        bench.connection.execute(f"ALTER TABLE {table} SET CHANGE_TRACKING = TRUE")
+
+
+def _full(bench: Workbench, name: str) -> None:
+    bench.plain.sql(f"CREATE OR REPLACE TABLE full_{name} USING delta AS {query_text(name, bench.scale)}")
+
+
+_rounds = iter(range(1, 1_000_000))
+
+
+def _change(bench: Workbench, share: float) -> None:
+    """Of so many orders, half are new with all their lines, a quarter go with their lines, a quarter change lines."""
+    number = next(_rounds)
+    orders = ", ".join(TABLES["orders"]).replace("o_orderkey", f"o_orderkey + {number * _APART}")
+    lines = ", ".join(TABLES["lineitem"]).replace("l_orderkey", f"l_orderkey + {number * _APART}")
+    every = max(round(2 / share), 2)
+    for statement in (
+        f"INSERT INTO orders SELECT {orders} FROM orders WHERE MOD(HASH(o_orderkey, {number}), {every}) = 1",
+        f"INSERT INTO lineitem SELECT {lines} FROM lineitem WHERE MOD(HASH(l_orderkey, {number}), {every}) = 1",
+        f"DELETE FROM orders WHERE MOD(HASH(o_orderkey, {number}), {every * 2}) = 3",
+        f"DELETE FROM lineitem WHERE MOD(HASH(l_orderkey, {number}), {every * 2}) = 3",
+        f"UPDATE lineitem SET l_quantity = l_quantity + 1 WHERE MOD(HASH(l_orderkey, {number}), {every * 2}) = 2",
+    ):
+        bench.connection.execute(statement)
