@@ -90,6 +90,23 @@ WHEN NOT MATCHED THEN INSERT (name, country) VALUES (s.name, s.country)""",
         ),
     ),
     Scene(
+        "Dynamic tables keep themselves equal to a query, and recompute only what changed",
+        (
+            """CREATE DYNAMIC TABLE paid_orders TARGET_LAG = DOWNSTREAM WAREHOUSE = compute_wh AS
+SELECT o.id, c.country, o.amount FROM orders o JOIN customers c ON c.id = o.customer_id WHERE o.amount > 0""",
+            """CREATE DYNAMIC TABLE revenue TARGET_LAG = '1 minute' WAREHOUSE = compute_wh AS
+SELECT country, COUNT(*) AS orders, SUM(amount) AS total FROM paid_orders GROUP BY country""",
+            "SELECT * FROM revenue ORDER BY country",
+            "INSERT INTO orders VALUES (5001, 1, 1000, '2026-02-01 00:00:00'), (5002, 4, 7.5, '2026-02-01 00:01:00')",
+            "DELETE FROM orders WHERE id <= 10",
+            "ALTER DYNAMIC TABLE revenue REFRESH",
+            "SELECT * FROM revenue ORDER BY country",
+            """SELECT name, refresh_action, statistics:numInsertedRows::INT AS inserted, statistics:numDeletedRows::INT AS deleted
+FROM TABLE(INFORMATION_SCHEMA.DYNAMIC_TABLE_REFRESH_HISTORY()) WHERE refresh_trigger = 'MANUAL' ORDER BY name""",
+            "SELECT PARSE_JSON(SYSTEM$CHECK_DYNAMIC_TABLE('revenue')):equal AS equals_its_query",
+        ),
+    ),
+    Scene(
         "Nothing bad gets in, and the error says why",
         ("INSERT INTO orders VALUES (2001, 1, -5, '2026-02-01 00:00:00')", "SELECT SUMM(amount) FROM orders"),
     ),
