@@ -101,7 +101,8 @@ SELECT country, COUNT(*) AS orders, SUM(amount) AS total FROM paid_orders GROUP 
             "DELETE FROM orders WHERE id <= 10",
             "ALTER DYNAMIC TABLE revenue REFRESH",
             "SELECT * FROM revenue ORDER BY country",
-            """SELECT name, refresh_action, statistics:numInsertedRows::INT AS inserted, statistics:numDeletedRows::INT AS deleted
+            """SELECT name, refresh_action, statistics:numInsertedRows::INT AS inserted,
+    statistics:numDeletedRows::INT AS deleted
 FROM TABLE(INFORMATION_SCHEMA.DYNAMIC_TABLE_REFRESH_HISTORY()) WHERE refresh_trigger = 'MANUAL' ORDER BY name""",
             "SELECT PARSE_JSON(SYSTEM$CHECK_DYNAMIC_TABLE('revenue')):equal AS equals_its_query",
         ),
