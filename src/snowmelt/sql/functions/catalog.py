@@ -42,6 +42,6 @@ def lookup(name: str) -> Function:
     """The function of that name; an error that names the nearest one when there is none."""
     found = FUNCTIONS.get(name.upper())
     if found is None:
-        nearest = difflib.get_close_matches(name.upper(), FUNCTIONS, n=1, cutoff=0.6)
+        nearest = difflib.get_close_matches(name.upper(), FUNCTIONS, n=1, cutoff=0.0)
         raise errors.unknown_function(name.upper(), nearest[0] if nearest else None)
     return found

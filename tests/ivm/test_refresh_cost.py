@@ -1,0 +1,55 @@
+"""The choice between changes and a full refresh: what it must and must not do, whatever was measured."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snowmelt.ivm.cost import Estimate, Measured, Work, estimate
+
+_TIMES = st.floats(1, 1e7)
+_ROWS = st.integers(0, 10**9)
+
+
+def test_nothing_is_known_yet() -> None:
+    assert estimate(Work(1, 100), Measured()) is None
+
+
+@given(full=_TIMES, source=_ROWS, changed=st.integers(0, 10_000))
+def test_a_few_rows_never_ask_for_a_full_refresh_that_takes_long(full: float, source: int, changed: int) -> None:
+    expected = estimate(Work(changed, source), Measured(full_ms=full, full_rows=source))
+    assert expected is not None
+    assert not expected.prefers_full
+
+
+@given(source=st.integers(100_000, 10**9))
+def test_half_of_the_rows_changed_is_a_full_refresh(source: int) -> None:
+    expected = estimate(Work(source // 2, source), Measured(full_ms=20_000, full_rows=source))
+    assert expected is not None
+    assert expected.prefers_full
+
+
+@given(full=_TIMES, incremental=_TIMES, source=_ROWS, rows=_ROWS, less=_ROWS, more=_ROWS)
+def test_more_changes_never_look_cheaper(
+    full: float, incremental: float, source: int, rows: int, less: int, more: int
+) -> None:
+    less, more = sorted((less, more))
+    measured = Measured(full, source, incremental, rows)
+    few, many = (estimate(Work(changed, source), measured) for changed in (less, more))
+    assert few is not None
+    assert many is not None
+    assert few.incremental_ms <= many.incremental_ms * (1 + 1e-9)
+    assert few.full_ms == many.full_ms
+
+
+@given(full=_TIMES, slow=st.floats(1.2, 100), rows=st.integers(1, 10**6))
+def test_what_was_measured_to_be_slower_is_not_done_again(full: float, slow: float, rows: int) -> None:
+    expected = estimate(Work(rows, rows * 10), Measured(full, rows * 10, full * slow + 1_000, rows))
+    assert expected is not None
+    assert expected.prefers_full
+
+
+def test_a_difference_that_measuring_can_not_tell_does_not_decide() -> None:
+    assert not Estimate(full_ms=200, incremental_ms=600).prefers_full
+    assert not Estimate(full_ms=60_000, incremental_ms=62_000).prefers_full
+    assert Estimate(full_ms=10_000, incremental_ms=12_000).prefers_full
