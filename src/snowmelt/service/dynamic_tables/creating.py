@@ -104,7 +104,7 @@ class _Maker:
             if self.declared.frozen_where is not None:
                 filling.frozen_condition(bound.environment, definition, stored_form=False)
             whole = incremental.Filled(bound, {})
-            if now and mode is not RefreshMode.FULL:
+            if now and mode is not RefreshMode.FULL and self.declared.backfill_from is None:
                 whole = incremental.filled(self.run, table, bound)
             rows = filling.all_rows(self.run, table, whole.bound) if now else None
             if rows is not None and self.declared.backfill_from is not None:

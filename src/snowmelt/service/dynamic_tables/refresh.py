@@ -17,7 +17,7 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
-from snowmelt.service.dynamic_tables import filling, incremental, pins, scheduling
+from snowmelt.service.dynamic_tables import by_changes, filling, incremental, pins, scheduling
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, bind
 from snowmelt.service.dynamic_tables.operator_states import OperatorStates
 from snowmelt.service.dynamic_tables.runs import QUERY_TYPE, RefreshRun, refresh_run
@@ -223,14 +223,14 @@ class _Refresh:
             reason = pins.reinit_reason(dynamic, bound.dependencies)
             started_from_nothing = dynamic.data_timestamp is None
             bound_at = self.account.clock.now()
-            applied: incremental.Applied | str | None = None
+            applied: by_changes.Applied | str | None = None
             rows: exp.Select | None = None
             states: dict[str, OperatorState] = {}
             if reason is None and not started_from_nothing and dynamic.refresh_mode is not RefreshMode.FULL:
-                applied = incremental.changes_by_plan(
-                    incremental.Attempt(run, state, self.table, pending, dynamic, bound, self.at)
+                applied = by_changes.changes_by_plan(
+                    by_changes.Attempt(run, state, self.table, pending, dynamic, bound, self.at)
                 )
-            if not isinstance(applied, incremental.Applied):
+            if not isinstance(applied, by_changes.Applied):
                 kept = pending.version if not started_from_nothing else None
                 whole = incremental.Filled(bound, {})
                 if dynamic.refresh_mode is not RefreshMode.FULL:
@@ -238,7 +238,7 @@ class _Refresh:
                 states = whole.states
                 rows = filling.all_rows(run, self.table, whole.bound, kept)
         reached("refresh-bound")
-        if isinstance(applied, incremental.Applied):
+        if isinstance(applied, by_changes.Applied):
             action, result, details = RefreshAction.INCREMENTAL, applied.result, applied.details
             states = applied.states
         else:

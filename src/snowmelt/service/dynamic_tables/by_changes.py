@@ -1,0 +1,278 @@
+"""A refresh by what changed in the sources: read the changes, plan, run the stages, apply."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sqlglot import exp
+
+from snowmelt.core import types
+from snowmelt.core.types import Kind
+from snowmelt.engine.engine import TableFiles
+from snowmelt.ivm.algebra import Node, Scan
+from snowmelt.ivm.changes import TableChange
+from snowmelt.ivm.cost import Measured, Work, estimate
+from snowmelt.ivm.lowering import View
+from snowmelt.ivm.plan import ApplyKind, RefreshPlan
+from snowmelt.ivm.reasons import NotIncrementalError
+from snowmelt.ivm.rendering import WEIGHT, table_name
+from snowmelt.ivm.states import states_of
+from snowmelt.service.dynamic_tables import change_sets, incremental
+from snowmelt.service.dynamic_tables.applying import DivergedError, Target, TooLargeError, weight_column
+from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog
+from snowmelt.service.dynamic_tables.lookups import Lookups, Side
+from snowmelt.service.dynamic_tables.operator_states import OperatorStates, types_of
+from snowmelt.service.dynamic_tables.runs import RefreshRun
+from snowmelt.service.dynamic_tables.stages import StageRunner
+from snowmelt.service.transactions import PendingTable
+from snowmelt.service.writing import RowWriter
+from snowmelt.sql.bound import Bound, Scope
+from snowmelt.sql.dialect import identifier
+from snowmelt.sql.expressions import ExpressionBinder
+from snowmelt.sql.queries import QueryBinder
+from snowmelt.state.dynamic_model import DynamicState, OperatorState, RefreshMode
+from snowmelt.state.model import CatalogObject, Column, TableDefinition
+from snowmelt.state.store import StateReader
+from snowmelt.storage.commits import CommitResult
+
+_MOST_CHANGES = 2_000_000
+"""Rows of changes that are held in memory; beyond, the table is recomputed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One refresh that need not start from nothing: everything its plan may look at."""
+
+    run: RefreshRun
+    state: StateReader
+    table: CatalogObject
+    pending: PendingTable
+    """The table, held for writing; its version is what the table holds now."""
+    dynamic: DynamicState
+    """Where the table stands: its frontier is what `pending.base` was computed from."""
+    bound: BoundDefinition
+    """The query at the new versions."""
+    data_timestamp: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What an incremental refresh did."""
+
+    result: CommitResult
+    details: dict[str, Any]
+    states: dict[str, OperatorState]
+
+
+class CostlyError(Exception):
+    """A full refresh is expected to be the cheaper one."""
+
+
+def changes_by_plan(attempt: Attempt) -> Applied | str:
+    """Brings the table to the new versions by what changed; the reason when a full refresh is to do it.
+
+    Writes through `run.open_for_write` and `transactions.wrote`, as every writer does.
+    """
+    definition = attempt.table.definition
+    assert isinstance(definition, TableDefinition) and definition.dynamic is not None
+    if definition.dynamic.frozen_where is not None:
+        return "The table has a frozen region."
+    try:
+        with closing(_Refresh(attempt)) as refresh:
+            return refresh.carry_out()
+    except (TooLargeError, CostlyError, NotIncrementalError, DivergedError) as error:
+        return str(error)
+
+
+class _Refresh:
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self.run = attempt.run
+        catalog = attempt.bound.environment.relations
+        assert isinstance(catalog, DefinitionCatalog)
+        self.catalog = catalog
+        self.planner = incremental.planner_of(attempt.bound)
+        self.sources = self._sources()
+        self.target = Target(attempt.run, attempt.table, attempt.pending)
+        self.staged: dict[str, Path] = {}
+        self.sides: dict[str, Side] = {}
+
+    def _sources(self) -> dict[str, CatalogObject]:
+        """The tables that the plan scans, by what the query calls them."""
+        bound = self.attempt.bound
+        return {
+            table_reference: source
+            for table_reference in self.planner.view.root.tables
+            for source in bound.sources.values()
+            if table_reference.startswith(f"t_{source.id}_")
+        }
+
+    def carry_out(self) -> Applied:
+        self.target.check_writable()
+        began = time.monotonic()
+        relations, changes = self._relations()
+        store, recorded = OperatorStates(self.run, self.target.definition), self.attempt.dynamic.operator_states
+        relations.update(self._states(store))
+        plan = self._plan(changes)
+        changed_rows = sum(change.rows.num_rows for change in changes.values())
+        details = {
+            "changed_rows": changed_rows,
+            "stages": len(plan.stages),
+            "apply": plan.apply.kind.value,
+            **self._chosen(changed_rows),
+        }
+        if plan.apply.kind is ApplyKind.NOTHING:
+            return Applied(CommitResult(self.attempt.pending.version, committed=False), details, dict(recorded))
+        read = time.monotonic()
+        runner = self._runner(relations, changes)
+        kept = {state.added for state in plan.additions} | ({plan.apply.keys} if plan.apply.keys else set())
+        runner.carry_out(plan.stages, frozenset(kept))
+        rows = runner.fetch(self._stored(plan))
+        computed = time.monotonic()
+        result = self.target.apply(plan.apply, rows, self._keys(plan, runner))
+        grown = {s.name: store.add(s, recorded[s.name], runner.rows_of(s.added)) for s in plan.additions}
+        times = {
+            "readTimeMs": round((read - began) * 1000),
+            "computeTimeMs": round((computed - read) * 1000),
+            "applyTimeMs": round((time.monotonic() - computed) * 1000),
+        }
+        return Applied(result, {**details, "jobs": runner.jobs, **times}, {**recorded, **grown})
+
+    def _states(self, store: OperatorStates) -> dict[str, exp.Expr]:
+        """What Spark calls the states of the plan. Raises when they are not those of the table as it is."""
+        recorded = self.attempt.dynamic.operator_states
+        states = list(states_of(self.planner.view.root).values())
+        if not store.usable(states, recorded) and (recorded or self.run.account.store.root.is_local):
+            raise TooLargeError("the states of aggregates are not there")
+        return {state.stored: store.relation(state, recorded[state.name]) for state in states if recorded}
+
+    def _plan(self, changes: Mapping[str, change_sets.ChangeSet]) -> RefreshPlan:
+        recorded = self.attempt.dynamic.operator_states
+        return self.planner.plan(
+            {name: TableChange(change.inserts_only) for name, change in changes.items() if change.rows.num_rows},
+            before=self.attempt.dynamic.data_timestamp,
+            after=self.attempt.data_timestamp,
+            types=types_of(recorded) if recorded else None,
+        )
+
+    def _runner(self, relations: Mapping[str, exp.Expr], changes: Mapping[str, change_sets.ChangeSet]) -> StageRunner:
+        rows = {table_name(name, "change"): change.rows for name, change in changes.items()}
+        inputs = {name: data for name, data in rows.items() if name not in relations}
+        return StageRunner(self.run, relations, inputs, rows, Lookups(self.run.account, self.sides).find)
+
+    def _chosen(self, changed_rows: int) -> dict[str, Any]:
+        """The estimates, for the history; raises when a full refresh is expected to cost less."""
+        definition = self.target.definition.dynamic
+        assert definition is not None
+        work = Work(changed_rows, incremental.source_rows(self.attempt.state, self.attempt.bound))
+        expected = estimate(work, Measured(**self.attempt.dynamic.costs.model_dump()))
+        if expected is None:
+            return {}
+        told = {"estimatedFullMs": round(expected.full_ms), "estimatedIncrementalMs": round(expected.incremental_ms)}
+        if definition.refresh_mode is not RefreshMode.INCREMENTAL and expected.prefers_full:
+            raise CostlyError(
+                f"{changed_rows} changed rows: expected {told['estimatedIncrementalMs']} ms by changes, "
+                f"{told['estimatedFullMs']} ms in full"
+            )
+        return told
+
+    def _relations(self) -> tuple[dict[str, exp.Expr], dict[str, change_sets.ChangeSet]]:
+        """What each side of each source is called, and the changes of those that changed."""
+        relations: dict[str, exp.Expr] = {}
+        changes: dict[str, change_sets.ChangeSet] = {}
+        used = _used_columns(self.planner.view)
+        for reference, source in self.sources.items():
+            new = self.attempt.bound.versions[source.id]
+            old = self.attempt.dynamic.frontier[source.id]
+            relations[table_name(reference, "new")] = exp.Table(this=identifier(reference))
+            self.sides[table_name(reference, "new")] = self._side(source, reference, new)
+            if new == old:
+                continue
+            definition = source.definition
+            assert isinstance(definition, TableDefinition)
+            found = change_sets.read(
+                self.run.account, self.attempt.state, source, used[reference], (old, new), _MOST_CHANGES
+            )
+            if found is None:
+                raise TooLargeError("too many changes")
+            changes[reference] = found
+            if any(_needs_file(column) for column in definition.columns if column.name in used[reference]):
+                relations[table_name(reference, "change")] = self._as_file(definition, reference, found.rows)
+            before = self.catalog.pin(source, definition, old, self.catalog.state.shapes.at(source.id, old))
+            assert before.reference is not None
+            relations[table_name(reference, "old")] = exp.Table(this=identifier(before.reference))
+            self.sides[table_name(reference, "old")] = self._side(source, before.reference, old)
+        return relations, changes
+
+    def _side(self, source: CatalogObject, reference: str, version: int) -> Side:
+        files = self.run.tables[reference]
+        return Side(source, version, plain=files.sources is None and files.delta_path is None)
+
+    def _as_file(self, definition: TableDefinition, reference: str, rows: pa.Table) -> exp.Expr:
+        """Changes in a file, for values that Spark takes from files only."""
+        folder = self.run.account.store.root.path(f"_staging-{uuid.uuid4().hex}")
+        folder.mkdir(parents=True)
+        pq.write_table(rows, folder / "changes.parquet")
+        name = folder.name.replace("-", "_")
+        self.staged[name] = folder
+        kinds = {column.name: column for column in definition.columns}
+        columns = [kinds[column] for column in rows.column_names if column != WEIGHT]
+        self.run.tables[name] = TableFiles(
+            reference=name,
+            columns=(*columns, Column(name=WEIGHT, type=types.INTEGER)),
+            files=((folder / "changes.parquet").as_uri(),),
+        )
+        return exp.Table(this=identifier(name))
+
+    def close(self) -> None:
+        for name, folder in self.staged.items():
+            self.run.tables.pop(name, None)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _stored(self, plan: RefreshPlan) -> exp.Select:
+        """The plan's rows as the table keeps them, cast and checked."""
+        assert plan.apply.rows is not None
+        environment = self.attempt.bound.environment
+        binder = ExpressionBinder(environment, Scope(), QueryBinder(environment))
+        columns = self.target.definition.columns
+        values = {
+            column.name: Bound(exp.column(identifier(produced.key), table=identifier("__in")), produced.type)
+            for column, produced in zip(columns, self.attempt.bound.query.columns, strict=True)
+        }
+        rows = RowWriter(self.run, self.attempt.table).row_query(binder, values, plan.apply.rows)
+        weighted = plan.apply.kind in (ApplyKind.APPEND, ApplyKind.BAG)
+        return rows.select(weight_column()) if weighted else rows
+
+    def _keys(self, plan: RefreshPlan, runner: StageRunner) -> pa.Table | None:
+        """The keys that are replaced, under the names of the table's columns."""
+        if plan.apply.keys is None:
+            return None
+        produced = {c.key: column.name for c, column in zip(
+            self.attempt.bound.query.columns, self.target.definition.columns, strict=True
+        )}  # fmt: skip
+        found = runner.rows_of(plan.apply.keys)
+        pairs = [(produced[own], theirs) for own, theirs in plan.apply.key_columns]
+        return pa.table({own: found.column(theirs) for own, theirs in pairs})
+
+
+def _used_columns(view: View) -> Mapping[str, list[str]]:
+    used: dict[str, dict[str, None]] = {}
+    nodes: list[Node] = list(view.root.walk())
+    for node in nodes:
+        if isinstance(node, Scan):
+            used.setdefault(node.table, {}).update(dict.fromkeys(name for _, name in node.items))
+    return {table: list(names) for table, names in used.items()}
+
+
+def _needs_file(column: Column) -> bool:
+    return column.type.is_semi_structured or column.type.kind is Kind.TIME
