@@ -46,6 +46,7 @@ def check(root: Node) -> None:
                 Reason.WINDOW_WITHOUT_PARTITION,
                 f"{_call_name(node.items[0])} OVER () without PARTITION BY",
                 "Any change may touch every row: add PARTITION BY.",
+                note_of(node.items[0].value).place,
             )
     inexact = inexact_ids(root)
     for node in root.walk():
@@ -57,13 +58,17 @@ def _check_functions(node: Node, tree: exp.Expr) -> None:
         name = note_of(part).volatile
         if name is not None:
             raise NotIncrementalError(
-                Reason.VOLATILE_FUNCTION, name, "It gives another value each time: compute it before, in a table."
+                Reason.VOLATILE_FUNCTION,
+                name,
+                "It gives another value each time: compute it before, in a table.",
+                note_of(part).place,
             )
     if moves(tree) and not isinstance(node, Filter):
         raise NotIncrementalError(
             Reason.CLOCK_OUTSIDE_WHERE,
             "CURRENT_TIMESTAMP or its like outside WHERE",
             "Use the current time only in WHERE, HAVING or QUALIFY.",
+            next((note_of(part).place for part in tree.walk() if note_of(part).clock is not None), None),
         )
 
 

@@ -16,11 +16,13 @@ class Reason(StrEnum):
 class NotIncrementalError(Exception):
     """A query, or a part of one, that only recomputation keeps right.
 
-    `operator` is what stands in the way, as the user would call it; `advice` says what to change.
+    `operator` is what stands in the way, as the user would call it, and where; `advice` says what to change.
     """
 
-    def __init__(self, reason: Reason, operator: str, advice: str) -> None:
-        super().__init__(f"{operator} ({reason}): {advice}")
+    def __init__(self, reason: Reason, operator: str, advice: str, place: tuple[int, int] | None = None) -> None:
+        # People count positions from 1; here the first one is 0.
+        where = f" at line {place[0]}, position {place[1] + 1} of the query" if place is not None else ""
+        super().__init__(f"{operator}{where} ({reason}): {advice}")
         self.reason = reason
-        self.operator = operator
+        self.operator = operator + where
         self.advice = advice

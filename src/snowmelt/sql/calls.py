@@ -12,7 +12,7 @@ from sqlglot import exp
 from snowmelt.core import errors, types
 from snowmelt.core.types import DataType, Kind
 from snowmelt.sql import coercion, notes, routines
-from snowmelt.sql.bound import Bound, Scope
+from snowmelt.sql.bound import Bound, Scope, place_of
 from snowmelt.sql.dialect import string
 from snowmelt.sql.functions.catalog import FUNCTIONS, lookup
 from snowmelt.sql.functions.registry import Call, Function, FunctionKind
@@ -68,8 +68,12 @@ def bind_call(
     )
     aggregates = function.kind is FunctionKind.AGGREGATE and binder.window is None
     type_ = _refined_type(function, call)
+    tree = _noted(function, call, type_)
+    if function.volatile:
+        place = place_of(node)
+        notes.placed(tree, place.line, place.position)
     return Bound(
-        _noted(function, call, type_),
+        tree,
         type_,
         aggregate=aggregates or any(bound.aggregate for bound in bounds),
         volatile=function.volatile or any(bound.volatile for bound in bounds),

@@ -24,6 +24,8 @@ class Note:
     """The function that gives another value each time."""
     clock: Callable[[datetime], exp.Expr] | None = None
     """What the node is at another instant."""
+    place: tuple[int, int] | None = None
+    """Line and position in the user's statement; noted for what may stand in the way of an incremental refresh."""
 
     def __deepcopy__(self, memo: object) -> Note:
         return self
@@ -48,6 +50,10 @@ def volatile(node: exp.Expr, name: str) -> exp.Expr:
 
 def clocked(node: exp.Expr, at: Callable[[datetime], exp.Expr]) -> exp.Expr:
     return _noted(node, replace(note_of(node), clock=at))
+
+
+def placed(node: exp.Expr, line: int, position: int) -> exp.Expr:
+    return _noted(node, replace(note_of(node), place=(line, position)))
 
 
 def _noted(node: exp.Expr, note: Note) -> exp.Expr:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.sql.bound import Bound
+from snowmelt.sql.bound import Bound, place_of
+from snowmelt.sql.notes import placed
 
 if TYPE_CHECKING:
     from snowmelt.sql.expressions import ExpressionBinder
@@ -113,6 +114,9 @@ class WindowBinder:
             order=[item for item, _ in order],
             frame=frame,
         )
+        place = place_of(node.this)
+        for window in tree.find_all(exp.Window):
+            placed(window, place.line, place.position)
         parts = [bound, *partition, *[value for _, value in order]]
         return Bound(
             tree,
