@@ -111,7 +111,8 @@ def _column_actions(old: Column, new: Column) -> list[Action]:
     if old.identity != new.identity:
         raise errors.unsupported(f"another AUTOINCREMENT of column '{new.name}' in CREATE OR ALTER TABLE")
     actions: list[Action] = []
-    if old.type != new.type:
+    # INT and NUMBER(38,0) are one type to everybody but the writer of files.
+    if str(old.type) != str(new.type):
         actions.append(SetType(new.name, SqlText(str(new.type))))
     if old.nullable != new.nullable:
         actions.append(DropNotNull(new.name) if new.nullable else SetNotNull(new.name))

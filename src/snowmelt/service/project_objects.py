@@ -1,7 +1,8 @@
 """SYSTEM$PROJECT_…: what `snowmelt apply` notes about the objects of a project.
 
-A note is written before the statement that creates or changes an object (BEGIN) and completed after it (END). A run that
-is killed in between is recognised: what took the name after the note was written is the project's.
+A note is written before the statement that creates or changes an object (BEGIN) and completed after it (END). After a
+run that was killed in between, what took the name since the note was written becomes the project's with END, which the
+caller asks for only when that object is what the project says.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def begin(run: Run, _: StateReader, arguments: Sequence[Any]) -> bool:
     with run.account.state.begin() as state:
         live = _live(run, state, kind, name)
         row = state.projects.get(project, kind, name)
-        known = row is not None and live is not None and _same(row, live)
+        known = row is not None and live is not None and live.id == row.object_id
         owned = live is None or (known and row is not None and row.owned)
         state.projects.put(
             ProjectObject(
@@ -50,9 +51,7 @@ def end(run: Run, _: StateReader, arguments: Sequence[Any]) -> bool:
         row = state.projects.get(project, kind, name)
         if row is None or live is None or not _same(row, live):
             return False
-        state.projects.put(
-            row.model_copy(update={"object_id": live.id, "pending": False, "fingerprint": fingerprint})
-        )
+        state.projects.put(row.model_copy(update={"object_id": live.id, "pending": False, "fingerprint": fingerprint}))
     return row.owned
 
 
@@ -72,8 +71,8 @@ def objects(run: Run, state: StateReader, arguments: Sequence[Any]) -> str:
         live = _live(run, state, row.kind, row.name)
         if live is not None and _same(row, live):
             rows.append({
-                "kind": row.kind, "name": row.name, "owned": row.owned,
-                "fingerprint": "" if row.pending else row.fingerprint,
+                "kind": row.kind, "name": row.name, "owned": row.owned and live.id == row.object_id,
+                "pending": row.pending, "fingerprint": "" if row.pending else row.fingerprint,
             })  # fmt: skip
     return json.dumps(rows)
 
