@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import parse_type
+from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.statements import (
     CreateDatabase,
     CreateDynamicTable,
@@ -113,6 +114,10 @@ def read_definition(sql: SqlText, place: str, home: Home) -> Definition:
         read = parse_statement(text)
         assert isinstance(read, CreateDynamicTable)
         statement = read
+    query = getattr(statement, "query", None)
+    if isinstance(query, SqlText):
+        # What can't be read is told here, where its place is known.
+        parse_snowflake(query.text, line=query.line, column=query.column)
     name, full = _full_name(statement.name, kind, home)
     if isinstance(statement, CreateRoutine):
         types = [parse_type(argument.type.text) for argument in statement.arguments]

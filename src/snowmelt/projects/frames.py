@@ -256,7 +256,8 @@ class DataFrame:
             raise errors.project(f"'{how}' is not a kind of join.")
         left = self._open()
         alias, source, lineage, known = _joined(other)
-        both = replace(left, lineage={**left.lineage, **lineage})
+        # A frame joined to what was made of it: its own columns are those of the left side.
+        both = replace(left, lineage={**lineage, **left.lineage})
         keys = _keys(on)
         condition = both._here(_condition(on)) if not keys and on is not None else None
         if kind in _SEMI:

@@ -85,7 +85,7 @@ class _Loader:
             definition = read_definition(sql, place, self.home)
             key = _space(definition), definition.name
             other = self.found.get(key)
-            if other is not None and other.place != place:
+            if other is not None:
                 raise errors.project(f"{definition.name} is already defined in {other.place}.")
         self.found[key] = definition
         return definition

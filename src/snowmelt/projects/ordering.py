@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 
 from sqlglot import exp
@@ -31,7 +32,12 @@ def sources_of(statement: AnyCreate, home: Home) -> set[ObjectName]:
     """The relations that the statement's query reads."""
     if not isinstance(statement, CreateTable | CreateView | CreateDynamicTable) or statement.query is None:
         return set()
-    return {home.complete(parts) for parts in tables_in(parse_snowflake(statement.query.text))}
+    return {home.complete(parts) for parts in _read(statement.query.text)}
+
+
+@lru_cache(maxsize=4096)
+def _read(query: str) -> frozenset[tuple[str, ...]]:
+    return frozenset(tables_in(parse_snowflake(query)))
 
 
 def needs(statement: AnyCreate, home: Home) -> set[ObjectName]:
