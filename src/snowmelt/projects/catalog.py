@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.core.names import ObjectName, split_name
+from snowmelt.core.names import ObjectName
+from snowmelt.projects.config import single_name
 from snowmelt.projects.definitions import RELATIONS, AnyCreate, Home
-from snowmelt.service.metadata.ddl_words import literal
+from snowmelt.service.metadata.ddl_words import literal, spelled
 from snowmelt.service.results import Result
 from snowmelt.sql.statements import (
     CreateDynamicTable,
@@ -24,6 +25,8 @@ from snowmelt.sql.statements import (
 
 Execute = Callable[[str], Result]
 _NOT_FOUND = "002003"
+DEFAULT_DATABASE, DEFAULT_SCHEMA = "SNOWMELT", "PUBLIC"
+"""Where a session is that nobody has told where to be."""
 _ROWS = ("SHOW TABLES IN ACCOUNT", "SHOW DYNAMIC TABLES IN ACCOUNT")
 
 
@@ -128,13 +131,10 @@ class Catalog:
 def home_of(execute: Execute, database: str | None, schema: str | None, warehouse: str | None) -> Home:
     """Where the project lives: what it says, else where the session is."""
     row = execute("SELECT CURRENT_DATABASE(), CURRENT_SCHEMA()").rows()[0]
+    here = str(row[0] or DEFAULT_DATABASE), str(row[1] or DEFAULT_SCHEMA)
+    beside = here[1] if database is None else DEFAULT_SCHEMA
     return Home(
-        _single(database) or str(row[0] or "SNOWMELT"),
-        _single(schema) or (str(row[1] or "PUBLIC") if database is None else "PUBLIC"),
-        warehouse,
+        here[0] if database is None else single_name(database, "database"),
+        beside if schema is None else single_name(schema, "schema"),
+        None if warehouse is None else spelled(single_name(warehouse, "warehouse")),
     )
-
-
-def _single(name: str | None) -> str | None:
-    parts = split_name(name) if name is not None else None
-    return parts[-1] if parts else None
