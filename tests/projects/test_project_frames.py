@@ -175,3 +175,12 @@ def test_mistakes_are_told() -> None:
     assert "'&' for and" in message(lambda: bool(orders.id == 1))
     assert "Unsupported feature 'functions.udf" in message(lambda: F.udf)
     assert "is not an expression" in message(lambda: orders.filter("id = = 1"))
+
+
+def test_columns_may_have_any_name_that_is_no_method() -> None:
+    names = ["QUERY", "KNOWN", "CLOSED", "TABLES", "COUNT", "ORDER"]
+    frame = Tables(lambda _: names).table("t")
+    text = frame.filter(frame.closed & (frame.count > 1)).select(frame.query, frame.order, frame.known).sql()
+    assert " ".join(text.split()) == (
+        'SELECT T1.QUERY, T1."ORDER", T1.KNOWN FROM T AS T1 WHERE T1.CLOSED AND ( T1.COUNT > 1 )'
+    )

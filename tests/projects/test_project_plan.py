@@ -308,3 +308,37 @@ def test_the_plan_as_json(project: Project) -> None:
         "cost": "an empty table", "rows": 0, "destructive": False, "place": "t.sql:1",
         "statement": "CREATE TABLE t (a INT)",
     }  # fmt: skip
+
+
+def test_other_kinds_are_created_replaced_and_dropped(project: Project) -> None:
+    project.write(
+        "all.sql",
+        """
+        CREATE WAREHOUSE project_wh WAREHOUSE_SIZE = SMALL;
+        CREATE SCHEMA raw;
+        CREATE STAGE raw.landing;
+        CREATE FILE FORMAT raw.lines TYPE = CSV FIELD_DELIMITER = ';';
+        CREATE FUNCTION half(x FLOAT, y VARCHAR) RETURNS FLOAT AS 'x / 2';
+        CREATE FUNCTION half(x NUMBER) RETURNS NUMBER AS 'x / 2';
+        CREATE PROCEDURE tidy() RETURNS VARCHAR LANGUAGE SQL AS BEGIN RETURN 'ok'; END;
+        CREATE TABLE raw.t (id INT AUTOINCREMENT START 5 INCREMENT 2, at TIMESTAMP DEFAULT CURRENT_TIMESTAMP(),
+            parent INT REFERENCES raw.t (id), CONSTRAINT positive CHECK (id > 0), PRIMARY KEY (id)) CLUSTER BY (at);
+        """,
+    )
+    assert len(project.apply().steps) == 9
+    assert project.steps() == []
+    text = (project.folder / "all.sql").read_text()
+    project.write(
+        "all.sql", text.replace("'x / 2';", "'x * 0.5';", 1).replace("FIELD_DELIMITER = ';'", "FIELD_DELIMITER = '|'")
+    )
+    assert sorted(project.steps()) == [
+        ("replace", "HALF(FLOAT, VARCHAR)"),
+        ("replace", f"{project.database}.RAW.LINES"),
+    ]
+    project.apply()
+    assert project.steps() == []
+    project.write("all.sql", "CREATE WAREHOUSE project_wh; CREATE SCHEMA raw;")
+    assert [action for action, _ in project.steps()] == ["drop"] * 6
+    project.apply(allow_drop=True)
+    assert project.steps() == []
+    project.session.execute("DROP WAREHOUSE project_wh")
