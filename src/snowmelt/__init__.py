@@ -1,6 +1,12 @@
 """Snowmelt: continuously refreshing data pipelines on your own Spark and Delta Lake."""
 
+from snowmelt.projects.columns import Window
+from snowmelt.projects.functions import functions
+from snowmelt.projects.python import dynamic_table, view
 from snowmelt.service.dbapi import Connection, Cursor, Error, apilevel, connect, paramstyle, threadsafety
 
-__all__ = ["Connection", "Cursor", "Error", "apilevel", "connect", "paramstyle", "threadsafety"]
+__all__ = [
+    "Connection", "Cursor", "Error", "Window", "apilevel", "connect", "dynamic_table", "functions", "paramstyle",
+    "threadsafety", "view",
+]  # fmt: skip
 __version__ = "0.1.0"

@@ -16,6 +16,7 @@ from snowmelt.cli.check import run_check
 from snowmelt.cli.demo import run_demo
 from snowmelt.cli.logs import configure_logging
 from snowmelt.cli.output import Format, progress, write_result
+from snowmelt.cli.projects import planned, run_apply, run_plan
 from snowmelt.cli.shell import run_shell
 from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
@@ -103,6 +104,58 @@ def check(
     def work() -> int:
         with _Opened(data, url, _settings(data, config), None, None) as session:
             return run_check(session.execute, Console(highlight=False), name)
+
+    raise typer.Exit(_guarded(work))
+
+
+FolderArgument = Annotated[Path, typer.Argument(help="The folder with the definitions.")]
+UrlOption = Annotated[str | None, typer.Option("--url", help="Address of a running server.", envvar="SNOWMELT_URL")]
+FormatOption = Annotated[Format, typer.Option("--format", help="table for people, json for programs.")]
+
+
+@app.command()
+def plan(
+    folder: FolderArgument = Path(),
+    data: DataOption = Path("snowmelt-data"),
+    url: UrlOption = None,
+    form: FormatOption = Format.TABLE,
+    database: Annotated[str | None, typer.Option(help="Database of the project.")] = None,
+    schema: Annotated[str | None, typer.Option(help="Schema of the project.")] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Show how a folder of definitions differs from the catalog. The exit code is 2 when it does, and 0 when not."""
+
+    def work() -> int:
+        with _Opened(data, url, _settings(data, config), None, None) as session:
+            found, _ = planned(session.execute, folder, database, schema)
+            return run_plan(found, form, Console(highlight=False))
+
+    raise typer.Exit(_guarded(work))
+
+
+@app.command()
+def apply(
+    folder: FolderArgument = Path(),
+    data: DataOption = Path("snowmelt-data"),
+    url: UrlOption = None,
+    form: FormatOption = Format.TABLE,
+    database: Annotated[str | None, typer.Option(help="Database of the project.")] = None,
+    schema: Annotated[str | None, typer.Option(help="Schema of the project.")] = None,
+    allow_drop: Annotated[
+        bool, typer.Option("--allow-drop", help="Drop what the project created and no longer defines.")
+    ] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Make the catalog what a folder of definitions says. Run again after an interruption, it goes on."""
+
+    def confirm(question: str) -> bool:
+        return sys.stdin.isatty() and typer.confirm(question)
+
+    def work() -> int:
+        with _Opened(data, url, _settings(data, config), None, None) as session:
+            found, catalog = planned(session.execute, folder, database, schema)
+            console = Console(highlight=False)
+            return run_apply(found, catalog, form, console, allow_drop=allow_drop, confirm=confirm)
 
     raise typer.Exit(_guarded(work))
 

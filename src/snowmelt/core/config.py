@@ -78,6 +78,8 @@ def _read(path: Path) -> dict[str, Any]:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise errors.configuration(f"{path} is not valid TOML: {error}.") from None
+    # What a project of definitions says of itself; `projects/` reads it.
+    values.pop("project", None)
     spark = values.get("spark")
     if isinstance(spark, dict):
         values["spark"] = {key: _text(value) for key, value in _flat(spark).items()}

@@ -478,5 +478,10 @@ def configuration(message: str, *, hint: str | None = None) -> SnowmeltError:
     return SnowmeltError("370001", "F0000", message, hint=hint)
 
 
+def project(message: str, *, hint: str | None = None) -> SnowmeltError:
+    """The definitions of a project are wrong, whatever they are compared with."""
+    return SnowmeltError("370002", "F0000", message, hint=hint)
+
+
 def internal(message: str) -> SnowmeltError:
     return SnowmeltError("300002", "XX000", f"Internal error: {message}")

@@ -16,6 +16,7 @@ from sqlglot import exp
 from snowmelt.core import errors, types
 from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
+from snowmelt.service import project_objects
 from snowmelt.service.metadata import clustering
 from snowmelt.service.metadata.columns import EPOCH
 from snowmelt.service.metadata.ddl_scripts import get_ddl
@@ -213,5 +214,9 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$CLUSTERING_DEPTH": SystemFunction(1, 2, types.number(38, 4), _clustering_depth),
     "SYSTEM$CLUSTERING_INFORMATION": SystemFunction(1, 2, types.VARCHAR, _clustering_information),
     "SYSTEM$LAST_CHANGE_COMMIT_TIME": SystemFunction(1, 1, types.INTEGER, _last_change),
+    "SYSTEM$PROJECT_BEGIN": SystemFunction(3, 3, types.BOOLEAN, project_objects.begin),
+    "SYSTEM$PROJECT_END": SystemFunction(4, 4, types.BOOLEAN, project_objects.end),
+    "SYSTEM$PROJECT_FORGET": SystemFunction(3, 3, types.BOOLEAN, project_objects.forget),
+    "SYSTEM$PROJECT_OBJECTS": SystemFunction(1, 1, types.VARCHAR, project_objects.objects),
     "SYSTEM$WAIT": SystemFunction(1, 2, types.VARCHAR, _wait),
 }

@@ -23,6 +23,7 @@ from snowmelt.state.dynamic import Dynamic
 from snowmelt.state.loads import Loads
 from snowmelt.state.migrations.run import migrate
 from snowmelt.state.parameters import Parameters
+from snowmelt.state.projects import Projects
 from snowmelt.state.queries import Queries
 from snowmelt.state.repository import Scope, WriteScope
 from snowmelt.state.shapes import Shapes
@@ -66,6 +67,7 @@ class StateReader:
         self.counters = Counters(scope)
         self.transactions = Transactions(scope)
         self.dynamic = Dynamic(scope)
+        self.projects = Projects(scope)
 
 
 class StateTransaction(StateReader):

@@ -196,3 +196,12 @@ DYNAMIC_GRAPH = Table(
     Column("valid_to", Instant),
     Column("record", Text),
 )
+
+PROJECT_OBJECTS = Table(
+    "project_objects",
+    METADATA,
+    Column("project", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("record", Text),
+)

@@ -10,7 +10,9 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import cloning, declaring, retention, tables
 from snowmelt.service.faults import reached
+from snowmelt.service.handlers.alter_tables import find_table
 from snowmelt.service.loading import history
+from snowmelt.service.or_alter import or_alter_table
 from snowmelt.service.reshaping import delta_table
 from snowmelt.service.results import DONE, Result, status
 from snowmelt.service.transactions import PendingTable
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
 
 def create_table(run: Run, statement: CreateTable) -> Result:
     name = run.object_name(statement.name, "CREATE TABLE")
+    if statement.or_alter:
+        present = find_table(run, statement.name)
+        if present is not None:
+            or_alter_table(run, present, statement)
+            return status(f"Table {quote(name.name)} successfully altered.", "CREATE_TABLE")
     if tables.already_there(run, name, statement):
         return status(f"{quote(name.name)} already exists, statement succeeded.", "CREATE_TABLE")
     if statement.clone is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
+from snowmelt.core.names import quote
 from snowmelt.service import declaring, schema_objects
 from snowmelt.service.handlers.alter_tables import rename, swap
 from snowmelt.service.resolver import StatementCatalog
@@ -50,6 +51,8 @@ def create_view(run: Run, statement: CreateView) -> Result:
         secure=statement.secure,
         change_tracking=bool(statement.options.change_tracking),
     )
+    if statement.or_alter and _altered(run, statement, definition):
+        return status(f"View {quote(name.name)} successfully altered.", "CREATE_VIEW")
     return schema_objects.create(
         run,
         ObjectType.VIEW,
@@ -60,6 +63,19 @@ def create_view(run: Run, statement: CreateView) -> Result:
         temporary=statement.temporary,
         comment=statement.options.comment,
     )
+
+
+def _altered(run: Run, statement: CreateView, definition: ViewDefinition) -> bool:
+    """Makes the view that has the name what the statement says; False when there is none."""
+    with run.account.state.read() as state:
+        found = schema_objects.find(run, state, ObjectType.VIEW, statement.name)
+    if found is None:
+        return False
+    values = {name: getattr(definition, name) for name in type(definition).model_fields if name != "kind"}
+    schema_objects.alter(
+        run, found, values, comment=statement.options.comment, uncomment=statement.options.comment is None
+    )
+    return True
 
 
 def _columns(statement: CreateView, query: BoundQuery) -> tuple[Column, ...]:

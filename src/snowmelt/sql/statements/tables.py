@@ -54,6 +54,7 @@ class CreateTable(Statement):
     query: SqlText | None = None
     like: NameRef | None = None
     clone: CloneSource | None = None
+    or_alter: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,8 @@ def parse_create_table(cursor: Cursor, head: CreateHead) -> CreateTable:
     query = cursor.rest() if cursor.match("AS") else None
     if (like is not None or clone is not None) and query is not None:
         raise cursor.unexpected()
+    if head.or_alter:
+        _refuse_or_alter(head, guarded=guarded, filled=any(item is not None for item in (query, like, clone)))
     if query is None:
         if untyped is not None:
             raise cursor.unexpected(untyped)
@@ -92,8 +95,18 @@ def parse_create_table(cursor: Cursor, head: CreateHead) -> CreateTable:
             raise cursor.unexpected(opening if constraints else None)
     return CreateTable(
         name, head.or_replace, guarded, head.transient, head.temporary, tuple(columns), tuple(constraints),
-        cluster_by, options, copy_grants, query, like, clone,
+        cluster_by, options, copy_grants, query, like, clone, head.or_alter,
     )  # fmt: skip
+
+
+def _refuse_or_alter(head: CreateHead, *, guarded: bool, filled: bool) -> None:
+    """A table is altered to columns that the statement lists, and to nothing else."""
+    if guarded:
+        raise errors.compilation("002019", "0A000", "options IF NOT EXISTS and OR ALTER are incompatible.")
+    if head.temporary:
+        raise errors.unsupported("CREATE OR ALTER TEMPORARY TABLE")
+    if filled:
+        raise errors.unsupported("CREATE OR ALTER TABLE … AS, LIKE or CLONE")
 
 
 def _table_elements(cursor: Cursor, columns: list[ColumnSpec], constraints: list[Constraint]) -> Token | None:
@@ -165,4 +178,5 @@ def parse_truncate(cursor: Cursor) -> Truncate:
 CREATE_TABLE = CreateRule(
     parse_create_table,
     frozenset({"LOCAL", "GLOBAL", "TRANSIENT", "TEMP", "TEMPORARY", "VOLATILE"}),
+    or_alter=True,
 )

@@ -64,6 +64,7 @@ class CreateView(Statement):
     """Empty: the query names them."""
     options: ViewOptions = ViewOptions()
     copy_grants: bool = False
+    or_alter: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,11 @@ def parse_create_view(cursor: Cursor, head: CreateHead) -> CreateView:
             refuse_governance(cursor, "CREATE VIEW …")
             raise cursor.unexpected()
     recursive = "RECURSIVE" in head.modifiers
+    if head.or_alter and (guarded or head.temporary):
+        raise errors.unsupported("CREATE OR ALTER VIEW with IF NOT EXISTS or TEMPORARY")
     return CreateView(
         name, cursor.rest(), head.or_replace, guarded, head.secure, head.temporary, recursive, tuple(columns),
-        merged(ViewOptions, pieces), copy_grants,
+        merged(ViewOptions, pieces), copy_grants, head.or_alter,
     )  # fmt: skip
 
 
@@ -157,4 +160,5 @@ def _column_comment(cursor: Cursor, column: str) -> Action:
 CREATE_VIEW = CreateRule(
     parse_create_view,
     frozenset({"SECURE", "RECURSIVE", "LOCAL", "GLOBAL", "TEMP", "TEMPORARY", "VOLATILE"}),
+    or_alter=True,
 )

@@ -1,0 +1,1 @@
+"""Incremental view maintenance: the algebra, one rule per operator, and refresh plans. Runs without a JVM."""

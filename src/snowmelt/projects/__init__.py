@@ -1,0 +1,1 @@
+"""Projects: folders of definitions, compared with the catalog and applied to it."""

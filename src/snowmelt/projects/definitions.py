@@ -1,0 +1,137 @@
+"""Definitions: one object each, as a parsed CREATE statement and the text that makes it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName, quote
+from snowmelt.core.types import parse_type
+from snowmelt.sql.dialect import parse_snowflake
+from snowmelt.sql.statements import (
+    CreateDatabase,
+    CreateDynamicTable,
+    CreateFileFormat,
+    CreateRoutine,
+    CreateSchema,
+    CreateSequence,
+    CreateStage,
+    CreateTable,
+    CreateView,
+    CreateWarehouse,
+    NameRef,
+    ObjectType,
+    Statement,
+    parse_statement,
+)
+from snowmelt.sql.tokens import SqlText, tokenize
+
+AnyCreate = (
+    CreateDatabase | CreateDynamicTable | CreateFileFormat | CreateRoutine | CreateSchema | CreateSequence | CreateStage
+    | CreateTable | CreateView | CreateWarehouse
+)  # fmt: skip
+_KINDS: dict[type[Statement], ObjectType] = {
+    CreateDatabase: ObjectType.DATABASE, CreateDynamicTable: ObjectType.DYNAMIC_TABLE,
+    CreateFileFormat: ObjectType.FILE_FORMAT, CreateSchema: ObjectType.SCHEMA, CreateSequence: ObjectType.SEQUENCE,
+    CreateStage: ObjectType.STAGE, CreateTable: ObjectType.TABLE, CreateView: ObjectType.VIEW,
+    CreateWarehouse: ObjectType.WAREHOUSE,
+}  # fmt: skip
+CONTAINERS = frozenset({ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.WAREHOUSE})
+"""Kinds that a project makes where they are missing, and that it neither alters nor drops."""
+RELATIONS = frozenset({ObjectType.TABLE, ObjectType.VIEW, ObjectType.DYNAMIC_TABLE})
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where names without a database or schema belong, and the warehouse of those that name none."""
+
+    database: str
+    schema: str
+    warehouse: str | None = None
+
+    def complete(self, parts: tuple[str, ...]) -> ObjectName:
+        missing = (self.database, self.schema)[: 3 - len(parts)]
+        return ObjectName(*missing, *parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    kind: ObjectType
+    name: str
+    """Full, as SQL spells it; with the types of the arguments for a routine."""
+    object: ObjectName | None
+    """None for a database, a schema or a warehouse."""
+    statement: AnyCreate
+    text: str
+    """The CREATE statement as written, without its semicolon."""
+    place: str
+    """`file:line`, for messages."""
+
+    @property
+    def key(self) -> tuple[ObjectType, str]:
+        return self.kind, self.name
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same definition, however it is laid out."""
+        words = [f"{token.kind.name}:{token.word or token.text}" for token in tokenize(self.head("CREATE")).tokens]
+        return hashlib.sha256("\0".join(words).encode()).hexdigest()[:24]
+
+    def head(self, verb: str) -> str:
+        """The statement beginning with another verb: CREATE, CREATE OR ALTER, CREATE OR REPLACE."""
+        source = tokenize(self.text)
+        tokens = source.tokens
+        start = 3 if tokens[1].word == "OR" else 1
+        rest = source.sql.text[tokens[start].start :]
+        shift = tokens[start].start
+        for index in range(start, len(tokens) - 2):
+            # Behind the name's first bracket or the query, the words mean something else.
+            if tokens[index].word in ("(", "AS"):
+                break
+            if [token.word for token in tokens[index : index + 3]] == ["IF", "NOT", "EXISTS"]:
+                rest = rest[: tokens[index].start - shift] + rest[tokens[index + 2].end - shift :].lstrip()
+                break
+        return f"{verb} {rest}"
+
+
+def read_definition(sql: SqlText, place: str, home: Home) -> Definition:
+    """Raises for anything that is not a CREATE of something that lasts."""
+    statement = parse_statement(sql)
+    if isinstance(statement, CreateRoutine):
+        kind = ObjectType(statement.kind)
+    elif type(statement) in _KINDS:
+        kind = _KINDS[type(statement)]
+    else:
+        word = tokenize(sql).tokens[0].word or "this"
+        raise errors.project(f"A project holds definitions (CREATE …), and no {word} statement.")
+    assert isinstance(statement, AnyCreate)
+    if getattr(statement, "temporary", False):
+        raise errors.project("A project can't hold a temporary object.")
+    text = sql.text
+    if isinstance(statement, CreateDynamicTable) and statement.options.warehouse is None and home.warehouse is not None:
+        text = f"{statement.head} WAREHOUSE = {home.warehouse}{text[len(statement.head) :]}"
+        read = parse_statement(text)
+        assert isinstance(read, CreateDynamicTable)
+        statement = read
+    query = getattr(statement, "query", None)
+    if isinstance(query, SqlText):
+        # What can't be read is told here, where its place is known.
+        parse_snowflake(query.text, line=query.line, column=query.column)
+    name, full = _full_name(statement.name, kind, home)
+    if isinstance(statement, CreateRoutine):
+        types = [parse_type(argument.type.text) for argument in statement.arguments]
+        name += f"({', '.join(str(type_.kind) if type_ is not None else 'VARIANT' for type_ in types)})"
+    return Definition(kind, name, full, statement, text, place)
+
+
+def _full_name(name: NameRef, kind: ObjectType, home: Home) -> tuple[str, ObjectName | None]:
+    if name.variable is not None:
+        raise errors.project("The name of an object in a project must be written out.")
+    if kind is ObjectType.SCHEMA:
+        parts = name.parts if len(name.parts) == 2 else (home.database, *name.parts)
+        return ".".join(map(quote, parts)), None
+    if kind in CONTAINERS:
+        return quote(name.parts[0]), None
+    full = home.complete(name.parts)
+    return str(full), full

@@ -1,0 +1,56 @@
+"""`groupBy`: what comes between a DataFrame and its aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from snowmelt.projects.columns import Column
+from snowmelt.projects.functions import functions
+
+if TYPE_CHECKING:
+    from snowmelt.projects.frames import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedData:
+    frame: DataFrame
+    keys: tuple[exp.Expr, ...]
+
+    def agg(self, *items: Column | Mapping[str, str]) -> DataFrame:
+        given: list[Column] = []
+        for item in items:
+            if isinstance(item, Column):
+                given.append(item)
+            else:
+                given += [_aggregate(name, of) for of, name in item.items()]
+        trees = [self.frame._here(item.tree) for item in given]
+        groups = [key.this if isinstance(key, exp.Alias) else key for key in self.keys]
+        return self.frame._projected([*(key.copy() for key in self.keys), *trees], groups)
+
+    def count(self) -> DataFrame:
+        return self.agg(functions.count("*").alias("count"))
+
+    def sum(self, *names: str) -> DataFrame:
+        return self.agg(*(_aggregate("sum", name) for name in names))
+
+    def avg(self, *names: str) -> DataFrame:
+        return self.agg(*(_aggregate("avg", name) for name in names))
+
+    mean = avg
+
+    def min(self, *names: str) -> DataFrame:
+        return self.agg(*(_aggregate("min", name) for name in names))
+
+    def max(self, *names: str) -> DataFrame:
+        return self.agg(*(_aggregate("max", name) for name in names))
+
+
+def _aggregate(name: str, of: str) -> Column:
+    """Spark calls it `sum(amount)`; a column needs a name that SQL can write, so here it is `SUM_AMOUNT`."""
+    call = functions.count(of) if name == "count" else getattr(functions, name)(of)
+    assert isinstance(call, Column)
+    return call.alias(f"{name}_{'all' if of == '*' else of}")

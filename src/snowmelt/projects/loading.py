@@ -1,0 +1,204 @@
+"""From a folder to its definitions."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
+
+from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.names import ObjectName, split_name
+from snowmelt.projects.config import ProjectConfig
+from snowmelt.projects.definitions import Definition, Home, read_definition
+from snowmelt.projects.frames import ColumnsOf, Tables
+from snowmelt.projects.python import PythonDefinition
+from snowmelt.projects.queries import columns_in
+from snowmelt.sql.dialect import parse_snowflake
+from snowmelt.sql.statements import CreateDynamicTable, CreateTable, CreateView
+from snowmelt.sql.tokens import SqlText, split_statements
+
+_T = TypeVar("_T")
+
+
+class _PlacedError(SnowmeltError):
+    """An error whose message begins with its place."""
+
+
+def load(folder: Path, config: ProjectConfig, home: Home, catalog: ColumnsOf) -> list[Definition]:
+    """All definitions, by file and place in it. `catalog` knows the columns of what the project does not define."""
+    folder = folder.resolve()
+    loader = _Loader(folder, home, catalog)
+    for path in _files(folder):
+        if path.suffix == ".sql":
+            loader.read_sql(path)
+        else:
+            loader.read_python(path)
+    definitions = loader.finished()
+    for item in definitions:
+        if item.object is not None and not config.may_own(item.object.name):
+            raise errors.project(
+                f"{item.place}: {item.name} is none of the names that the project owns ({', '.join(config.owns)})."
+            )
+    return definitions
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The .sql and .py files, sorted; what begins with a dot or an underscore is none of the definitions."""
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        hidden = any(part.startswith((".", "_")) for part in parts)
+        if path.suffix in (".sql", ".py") and path.is_file() and not hidden:
+            yield path
+
+
+@dataclass(slots=True)
+class _Loader:
+    folder: Path
+    home: Home
+    catalog: ColumnsOf
+    found: dict[tuple[str, str], Definition] = field(default_factory=dict)
+    """By kind of name (relations share one) and name."""
+    python: dict[ObjectName, tuple[PythonDefinition, str]] = field(default_factory=dict)
+    asked: list[ObjectName] = field(default_factory=list)
+    """Functions that are being called now, outermost first."""
+
+    # -- SQL ------------------------------------------------------------------------------------------------------
+
+    def read_sql(self, path: Path) -> None:
+        with self._at(path):
+            statements = split_statements(path.read_text(encoding="utf-8"))
+        for sql in statements:
+            self._add(sql, self._place(path, sql.line))
+
+    def _place(self, path: Path, line: int) -> str:
+        return f"{path.relative_to(self.folder)}:{line}"
+
+    def _add(self, sql: SqlText, place: str) -> Definition:
+        with _told(place):
+            definition = read_definition(sql, place, self.home)
+            key = _space(definition), definition.name
+            other = self.found.get(key)
+            if other is not None:
+                raise errors.project(f"{definition.name} is already defined in {other.place}.")
+        self.found[key] = definition
+        return definition
+
+    @contextmanager
+    def _at(self, path: Path) -> Iterator[None]:
+        with _told(str(path.relative_to(self.folder))):
+            try:
+                yield
+            except (OSError, UnicodeDecodeError) as error:
+                raise errors.project(f"it can't be read: {error}.") from None
+
+    # -- Python ---------------------------------------------------------------------------------------------------
+
+    def read_python(self, path: Path) -> None:
+        with self._at(path):
+            module = _imported(path, self.folder)
+        for item in vars(module).values():
+            # A definition that was imported from another file belongs to that one.
+            if isinstance(item, PythonDefinition) and Path(item.file) == path:
+                place = self._place(path, item.line)
+                full = self.home.complete(split_name(item.name) or ())
+                if full in self.python:
+                    raise errors.project(f"{place}: {full} is already defined in {self.python[full][1]}.")
+                self.python[full] = item, place
+
+    def finished(self) -> list[Definition]:
+        for name in list(self.python):
+            self._called(name)
+        return sorted(self.found.values(), key=lambda item: (item.place.rpartition(":")[0], item.name))
+
+    def _called(self, name: ObjectName) -> Definition:
+        """The definition that a function gives; each is called once."""
+        known = self.found.get(("RELATION", str(name)))
+        item, place = self.python[name]
+        if known is not None and known.place == place:
+            return known
+        if name in self.asked:
+            circle = [*self.asked[self.asked.index(name) :], name]
+            raise errors.project(
+                f"{place}: {' reads '.join(map(str, circle))}.", hint="Definitions can't form a circle."
+            )
+        self.asked.append(name)
+        try:
+            with _told(place):
+                text = _guarded(lambda: item.statement(Tables(self.columns_of)), self.folder)
+            return self._add(SqlText(text), place)
+        finally:
+            self.asked.pop()
+
+    # -- columns --------------------------------------------------------------------------------------------------
+
+    def columns_of(self, parts: tuple[str, ...]) -> Sequence[str] | None:
+        """The columns that a table has once the project is applied."""
+        name = self.home.complete(parts)
+        if name in self.python:
+            return self._of(self._called(name))
+        definition = self.found.get(("RELATION", str(name)))
+        return self._of(definition) if definition is not None else self.catalog(parts)
+
+    def _of(self, definition: Definition) -> Sequence[str] | None:
+        statement = definition.statement
+        if not isinstance(statement, CreateTable | CreateView | CreateDynamicTable):
+            return None
+        if statement.columns:
+            return [column.name for column in statement.columns]
+        if statement.query is None:
+            return self.catalog(tuple(split_name(definition.name) or ()))
+        return columns_in(parse_snowflake(statement.query.text), self.columns_of)
+
+
+def _space(definition: Definition) -> str:
+    """Tables, views and dynamic tables share one space of names."""
+    statement = definition.statement
+    relation = isinstance(statement, CreateTable | CreateView | CreateDynamicTable)
+    return "RELATION" if relation else definition.kind.value
+
+
+@contextmanager
+def _told(place: str) -> Iterator[None]:
+    """Errors inside say where in the project they happened."""
+    try:
+        yield
+    except _PlacedError:
+        raise
+    except SnowmeltError as error:
+        raise _PlacedError(error.code, error.sqlstate, f"{place}: {error.message}", hint=error.hint) from error
+
+
+def _imported(path: Path, folder: Path) -> ModuleType:
+    """The module of a file, under a name of its own; it may import its neighbours."""
+    name = "_snowmelt_project_" + "_".join(path.relative_to(folder).with_suffix("").parts)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise errors.project("it is not a Python module.")
+    loader = spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    try:
+        _guarded(lambda: loader.exec_module(module), folder)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
+def _guarded(work: Callable[[], _T], folder: Path) -> _T:
+    """Runs code of the project. What it raises becomes one of our errors, with the line of the project it came from."""
+    try:
+        return work()
+    except SnowmeltError:
+        raise
+    except Exception as error:
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if str(folder) in frame.filename]
+        where = f" (line {frames[-1].lineno})" if frames else ""
+        shown = traceback.format_exception_only(error)[-1].strip()
+        raise errors.project(f"{shown}{where}") from error

@@ -1,0 +1,103 @@
+"""Which definition needs which, and the order in which each finds what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
+
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.names import ObjectName
+from snowmelt.projects.comparing import all_constraints
+from snowmelt.projects.definitions import AnyCreate, Definition, Home
+from snowmelt.projects.queries import calls_in, tables_in
+from snowmelt.sql.dialect import parse_snowflake
+from snowmelt.sql.statements import (
+    CreateDynamicTable,
+    CreateRoutine,
+    CreateTable,
+    CreateView,
+    ForeignKeySpec,
+    ObjectType,
+)
+
+_FIRST = {ObjectType.WAREHOUSE: 0, ObjectType.DATABASE: 1, ObjectType.SCHEMA: 2}
+_OBJECTS = 3
+
+
+def sources_of(statement: AnyCreate, home: Home) -> set[ObjectName]:
+    """The relations that the statement's query reads."""
+    if not isinstance(statement, CreateTable | CreateView | CreateDynamicTable) or statement.query is None:
+        return set()
+    return {home.complete(parts) for parts in _read(statement.query.text)}
+
+
+@lru_cache(maxsize=4096)
+def _read(query: str) -> frozenset[tuple[str, ...]]:
+    return frozenset(tables_in(parse_snowflake(query)))
+
+
+def needs(statement: AnyCreate, home: Home) -> set[ObjectName]:
+    """Everything that must exist before: relations, and what may be a function or a sequence."""
+    found = sources_of(statement, home)
+    for tree in _expressions(statement):
+        found |= {home.complete(parts) for parts in calls_in(tree) if len(parts) <= 3}
+        found |= {home.complete(parts) for parts in tables_in(tree)}
+    if isinstance(statement, CreateTable):
+        if statement.like is not None:
+            found.add(home.complete(statement.like.parts))
+        targets = [item.references for item in all_constraints(statement) if isinstance(item, ForeignKeySpec)]
+        found |= {home.complete(target.parts) for target in targets}
+    if isinstance(statement, CreateTable | CreateDynamicTable) and statement.clone is not None:
+        found.add(home.complete(statement.clone.name.parts))
+    if isinstance(statement, CreateDynamicTable) and statement.backfill_from is not None:
+        found.add(home.complete(statement.backfill_from.parts))
+    return found
+
+
+def _expressions(statement: AnyCreate) -> Iterator[exp.Expr]:
+    if isinstance(statement, CreateTable | CreateView | CreateDynamicTable) and statement.query is not None:
+        yield parse_snowflake(statement.query.text)
+    if isinstance(statement, CreateTable):
+        yield from (parse_snowflake(item.default.text) for item in statement.columns if item.default is not None)
+    # A procedure looks names up when it runs; a function when it is created.
+    if isinstance(statement, CreateRoutine) and statement.kind == "FUNCTION" and statement.body is not None:
+        try:
+            yield parse_snowflake(statement.body.text)
+        except SnowmeltError:
+            return
+
+
+def ordered(definitions: Sequence[Definition], home: Home) -> list[Definition]:
+    """Each behind what it needs, otherwise by kind and name. Raises an error that names a circle."""
+    by_key = {item.key: item for item in definitions}
+    by_name: dict[ObjectName, list[Definition]] = {}
+    for item in definitions:
+        if item.object is not None:
+            by_name.setdefault(item.object, []).append(item)
+    sorter: TopologicalSorter[tuple[ObjectType, str]] = TopologicalSorter()
+    for item in definitions:
+        wanted = [other for name in needs(item.statement, home) for other in by_name.get(name, ())]
+        before = [other for other in definitions if _rank(other) < min(_rank(item), _OBJECTS)]
+        itself = item.object in sources_of(item.statement, home)
+        # A foreign key may refer to its own table; a query may not read what it defines.
+        sorter.add(item.key, *(other.key for other in [*before, *wanted] if other is not item or itself))
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        circle = [by_key[key] for key in error.args[1]]
+        names = " ← ".join(f"{item.name} ({item.place})" for item in circle)
+        raise errors.project(f"These definitions need each other: {names}.") from None
+    result: list[Definition] = []
+    while sorter.is_active():
+        ready = sorter.get_ready()
+        result += sorted((by_key[key] for key in ready), key=lambda item: (_rank(item), item.kind, item.name))
+        sorter.done(*ready)
+    return result
+
+
+def _rank(item: Definition) -> int:
+    return _FIRST.get(item.kind, _OBJECTS)

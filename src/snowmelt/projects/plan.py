@@ -1,0 +1,239 @@
+"""The plan: what must happen for the catalog to be what a project says. Showing and applying it read the same list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
+from snowmelt.projects import comparing
+from snowmelt.projects.catalog import Catalog, Noted
+from snowmelt.projects.comparing import Difference, Effect
+from snowmelt.projects.config import ProjectConfig
+from snowmelt.projects.costs import Costs
+from snowmelt.projects.definitions import CONTAINERS, RELATIONS, AnyCreate, Definition
+from snowmelt.projects.ordering import ordered
+from snowmelt.sql.statements import (
+    CreateDynamicTable,
+    CreateTable,
+    CreateView,
+    ObjectType,
+)
+
+_LAST_DROPPED = (
+    ObjectType.DYNAMIC_TABLE, ObjectType.VIEW, ObjectType.TABLE, ObjectType.PROCEDURE, ObjectType.FUNCTION,
+    ObjectType.STAGE, ObjectType.FILE_FORMAT, ObjectType.SEQUENCE,
+)  # fmt: skip
+_FIXED = frozenset({ObjectType.SEQUENCE, ObjectType.STAGE})
+"""Kinds that hold something which a new one would not have: numbers handed out, files."""
+
+
+class Action(StrEnum):
+    CREATE = "create"
+    ALTER = "alter"
+    REINITIALIZE = "re-initialise"
+    """Altered, and its rows are computed anew."""
+    REPLACE = "replace"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One statement."""
+
+    action: Action
+    kind: ObjectType
+    name: str
+    statement: str
+    reasons: tuple[str, ...]
+    cost: str
+    rows: int | None = None
+    """Rows that are read, or that go with what is dropped; None where that is not known."""
+    place: str = ""
+    fingerprint: str = ""
+    destructive: bool = False
+    """Data goes that nothing brings back."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "action": self.action.value, "kind": self.kind.value, "name": self.name, "reasons": list(self.reasons),
+            "cost": self.cost, "rows": self.rows, "destructive": self.destructive, "place": self.place,
+            "statement": self.statement,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    project: str
+    """The project's key in the state store: its name and where it lives, so that two copies never touch each other."""
+    steps: tuple[Step, ...]
+    unchanged: int
+    unfinished: tuple[tuple[ObjectType, str, str], ...] = ()
+    """Kind, name and fingerprint of what an interrupted run made and did not come to note."""
+
+    @property
+    def destructive(self) -> list[Step]:
+        return [step for step in self.steps if step.destructive]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "project": self.project, "changes": len(self.steps), "unchanged": self.unchanged,
+            "steps": [step.as_json() for step in self.steps],
+        }  # fmt: skip
+
+
+def make_plan(config: ProjectConfig, definitions: Sequence[Definition], catalog: Catalog) -> Plan:
+    home = catalog.home
+    project = f"{config.name} in {SchemaName(home.database, home.schema)}"
+    noted = {(item.kind, item.name): item for item in catalog.noted(project)}
+    drops = _drops(config, definitions, noted, catalog)
+    planner = _Planner(catalog, noted, {step.name for step in drops})
+    planner.costs = Costs(catalog, definitions)
+    for definition in ordered(definitions, home):
+        planner.consider(definition)
+    taken = {item.name for item in definitions if item.kind in RELATIONS}
+    first = [step for step in drops if step.name in taken]
+    last = [step for step in drops if step.name not in taken]
+    steps = [*_containers(catalog, definitions), *first, *planner.steps, *last]
+    return Plan(project, tuple(steps), planner.unchanged, tuple(planner.unfinished))
+
+
+def _containers(catalog: Catalog, definitions: Sequence[Definition]) -> list[Step]:
+    """The project's own database and schema, where they are missing and nobody defines them."""
+    home = catalog.home
+    defined = {(item.kind, item.name) for item in definitions}
+    steps: list[Step] = []
+    for kind, name in (
+        (ObjectType.DATABASE, quote(home.database)),
+        (ObjectType.SCHEMA, str(SchemaName(home.database, home.schema))),
+    ):
+        # A new database has a schema PUBLIC.
+        given = kind is ObjectType.SCHEMA and home.schema == "PUBLIC"
+        if (kind, name) not in defined and catalog.present(kind, name) is None and not given:
+            text = f"CREATE {kind} {name}"
+            steps.append(Step(Action.CREATE, kind, name, text, ("the project lives in it",), "nothing", 0))
+    return steps
+
+
+@dataclass(slots=True)
+class _Planner:
+    catalog: Catalog
+    noted: dict[tuple[ObjectType, str], Noted]
+    going: set[str]
+    """Names that are dropped: the objects that have them are as good as gone."""
+    steps: list[Step] = field(default_factory=list)
+    unfinished: list[tuple[ObjectType, str, str]] = field(default_factory=list)
+    unchanged: int = 0
+    costs: Costs = field(init=False)
+
+    def consider(self, definition: Definition) -> None:
+        present = self.catalog.present(definition.kind, definition.name)
+        if present is None or (definition.name in self.going and type(present) is not type(definition.statement)):
+            cost, rows = self.costs.of_creation(definition)
+            self._step(Action.CREATE, definition, "CREATE", ("it does not exist",), cost, rows)
+            return
+        if type(present) is not type(definition.statement):
+            raise errors.project(
+                f"{definition.place}: {definition.name} is to be a {definition.kind.lower()}, and something else has "
+                "that name.",
+                hint="It is not the project's, so the project does not drop it.",
+            )
+        if definition.kind in CONTAINERS:
+            self.unchanged += 1
+        elif definition.kind in RELATIONS:
+            self._relation(definition, present)
+        else:
+            self._other(definition)
+
+    def _relation(self, definition: Definition, present: AnyCreate) -> None:
+        differences = _differences(definition, present, self.catalog)
+        if not differences:
+            self._unchanged(definition)
+            return
+        effect = max(item.effect for item in differences)
+        recomputed = effect is Effect.RECOMPUTES
+        action = Action.REINITIALIZE if recomputed else Action.ALTER
+        cost, rows = self.costs.of_change(definition, recomputed=recomputed)
+        reasons = tuple(item.reason for item in differences)
+        self._step(
+            action, definition, "CREATE OR ALTER", reasons, cost, rows, destructive=effect is Effect.LOSES
+        )  # fmt: skip
+
+    def _other(self, definition: Definition) -> None:
+        """The catalog keeps these in forms that can't be compared word by word: the last definition is remembered."""
+        known = self.noted.get(definition.key)
+        if known is not None and known.fingerprint == definition.fingerprint:
+            self._unchanged(definition)
+        elif definition.kind in _FIXED:
+            if known is not None and known.fingerprint:
+                raise errors.project(
+                    f"{definition.place}: {definition.name} was defined otherwise, and a {definition.kind.lower()} "
+                    "can't be replaced without losing what it holds.",
+                    hint="Use ALTER, or DROP it yourself, and let the project create it again.",
+                )
+            self._unchanged(definition)
+        else:
+            why = "its definition is another one" if known is not None else "its definition is not known"
+            self._step(Action.REPLACE, definition, "CREATE OR REPLACE", (why,), "no rows are touched", 0)
+
+    def _unchanged(self, definition: Definition) -> None:
+        self.unchanged += 1
+        known = self.noted.get(definition.key)
+        if known is not None and known.pending:
+            self.unfinished.append((definition.kind, definition.name, definition.fingerprint))
+
+    def _step(
+        self,
+        action: Action,
+        definition: Definition,
+        verb: str,
+        reasons: tuple[str, ...],
+        cost: str,
+        rows: int | None,
+        *,
+        destructive: bool = False,
+    ) -> None:
+        self.steps.append(
+            Step(
+                action, definition.kind, definition.name, definition.head(verb), reasons, cost, rows, definition.place,
+                definition.fingerprint, destructive,
+            )
+        )  # fmt: skip
+
+
+def _differences(definition: Definition, present: AnyCreate, catalog: Catalog) -> list[Difference]:
+    match definition.statement, present:
+        case CreateTable() as wanted, CreateTable() as has:
+            return comparing.table(wanted, has, catalog.home)
+        case CreateView() as wanted, CreateView() as has:
+            return comparing.view(wanted, has)
+        case CreateDynamicTable() as wanted, CreateDynamicTable() as has:
+            return [] if wanted.clone is not None else comparing.dynamic_table(wanted, has)
+    raise errors.internal(f"no comparison for {definition.kind}")
+
+
+def _drops(
+    config: ProjectConfig,
+    definitions: Sequence[Definition],
+    noted: dict[tuple[ObjectType, str], Noted],
+    catalog: Catalog,
+) -> list[Step]:
+    """What the project created and no longer defines."""
+    defined = {definition.key for definition in definitions}
+    steps: list[Step] = []
+    for key, item in noted.items():
+        parts = split_name(item.name.partition("(")[0])
+        if key in defined or not item.owned or parts is None or not config.may_own(parts[-1]):
+            continue
+        holds = item.kind in (ObjectType.TABLE, ObjectType.DYNAMIC_TABLE)
+        rows = catalog.rows.get(ObjectName(*parts), 0) if holds else 0
+        cost = f"drops {rows:,} rows" if holds else "no rows are touched"
+        reason = ("the project created it and no longer defines it",)
+        steps.append(
+            Step(Action.DROP, item.kind, item.name, f"DROP {item.kind} {item.name}", reason, cost, rows,
+                 destructive=True)
+        )  # fmt: skip
+    return sorted(steps, key=lambda step: (_LAST_DROPPED.index(step.kind), step.name))

@@ -1,0 +1,130 @@
+"""Definitions in Python: `@snowmelt.dynamic_table` and `@snowmelt.view` on a function that gives a query."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from snowmelt.core import errors
+from snowmelt.core.names import quote, split_name
+from snowmelt.projects.frames import DataFrame, Tables
+from snowmelt.service.metadata.ddl_words import literal, spelled
+
+Function = Callable[..., "str | DataFrame"]
+
+
+@dataclass(frozen=True, slots=True)
+class PythonDefinition:
+    """A function that gives a query, and what is to become of it. Calling it calls the function."""
+
+    kind: Literal["DYNAMIC TABLE", "VIEW"]
+    function: Function
+    name: str
+    """As SQL spells it."""
+    options: tuple[str, ...]
+    """The clauses between the name and AS."""
+    modifier: str = ""
+
+    def __call__(self, *arguments: Any, **named: Any) -> str | DataFrame:
+        return self.function(*arguments, **named)
+
+    @property
+    def file(self) -> str:
+        return inspect.getsourcefile(self.function) or ""
+
+    @property
+    def line(self) -> int:
+        code = getattr(self.function, "__code__", None)
+        return code.co_firstlineno if code is not None else 1
+
+    def statement(self, tables: Tables) -> str:
+        """The CREATE statement. Calls the function."""
+        wants_tables = bool(inspect.signature(self.function).parameters)
+        given = self.function(tables) if wants_tables else self.function()
+        if isinstance(given, DataFrame):
+            query = given.sql()
+        elif isinstance(given, str):
+            query = given.strip().rstrip(";").rstrip()
+        else:
+            raise errors.project(
+                f"{self.function.__name__} returned {type(given).__name__}; it must return SQL text or a DataFrame.",
+                hint="A DataFrame comes from the function's argument: def name(tables): return tables.table('t').…",
+            )
+        head = f"CREATE {self.modifier}{self.kind} {self.name}"
+        return "\n".join([head, *(f"  {option}" for option in self.options), "AS", query])
+
+
+def dynamic_table(
+    *,
+    target_lag: str,
+    warehouse: str | None = None,
+    refresh_mode: str | None = None,
+    name: str | None = None,
+    initialize: str | None = None,
+    initialization_warehouse: str | None = None,
+    cluster_by: Sequence[str] = (),
+    data_retention_time_in_days: int | None = None,
+    comment: str | None = None,
+    transient: bool = False,
+    spark: bool = False,
+) -> Callable[[Function], PythonDefinition]:
+    """A dynamic table of the query that the function gives.
+
+    The function takes nothing and returns SQL text, or takes what it reads tables from and returns a DataFrame:
+
+        @snowmelt.dynamic_table(target_lag="5 minutes")
+        def big_orders(tables):
+            orders = tables.table("orders")
+            return orders.where(orders.amount > 100)
+    """
+    if spark:
+        raise errors.unsupported(
+            "PYTHON (a dynamic table computed by a function over Spark DataFrames)",
+            hint="Return SQL text or DataFrame code; both are refreshed incrementally where that is possible.",
+        )
+    downstream = target_lag.strip().upper() == "DOWNSTREAM"
+    clauses: list[tuple[str, str | None]] = [
+        ("TARGET_LAG", "DOWNSTREAM" if downstream else literal(target_lag)),
+        ("WAREHOUSE", warehouse),
+        ("REFRESH_MODE", refresh_mode),
+        ("INITIALIZE", initialize),
+        ("INITIALIZATION_WAREHOUSE", initialization_warehouse),
+        ("DATA_RETENTION_TIME_IN_DAYS", _text(data_retention_time_in_days)),
+        ("COMMENT", literal(comment) if comment is not None else None),
+    ]
+    options = [f"{clause} = {text}" for clause, text in clauses if text is not None]
+    if cluster_by:
+        options.append(f"CLUSTER BY ({', '.join(cluster_by)})")
+
+    def decorate(function: Function) -> PythonDefinition:
+        called = _name(function, name)
+        return PythonDefinition("DYNAMIC TABLE", function, called, tuple(options), "TRANSIENT " if transient else "")
+
+    return decorate
+
+
+def view(
+    *, name: str | None = None, comment: str | None = None, secure: bool = False
+) -> Callable[[Function], PythonDefinition]:
+    """A view of the query that the function gives."""
+    options = () if comment is None else (f"COMMENT = {literal(comment)}",)
+
+    def decorate(function: Function) -> PythonDefinition:
+        return PythonDefinition("VIEW", function, _name(function, name), options, "SECURE " if secure else "")
+
+    return decorate
+
+
+def _text(value: int | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _name(function: Function, given: str | None) -> str:
+    if given is None:
+        return spelled(function.__name__.upper())
+    parts = split_name(given)
+    if parts is None or len(parts) > 3:
+        raise errors.project(f"'{given}' is not the name of a table or view.")
+    return ".".join(quote(part) if quote(part) != part else spelled(part) for part in parts)
