@@ -100,6 +100,8 @@ class Generator:
                 items.append((f"({self._by_query(scope, depth)})", "B", True))
             else:
                 items.append(self._item(scope, code))
+        if depth > 1 and wanted is None and self._chance(0.15):
+            items.append((f"({self._by_query(scope, depth)})", "B", True))
         return self._select(items, f"FROM {sources}{where}", distinct=self._chance(0.2))
 
     def _set(self, depth: int, wanted: Sequence[str] | None) -> Query:
