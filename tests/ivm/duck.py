@@ -51,6 +51,7 @@ _MACROS = (
     "sort_array(x, up := true) AS CASE WHEN up THEN list_sort(x) ELSE list_reverse_sort(x) END",
     "date_add(d, n) AS d + CAST(n AS INT)",
     "date_sub(d, n) AS d - CAST(n AS INT)",
+    "add_months(d, n) AS CAST(d + to_months(CAST(n AS INT)) AS DATE)",
     "unix_date(d) AS d - DATE '1970-01-01'",
     "add_days(n, t) AS t + to_days(CAST(n AS INT))",
     "get(l, i) AS l[i + 1]",
@@ -101,6 +102,10 @@ class _Words(DuckDB.Generator):
         if expression.args.get("kind") in ("SEMI", "ANTI"):
             expression.args["side"] = None
         return str(super().join_sql(expression))
+
+    def dot_sql(self, expression: exp.Dot) -> str:
+        # DuckDB takes the parameter of a lambda for a table where there are groups.
+        return f"struct_extract({self.sql(expression, 'this')}, '{expression.expression.name}')"
 
     def hint_sql(self, expression: exp.Hint) -> str:
         return ""
