@@ -31,22 +31,43 @@ def refresh_graph(
     """Refreshes these tables and all dynamic tables above them at one data timestamp, by default the present one.
 
     The outcomes are by table id, in the order of the work. What reads a table that failed is not tried, and has a row
-    of history that says so.
+    of history that says so. When somebody else brings one of them beyond the data timestamp before it stood at it,
+    what reads it can't be computed for that any more, and all go on to where that one stands, unless the data
+    timestamp was given.
     """
     with account.state.read() as state:
         nodes = graph.load(state).with_upstream(table_ids)
     adopt_sources(account, nodes)
     at = account.state.settle(data_timestamp)
+    read = {id for node in nodes for id in node.upstream}
     outcomes: dict[str, RefreshOutcome] = {}
-    for node in nodes:
-        failed = [outcomes[id] for id in node.upstream if id in outcomes and not outcomes[id].succeeded]
-        if failed:
-            outcomes[node.table.id] = upstream_failed(account, node.table, at, trigger, failed)
-        else:
-            outcomes[node.table.id] = refresh_table(
-                account, node.table, at, trigger, caller=caller, as_caller=as_caller
-            )
+    following: datetime | None = at
+    while following is not None:
+        at, following = following, None
+        outcomes = {}
+        for node in nodes:
+            id = node.table.id
+            failed = [outcomes[above] for above in node.upstream if above in outcomes and not outcomes[above].succeeded]
+            if failed:
+                outcomes[id] = upstream_failed(account, node.table, at, trigger, failed)
+                continue
+            outcomes[id] = refresh_table(account, node.table, at, trigger, caller=caller, as_caller=as_caller)
+            if id in read and data_timestamp is None and outcomes[id].succeeded and not stood_at(account, id, at):
+                following = _stands_at(account, id)
+                break
     return outcomes
+
+
+def stood_at(account: Account, table_id: str, at: datetime) -> bool:
+    """Whether a table that may be newer was ever at that data timestamp, as what reads it needs it."""
+    with account.state.read() as state:
+        found = state.dynamic.refresh_as_of(table_id, at)
+    return found is not None and found.data_timestamp == at
+
+
+def _stands_at(account: Account, table_id: str) -> datetime | None:
+    with account.state.read() as state:
+        return state.dynamic.require(table_id).data_timestamp
 
 
 def adopt_sources(account: Account, nodes: Collection[Node]) -> bool:

@@ -17,7 +17,7 @@ from snowmelt.scheduler.ports import RefreshState as Ended
 from snowmelt.scheduler.runner import Runner
 from snowmelt.service.dynamic_tables import graph, scheduling
 from snowmelt.service.dynamic_tables.graph import Node
-from snowmelt.service.dynamic_tables.group import adopt_sources
+from snowmelt.service.dynamic_tables.group import adopt_sources, stood_at
 from snowmelt.service.dynamic_tables.refresh import RefreshOutcome, refresh_table
 from snowmelt.service.run import Run
 from snowmelt.sql.tokens import SqlText
@@ -162,18 +162,12 @@ class ScheduledTables:
     def _ended(self, request: RefreshRequest, outcome: RefreshOutcome) -> Ended:
         if outcome.error is not None:
             raise outcome.error
-        if outcome.refresh_id is None and not self._stood_at(request):
+        if outcome.refresh_id is None and not stood_at(self._account, request.table, request.data_timestamp):
             return Ended.SKIPPED
         took = self._account.clock.now() - request.ready_at
         with self._lock:
             self._remember(request.table, request.data_timestamp, None if outcome.action is _IDLE else took)
         return Ended.SUCCEEDED
-
-    def _stood_at(self, request: RefreshRequest) -> bool:
-        """Whether a table that is newer than the round was ever at its data timestamp, as its readers need it."""
-        with self._account.state.read() as state:
-            found = state.dynamic.refresh_as_of(request.table, request.data_timestamp)
-        return found is not None and found.data_timestamp == request.data_timestamp
 
     def _remember(self, table: str, at: datetime, took: timedelta | None = None) -> None:
         if self._past is None:
