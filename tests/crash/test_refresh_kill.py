@@ -61,14 +61,14 @@ def _check(opened: Account, session: Session, place: str) -> None:
     graph = opened.dynamic_tables.graph()
     assert {node.table.name.name for node in graph.nodes.values()} == set(TABLES)
     for node in graph.nodes.values():
-        _consistent(opened, node.table.id, place)
+        consistent(opened, node.table.id, place)
         assert opened.dynamic_tables.check(node.table)["equal"], place
     session.execute("ALTER DYNAMIC TABLE lower_ REFRESH")
     expected = session.execute("SELECT k, SUM(n) FROM s GROUP BY k ORDER BY k").rows()
     assert session.execute("SELECT k, n FROM lower_ ORDER BY k").rows() == expected, place
 
 
-def _consistent(opened: Account, table_id: str, place: str) -> None:
+def consistent(opened: Account, table_id: str, place: str) -> None:
     """What is visible, where the table stands and what the history says are one and the same."""
     with opened.state.read() as state:
         dynamic = state.dynamic.require(table_id)

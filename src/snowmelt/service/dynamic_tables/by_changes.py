@@ -34,6 +34,7 @@ from snowmelt.service.dynamic_tables.lookups import Lookups, Side
 from snowmelt.service.dynamic_tables.operator_states import OperatorStates, types_of
 from snowmelt.service.dynamic_tables.runs import RefreshRun
 from snowmelt.service.dynamic_tables.stages import StageRunner
+from snowmelt.service.faults import reached
 from snowmelt.service.transactions import PendingTable
 from snowmelt.service.writing import RowWriter
 from snowmelt.sql.bound import Bound, Scope
@@ -138,6 +139,7 @@ class _Refresh:
         kept = {state.added for state in plan.additions} | ({plan.apply.keys} if plan.apply.keys else set())
         runner.carry_out(plan.stages, frozenset(kept))
         rows = runner.fetch(self._stored(plan))
+        reached("stages-computed")
         computed = time.monotonic()
         result = self.target.apply(plan.apply, rows, self._keys(plan, runner))
         grown = {s.name: store.add(s, recorded[s.name], runner.rows_of(s.added)) for s in plan.additions}

@@ -22,6 +22,7 @@ from sqlglot import exp
 from snowmelt.engine.engine import TableFiles
 from snowmelt.ivm.plan import InitialPlan
 from snowmelt.ivm.states import State
+from snowmelt.service.faults import reached
 from snowmelt.sql.dialect import identifier, to_spark_sql
 from snowmelt.state.dynamic_model import OperatorState
 from snowmelt.state.model import TableDefinition
@@ -72,6 +73,7 @@ class OperatorStates:
                 definition=fingerprint(state),
             )
             _flush([*files, target, target.parent])
+            reached("state-filled")
             known[state.stored] = self.relation(state, made[state.name])
         return made
 
@@ -110,20 +112,24 @@ class OperatorStates:
         self._folder.mkdir(exist_ok=True)
         write_parquet(rows, file)
         _flush([file, self._folder])
+        reached("state-written")
         return recorded.model_copy(update={"files": (*recorded.files, file.name)})
 
-    def clean(self, recorded: Recorded) -> None:
-        """Removes what no state names any more."""
+    def unnamed(self, recorded: Recorded) -> list[Path]:
+        """What is there now and none of these states names."""
         kept = {file.split("/", 1)[0] for state in recorded.values() for file in state.files}
         if not self._folder.exists():
-            return
-        for entry in self._folder.iterdir():
-            if entry.name in kept:
-                continue
-            if entry.is_dir():
-                shutil.rmtree(entry, ignore_errors=True)
-            else:
-                entry.unlink(missing_ok=True)
+            return []
+        return [entry for entry in self._folder.iterdir() if entry.name not in kept]
+
+
+def remove(entries: Iterable[Path]) -> None:
+    for entry in entries:
+        reached("before-state-removed")
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
 
 
 def fingerprint(state: State) -> str:

@@ -17,7 +17,7 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
-from snowmelt.service.dynamic_tables import by_changes, filling, incremental, pins, scheduling
+from snowmelt.service.dynamic_tables import by_changes, filling, incremental, operator_states, pins, scheduling
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, bind
 from snowmelt.service.dynamic_tables.operator_states import OperatorStates
 from snowmelt.service.dynamic_tables.runs import QUERY_TYPE, RefreshRun, refresh_run
@@ -252,8 +252,9 @@ class _Refresh:
             "compilationTimeMs": _milliseconds(began, bound_at),
             "executionTimeMs": _milliseconds(bound_at, ended),
         }
-        store = OperatorStates(run, pending.definition)
-        run.transaction.after_commit.append(lambda: store.clean(states))
+        # Listed while the table is held: afterwards another refresh may write states of its own.
+        unnamed = OperatorStates(run, pending.definition).unnamed(states)
+        run.transaction.after_commit.append(lambda: operator_states.remove(unnamed))
         return _Done(action, result, bound, dynamic, reason, times, details, states)
 
     # -- what is recorded -----------------------------------------------------------------------------------------

@@ -1,0 +1,52 @@
+"""The files of states: which of them a refresh may remove."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from snowmelt.service.account import Account
+from snowmelt.service.dynamic_tables import operator_states
+from snowmelt.service.session import Session
+from snowmelt.state.dynamic_model import DynamicState, RefreshAction, RefreshTrigger
+from snowmelt.state.model import CatalogObject, TableDefinition
+
+
+def dynamic_table(account: Account, session: Session) -> tuple[CatalogObject, DynamicState]:
+    graph = account.dynamic_tables.graph()
+    node = next(node for node in graph.nodes.values() if node.table.name.database == session.database)
+    return node.table, node.state
+
+
+def test_a_refresh_leaves_the_files_of_the_next_one_alone(
+    session: Session, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It removes files after it let the table go, when the next one may have written its own."""
+    session.execute("CREATE TABLE s (k INT, n INT)")
+    session.execute("INSERT INTO s VALUES (1, 1)")
+    session.execute(
+        "CREATE DYNAMIC TABLE d TARGET_LAG = DOWNSTREAM WAREHOUSE = COMPUTE_WH REFRESH_MODE = INCREMENTAL"
+        " AS SELECT k, SUM(n) AS n FROM s GROUP BY k"
+    )
+    table, _ = dynamic_table(account, session)
+    assert isinstance(table.definition, TableDefinition)
+    folder = account.store.root.path(table.definition.location) / operator_states.FOLDER
+    (folder / "left-by-a-refresh-that-died.parquet").touch()
+    remove = operator_states.remove
+
+    def late(entries: Iterable[Path]) -> None:
+        monkeypatch.setattr(operator_states, "remove", remove)
+        session.execute("INSERT INTO s VALUES (1, 3)")
+        account.dynamic_tables.refresh([table.id], RefreshTrigger.MANUAL)
+        remove(entries)
+
+    monkeypatch.setattr(operator_states, "remove", late)
+    session.execute("INSERT INTO s VALUES (1, 2)")
+    outcomes = account.dynamic_tables.refresh([table.id], RefreshTrigger.MANUAL)
+    assert outcomes[table.id].action is RefreshAction.INCREMENTAL
+    _, stands = dynamic_table(account, session)
+    named = {file for recorded in stands.operator_states.values() for file in recorded.files}
+    assert {file.split("/", 1)[0] for file in named} == {entry.name for entry in folder.iterdir()}
+    assert session.execute("SELECT n FROM d").rows() == [(6,)]
