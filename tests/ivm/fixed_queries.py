@@ -17,6 +17,7 @@ select t.k, t.a, u.a as a2, u.c from t full join u on t.a = u.a
 select t.k, u.k as k2 from t full join u on t.a = u.a and t.b > u.c
 select t.k, u.k as k2 from t full join u on t.a > u.c or t.b = 1
 select t.k, u.c from t cross join u
+select x.a, t.k, y.c from u x join t on x.c = t.b cross join u y
 select x.k, y.k as k2 from t x join t y on x.a = y.b
 select x.k, y.k as k2, z.k as k3 from t x left join t y on x.a = y.b left join t z on y.a = z.b
 select t.k from t join u on t.a is not distinct from u.a

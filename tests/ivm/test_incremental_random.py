@@ -15,7 +15,7 @@ LONG_BLOCKS, LONG_SEEDS = 10, 560
 """With four refreshes a query, more than 20,000 in all."""
 _FIRST_LONG = 1_000_000
 
-FOUND: tuple[int, ...] = ()
+FOUND: tuple[int, ...] = (6,)
 """Seeds that failed once."""
 
 

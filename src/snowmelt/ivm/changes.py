@@ -195,6 +195,8 @@ class Rules:
             chosen, restriction = _nearest(waiting, conditions, known)
             waiting.remove(chosen)
             other, when = chosen
+            # What another term looked up is only a part of the rows that this one needs.
+            self._last_lookup.clear()
             query = self.renderer.rows(other, when, restriction)
             found = self._looked_up(other, when)
             if restriction is not None and not found:
@@ -225,6 +227,7 @@ class Rules:
         known = self._key_columns(node.right, right)
         kept = self.kept(self._known[id(node.right)] or right, node.right, f"changes of {_names(node.right)}")
         assert kept.stage is not None
+        self._last_lookup.clear()
         rows = self.renderer.rows(node.left, When.OLD, _restriction(node.left, conditions, known))
         affected = self.renderer.of(rows, node.left.columns)
         changes = exp.Table(this=quoted(kept.stage))
