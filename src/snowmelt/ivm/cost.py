@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 _FIXED_MS = 400.0
 """Of an incremental refresh that was never measured: a few Spark jobs over little."""
+_FIXED_FULL_MS = 2_000.0
+"""Of a full refresh, what does not grow with the sources: at most so much."""
 _SHARE_OF_FULL = 0.15
 """Of a full refresh that an incremental one costs at least, when it was never measured: reading what changes meet."""
 _GROWTH = 4.0
@@ -60,7 +62,8 @@ def estimate(work: Work, measured: Measured) -> Estimate | None:
     """None while nothing is known of a full refresh: then the changes are taken."""
     if measured.full_ms is None:
         return None
-    full = measured.full_ms * _ratio(work.source_rows, measured.full_rows)
+    constant = min(measured.full_ms, _FIXED_FULL_MS)
+    full = constant + (measured.full_ms - constant) * _ratio(work.source_rows, measured.full_rows)
     share = max(work.changed_rows - _FEW_ROWS, 0) / max(work.source_rows, 1)
     unmeasured = _FIXED_MS + full * min(_SHARE_OF_FULL + _GROWTH * share, 2.0)
     if measured.incremental_ms is None:

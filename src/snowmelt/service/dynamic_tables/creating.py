@@ -13,7 +13,7 @@ from snowmelt.service import cloning, retention, tables
 from snowmelt.service.dynamic_tables import cloned, declarations, filling, graph, incremental, pins, scheduling
 from snowmelt.service.dynamic_tables.backfill import backfilled
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, Choose, bind
-from snowmelt.service.dynamic_tables.group import refresh_graph
+from snowmelt.service.dynamic_tables.group import refresh_graph, stood_at
 from snowmelt.service.dynamic_tables.runs import QUERY_TYPE, RefreshRun, refresh_run
 from snowmelt.service.results import DONE, Result, status
 from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
@@ -88,7 +88,7 @@ class _Maker:
         at = account.state.settle()
         now = self.declared.initialize == "ON_CREATE"
         if now:
-            self._refresh_sources(first, at)
+            at = self._refresh_sources(first, at)
         self.run.forget_tables()
         began = account.clock.now()
         with account.state.read() as state:
@@ -141,8 +141,8 @@ class _Maker:
             pins.adopt_foreign(self.run.account, bound.sources)
         return bound
 
-    def _refresh_sources(self, bound: BoundDefinition, at: datetime) -> None:
-        """Brings the dynamic tables that the query reads to the new table's data timestamp."""
+    def _refresh_sources(self, bound: BoundDefinition, at: datetime) -> datetime:
+        """Brings the dynamic tables that the query reads to one data timestamp, which is the new table's too."""
         ids = [
             table.id
             for table in declarations.dynamic_sources(bound)
@@ -150,12 +150,18 @@ class _Maker:
             and table.definition.dynamic is not None
             and table.definition.dynamic.scheduled
         ]
-        if not ids:
-            return
-        outcomes = refresh_graph(self.run.account, ids, RefreshTrigger.CREATION, data_timestamp=at, caller=self.caller)
-        failed = [str(outcomes[id].name) for id in ids if not outcomes[id].succeeded]
-        if failed:
-            raise errors.inputs_failed(", ".join(failed))
+        account = self.run.account
+        while ids:
+            outcomes = refresh_graph(account, ids, RefreshTrigger.CREATION, caller=self.caller)
+            failed = [str(outcomes[id].name) for id in ids if not outcomes[id].succeeded]
+            if failed:
+                raise errors.inputs_failed(", ".join(failed))
+            at = max(outcomes[id].data_timestamp for id in ids)
+            if all(stood_at(account, id, at) for id in ids):
+                break
+            # Somebody else brought one of them beyond it meanwhile.
+            self.run.check_cancelled()
+        return at
 
     def _publish(
         self,
