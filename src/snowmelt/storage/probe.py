@@ -133,6 +133,8 @@ def _taken(
     if more:
         read = opened.read_row_group(number, more).take(places)
         columns.update({name: read.column(name) for name in more})
+    lacking = [field for field in wanted if field.name not in columns]
+    columns.update({field.name: pa.nulls(len(places), field.type) for field in lacking})
     rows = pa.table(columns)
     rows = conform(rows, wanted, location) if wanted.names else pa.table({})
     name = pa.repeat(pa.scalar(file.path.rsplit("/", 1)[-1], pa.string()), len(places))
