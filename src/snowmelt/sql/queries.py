@@ -326,7 +326,8 @@ class QueryBinder:
             return
         if group.args.get("all"):
             keys = [p.value for p in projections if not p.value.aggregate]
-            target.set("group", exp.Group(expressions=[self._group_key(expressions, key) for key in keys]))
+            if keys:
+                target.set("group", exp.Group(expressions=[self._group_key(expressions, key) for key in keys]))
             return
         bound = exp.Group()
 
