@@ -94,8 +94,10 @@ class Rules:
         return self._known[id(node)]
 
     def _touched(self, node: Node) -> bool:
-        if node.tables & self._changes.keys():
-            return True
+        return bool(node.tables & self._changes.keys()) or self._moves(node)
+
+    def _moves(self, node: Node) -> bool:
+        """Whether the node's rows may change by time alone."""
         return self._time_moved and any(moves(tree) for below in node.walk() for tree in below.expressions)
 
     def _change(self, node: Node) -> Change | None:
@@ -253,8 +255,7 @@ class Rules:
         The table's changes may have more of them than the node lets through, which does no harm.
         """
         traced = _scanned(node)
-        moving = self._time_moved and any(moves(tree) for below in node.walk() for tree in below.expressions)
-        if traced is not None and not moving:
+        if traced is not None and not self._moves(node):
             scan, columns = traced
             names = {column.id: name for column, name in scan.items}
             return {id_: (table_name(scan.table, "change"), names[own]) for id_, own in columns.items()}
@@ -320,13 +321,16 @@ class Rules:
         if state is not None:
             self.grows(state)
             return Restriction(state.added, tuple((column.id, column.id) for column in keys))
-        query = exp.select(
-            *[exp.alias_(column.ref, quoted(f"k{place}")) for place, column in enumerate(keys, 1)]
-        ).from_(self.renderer.source(change.query))
-        query.set("distinct", exp.Distinct())
         what = "groups" if isinstance(node, Aggregate) else "partitions"
-        stage = self.stage(f"{what} that changed", query)
-        return Restriction(stage, tuple((column.id, f"k{place}") for place, column in enumerate(keys, 1)))
+        return self.distinct_keys(f"{what} that changed", change.query, keys)
+
+    def distinct_keys(self, purpose: str, change: exp.Select, columns: Sequence[Column]) -> Restriction:
+        """To the values that the columns have in a change, which become a stage."""
+        pairs = tuple((column, f"k{place}") for place, column in enumerate(columns, 1))
+        query = exp.select(*[exp.alias_(column.ref, quoted(name)) for column, name in pairs])
+        query = query.from_(self.renderer.source(change))
+        query.set("distinct", exp.Distinct())
+        return Restriction(self.stage(purpose, query), tuple((column.id, name) for column, name in pairs))
 
     def grows(self, state: State) -> bool:
         """Whether the refresh adds to the state; then there is a stage with what it adds."""

@@ -129,7 +129,9 @@ class Planner:
         affected = rules.affected(grouped)
         if affected is None:
             return Apply(ApplyKind.NOTHING)
-        return self._replaced(rules, affected.stage, tuple((outputs[own], theirs) for own, theirs in affected.pairs))
+        keyed = affected.renamed(outputs)
+        assert keyed is not None
+        return self._replaced(rules, keyed)
 
     def _replace_exact(self, rules: Rules, change: exp.Select) -> Apply:
         """By all columns that are the same each time, for results that have others too."""
@@ -141,21 +143,16 @@ class Planner:
         ]
         if not exact:
             return Apply(ApplyKind.OVERWRITE, self._named(rules.renderer, rules.renderer.rows(root, When.NEW)))
-        query = exp.select(
-            *[exp.alias_(column.ref, quoted(f"k{place}")) for place, column in enumerate(exact, 1)]
-        ).from_(rules.renderer.source(change))
-        query.set("distinct", exp.Distinct())
-        stage = rules.stage("rows that changed, by their exact columns", query)
-        return self._replaced(rules, stage, tuple((c.id, f"k{place}") for place, c in enumerate(exact, 1)))
+        return self._replaced(rules, rules.distinct_keys("rows that changed, by their exact columns", change, exact))
 
-    def _replaced(self, rules: Rules, stage: str, pairs: tuple[tuple[str, str], ...]) -> Apply:
-        rows = rules.renderer.rows(self.view.root, When.NEW, Restriction(stage, pairs))
+    def _replaced(self, rules: Rules, keys: Restriction) -> Apply:
+        rows = rules.renderer.rows(self.view.root, When.NEW, keys)
         names = {column.id: name for name, column in self.view.outputs}
         return Apply(
             ApplyKind.REPLACE,
             self._named(rules.renderer, rows),
-            stage,
-            tuple((names[own], theirs) for own, theirs in pairs),
+            keys.stage,
+            tuple((names[own], theirs) for own, theirs in keys.pairs),
         )
 
     def _named(self, renderer: Renderer, rows: exp.Select) -> exp.Select:

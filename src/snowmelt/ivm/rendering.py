@@ -27,6 +27,7 @@ from snowmelt.ivm.algebra import (
     Window,
     all_of,
     columns_in,
+    conjuncts,
     equal_columns,
 )
 from snowmelt.ivm.states import ROWS, State
@@ -126,21 +127,20 @@ class Renderer:
 
     def _scan(self, node: Scan, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
         side = when if node.table in self._changed else When.NEW
-        table = exp.to_table(table_name(node.table, side), dialect="spark")
-        table.set("this", quoted(table_name(node.table, side)))
-        query = self.of(table, node.columns, [name for _, name in node.items])
         if restriction is None:
-            return query, True
+            return self._side(node, side), True
         if self.look_up is not None:
             stage = self.look_up(node, side, restriction)
             return self.of(exp.Table(this=quoted(stage)), node.columns), True
-        return self._restricted(self.of(query, node.columns), restriction), True
+        return self.looked_up(node, side, restriction), True
 
     def looked_up(self, node: Scan, side: When, restriction: Restriction) -> exp.Select:
         """The query of such a stage."""
+        return self._restricted(self.of(self._side(node, side), node.columns), restriction)
+
+    def _side(self, node: Scan, side: When) -> exp.Select:
         table = exp.Table(this=quoted(table_name(node.table, side)))
-        query = self.of(table, node.columns, [name for _, name in node.items])
-        return self._restricted(self.of(query, node.columns), restriction)
+        return self.of(table, node.columns, [name for _, name in node.items])
 
     def _project(self, node: Project, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
         inside = None
@@ -200,12 +200,9 @@ class Renderer:
             rows = exp.select(*[_as(exp.column(quoted(name)), name) for name in names])
             rows = rows.from_(self.source(exp.Table(this=quoted(table))))
             branches.append(self._restricted(rows, inside) if inside is not None else rows)
-        sums = exp.select(
-            *[_as(key.ref, key.id) for key in keys], *[_as(state.summed(n), n) for n in names[len(keys) :]]
-        )
-        sums = sums.from_(self.source(self.united(branches, names)))
+        totals = [_as(state.summed(name), name) for name in names[len(keys) :]]
+        sums = self._by_key(state.node, totals, self.united(branches, names))
         if keys:
-            sums.set("group", exp.Group(expressions=[key.ref for key in keys]))
             there = exp.NEQ(this=call("sum", exp.column(quoted(ROWS))), expression=number(0))
             sums.set("having", exp.Having(this=there))
         finals = [_as(state.finals[item.column.id].copy(), item.column.id) for item in state.node.items]
@@ -217,21 +214,14 @@ class Renderer:
         node = state.node
         values = [_as(exp.cast(call("count", number(1)), "BIGINT"), ROWS)]
         values += [_as(self.at(partial.initial, When.NEW), partial.name) for partial in state.partials]
-        query = exp.select(*[_as(key.ref, key.id) for key in node.keys], *values)
-        query = query.from_(self.source(self.rows(node.input, When.NEW)))
-        if node.keys:
-            query.set("group", exp.Group(expressions=[key.ref for key in node.keys]))
-        return query
+        return self._by_key(node, values, self.rows(node.input, When.NEW))
 
     def addition(self, state: State, change: exp.Select) -> exp.Select:
         """What a change of its input adds to a state."""
         node = state.node
         values = [_as(call("sum", exp.column(quoted(WEIGHT))), ROWS)]
         values += [_as(state.typed(p.name, self.at(p.change, When.NEW)), p.name) for p in state.partials]
-        query = exp.select(*[_as(key.ref, key.id) for key in node.keys], *values).from_(self.source(change))
-        if node.keys:
-            query.set("group", exp.Group(expressions=[key.ref for key in node.keys]))
-        return query
+        return self._by_key(node, values, change)
 
     def _window(self, node: Window, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
         keys = {column.id for column in node.partition}
@@ -287,7 +277,10 @@ class Renderer:
 
     def grouped(self, below: exp.Select, node: Aggregate, when: When) -> exp.Select:
         items = [_as(self.at(item.value, when), item.column.id) for item in node.items]
-        query = exp.select(*[_as(key.ref, key.id) for key in node.keys], *items).from_(self.source(below))
+        return self._by_key(node, items, below)
+
+    def _by_key(self, node: Aggregate, values: Sequence[exp.Expr], below: exp.Expr) -> exp.Select:
+        query = exp.select(*[_as(key.ref, key.id) for key in node.keys], *values).from_(self.source(below))
         if node.keys:
             query.set("group", exp.Group(expressions=[key.ref for key in node.keys]))
         return query
@@ -381,12 +374,9 @@ def moves(tree: exp.Expr) -> bool:
     return any(note_of(node).clock is not None for node in tree.walk())
 
 
-def across_join(node: Join | InnerJoin, restriction: Restriction) -> Restriction | None:
-    """What the restriction of one side says of the other, through columns that must be equal."""
-    conditions = (node.condition,) if isinstance(node, Join) else node.conditions
-    right = node.right.ids if isinstance(node, Join) else node.ids
-    spread = _spread(restriction, [part for condition in conditions for part in _parts(condition)])
-    return spread.only(right)
+def across_join(node: Join, restriction: Restriction) -> Restriction | None:
+    """What the restriction of the left side says of the right, through columns that must be equal."""
+    return _spread(restriction, conjuncts(node.condition)).only(node.right.ids)
 
 
 def _spread(restriction: Restriction, conditions: Sequence[exp.Expr]) -> Restriction:
@@ -402,15 +392,6 @@ def _spread(restriction: Restriction, conditions: Sequence[exp.Expr]) -> Restric
                     pairs[other] = pairs[one]
                     grown = True
     return Restriction(restriction.stage, tuple(pairs.items()))
-
-
-def _parts(condition: exp.Expr) -> list[exp.Expr]:
-    from_and = condition
-    while isinstance(from_and, exp.Paren):
-        from_and = from_and.this
-    if isinstance(from_and, exp.And):
-        return [*_parts(from_and.this), *_parts(from_and.expression)]
-    return [from_and]
 
 
 def _connects(conditions: Sequence[exp.Expr], bound: set[str], part: frozenset[str]) -> bool:

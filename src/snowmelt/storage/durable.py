@@ -26,17 +26,18 @@ def sync_commit(table: Path, version: int, actions: Sequence[Action], stop: Path
         path = table / unquote(described["path"].removeprefix("file://"))
         # Another tool may have replaced its own file and cleaned it away since.
         with contextlib.suppress(FileNotFoundError):
-            _flush(path)
+            flush(path)
             folders.add(path.parent)
-    _flush(table / LOG_FOLDER / commit_name(version))
+    flush(table / LOG_FOLDER / commit_name(version))
     # The folders of a new table are new themselves: their names lie in their parents.
     if version == 0:
         folders.update(parent for parent in table.parents if parent.is_relative_to(stop))
     for folder in sorted(folders, key=lambda path: len(path.parts), reverse=True):
-        _flush(folder)
+        flush(folder)
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Returns when the file or folder is on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -30,6 +30,16 @@ class Among:
     values: pa.Array
     nulls: bool = False
 
+    @classmethod
+    def of(cls, column: str, values: pa.ChunkedArray) -> Among:
+        """One of the values there are, NULL included if it is among them."""
+        known = pc.unique(values.drop_null())
+        return cls(
+            column,
+            known.combine_chunks() if isinstance(known, pa.ChunkedArray) else known,
+            nulls=bool(values.null_count),
+        )
+
     @property
     def allows_null(self) -> bool:
         return self.nulls

@@ -161,10 +161,7 @@ class Target:
                 continue
             if column.type.is_semi_structured:
                 continue
-            values = rows.column(column.name)
-            known = pc.unique(values.drop_null())
-            known = known.combine_chunks() if isinstance(known, pa.ChunkedArray) else known
-            conditions.append(Among(column.name, known, nulls=bool(values.null_count)))
+            conditions.append(Among.of(column.name, rows.column(column.name)))
         return conditions
 
     def _commit(self, changes: RowChanges) -> CommitResult:

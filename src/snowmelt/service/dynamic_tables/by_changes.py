@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,7 @@ from snowmelt.service.dynamic_tables.stages import StageRunner
 from snowmelt.service.faults import reached
 from snowmelt.service.transactions import PendingTable
 from snowmelt.service.writing import RowWriter
-from snowmelt.sql.bound import Bound, Scope
 from snowmelt.sql.dialect import identifier
-from snowmelt.sql.expressions import ExpressionBinder
-from snowmelt.sql.queries import QueryBinder
 from snowmelt.state.dynamic_model import DynamicState, OperatorState, RefreshMode
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.state.store import StateReader
@@ -244,14 +241,10 @@ class _Refresh:
     def _stored(self, plan: RefreshPlan) -> exp.Select:
         """The plan's rows as the table keeps them, cast and checked."""
         assert plan.apply.rows is not None
-        environment = self.attempt.bound.environment
-        binder = ExpressionBinder(environment, Scope(), QueryBinder(environment))
-        columns = self.target.definition.columns
-        values = {
-            column.name: Bound(exp.column(identifier(produced.key), table=identifier("__in")), produced.type)
-            for column, produced in zip(columns, self.attempt.bound.query.columns, strict=True)
-        }
-        rows = RowWriter(self.run, self.attempt.table).row_query(binder, values, plan.apply.rows)
+        bound = self.attempt.bound
+        rows = RowWriter(self.run, self.attempt.table).matched(
+            bound.environment, replace(bound.query, tree=plan.apply.rows), self.target.names
+        )
         weighted = plan.apply.kind in (ApplyKind.APPEND, ApplyKind.BAG)
         return rows.select(weight_column()) if weighted else rows
 

@@ -14,8 +14,10 @@ from snowmelt.ivm.plan import Planner
 from snowmelt.ivm.reasons import NotIncrementalError
 from snowmelt.ivm.rendering import table_name
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog
-from snowmelt.service.dynamic_tables.operator_states import OperatorStates, renamed
+from snowmelt.service.dynamic_tables.operator_states import OperatorStates
 from snowmelt.service.dynamic_tables.runs import RefreshRun
+from snowmelt.service.dynamic_tables.stages import resolved
+from snowmelt.service.run import Run
 from snowmelt.sql.dialect import identifier
 from snowmelt.state.dynamic_model import OperatorState, RefreshCosts, RefreshMode
 from snowmelt.state.model import CatalogObject, TableDefinition
@@ -78,11 +80,11 @@ def filled(run: RefreshRun, table: CatalogObject, bound: BoundDefinition) -> Fil
         return Filled(bound, {})
     if not plan.states:
         return Filled(reproducible(bound), {})
-    relations: dict[str, exp.Expr] = {table_name(name, "new"): exp.Table(this=identifier(name)) for name in run.tables}
+    relations = _present(run)
     states = OperatorStates(run, definition)
     made = states.fill(plan, relations)
     relations.update({state.stored: states.relation(state, made[state.name]) for state, _ in plan.states})
-    query = replace(bound.query, tree=renamed(plan.rows, relations))
+    query = replace(bound.query, tree=resolved(plan.rows, relations))
     return Filled(replace(bound, query=query), made)
 
 
@@ -97,10 +99,13 @@ def reproducible(bound: BoundDefinition) -> BoundDefinition:
         return bound
     catalog = bound.environment.relations
     assert isinstance(catalog, DefinitionCatalog)
-    tree = planner.full(bound.environment.context.now)
-    for table in list(tree.find_all(exp.Table)):
-        table.set("this", identifier(table.name.removesuffix("__new")))
+    tree = resolved(planner.full(bound.environment.context.now), _present(catalog.run))
     return replace(bound, query=replace(bound.query, tree=tree))
+
+
+def _present(run: Run) -> dict[str, exp.Expr]:
+    """What the new sides of tables are called, which the query itself reads."""
+    return {table_name(name, "new"): exp.Table(this=identifier(name)) for name in run.tables}
 
 
 def _tables(bound: BoundDefinition) -> Tables:

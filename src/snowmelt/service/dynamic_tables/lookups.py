@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snowmelt.core.types import DataType, Kind
 from snowmelt.ivm.changes import Lookup
+from snowmelt.ivm.rendering import table_name
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.storage.probe import Among, Condition, find_rows
 
@@ -46,7 +46,7 @@ class Lookups:
 
     def find(self, lookup: Lookup, keys: pa.Table) -> pa.Table | None:
         """The rows that the lookup asks for, under the ids of its columns; None when that is not for us to do."""
-        side = self._sides.get(f"{lookup.table}__{lookup.side}")
+        side = self._sides.get(table_name(lookup.table, lookup.side))
         if side is None or not side.plain:
             return None
         definition = side.table.definition
@@ -62,7 +62,7 @@ class Lookups:
         wanted = _distinct(keys, lookup, schema)
         if wanted is None or wanted.num_rows > _MOST_KEYS:
             return None
-        conditions: list[Condition] = [_among(name, wanted.column(name)) for name in wanted.column_names]
+        conditions: list[Condition] = [Among.of(name, wanted.column(name)) for name in wanted.column_names]
         names = list(dict.fromkeys([*(name for _, name in lookup.columns), *wanted.column_names]))
         found = find_rows(files, conditions, names, _MOST_ROWS, definition.location)
         if found is None:
@@ -85,12 +85,6 @@ def _distinct(keys: pa.Table, lookup: Lookup, schema: pa.Schema) -> pa.Table | N
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
     return pa.table(columns).group_by(list(columns)).aggregate([])
-
-
-def _among(name: str, values: pa.ChunkedArray) -> Among:
-    known = pc.unique(values.drop_null())
-    known = known.combine_chunks() if isinstance(known, pa.ChunkedArray) else known
-    return Among(name, known, nulls=bool(values.null_count))
 
 
 def _exactly(found: pa.Table, wanted: pa.Table) -> pa.Table:

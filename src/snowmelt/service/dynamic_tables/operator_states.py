@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,10 +21,12 @@ from sqlglot import exp
 from snowmelt.engine.engine import TableFiles
 from snowmelt.ivm.plan import InitialPlan
 from snowmelt.ivm.states import State
+from snowmelt.service.dynamic_tables.stages import resolved
 from snowmelt.service.faults import reached
 from snowmelt.sql.dialect import identifier, to_spark_sql
 from snowmelt.state.dynamic_model import OperatorState
 from snowmelt.state.model import TableDefinition
+from snowmelt.storage.durable import flush
 from snowmelt.storage.parquet import write_parquet
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class OperatorStates:
             target = self._folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             self._run.account.engine.spill(
-                to_spark_sql(renamed(query, known)), list(self._run.tables.values()), target.as_uri(),
+                to_spark_sql(resolved(query, known)), list(self._run.tables.values()), target.as_uri(),
                 tag=self._run.tag, pool=self._run.pool, inputs=self._run.inputs,
             )  # fmt: skip
             files = sorted(target.glob("*.parquet"))
@@ -72,7 +73,8 @@ class OperatorStates:
                 rows=sum(pq.read_metadata(file).num_rows for file in files),
                 definition=fingerprint(state),
             )
-            _flush([*files, target, target.parent])
+            for path in [*files, target, target.parent]:
+                flush(path)
             reached("state-filled")
             known[state.stored] = self.relation(state, made[state.name])
         return made
@@ -111,7 +113,8 @@ class OperatorStates:
         file = self._folder / f"{state.name}-{uuid.uuid4().hex}.parquet"
         self._folder.mkdir(exist_ok=True)
         write_parquet(rows, file)
-        _flush([file, self._folder])
+        for path in [file, self._folder]:
+            flush(path)
         reached("state-written")
         return recorded.model_copy(update={"files": (*recorded.files, file.name)})
 
@@ -144,17 +147,6 @@ def types_of(recorded: Recorded) -> dict[str, dict[str, str]]:
     return {name: dict(state.schema_) for name, state in recorded.items()}
 
 
-def renamed(query: exp.Select, relations: Mapping[str, exp.Expr]) -> exp.Select:
-    tree = query.copy()
-    for table in list(tree.find_all(exp.Table)):
-        found = relations.get(table.name)
-        if found is not None:
-            named = found.copy()
-            named.set("alias", table.args.get("alias"))
-            table.replace(named)
-    return tree
-
-
 def _schema_of(files: Sequence[Path]) -> dict[str, str]:
     """The columns that Spark wrote, with its own names for their types."""
     described = json.loads(pq.read_metadata(files[0]).metadata[_SPARK_SCHEMA])
@@ -167,12 +159,3 @@ def _summed(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
     columns = {name: sums.column(name) for name in keys}
     columns.update({name: sums.column(f"{name}_sum").cast(rows.schema.field(name).type) for name in names})
     return pa.table({name: columns[name] for name in rows.column_names})
-
-
-def _flush(paths: Sequence[Path]) -> None:
-    for path in paths:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -53,7 +53,7 @@ class StageRunner:
         for stage in stages:
             if stage.lookup is not None and self._found(stage.name, stage.lookup):
                 continue
-            query = self._resolved(stage.query)
+            query = resolved(stage.query, self._relations)
             if stage.name not in kept and not self._reads_sources(stage.query):
                 self._inline[stage.name] = query
                 self._relations[stage.name] = exp.Subquery(this=query)
@@ -81,23 +81,10 @@ class StageRunner:
 
     def fetch(self, query: exp.Select) -> pa.Table:
         """The rows of a query over the sides of the sources and the stages."""
-        return self._fetch(self._resolved(query))
+        return self._fetch(resolved(query, self._relations))
 
     def _reads_sources(self, query: exp.Select) -> bool:
         return any(table.name.endswith(("__old", "__new")) for table in query.find_all(exp.Table))
-
-    def _resolved(self, query: exp.Select) -> exp.Select:
-        """The query with what the plan's names stand for."""
-        tree = query.copy()
-        for table in list(tree.find_all(exp.Table)):
-            known = self._relations.get(table.name)
-            if known is not None:
-                found = known.copy()
-                found.set("alias", table.args.get("alias") or exp.TableAlias(this=identifier(table.name)))
-                joins = table.args.get("joins")
-                assert not joins
-                table.replace(found)
-        return tree
 
     def _fetch(self, query: exp.Select) -> pa.Table:
         run = self._run
@@ -114,3 +101,15 @@ class StageRunner:
             pool=run.pool,
             inputs={**run.inputs, **{name: data for name, data in self._inputs.items() if name in names}},
         )
+
+
+def resolved(query: exp.Select, relations: Mapping[str, exp.Expr]) -> exp.Select:
+    """The query with what the plan's names stand for; every table in a plan has an alias."""
+    tree = query.copy()
+    for table in list(tree.find_all(exp.Table)):
+        known = relations.get(table.name)
+        if known is not None:
+            found = known.copy()
+            found.set("alias", table.args.get("alias"))
+            table.replace(found)
+    return tree
