@@ -22,7 +22,7 @@ from snowmelt.core.types import DataType, Kind
 from snowmelt.engine import errors as spark_errors
 from snowmelt.engine.arrow import to_arrow
 from snowmelt.engine.probe import check_storage
-from snowmelt.engine.session import APPLICATION, CHANGES, LIGHT, choose_pool, sibling
+from snowmelt.engine.session import APPLICATION, CHANGES, LIGHT, TINY, choose_pool, sibling
 from snowmelt.state.model import Column
 from snowmelt.storage.rewrite import FILE, ROW
 
@@ -38,6 +38,8 @@ class Lane(StrEnum):
     LIGHT = "light"
     """Small inputs: no adaptive execution, one shuffle partition, no code generation."""
     HEAVY = "heavy"
+    TINY = "tiny"
+    """Nothing but a few rows that are given with the query: all of it is one task, and nothing is compiled."""
     CHANGES = "changes"
     """A few rows joined to whole tables, as in incremental refreshes."""
 
@@ -75,6 +77,11 @@ class TableFiles:
     """One for each column when the files have another shape than the table has now."""
 
 
+_SETTINGS: Mapping[Lane, Mapping[str, str]] = {
+    Lane.HEAVY: {}, Lane.LIGHT: LIGHT, Lane.TINY: TINY, Lane.CHANGES: CHANGES,
+}  # fmt: skip
+
+
 class _LaneState:
     def __init__(self, session: SparkSession) -> None:
         self.session = session
@@ -104,8 +111,7 @@ class SparkEngine:
                 session = APPLICATION.acquire(self._settings, self._work_dir)
                 self._checked(session)
                 self._lanes = {
-                    lane: _LaneState(sibling(session, self._not_set(settings)))
-                    for lane, settings in ((Lane.HEAVY, {}), (Lane.LIGHT, LIGHT), (Lane.CHANGES, CHANGES))
+                    lane: _LaneState(sibling(session, self._not_set(settings))) for lane, settings in _SETTINGS.items()
                 }
                 self._session = session
                 self.started.set()
@@ -239,7 +245,8 @@ class SparkEngine:
         for table in tables:
             self._register(state, table)
         for name, data in inputs.items():
-            _arrow_frame(state.session, data).createOrReplaceTempView(name)
+            frame = _arrow_frame(state.session, data)
+            (frame.coalesce(1) if lane is Lane.TINY else frame).createOrReplaceTempView(name)
         try:
             yield state
         finally:

@@ -65,6 +65,13 @@ LIGHT = {
     "spark.sql.codegen.wholeStage": "false",
 }
 
+TINY = {
+    **LIGHT,
+    # Compiling code takes longer than interpreting it for so few rows, and one task needs no exchange with others.
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+}
+
 CHANGES = {
     # A few rows against whole tables: the plan is known beforehand, and what is shuffled is small.
     "spark.sql.adaptive.enabled": "false",

@@ -51,16 +51,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Rows of one side of a table by key: what storage may find by itself, without an engine."""
+    """Rows by key, of one side of a table or of a state: what storage may find by itself, without an engine."""
 
-    table: str
-    side: When
+    source: str
+    """What plans call it."""
     columns: tuple[tuple[str, str], ...]
-    """Ids, and the names in the table."""
+    """Ids, and the names in the source."""
     relation: str
     """A stage, or the changes of a table, that has the keys."""
     pairs: tuple[tuple[str, str], ...]
-    """Names in the table, and in the relation."""
+    """Names in the source, and in the relation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,8 @@ class Rules:
         self._added: dict[str, bool] = {}
         renderer.grows = self.grows
         renderer.look_up = self._look_up
-        self._lookups: dict[tuple[int, When, Restriction], str] = {}
+        renderer.look_up_state = self._look_up_state
+        self._lookups: dict[tuple[str, tuple[str, ...], Restriction], str] = {}
         self._last_lookup: dict[tuple[int, When], str] = {}
 
     def change(self, node: Node) -> Change | None:
@@ -278,22 +279,24 @@ class Rules:
         return {id_: (stage, own) for id_, own in columns.items()} if stage is not None else {}
 
     def _look_up(self, scan: Scan, side: When, restriction: Restriction) -> str:
-        known = self._lookups.get((id(scan), side, restriction))
-        if known is None:
-            names = {column.id: name for column, name in scan.items}
-            lookup = Lookup(
-                scan.table,
-                side,
-                tuple((column.id, name) for column, name in scan.items),
-                restriction.stage,
-                tuple((names[own], theirs) for own, theirs in restriction.pairs),
-            )
-            known = f"s{len(self.stages) + 1}"
-            query = self.renderer.looked_up(scan, side, restriction)
-            self.stages.append(Stage(known, f"rows of {scan.table} by key", query, lookup))
-            self._lookups[id(scan), side, restriction] = known
-        self._last_lookup[id(scan), side] = known
-        return known
+        names = {column.id: name for column, name in scan.items}
+        query = self.renderer.looked_up(scan, side, restriction)
+        stage = self._found(table_name(scan.table, side), names, restriction, query)
+        self._last_lookup[id(scan), side] = stage
+        return stage
+
+    def _look_up_state(self, state: State, names: Sequence[str], restriction: Restriction, query: exp.Select) -> str:
+        return self._found(state.stored, {name: name for name in names}, restriction, query)
+
+    def _found(self, source: str, names: Mapping[str, str], restriction: Restriction, query: exp.Select) -> str:
+        """The stage with the rows of a source that the restriction leaves; `names` has the source's names by id."""
+        known = (source, tuple(names), restriction)
+        if known not in self._lookups:
+            pairs = tuple((names[own], theirs) for own, theirs in restriction.pairs)
+            lookup = Lookup(source, tuple(names.items()), restriction.stage, pairs)
+            self._lookups[known] = f"s{len(self.stages) + 1}"
+            self.stages.append(Stage(self._lookups[known], f"rows of {source} by key", query, lookup))
+        return self._lookups[known]
 
     # -- rules for groups -----------------------------------------------------------------------------------------
 

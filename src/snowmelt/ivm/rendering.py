@@ -85,6 +85,8 @@ class Renderer:
         """Whether this refresh adds to a state; asked before its new rows are read."""
         self.look_up: Callable[[Scan, When, Restriction], str] | None = None
         """Makes a stage of the rows of a table that a restriction leaves; None to write them where they are used."""
+        self.look_up_state: Callable[[State, Sequence[str], Restriction, exp.Select], str] | None = None
+        """The same for rows of a state, given their names and the query for them."""
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
@@ -194,12 +196,11 @@ class Renderer:
         keys = state.node.keys
         inside = restriction.only({column.id for column in keys}) if restriction is not None else None
         names = [*(column.id for column in keys), ROWS, *(partial.name for partial in state.partials)]
-        tables = [state.stored, state.added] if when is When.NEW and self.grows(state) else [state.stored]
-        branches = []
-        for table in tables:
-            rows = exp.select(*[_as(exp.column(quoted(name)), name) for name in names])
-            rows = rows.from_(self.source(exp.Table(this=quoted(table))))
-            branches.append(self._restricted(rows, inside) if inside is not None else rows)
+        branches = [self._stored(state, names, inside)]
+        if when is When.NEW and self.grows(state):
+            added = self._named(state.added, names)
+            mine = inside is not None and inside.stage != state.added
+            branches.append(self._restricted(added, inside) if inside is not None and mine else added)
         totals = [_as(state.summed(name), name) for name in names[len(keys) :]]
         sums = self._by_key(state.node, totals, self.united(branches, names))
         if keys:
@@ -208,6 +209,19 @@ class Renderer:
         finals = [_as(state.finals[item.column.id].copy(), item.column.id) for item in state.node.items]
         rows = exp.select(*[_as(key.ref, key.id) for key in keys], *finals).from_(self.source(sums))
         return rows, inside == restriction
+
+    def _stored(self, state: State, names: Sequence[str], restriction: Restriction | None) -> exp.Select:
+        rows = self._named(state.stored, names)
+        if restriction is None:
+            return rows
+        query = self._restricted(rows, restriction)
+        if self.look_up_state is None:
+            return query
+        return self._named(self.look_up_state(state, names, restriction, query), names)
+
+    def _named(self, table: str, names: Sequence[str]) -> exp.Select:
+        columns = [_as(exp.column(quoted(name)), name) for name in names]
+        return exp.select(*columns).from_(self.source(exp.Table(this=quoted(table))))
 
     def initial(self, state: State) -> exp.Select:
         """The rows of a state, computed from nothing."""

@@ -30,7 +30,7 @@ from snowmelt.ivm.states import states_of
 from snowmelt.service.dynamic_tables import change_sets, incremental
 from snowmelt.service.dynamic_tables.applying import DivergedError, Target, TooLargeError, weight_column
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog
-from snowmelt.service.dynamic_tables.lookups import Lookups, Side
+from snowmelt.service.dynamic_tables.lookups import Lookups, Searched, Side
 from snowmelt.service.dynamic_tables.operator_states import OperatorStates, types_of
 from snowmelt.service.dynamic_tables.runs import RefreshRun
 from snowmelt.service.dynamic_tables.stages import StageRunner
@@ -104,6 +104,7 @@ class _Refresh:
         self.target = Target(attempt.run, attempt.table, attempt.pending)
         self.staged: dict[str, Path] = {}
         self.sides: dict[str, Side] = {}
+        self.searched: dict[str, Searched] = {}
 
     def _sources(self) -> dict[str, CatalogObject]:
         """The tables that the plan scans, by what the query calls them."""
@@ -153,7 +154,10 @@ class _Refresh:
         states = list(states_of(self.planner.view.root).values())
         if not store.usable(states, recorded) and (recorded or self.run.account.store.root.is_local):
             raise TooLargeError("the states of aggregates are not there")
-        return {state.stored: store.relation(state, recorded[state.name]) for state in states if recorded}
+        if not recorded:
+            return {}
+        self.searched = {state.stored: store.searched(recorded[state.name]) for state in states}
+        return {state.stored: store.relation(state, recorded[state.name]) for state in states}
 
     def _plan(self, changes: Mapping[str, change_sets.ChangeSet]) -> RefreshPlan:
         recorded = self.attempt.dynamic.operator_states
@@ -167,7 +171,9 @@ class _Refresh:
     def _runner(self, relations: Mapping[str, exp.Expr], changes: Mapping[str, change_sets.ChangeSet]) -> StageRunner:
         rows = {table_name(name, "change"): change.rows for name, change in changes.items()}
         inputs = {name: data for name, data in rows.items() if name not in relations}
-        return StageRunner(self.run, relations, inputs, rows, Lookups(self.run.account, self.sides).find)
+        return StageRunner(
+            self.run, relations, inputs, rows, Lookups(self.run.account.store, self.sides, self.searched).find
+        )
 
     def _chosen(self, changed_rows: int) -> dict[str, Any]:
         """The estimates, for the history; raises when a full refresh is expected to cost less."""

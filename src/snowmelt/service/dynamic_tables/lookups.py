@@ -8,23 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from snowmelt.core.types import DataType, Kind
 from snowmelt.ivm.changes import Lookup
-from snowmelt.ivm.rendering import table_name
 from snowmelt.state.model import CatalogObject, TableDefinition
-from snowmelt.storage.probe import Among, Condition, find_rows
-
-if TYPE_CHECKING:
-    from snowmelt.service.account import Account
+from snowmelt.storage.probe import Among, Condition, search_files
+from snowmelt.storage.snapshot import DataFile
+from snowmelt.storage.table import DeltaStore
 
 _MOST_BYTES = 4 * 1024 * 1024 * 1024
 _MOST_KEYS = 500_000
 _MOST_ROWS = 1_000_000
 _SEARCHED = {Kind.NUMBER, Kind.VARCHAR, Kind.DATE, Kind.BOOLEAN, Kind.TIMESTAMP_NTZ, Kind.TIMESTAMP_LTZ, Kind.BINARY}
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """Files in which rows can be found by key."""
+
+    files: tuple[DataFile, ...]
+    schema: pa.Schema
+    location: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,46 +42,57 @@ class Side:
     plain: bool
     """Its files have the columns that the table has today."""
 
+    def searched(self, store: DeltaStore, lookup: Lookup) -> Searched | None:
+        definition = self.table.definition
+        assert isinstance(definition, TableDefinition)
+        types = {column.name: column.type for column in definition.columns}
+        if not self.plain or not store.root.is_local_table(definition.location) or not _readable(types, lookup):
+            return None
+        files = store.files(definition.location, self.version)
+        if not files.plain or files.total_bytes > _MOST_BYTES:
+            return None
+        return Searched(files.files, files.metadata.arrow_schema, definition.location)
+
 
 class Lookups:
-    """`sides` by what plans call them."""
+    """`sides` and `states` by what plans call them."""
 
-    def __init__(self, account: Account, sides: Mapping[str, Side]) -> None:
-        self._account = account
+    def __init__(self, store: DeltaStore, sides: Mapping[str, Side], states: Mapping[str, Searched]) -> None:
+        self._store = store
         self._sides = sides
+        self._states = states
 
     def find(self, lookup: Lookup, keys: pa.Table) -> pa.Table | None:
         """The rows that the lookup asks for, under the ids of its columns; None when that is not for us to do."""
-        side = self._sides.get(table_name(lookup.table, lookup.side))
-        if side is None or not side.plain:
-            return None
-        definition = side.table.definition
-        assert isinstance(definition, TableDefinition)
-        store = self._account.store
-        types = {column.name: column.type for column in definition.columns}
-        if not store.root.is_local_table(definition.location) or not _readable(types, lookup):
-            return None
-        files = store.files(definition.location, side.version)
-        if not files.plain or files.total_bytes > _MOST_BYTES:
-            return None
-        schema = files.metadata.arrow_schema
-        wanted = _distinct(keys, lookup, schema)
-        if wanted is None or wanted.num_rows > _MOST_KEYS:
+        searched = self._searched(lookup)
+        wanted = _distinct(keys, lookup, searched.schema) if searched is not None else None
+        if searched is None or wanted is None or wanted.num_rows > _MOST_KEYS:
             return None
         conditions: list[Condition] = [Among.of(name, wanted.column(name)) for name in wanted.column_names]
         names = list(dict.fromkeys([*(name for _, name in lookup.columns), *wanted.column_names]))
-        found = find_rows(files, conditions, names, _MOST_ROWS, definition.location)
+        found = search_files(searched.files, searched.schema, conditions, names, _MOST_ROWS, searched.location)
         if found is None:
             return None
         if wanted.num_columns > 1:
             found = _exactly(found, wanted)
         return pa.table({id_: found.column(name) for id_, name in lookup.columns})
 
+    def _searched(self, lookup: Lookup) -> Searched | None:
+        state = self._states.get(lookup.source)
+        if state is not None:
+            return state if all(_comparable(state.schema.field(name).type) for name, _ in lookup.pairs) else None
+        side = self._sides.get(lookup.source)
+        return side.searched(self._store, lookup) if side is not None else None
+
 
 def _readable(types: Mapping[str, DataType], lookup: Lookup) -> bool:
     searched = all(types[name].kind in _SEARCHED for name, _ in lookup.pairs)
     read = all(not types[name].is_semi_structured and types[name].kind is not Kind.TIME for _, name in lookup.columns)
     return searched and read
+
+
+def _comparable(type_: pa.DataType) -> bool:
+    return not pa.types.is_nested(type_) and not pa.types.is_floating(type_)
 
 
 def _distinct(keys: pa.Table, lookup: Lookup, schema: pa.Schema) -> pa.Table | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from snowmelt.engine.engine import Lane
+from snowmelt.engine.engine import Lane, TableFiles
 from snowmelt.ivm.changes import Lookup, Stage
 from snowmelt.sql.dialect import identifier, to_spark_sql
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LIGHT_BYTES = 4 * 1024 * 1024
 """Beyond, reading in batches is worth the code that Spark has to generate for it."""
+_TINY_ROWS = 30_000
 
 
 class StageRunner:
@@ -92,15 +93,16 @@ class StageRunner:
         self.jobs += 1
         names = {table.name for table in query.find_all(exp.Table)}
         tables = [table for name, table in run.tables.items() if name in names]
-        small = sum(table.bytes for table in tables) <= _LIGHT_BYTES
+        inputs = {**run.inputs, **{name: data for name, data in self._inputs.items() if name in names}}
         return run.account.engine.to_arrow(
-            to_spark_sql(query),
-            tables,
-            lane=Lane.LIGHT if small else Lane.CHANGES,
-            tag=run.tag,
-            pool=run.pool,
-            inputs={**run.inputs, **{name: data for name, data in self._inputs.items() if name in names}},
+            to_spark_sql(query), tables, lane=_lane(tables, inputs), tag=run.tag, pool=run.pool, inputs=inputs
         )
+
+
+def _lane(tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table]) -> Lane:
+    if not tables and sum(data.num_rows for data in inputs.values()) <= _TINY_ROWS:
+        return Lane.TINY
+    return Lane.LIGHT if sum(table.bytes for table in tables) <= _LIGHT_BYTES else Lane.CHANGES
 
 
 def resolved(query: exp.Select, relations: Mapping[str, exp.Expr]) -> exp.Select:
