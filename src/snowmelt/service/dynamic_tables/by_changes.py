@@ -172,7 +172,7 @@ class _Refresh:
         rows = {table_name(name, "change"): change.rows for name, change in changes.items()}
         inputs = {name: data for name, data in rows.items() if name not in relations}
         return StageRunner(
-            self.run, relations, inputs, rows, Lookups(self.run.account.store, self.sides, self.searched).find
+            self.run, relations, inputs, rows, Lookups(self.run.account.store, self.sides, self.searched)
         )
 
     def _chosen(self, changed_rows: int) -> dict[str, Any]:
@@ -200,7 +200,8 @@ class _Refresh:
             new = self.attempt.bound.versions[source.id]
             old = self.attempt.dynamic.frontier[source.id]
             relations[table_name(reference, "new")] = exp.Table(this=identifier(reference))
-            self.sides[table_name(reference, "new")] = self._side(source, reference, new)
+            names = tuple(used[reference])
+            self.sides[table_name(reference, "new")] = self._side(source, reference, new, names)
             if new == old:
                 continue
             definition = source.definition
@@ -216,12 +217,12 @@ class _Refresh:
             before = self.catalog.pin(source, definition, old, self.catalog.state.shapes.at(source.id, old))
             assert before.reference is not None
             relations[table_name(reference, "old")] = exp.Table(this=identifier(before.reference))
-            self.sides[table_name(reference, "old")] = self._side(source, before.reference, old)
+            self.sides[table_name(reference, "old")] = self._side(source, before.reference, old, names)
         return relations, changes
 
-    def _side(self, source: CatalogObject, reference: str, version: int) -> Side:
+    def _side(self, source: CatalogObject, reference: str, version: int, names: tuple[str, ...]) -> Side:
         files = self.run.tables[reference]
-        return Side(source, version, plain=files.sources is None and files.delta_path is None)
+        return Side(source, version, files.sources is None and files.delta_path is None, names)
 
     def _as_file(self, definition: TableDefinition, reference: str, rows: pa.Table) -> exp.Expr:
         """Changes in a file, for values that Spark takes from files only."""
