@@ -14,13 +14,13 @@ from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType, Kind
 from snowmelt.engine import errors as spark_errors
 from snowmelt.engine.arrow import to_arrow
+from snowmelt.engine.given import frame_of, with_rows
 from snowmelt.engine.probe import check_storage
 from snowmelt.engine.session import APPLICATION, CHANGES, LIGHT, TINY, choose_pool, sibling
 from snowmelt.state.model import Column
@@ -148,8 +148,9 @@ class SparkEngine:
         pool: str | None = None, inputs: Mapping[str, pa.Table] | None = None,
     ) -> pa.Table:  # fmt: skip
         """The result of a query over the named tables. `inputs` are Arrow tables the query may name too."""
-        with self._prepared(lane, tables, inputs or {}) as state:
-            return self._run(state.session, tag, pool, lambda: to_arrow(state.session.sql(sql)))
+        text, given = with_rows(sql, inputs or {}) if lane is Lane.TINY else (sql, inputs or {})
+        with self._prepared(lane, tables, given) as state:
+            return self._run(state.session, tag, pool, lambda: to_arrow(state.session.sql(text)))
 
     def batches(
         self, sql: str, tables: Sequence[TableFiles] = (), *, lane: Lane = Lane.HEAVY, tag: str | None = None,
@@ -194,7 +195,7 @@ class SparkEngine:
             session.conf.set("spark.databricks.delta.commitInfo.userMetadata", user_metadata)
             names = [self._register(state, table) for table in tables]
             for name, data in (inputs or {}).items():
-                _arrow_frame(session, data).createOrReplaceTempView(name)
+                frame_of(session, data).createOrReplaceTempView(name)
                 names.append(name)
             try:
                 return self._run(session, tag, pool, lambda: to_arrow(session.sql(sql)))
@@ -245,7 +246,7 @@ class SparkEngine:
         for table in tables:
             self._register(state, table)
         for name, data in inputs.items():
-            frame = _arrow_frame(state.session, data)
+            frame = frame_of(state.session, data)
             (frame.coalesce(1) if lane is Lane.TINY else frame).createOrReplaceTempView(name)
         try:
             yield state
@@ -286,11 +287,6 @@ class SparkEngine:
         else:
             frame = session.read.schema(stored).parquet(*table.files)
         return frame.selectExpr(*scanned, *_positions(table))
-
-
-def _arrow_frame(session: SparkSession, data: pa.Table) -> DataFrame:
-    """An Arrow table as Spark's, in which a timestamp without a zone stays one: by default it would get a zone."""
-    return session.createDataFrame(data, schema=from_arrow_schema(data.schema, prefer_timestamp_ntz=True))
 
 
 def new_tag() -> str:

@@ -33,6 +33,8 @@ _FIXED = {
     # A recursive FLATTEN is unrolled, which makes deep expressions.
     "spark.sql.analyzer.maxIterations": "1000",
     "spark.sql.timeType.enabled": "true",
+    # ${…} in a text is that text.
+    "spark.sql.variable.substitute": "false",
     # 1 in GROUP BY would otherwise mean the first column even where it is a constant of the query.
     "spark.sql.groupByOrdinal": "false",
     "spark.sql.orderByOrdinal": "false",
