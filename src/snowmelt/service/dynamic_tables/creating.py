@@ -33,6 +33,7 @@ from snowmelt.state.store import StateTransaction
 from snowmelt.storage.commits import CommitResult
 
 if TYPE_CHECKING:
+    from snowmelt.service.account import Account
     from snowmelt.service.run import Run
 
 _FIRST = "The dynamic table was created."
@@ -53,12 +54,12 @@ def existing(run: Run, name: ObjectName) -> CatalogObject | None:
     return found
 
 
-def create(run: Run, name: ObjectName, statement: CreateDynamicTable) -> None:
-    """A new table, in place of the one that has the name."""
+def create(run: Run, name: ObjectName, statement: CreateDynamicTable, replaced: str | None = None) -> None:
+    """A new table, in place of the one that has the name. `replaced`: why the rows of that one can't be kept."""
     declared = declarations.declared(run, name, statement)
     warehouse = declared.initialization_warehouse or declared.warehouse
     with refresh_run(run.account, name, warehouse, caller=run) as inner:
-        maker = _Maker(inner, run, name, statement, declared)
+        maker = _Maker(inner, run, name, statement, declared, replaced)
         inner.session.perform(inner, QUERY_TYPE, maker.make)
 
 
@@ -76,6 +77,7 @@ class _Maker:
     name: ObjectName
     statement: CreateDynamicTable
     declared: DynamicDefinition
+    replaced: str | None = None
 
     def make(self) -> Result:
         with self.run.atomic():
@@ -88,7 +90,7 @@ class _Maker:
         at = account.state.settle()
         now = self.declared.initialize == "ON_CREATE"
         if now:
-            at = self._refresh_sources(first, at)
+            at = refresh_sources(account, self.caller, first, at)
         self.run.forget_tables()
         began = account.clock.now()
         with account.state.read() as state:
@@ -141,28 +143,6 @@ class _Maker:
             pins.adopt_foreign(self.run.account, bound.sources)
         return bound
 
-    def _refresh_sources(self, bound: BoundDefinition, at: datetime) -> datetime:
-        """Brings the dynamic tables that the query reads to one data timestamp, which is the new table's too."""
-        ids = [
-            table.id
-            for table in declarations.dynamic_sources(bound)
-            if isinstance(table.definition, TableDefinition)
-            and table.definition.dynamic is not None
-            and table.definition.dynamic.scheduled
-        ]
-        account = self.run.account
-        while ids:
-            outcomes = refresh_graph(account, ids, RefreshTrigger.CREATION, caller=self.caller)
-            failed = [str(outcomes[id].name) for id in ids if not outcomes[id].succeeded]
-            if failed:
-                raise errors.inputs_failed(", ".join(failed))
-            at = max(outcomes[id].data_timestamp for id in ids)
-            if all(stood_at(account, id, at) for id in ids):
-                break
-            # Somebody else brought one of them beyond it meanwhile.
-            self.run.check_cancelled()
-        return at
-
     def _publish(
         self,
         table: CatalogObject,
@@ -193,6 +173,11 @@ class _Maker:
             also=also,
         )
 
+    def _why(self, mode: RefreshMode) -> str | None:
+        if self.replaced is not None:
+            return f"The dynamic table was replaced: {self.replaced}."
+        return None if mode is RefreshMode.FULL else _FIRST
+
     def _history(
         self, dynamic: DynamicState, at: datetime, started: datetime, written: tables.Written
     ) -> DynamicRefresh:
@@ -208,7 +193,7 @@ class _Maker:
             started_at=started,
             statistics=created_counts(result),
             action=RefreshAction.FULL if mode is RefreshMode.FULL else RefreshAction.REINITIALIZE,
-            reinit_reason=None if mode is RefreshMode.FULL else _FIRST,
+            reinit_reason=self._why(mode),
             trigger=RefreshTrigger.CREATION,
             target_lag=self.declared.target_lag,
             graph_valid_from=dynamic.graph_since,
@@ -216,6 +201,28 @@ class _Maker:
             version=written.version,
             frontier=dynamic.frontier,
         )
+
+
+def refresh_sources(account: Account, caller: Run, bound: BoundDefinition, at: datetime) -> datetime:
+    """Brings the dynamic tables that a query reads to one data timestamp, which is the new table's too."""
+    ids = [
+        table.id
+        for table in declarations.dynamic_sources(bound)
+        if isinstance(table.definition, TableDefinition)
+        and table.definition.dynamic is not None
+        and table.definition.dynamic.scheduled
+    ]
+    while ids:
+        outcomes = refresh_graph(account, ids, RefreshTrigger.CREATION, caller=caller)
+        failed = [str(outcomes[id].name) for id in ids if not outcomes[id].succeeded]
+        if failed:
+            raise errors.inputs_failed(", ".join(failed))
+        at = max(outcomes[id].data_timestamp for id in ids)
+        if all(stood_at(account, id, at) for id in ids):
+            break
+        # Somebody else brought one of them beyond it meanwhile.
+        caller.check_cancelled()
+    return at
 
 
 def created_counts(result: CommitResult) -> dict[str, int]:

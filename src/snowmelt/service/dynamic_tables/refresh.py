@@ -103,6 +103,21 @@ def refresh_table(
     raise AssertionError("the last attempt returns")
 
 
+def refresh_altered(run: Run, table: CatalogObject, dynamic: DynamicState, data_timestamp: datetime) -> RefreshOutcome:
+    """Computes all rows of a table that the statement's transaction just altered, and commits that transaction.
+
+    `table` and `dynamic` are what that transaction makes of them. When it fails nothing of it remains, and no row of
+    history: the statement is the one that fails.
+    """
+    transaction = run.transaction
+    work = _Refresh(run.account, table, data_timestamp, RefreshTrigger.CREATION, run, None, False, False)
+    outcome = work.compute(transaction, transaction.pending[table.id], dynamic)
+    if not outcome.succeeded:
+        with run.account.state.begin() as state:
+            state.dynamic.forget_refresh(work.row.id)
+    return outcome
+
+
 class _Refresh:
     def __init__(
         self,
@@ -167,7 +182,7 @@ class _Refresh:
         except BaseException:
             account.transactions.rollback(transaction)
             raise
-        return self._compute(transaction, pending, dynamic)
+        return self.compute(transaction, pending, dynamic)
 
     def _no_data(self, transaction: Transaction, dynamic: DynamicState) -> RefreshOutcome:
         """The data timestamp moves, and nothing else happens."""
@@ -176,7 +191,7 @@ class _Refresh:
         self.account.transactions.commit(transaction)
         return self._outcome(RefreshState.SUCCEEDED, RefreshAction.NO_DATA)
 
-    def _compute(self, transaction: Transaction, pending: PendingTable, dynamic: DynamicState) -> RefreshOutcome:
+    def compute(self, transaction: Transaction, pending: PendingTable, dynamic: DynamicState) -> RefreshOutcome:
         account = self.account
         first = dynamic.data_timestamp is None or dynamic.reinit_reason is not None
         warehouse = (self.definition.initialization_warehouse if first else None) or self.definition.warehouse
