@@ -128,6 +128,9 @@ def _set(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
         state.catalog.update(current)
         if reinit is not None:
             state.dynamic.change(table.id, reinit_reason=reinit)
+        if "frozen_where" in changes:
+            # Whether time alone can change the table is seen at the next refresh, which must not be passed over.
+            state.dynamic.change(table.id, time_dependent=True)
         if triggers:
             scheduling.note_definition(state, table.id, tuple(triggers))
 

@@ -30,6 +30,7 @@ from snowmelt.ivm.states import states_of
 from snowmelt.service.dynamic_tables import change_sets, incremental
 from snowmelt.service.dynamic_tables.applying import DivergedError, Target, TooLargeError, weight_column
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog
+from snowmelt.service.dynamic_tables.frozen import Region, may_shrink
 from snowmelt.service.dynamic_tables.lookups import Lookups, Searched, Side
 from snowmelt.service.dynamic_tables.operator_states import OperatorStates, types_of
 from snowmelt.service.dynamic_tables.runs import RefreshRun
@@ -83,8 +84,8 @@ def changes_by_plan(attempt: Attempt) -> Applied | str:
     """
     definition = attempt.table.definition
     assert isinstance(definition, TableDefinition) and definition.dynamic is not None
-    if definition.dynamic.frozen_where is not None:
-        return "The table has a frozen region."
+    if may_shrink(attempt.bound.environment, definition):
+        return "Rows may leave the frozen region as time goes by."
     try:
         with closing(_Refresh(attempt)) as refresh:
             return refresh.carry_out()
@@ -101,7 +102,9 @@ class _Refresh:
         self.catalog = catalog
         self.planner = incremental.planner_of(attempt.bound)
         self.sources = self._sources()
-        self.target = Target(attempt.run, attempt.table, attempt.pending)
+        self.region = _region(attempt)
+        outside = self.region.outside_of if self.region is not None else None
+        self.target = Target(attempt.run, attempt.table, attempt.pending, outside)
         self.staged: dict[str, Path] = {}
         self.sides: dict[str, Side] = {}
         self.searched: dict[str, Searched] = {}
@@ -253,7 +256,8 @@ class _Refresh:
             bound.environment, replace(bound.query, tree=plan.apply.rows), self.target.names
         )
         weighted = plan.apply.kind in (ApplyKind.APPEND, ApplyKind.BAG)
-        return rows.select(weight_column()) if weighted else rows
+        rows = rows.select(weight_column()) if weighted else rows
+        return self.region.outside(rows, weighted=weighted) if self.region is not None else rows
 
     def _keys(self, plan: RefreshPlan, runner: StageRunner) -> pa.Table | None:
         """The keys that are replaced, under the names of the table's columns."""
@@ -265,6 +269,14 @@ class _Refresh:
         found = runner.rows_of(plan.apply.keys)
         pairs = [(produced[own], theirs) for own, theirs in plan.apply.key_columns]
         return pa.table({own: found.column(theirs) for own, theirs in pairs})
+
+
+def _region(attempt: Attempt) -> Region | None:
+    definition = attempt.table.definition
+    assert isinstance(definition, TableDefinition) and definition.dynamic is not None
+    if definition.dynamic.frozen_where is None:
+        return None
+    return Region(attempt.run, attempt.bound.environment, attempt.table)
 
 
 def _used_columns(view: View) -> Mapping[str, list[str]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import cloning, retention, tables
-from snowmelt.service.dynamic_tables import cloned, declarations, filling, graph, incremental, pins, scheduling
+from snowmelt.service.dynamic_tables import cloned, declarations, filling, frozen, graph, incremental, pins, scheduling
 from snowmelt.service.dynamic_tables.backfill import backfilled
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, Choose, bind
 from snowmelt.service.dynamic_tables.group import refresh_graph, stood_at
@@ -106,9 +106,10 @@ class _Maker:
             if self.declared.frozen_where is not None:
                 filling.frozen_condition(bound.environment, definition, stored_form=False)
             whole = incremental.Filled(bound, {})
-            if now and mode is not RefreshMode.FULL and self.declared.backfill_from is None:
+            if now and mode is not RefreshMode.FULL:
                 whole = incremental.filled(self.run, table, bound)
             rows = filling.all_rows(self.run, table, whole.bound) if now else None
+            shrinking = frozen.may_shrink(bound.environment, definition)
             if rows is not None and self.declared.backfill_from is not None:
                 rows = backfilled(self.run, state, table, bound, rows)
         if rows is None:
@@ -121,7 +122,7 @@ class _Maker:
             version=written.version if now else None,
             frontier=dict(bound.versions) if now else {},
             dependencies=bound.dependencies,
-            time_dependent=bound.time_dependent,
+            time_dependent=bound.time_dependent or shrinking,
             refresh_mode=mode,
             refresh_mode_reason=reason,
             operator_states=whole.states,

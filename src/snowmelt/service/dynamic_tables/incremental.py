@@ -71,8 +71,7 @@ def filled(run: RefreshRun, table: CatalogObject, bound: BoundDefinition) -> Fil
     """
     definition = table.definition
     assert isinstance(definition, TableDefinition) and definition.dynamic is not None
-    declared = definition.dynamic
-    if declared.frozen_where is not None or not run.account.store.root.is_local:
+    if not run.account.store.root.is_local:
         return Filled(reproducible(bound), {})
     try:
         plan = planner_of(bound).initial(bound.environment.context.now)

@@ -128,6 +128,9 @@ class _Alteration:
         }
         if declared.query != before.query or always:
             kept["dependencies"] = self.bound.dependencies
+        if declared.frozen_where != before.frozen_where:
+            # Whether time alone can change the table is seen at the next refresh, which must not be passed over.
+            kept["time_dependent"] = True
         if always:
             # A table just made is never suspended.
             kept |= {"suspended": False, "reason_code": None, "reason_message": None, "failures": 0}

@@ -17,7 +17,7 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
-from snowmelt.service.dynamic_tables import by_changes, filling, incremental, operator_states, pins, scheduling
+from snowmelt.service.dynamic_tables import by_changes, filling, frozen, incremental, operator_states, pins, scheduling
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, bind
 from snowmelt.service.dynamic_tables.operator_states import OperatorStates
 from snowmelt.service.dynamic_tables.runs import QUERY_TYPE, RefreshRun, refresh_run
@@ -252,6 +252,8 @@ class _Refresh:
                     whole = incremental.filled(run, self.table, bound)
                 states = whole.states
                 rows = filling.all_rows(run, self.table, whole.bound, kept)
+            assert isinstance(self.table.definition, TableDefinition)
+            moving = bound.time_dependent or frozen.may_shrink(bound.environment, self.table.definition)
         reached("refresh-bound")
         if isinstance(applied, by_changes.Applied):
             action, result, details = RefreshAction.INCREMENTAL, applied.result, applied.details
@@ -270,7 +272,7 @@ class _Refresh:
         # Listed while the table is held: afterwards another refresh may write states of its own.
         unnamed = OperatorStates(run, pending.definition).unnamed(states)
         run.transaction.after_commit.append(lambda: operator_states.remove(unnamed))
-        return _Done(action, result, bound, dynamic, reason, times, details, states)
+        return _Done(action, result, bound, dynamic, reason, times, details, states, moving)
 
     # -- what is recorded -----------------------------------------------------------------------------------------
 
@@ -290,7 +292,7 @@ class _Refresh:
             }
             stands = {
                 "dependencies": bound.dependencies,
-                "time_dependent": bound.time_dependent,
+                "time_dependent": done.time_dependent,
                 "reinit_reason": None,
                 "version": pending.version,
                 "operator_states": done.states,
@@ -370,6 +372,7 @@ class _Done:
     times: dict[str, int]
     details: dict[str, Any]
     states: dict[str, OperatorState]
+    time_dependent: bool
 
 
 def _untouched(state: StateReader, dynamic: DynamicState, pending: PendingTable) -> DynamicState:
