@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from snowmelt.projects.columns import output_name
+from snowmelt.sql import spark_frames
 from snowmelt.sql.expressions import fold_identifier
 
 Parts = tuple[str, ...]
@@ -16,7 +17,7 @@ _With = Mapping[str, "Sequence[str] | None"]
 
 def tables_in(tree: exp.Expr) -> set[Parts]:
     """The names of the relations that a query reads, as written; names of its WITH clauses are none."""
-    return set(_tables(tree, frozenset()))
+    return {*_tables(tree, frozenset()), *(parts for call in spark_frames.calls(tree) for parts in call.reads)}
 
 
 def _tables(node: exp.Expr, known: frozenset[str]) -> Iterator[Parts]:

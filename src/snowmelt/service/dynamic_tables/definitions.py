@@ -12,7 +12,9 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName
+from snowmelt.service.dynamic_tables import python_frames
 from snowmelt.service.resolver import StatementCatalog
+from snowmelt.sql import spark_frames
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment
@@ -55,11 +57,14 @@ class _Reading:
     """What one binding shares between the query and the views inside it."""
 
     choose: Choose
+    context: SessionContext
     known: Mapping[str | ObjectName, Sequence[str]]
     """Columns of relations by object id and by name, as they were when the table was created."""
     found: dict[tuple[str, ObjectName], Dependency] = field(default_factory=dict)
     tables: dict[str, CatalogObject] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
+    python: str | None = None
+    """The function that computes rows with Spark, if one does."""
 
     def note(self, item: Dependency) -> None:
         earlier = self.found.get((item.kind, item.name))
@@ -144,7 +149,11 @@ class DefinitionCatalog(StatementCatalog):
         _refuse(f"the stage {location}")
 
     def table_function(self, name: str, arguments: dict[str, exp.Expr]) -> Relation:
-        _refuse(f"the table function {name}")
+        if name != spark_frames.FUNCTION:
+            _refuse(f"the table function {name}")
+        call = spark_frames.read(arguments)
+        self.reading.python = call.handler
+        return python_frames.relation(self, self.reading.context, call)
 
     def system_function(self, name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:
         if name.startswith("SYSTEM$") or name == "GET_DDL":
@@ -186,6 +195,8 @@ class BoundDefinition:
     versions: Mapping[str, int]
     """The version of each of them."""
     time_dependent: bool
+    python: str | None
+    """The function that computes rows with Spark, if one does."""
     environment: Environment
     """In which other expressions over the table mean the same; valid as long as the reader is open."""
 
@@ -207,11 +218,11 @@ def bind(
     relations = [item for item in known if item.kind != "FUNCTION"]
     columns: dict[str | ObjectName, Sequence[str]] = {item.name: item.columns for item in relations}
     columns |= {item.object_id: item.columns for item in relations}
-    reading = _Reading(choose, columns)
-    catalog = DefinitionCatalog(run, state, definition.database, definition.schema_, reading)
-    catalog.defining = name
     plain = replace(run.context, now=at)
     context = _DefinitionContext(**{item.name: getattr(plain, item.name) for item in fields(SessionContext)})
+    reading = _Reading(choose, context, columns)
+    catalog = DefinitionCatalog(run, state, definition.database, definition.schema_, reading)
+    catalog.defining = name
     tree = parse_snowflake(definition.query)
     query = QueryBinder(Environment(catalog, context)).bind(tree)
     return BoundDefinition(
@@ -220,5 +231,6 @@ def bind(
         sources=reading.tables,
         versions=reading.versions,
         time_dependent=bool(context.__dict__.get("asked")),
+        python=reading.python,
         environment=Environment(catalog, plain),
     )
