@@ -1,6 +1,6 @@
 """Reading files with UDFs where no Spark runs.
 
-PySpark makes a UDF as soon as its decorator is met, and needs a running Spark for that. Whoever only wants to know which
+PySpark makes a UDF as soon as its decorator is met, and needs a running Spark for that. Whoever wants to know which
 definitions a file has must not start one.
 """
 

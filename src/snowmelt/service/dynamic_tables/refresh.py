@@ -67,6 +67,15 @@ class RefreshOutcome:
         return self.state is RefreshState.SUCCEEDED
 
 
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A refresh that failed and is tried again."""
+
+    refresh_id: str
+    attempts: int
+    """So far."""
+
+
 def refresh_table(
     account: Account,
     table: CatalogObject,
@@ -78,12 +87,14 @@ def refresh_table(
     lock_timeout: float | None = None,
     counts_as_failure: bool = True,
     as_caller: bool = False,
+    again: Again | None = None,
 ) -> RefreshOutcome:
     """Brings the table to the data timestamp, at or before which nobody may commit any more (`StateStore.settle`).
 
     Its dynamic sources must have been refreshed to it before. Never raises for a refresh that fails: the outcome and
     the history say so. `counts_as_failure`: whether a failed scheduled refresh is one of those in a row that suspend
-    the table; False for an attempt that will be repeated. `as_caller`: with the caller's user and warehouse.
+    the table; False for an attempt that will be repeated. `as_caller`: with the caller's user and warehouse. `again`:
+    the refresh that failed and is repeated, whose row of history this one takes over.
     """
     for attempt in range(_ATTEMPTS):
         with account.state.read() as state:
@@ -92,7 +103,7 @@ def refresh_table(
             error = errors.not_found("Dynamic table", str(table.name))
             return RefreshOutcome(table.id, table.name, data_timestamp, RefreshState.FAILED, error=error)
         work = _Refresh(
-            account, current, data_timestamp, trigger, caller, completion_target, counts_as_failure, as_caller
+            account, current, data_timestamp, trigger, caller, completion_target, counts_as_failure, as_caller, again
         )
         try:
             return work.carry_out(lock_timeout)
@@ -129,6 +140,7 @@ class _Refresh:
         completion_target: datetime | None,
         counts_as_failure: bool,
         as_caller: bool,
+        again: Again | None = None,
     ) -> None:
         assert isinstance(table.definition, TableDefinition) and table.definition.dynamic is not None
         self.account = account
@@ -141,7 +153,7 @@ class _Refresh:
         self.as_caller = as_caller
         self.started = account.clock.now()
         self.row = DynamicRefresh(
-            id=str(uuid.uuid4()),
+            id=again.refresh_id if again is not None else str(uuid.uuid4()),
             table_id=table.id,
             name=table.name,
             state=RefreshState.EXECUTING,
@@ -151,6 +163,7 @@ class _Refresh:
             trigger=trigger,
             target_lag=self.definition.target_lag,
             warehouse=self.definition.warehouse,
+            details={"attempts": again.attempts + 1} if again is not None else {},
         )
 
     # -- the way through ------------------------------------------------------------------------------------------
@@ -288,7 +301,7 @@ class _Refresh:
                 "statistics": {**counts(done.result), **done.times},
                 "changed_inputs": changed_inputs(bound, done.before.frontier),
                 "last_completed_dependency": last_dependency(state, bound),
-                "details": done.details,
+                "details": {**self.row.details, **done.details},
             }
             stands = {
                 "dependencies": bound.dependencies,
