@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from snowmelt.projects.columns import output_name
-from snowmelt.sql import spark_frames
+from snowmelt.sql import boundaries, spark_frames
 from snowmelt.sql.expressions import fold_identifier
 
 Parts = tuple[str, ...]
@@ -42,10 +42,7 @@ def _tables(node: exp.Expr, known: frozenset[str]) -> Iterator[Parts]:
 
 def _parts(node: exp.Table) -> Parts | None:
     """None for table functions, stages and the like, which are no relations of the catalog."""
-    if not isinstance(node.this, exp.Identifier):
-        return None
-    named = [node.args.get("catalog"), node.args.get("db"), node.this]
-    return tuple(fold_identifier(item) for item in named if isinstance(item, exp.Identifier))
+    return boundaries.parts_of(node)
 
 
 def calls_in(tree: exp.Expr) -> set[Parts]:

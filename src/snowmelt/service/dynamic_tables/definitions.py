@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName
-from snowmelt.service.dynamic_tables import python_frames
+from snowmelt.service.dynamic_tables import boundaries, python_frames
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.sql import spark_frames
 from snowmelt.sql.bound import BoundQuery
@@ -65,6 +65,8 @@ class _Reading:
     versions: dict[str, int] = field(default_factory=dict)
     python: str | None = None
     """The function that computes rows with Spark, if one does."""
+    bounded: frozenset[ObjectName] = frozenset()
+    """What is read through a refresh boundary."""
 
     def note(self, item: Dependency) -> None:
         earlier = self.found.get((item.kind, item.name))
@@ -115,7 +117,7 @@ class DefinitionCatalog(StatementCatalog):
         self.reading.note(
             Dependency(
                 name=found.name, kind=kind, object_id=found.id, columns=columns, fingerprint=mark,
-                direct=self.outermost,
+                bounded=found.name in self.reading.bounded, direct=self.outermost,
             )
         )  # fmt: skip
 
@@ -126,7 +128,8 @@ class DefinitionCatalog(StatementCatalog):
 
     def version(self, table: CatalogObject, definition: TableDefinition, when: TimeTravel | None) -> int:
         if table.id not in self.reading.versions:
-            self.reading.versions[table.id] = self.reading.choose(table)
+            bounded = table.name in self.reading.bounded
+            self.reading.versions[table.id] = self.reading.choose(boundaries.as_base(table) if bounded else table)
         return self.reading.versions[table.id]
 
     def routine(self, parts: tuple[str, ...]) -> list[ScalarRoutine]:
@@ -194,6 +197,8 @@ class BoundDefinition:
     """The tables that it reads, by id."""
     versions: Mapping[str, int]
     """The version of each of them."""
+    bounded: frozenset[ObjectName]
+    """Those that are read through a refresh boundary."""
     time_dependent: bool
     python: str | None
     """The function that computes rows with Spark, if one does."""
@@ -223,7 +228,7 @@ def bind(
     reading = _Reading(choose, context, columns)
     catalog = DefinitionCatalog(run, state, definition.database, definition.schema_, reading)
     catalog.defining = name
-    tree = parse_snowflake(definition.query)
+    tree, reading.bounded = boundaries.removed(catalog, parse_snowflake(definition.query))
     query = QueryBinder(Environment(catalog, context)).bind(tree)
     return BoundDefinition(
         query=query,
@@ -231,6 +236,7 @@ def bind(
         sources=reading.tables,
         versions=reading.versions,
         time_dependent=bool(context.__dict__.get("asked")),
+        bounded=reading.bounded,
         python=reading.python,
         environment=Environment(catalog, plain),
     )
