@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -40,7 +40,7 @@ from snowmelt.service.transactions import PendingTable
 from snowmelt.service.writing import RowWriter
 from snowmelt.sql.dialect import identifier
 from snowmelt.state.dynamic_model import DynamicState, OperatorState, RefreshMode
-from snowmelt.state.model import CatalogObject, Column, TableDefinition
+from snowmelt.state.model import CatalogObject, Column, TableDefinition, TableShape
 from snowmelt.state.store import StateReader
 from snowmelt.storage.commits import CommitResult
 
@@ -209,6 +209,9 @@ class _Refresh:
                 continue
             definition = source.definition
             assert isinstance(definition, TableDefinition)
+            shapes = [item for item in self.catalog.state.shapes.all(source.id) if item.last_version >= old]
+            for shape in shapes:
+                _check_same_columns(source, used[reference], shape)
             found = change_sets.read(
                 self.run.account, self.attempt.state, source, used[reference], (old, new), _MOST_CHANGES
             )
@@ -217,7 +220,7 @@ class _Refresh:
             changes[reference] = found
             if any(_needs_file(column) for column in definition.columns if column.name in used[reference]):
                 relations[table_name(reference, "change")] = self._as_file(definition, reference, found.rows)
-            before = self.catalog.pin(source, definition, old, self.catalog.state.shapes.at(source.id, old))
+            before = self.catalog.pin(source, definition, old, shapes[0] if shapes else None)
             assert before.reference is not None
             relations[table_name(reference, "old")] = exp.Table(this=identifier(before.reference))
             self.sides[table_name(reference, "old")] = self._side(source, before.reference, old, names)
@@ -277,6 +280,19 @@ def _region(attempt: Attempt) -> Region | None:
     if definition.dynamic.frozen_where is None:
         return None
     return Region(attempt.run, attempt.bound.environment, attempt.table)
+
+
+def _check_same_columns(source: CatalogObject, used: Iterable[str], shape: TableShape) -> None:
+    """Raises when one of the columns had another name or form on disk in versions of that shape, or was another one:
+    dropped, and added since. Its values may then be others in all rows without a row that changed."""
+    definition = source.definition
+    assert isinstance(definition, TableDefinition)
+    now = {column.name: column.type.stored for column in definition.columns}
+    then = {column.name: column.type.stored for column in shape.definition.columns}
+    stored = {past.name: past.stored for past in shape.columns}
+    for name in used:
+        if stored.get(name) != name or then[name] != now[name]:
+            raise TooLargeError(f"column '{name}' of {source.name} was replaced")
 
 
 def _used_columns(view: View) -> Mapping[str, list[str]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
 from snowmelt.service.dynamic_tables import boundaries, python_frames
 from snowmelt.service.resolver import StatementCatalog
@@ -20,7 +21,7 @@ from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.relations import Relation, ScalarRoutine, TimeTravel
+from snowmelt.sql.relations import Relation, RelationColumn, ScalarRoutine, TimeTravel
 from snowmelt.state.dynamic_model import Dependency, DynamicDefinition
 from snowmelt.state.model import CatalogObject, ObjectKind, RoutineDefinition, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
@@ -67,6 +68,8 @@ class _Reading:
     """The function that computes rows with Spark, if one does."""
     bounded: frozenset[ObjectName] = frozenset()
     """What is read through a refresh boundary."""
+    gone: list[str] = field(default_factory=list)
+    """Columns that relations had when the table was created and have no longer, for messages."""
 
     def note(self, item: Dependency) -> None:
         earlier = self.found.get((item.kind, item.name))
@@ -103,6 +106,7 @@ class DefinitionCatalog(StatementCatalog):
         if known is not None:
             columns = tuple(column for column in relation.columns if column.name in known)
             relation = replace(relation, columns=columns)
+            self.reading.gone += [f"'{name}' of {found.name}" for name in known if name not in _names(columns)]
         names = known if known is not None else [column.name for column in relation.columns]
         self._note(found, tuple(names))
         return relation
@@ -206,6 +210,19 @@ class BoundDefinition:
     """In which other expressions over the table mean the same; valid as long as the reader is open."""
 
 
+def _names(columns: Iterable[RelationColumn]) -> set[str]:
+    return {column.name for column in columns}
+
+
+def _told(error: SnowmeltError, gone: Sequence[str]) -> SnowmeltError:
+    """The error of a binding, with the columns that are gone where it does not name them: views count columns only."""
+    missing = [column for column in dict.fromkeys(gone) if column.split(" ", 1)[0] not in error.message]
+    if not missing or len(missing) < len(set(gone)):
+        return error
+    message = f"{error.message} Gone since the dynamic table was created: column {', column '.join(missing)}."
+    return SnowmeltError(error.code, error.sqlstate, message, hint=error.hint, transient=error.transient)
+
+
 def bind(
     run: Run,
     state: StateReader,
@@ -229,7 +246,10 @@ def bind(
     catalog = DefinitionCatalog(run, state, definition.database, definition.schema_, reading)
     catalog.defining = name
     tree, reading.bounded = boundaries.removed(catalog, parse_snowflake(definition.query))
-    query = QueryBinder(Environment(catalog, context)).bind(tree)
+    try:
+        query = QueryBinder(Environment(catalog, context)).bind(tree)
+    except SnowmeltError as error:
+        raise _told(error, reading.gone) from error
     return BoundDefinition(
         query=query,
         dependencies=tuple(reading.found.values()),
