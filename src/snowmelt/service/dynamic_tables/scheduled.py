@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.names import ObjectName
 from snowmelt.scheduler import graph as scheduler
 from snowmelt.scheduler.ports import Outcome, RefreshRequest
 from snowmelt.scheduler.ports import RefreshState as Ended
@@ -51,6 +52,19 @@ class _Past:
     durations: tuple[timedelta, ...] = ()
 
 
+_NO_PAST = _Past()
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the scheduler was told about a table, and what that was made of."""
+
+    state: DynamicState
+    executing: datetime | None
+    past: _Past
+    table: scheduler.DynamicTable
+
+
 class ScheduledTables:
     """Implements both protocols. What does not change between ticks is read once."""
 
@@ -61,6 +75,8 @@ class ScheduledTables:
         self._generation = -1
         self._tables: dict[str, CatalogObject] = {}
         """The live dynamic tables as of that generation of the catalog."""
+        self._by_name: dict[ObjectName, str] = {}
+        self._last_told: dict[str, _Told] = {}
         self._states: dict[str, tuple[str, DynamicState]] = {}
         """As stored and as read: most rows are the same at the next tick."""
         self._past: dict[str, _Past] | None = None
@@ -77,19 +93,21 @@ class ScheduledTables:
             executing = {row.table_id: row.data_timestamp for row in state.dynamic.executing()}
             if self._past is None:
                 self._past = _pasts(state, self._account.clock.now())
-            by_name = {table.name: id for id, table in self._tables.items()}
+            past = self._past
             return scheduler.Graph(
-                tuple(
-                    _scheduled(
-                        table,
-                        self._states[id][1],
-                        graph.upstream_of(self._states[id][1], by_name),
-                        executing.get(id),
-                        self._past.get(id, _Past()),
-                    )
-                    for id, table in self._tables.items()
-                )
+                tuple(self._told(id, executing.get(id), past.get(id, _NO_PAST)) for id in self._tables)
             )
+
+    def _told(self, id: str, executing: datetime | None, past: _Past) -> scheduler.DynamicTable:
+        """What the scheduler is told about a table: the same as at the last tick, where nothing changed."""
+        state = self._states[id][1]
+        last = self._last_told.get(id)
+        if last is not None and last.state is state and last.executing == executing and last.past is past:
+            return last.table
+        upstream = graph.upstream_of(state, self._by_name)
+        table = _scheduled(self._tables[id], state, upstream, executing, past)
+        self._last_told[id] = _Told(state, executing, past, table)
+        return table
 
     def record(self, outcomes: Sequence[Outcome]) -> None:
         with self._account.state.begin() as state:
@@ -162,6 +180,8 @@ class ScheduledTables:
             return
         found = {id: table for id in self._states if (table := state.catalog.by_id(id)) is not None}
         self._tables = {id: table for id, table in found.items() if table.dropped_on is None}
+        self._by_name = {table.name: id for id, table in self._tables.items()}
+        self._last_told = {}
         self._generation = generation
 
     def _ended(self, request: RefreshRequest, outcome: RefreshOutcome, again: Again | None) -> Ended:
