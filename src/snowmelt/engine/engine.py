@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +21,8 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType, Kind
 from snowmelt.engine import errors as spark_errors
 from snowmelt.engine.arrow import to_arrow
+from snowmelt.engine.frames import SESSION as FRAME_SESSION
+from snowmelt.engine.frames import FrameView, SparkTables, view_of
 from snowmelt.engine.given import frame_of, with_rows
 from snowmelt.engine.probe import check_storage
 from snowmelt.engine.session import APPLICATION, CHANGES, LIGHT, TINY, choose_pool, sibling
@@ -30,6 +33,8 @@ Result = TypeVar("Result")
 _KEPT_VIEWS = 2_000
 """Temporary views kept a lane; the least recently used one goes first."""
 _WRITERS = 4
+_KEPT_FRAMES = 100
+"""Results of users' functions; a refresh needs its own for as long as it lasts."""
 
 
 class Lane(StrEnum):
@@ -100,6 +105,7 @@ class SparkEngine:
         self._session: SparkSession | None = None
         self._lanes: dict[Lane, _LaneState] = {}
         self._writers: list[SparkSession] = []
+        self._frames: deque[str] = deque()
         self._writer_slots = threading.Semaphore(_WRITERS)
         self.started = threading.Event()
 
@@ -214,6 +220,29 @@ class SparkEngine:
             finally:
                 with self._lock:
                     self._writers.append(session)
+
+    # -- functions of users ---------------------------------------------------------------------------------------
+
+    def frame(
+        self, work: Callable[[SparkTables], object], handler: str, sources: Mapping[str, str],
+        tables: Sequence[TableFiles] = (), *, tag: str | None = None, pool: str | None = None,
+        inputs: Mapping[str, pa.Table] | None = None,
+    ) -> FrameView:  # fmt: skip
+        """What a function returns that asks for DataFrames of `sources`, queries by name; kept for a while."""
+        session = sibling(self.session(), FRAME_SESSION)
+        state = _LaneState(session)
+        for table in tables:
+            self._register(state, table)
+        for name, data in (inputs or {}).items():
+            frame_of(session, data).createOrReplaceTempView(name)
+        given = {name: partial(session.sql, sql) for name, sql in sources.items()}
+        found = self._run(session, tag, pool, lambda: view_of(work(SparkTables(session, given)), handler))
+        with self._lock:
+            self._frames.append(found.name)
+            dropped = [self._frames.popleft() for _ in range(len(self._frames) - _KEPT_FRAMES)]
+        for name in dropped:
+            session.catalog.dropGlobalTempView(name)
+        return found
 
     # -- stopping -------------------------------------------------------------------------------------------------
 

@@ -136,6 +136,8 @@ def _start(settings: Mapping[str, str], work_dir: Path) -> SparkSession:
     logging.getLogger("SQLQueryContextLogger").disabled = True
     if chosen["spark.master"].startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # Functions of users run in workers of this very Python, with what is installed here.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with _stderr_to(work_dir / "spark.log"):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel(chosen["spark.log.level"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -30,6 +30,7 @@ from snowmelt.ivm.states import states_of
 from snowmelt.service.dynamic_tables import change_sets, incremental
 from snowmelt.service.dynamic_tables.applying import DivergedError, Target, TooLargeError, weight_column
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog
+from snowmelt.service.dynamic_tables.frozen import Region, may_shrink
 from snowmelt.service.dynamic_tables.lookups import Lookups, Searched, Side
 from snowmelt.service.dynamic_tables.operator_states import OperatorStates, types_of
 from snowmelt.service.dynamic_tables.runs import RefreshRun
@@ -39,7 +40,7 @@ from snowmelt.service.transactions import PendingTable
 from snowmelt.service.writing import RowWriter
 from snowmelt.sql.dialect import identifier
 from snowmelt.state.dynamic_model import DynamicState, OperatorState, RefreshMode
-from snowmelt.state.model import CatalogObject, Column, TableDefinition
+from snowmelt.state.model import CatalogObject, Column, TableDefinition, TableShape
 from snowmelt.state.store import StateReader
 from snowmelt.storage.commits import CommitResult
 
@@ -83,8 +84,8 @@ def changes_by_plan(attempt: Attempt) -> Applied | str:
     """
     definition = attempt.table.definition
     assert isinstance(definition, TableDefinition) and definition.dynamic is not None
-    if definition.dynamic.frozen_where is not None:
-        return "The table has a frozen region."
+    if may_shrink(attempt.bound.environment, definition):
+        return "Rows may leave the frozen region as time goes by."
     try:
         with closing(_Refresh(attempt)) as refresh:
             return refresh.carry_out()
@@ -101,7 +102,9 @@ class _Refresh:
         self.catalog = catalog
         self.planner = incremental.planner_of(attempt.bound)
         self.sources = self._sources()
-        self.target = Target(attempt.run, attempt.table, attempt.pending)
+        self.region = _region(attempt)
+        outside = self.region.outside_of if self.region is not None else None
+        self.target = Target(attempt.run, attempt.table, attempt.pending, outside)
         self.staged: dict[str, Path] = {}
         self.sides: dict[str, Side] = {}
         self.searched: dict[str, Searched] = {}
@@ -206,6 +209,9 @@ class _Refresh:
                 continue
             definition = source.definition
             assert isinstance(definition, TableDefinition)
+            shapes = [item for item in self.catalog.state.shapes.all(source.id) if item.last_version >= old]
+            for shape in shapes:
+                _check_same_columns(source, used[reference], shape)
             found = change_sets.read(
                 self.run.account, self.attempt.state, source, used[reference], (old, new), _MOST_CHANGES
             )
@@ -214,7 +220,7 @@ class _Refresh:
             changes[reference] = found
             if any(_needs_file(column) for column in definition.columns if column.name in used[reference]):
                 relations[table_name(reference, "change")] = self._as_file(definition, reference, found.rows)
-            before = self.catalog.pin(source, definition, old, self.catalog.state.shapes.at(source.id, old))
+            before = self.catalog.pin(source, definition, old, shapes[0] if shapes else None)
             assert before.reference is not None
             relations[table_name(reference, "old")] = exp.Table(this=identifier(before.reference))
             self.sides[table_name(reference, "old")] = self._side(source, before.reference, old, names)
@@ -253,7 +259,8 @@ class _Refresh:
             bound.environment, replace(bound.query, tree=plan.apply.rows), self.target.names
         )
         weighted = plan.apply.kind in (ApplyKind.APPEND, ApplyKind.BAG)
-        return rows.select(weight_column()) if weighted else rows
+        rows = rows.select(weight_column()) if weighted else rows
+        return self.region.outside(rows, weighted=weighted) if self.region is not None else rows
 
     def _keys(self, plan: RefreshPlan, runner: StageRunner) -> pa.Table | None:
         """The keys that are replaced, under the names of the table's columns."""
@@ -265,6 +272,27 @@ class _Refresh:
         found = runner.rows_of(plan.apply.keys)
         pairs = [(produced[own], theirs) for own, theirs in plan.apply.key_columns]
         return pa.table({own: found.column(theirs) for own, theirs in pairs})
+
+
+def _region(attempt: Attempt) -> Region | None:
+    definition = attempt.table.definition
+    assert isinstance(definition, TableDefinition) and definition.dynamic is not None
+    if definition.dynamic.frozen_where is None:
+        return None
+    return Region(attempt.run, attempt.bound.environment, attempt.table)
+
+
+def _check_same_columns(source: CatalogObject, used: Iterable[str], shape: TableShape) -> None:
+    """Raises when one of the columns had another name or form on disk in versions of that shape, or was another one:
+    dropped, and added since. Its values may then be others in all rows without a row that changed."""
+    definition = source.definition
+    assert isinstance(definition, TableDefinition)
+    now = {column.name: column.type.stored for column in definition.columns}
+    then = {column.name: column.type.stored for column in shape.definition.columns}
+    stored = {past.name: past.stored for past in shape.columns}
+    for name in used:
+        if stored.get(name) != name or then[name] != now[name]:
+            raise TooLargeError(f"column '{name}' of {source.name} was replaced")
 
 
 def _used_columns(view: View) -> Mapping[str, list[str]]:
