@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 
 from benchmarks.cases import tpch
 from benchmarks.comparing import difference_of_rows
@@ -21,6 +22,7 @@ _SOME = ("q01", "q03", "q05", "q10", "q13", "q18")
 _AIM_SMALL, _AIM_LARGE = 5.0, 1.2
 _LARGE_SCALE, _AIM_SMALL_AT_LARGE_SCALE = 10.0, 10.0
 _CHAIN_AIM_MS = 3_000
+_GROWN, _AIM_GROWTH = 10, 2.0
 _APART = 1_000_000_000
 """New orders get keys beyond all that are there."""
 
@@ -91,6 +93,25 @@ def chain(bench: Workbench) -> Outcome:
     median = measure.snowmelt.median
     aim = Aim(f"below {_CHAIN_AIM_MS} ms", f"{median:.0f} ms", median < _CHAIN_AIM_MS)
     return Outcome((measure,), (aim,), {"scale factor": bench.scale})
+
+
+def growth(bench: Workbench) -> Outcome:
+    """The same number of changed orders in tables that are ten times larger."""
+    with closing(bench.smaller(_GROWN)) as small:
+        before = _measured(small, _SOME, _SHARE * _GROWN, bench.rounds(3), warmup=2)
+    after = _measured(bench, _SOME, _SHARE, bench.rounds(3), warmup=2)
+    pairs = [(small.snowmelt, large.snowmelt) for small, large in zip(before, after, strict=True)]
+    factor = statistics.geometric_mean([large.median / small.median for small, large in pairs])
+    measures = [
+        *(replace(measure, name=f"{measure.name}, a tenth as large") for measure in before),
+        *after,
+    ]
+    aim = Aim(
+        f"at most {_AIM_GROWTH:g} times the time in tables {_GROWN} times larger, by geometric mean",
+        f"{factor:.2f} times",
+        factor <= _AIM_GROWTH,
+    )
+    return Outcome(tuple(measures), (aim,), {"scale factor": bench.scale, "share": _SHARE})
 
 
 def _measured(bench: Workbench, names: Sequence[str], share: float, rounds: int, warmup: int) -> list[Measure]:
