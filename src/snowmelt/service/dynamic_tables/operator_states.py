@@ -95,7 +95,9 @@ class OperatorStates:
         """The rows of a state, to be found by key."""
         paths = [self._folder / file for file in recorded.files]
         files = [DataFile(str(path), path.name, path.stat().st_size, None) for path in paths]
-        return Searched(tuple(files), pq.read_schema(paths[0]), self._location)
+        # Spark calls a count never NULL; what was added to it may be: the sum of no changes.
+        schema = pa.schema([field.with_nullable(True) for field in pq.read_schema(paths[0])])
+        return Searched(tuple(files), schema, self._location)
 
     # -- changes --------------------------------------------------------------------------------------------------
 
