@@ -15,6 +15,7 @@ from snowmelt.service.loading import history
 from snowmelt.service.or_alter import or_alter_table
 from snowmelt.service.reshaping import delta_table
 from snowmelt.service.results import DONE, Result, status
+from snowmelt.service.streams import offsets
 from snowmelt.service.transactions import PendingTable
 from snowmelt.service.writing import RowWriter
 from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
@@ -76,12 +77,16 @@ def _create_as(run: Run, name: ObjectName, statement: CreateTable, text: SqlText
         table = tables.new_table(run, name, statement, definition)
         rows = RowWriter(run, table).matched(environment, query, [column.name for column in definition.columns])
     written = tables.create_filled(run, table, rows)
+    windows = tuple(run.streams.values())
+    # The table's name and the offsets become true together, and not once more when the statement ends.
+    run.consumes = False
     tables.publish(
         run,
         table,
         written,
         replacing=statement.or_replace,
         retention_days=statement.options.data_retention_time_in_days,
+        also=lambda state: offsets.advance(state, windows),
     )
 
 

@@ -1,0 +1,178 @@
+"""CREATE STREAM: what it may be on, where it begins, and change tracking for what it is on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName, quote
+from snowmelt.service import cloning, schema_objects
+from snowmelt.service.reshaping import start_change_feed
+from snowmelt.service.resolver import StatementCatalog
+from snowmelt.service.results import Result, status
+from snowmelt.service.streams.offsets import definition_of
+from snowmelt.sql.statements.base import NameRef, ObjectType
+from snowmelt.sql.statements.streams import CreateStream, StreamOptions
+from snowmelt.state.dynamic_model import RefreshMode
+from snowmelt.state.ids import new_id
+from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition
+from snowmelt.state.store import StateReader, StateTransaction
+from snowmelt.state.stream_model import StreamDefinition, StreamMode, StreamState
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+_QUERY_TYPE = "CREATE_STREAM"
+
+
+def create(run: Run, statement: CreateStream) -> Result:
+    full = run.object_name(statement.name, "CREATE STREAM")
+    with run.account.state.read() as state:
+        present = state.catalog.find(full, [ObjectKind.STREAM], run.session.id)
+    if present is not None and statement.or_alter:
+        schema_objects.alter(run, present, {}, comment=statement.options.comment, uncomment=True)
+        return status(f"Stream {quote(full.name)} successfully altered.", _QUERY_TYPE)
+    if present is not None and statement.if_not_exists:
+        return status(f"{quote(full.name)} already exists, statement succeeded.", _QUERY_TYPE)
+    if statement.clone is not None:
+        _clone(run, full, statement)
+    else:
+        assert statement.source is not None
+        _create(run, full, statement, statement.source)
+    return status(f"Stream {quote(full.name)} successfully created.", _QUERY_TYPE)
+
+
+def _clone(run: Run, full: ObjectName, statement: CreateStream) -> None:
+    assert statement.clone is not None
+    if statement.clone.point is not None:
+        raise errors.unsupported("CREATE STREAM … CLONE … AT", hint="A clone begins where its source stands.")
+    with run.account.state.begin() as state:
+        source = schema_objects.require(run, state, ObjectType.STREAM, statement.clone.name)
+        standing = state.streams.require(source.id)
+        item = _object(run, state, full, definition_of(source), source.comment)
+        _publish(run, state, statement, item, standing.model_copy(update={"stream_id": item.id}))
+
+
+def _create(run: Run, full: ObjectName, statement: CreateStream, named: NameRef) -> None:
+    source = _source(run, statement, named)
+    definition = StreamDefinition(
+        source_id=source.id,
+        source_name=source.name,
+        source_type="Dynamic Table" if schema_objects.is_dynamic(source) else "Table",
+        mode=_mode(statement, source),
+        show_initial_rows=bool(statement.options.show_initial_rows),
+    )
+    offset = _chosen_offset(run, statement, source)
+
+    def publish(state: StateTransaction) -> None:
+        _track(state, source.id)
+        visible = state.versions.visible(source.id)
+        assert visible is not None
+        known = visible if offset is None else state.versions.upto(source.id, offset)
+        item = _object(run, state, full, definition, statement.options.comment)
+        standing = StreamState(
+            stream_id=item.id,
+            offsets={source.id: visible.version if offset is None else offset},
+            offset_at=known.committed_at if known is not None else visible.committed_at,
+            initial=definition.show_initial_rows,
+            renewed_at=state.now,
+        )
+        _publish(run, state, statement, item, standing)
+
+    _with_change_feed(run, source, publish)
+
+
+def _with_change_feed(run: Run, source: CatalogObject, publish: Callable[[StateTransaction], None]) -> None:
+    """Publishes at once, or together with the commit that switches the change feed on where it was off."""
+    assert isinstance(source.definition, TableDefinition)
+    if source.definition.change_feed:
+        with run.account.state.begin() as state:
+            publish(state)
+        return
+    start_change_feed(run, source, run.open_for_write(source))
+    run.transaction.at_commit.append(publish)
+
+
+def _track(state: StateTransaction, table_id: str) -> None:
+    """Change tracking of a table is on from now on, as Snowflake does it for the owner's first stream."""
+    table = state.catalog.by_id(table_id)
+    if table is None or table.dropped_on is not None or not isinstance(table.definition, TableDefinition):
+        raise errors.cannot_operate()
+    wanted = table.definition.model_copy(update={"change_tracking": True, "change_feed": True})
+    if wanted != table.definition:
+        state.catalog.update(table.model_copy(update={"definition": wanted}))
+
+
+def _source(run: Run, statement: CreateStream, named: NameRef) -> CatalogObject:
+    full = run.object_name(named, "CREATE STREAM")
+    with run.account.state.read() as state:
+        found = state.catalog.find(full, RELATIONS, run.session.id)
+        if found is None:
+            raise errors.not_found(statement.source_word.capitalize(), str(full))
+        wanted = statement.source_word.replace(" ", "_")
+        if wanted in ("TABLE", "EXTERNAL_TABLE") and found.kind is not ObjectKind.TABLE:
+            raise errors.wrong_kind(schema_objects.shown_kind(found), "TABLE")
+        if wanted in ("VIEW", "DYNAMIC_TABLE") and schema_objects.shown_kind(found) != wanted:
+            raise errors.wrong_kind(schema_objects.shown_kind(found), wanted)
+        if schema_objects.is_dynamic(found):
+            _check_dynamic(state, found, statement.options)
+    return found
+
+
+def _check_dynamic(state: StateReader, table: CatalogObject, options: StreamOptions) -> None:
+    if options.append_only:
+        raise errors.compilation(
+            "002708", "0A000", "Change tracking of type APPEND_ONLY is not supported on dynamic tables."
+        )
+    if state.dynamic.require(table.id).refresh_mode is RefreshMode.FULL:
+        raise errors.no_change_tracking_on(f"the dynamic table '{table.name}', whose refreshes are all full")
+
+
+def _mode(statement: CreateStream, source: CatalogObject) -> StreamMode:
+    options = statement.options
+    if options.insert_only:
+        raise errors.compilation(
+            "002709", "0A000",
+            "Streams of type INSERT_ONLY can only be created on external tables or Iceberg tables with an external "
+            "catalog integration.",
+        )  # fmt: skip
+    return StreamMode.APPEND_ONLY if options.append_only else StreamMode.DEFAULT
+
+
+def _chosen_offset(run: Run, statement: CreateStream, source: CatalogObject) -> int | None:
+    """The version that AT or BEFORE means; None for the newest one."""
+    with run.account.state.read() as state:
+        catalog = StatementCatalog(run, state, run.session.database, run.session.schema)
+        assert isinstance(source.definition, TableDefinition)
+        # What other tools wrote so far is no change for a stream that begins now.
+        catalog.version(source, source.definition, None)
+        if statement.point is None:
+            return None
+        return catalog.version_at(source, cloning.time_travel(statement.point)).version
+
+
+def _object(
+    run: Run, state: StateTransaction, name: ObjectName, definition: StreamDefinition, comment: str | None
+) -> CatalogObject:
+    return CatalogObject(
+        id=new_id(), name=name, owner=run.session.role, comment=comment, created_on=state.now, altered_on=state.now,
+        definition=definition,
+    )  # fmt: skip
+
+
+def _publish(
+    run: Run, state: StateTransaction, statement: CreateStream, item: CatalogObject, standing: StreamState
+) -> None:
+    full = item.name
+    if state.catalog.database(full.database) is None:
+        raise errors.not_found("Database", quote(full.database))
+    if state.catalog.schema(full.parent) is None:
+        raise errors.not_found("Schema", str(full.parent))
+    existing = state.catalog.find(full, [ObjectKind.STREAM], run.session.id)
+    if existing is not None:
+        if not statement.or_replace:
+            raise errors.already_exists(run.written(statement.name))
+        state.catalog.drop(existing.id, state.now)
+    state.catalog.create(item)
+    state.streams.put(standing)
