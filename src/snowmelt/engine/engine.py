@@ -288,7 +288,9 @@ class SparkEngine:
 
 def _arrow_frame(session: SparkSession, data: pa.Table) -> DataFrame:
     """An Arrow table as Spark's, in which a timestamp without a zone stays one: by default it would get a zone."""
-    return session.createDataFrame(data, schema=from_arrow_schema(data.schema, prefer_timestamp_ntz=True))
+    # PySpark loses rows of a table whose columns are chunked differently.
+    whole = data.combine_chunks()
+    return session.createDataFrame(whole, schema=from_arrow_schema(data.schema, prefer_timestamp_ntz=True))
 
 
 def new_tag() -> str:
