@@ -40,7 +40,8 @@ class Streams(RuleBasedStateMachine):
         self.deliveries = 0
         self.writer.execute("CREATE TABLE t (id INT, name VARCHAR)")
         self.writer.execute(
-            "CREATE TABLE log (n INT, s VARCHAR, id INT, name VARCHAR, action VARCHAR, isupdate BOOLEAN, row_id VARCHAR)"
+            "CREATE TABLE log (n INT, s VARCHAR, id INT, name VARCHAR, action VARCHAR, isupdate BOOLEAN, "
+            "row_id VARCHAR)"
         )
         self.insert(rows)
         self.appended = []

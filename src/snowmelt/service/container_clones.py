@@ -64,9 +64,7 @@ class Contents:
     def _take(self, found: list[CatalogObject], at: datetime | None) -> None:
         tables = [item for item in found if isinstance(item.definition, TableDefinition)]
         self._streams = [item for item in found if isinstance(item.definition, StreamDefinition)]
-        self._objects = [
-            item for item in found if not isinstance(item.definition, TableDefinition | StreamDefinition)
-        ]
+        self._objects = [item for item in found if not isinstance(item.definition, TableDefinition | StreamDefinition)]
         self._tables = cloning.clone_tables(self.run, tables, self._rename, at)
 
     @contextmanager

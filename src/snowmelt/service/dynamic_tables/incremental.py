@@ -53,7 +53,7 @@ def resolve_mode(configured: RefreshMode, bound: BoundDefinition) -> tuple[Refre
 
 def planner_of(bound: BoundDefinition) -> Planner:
     """Raises `NotIncrementalError` when the query can't be maintained by its changes."""
-    return Planner(lower(bound.query.tree, _tables(bound)))
+    return Planner(lower(bound.query.tree, tables_of(bound)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,8 @@ def _present(run: Run) -> dict[str, exp.Expr]:
     return {table_name(name, "new"): exp.Table(this=identifier(name)) for name in run.tables}
 
 
-def _tables(bound: BoundDefinition) -> Tables:
+def tables_of(bound: BoundDefinition) -> Tables:
+    """The columns of every table that the query reads."""
     catalog = bound.environment.relations
     assert isinstance(catalog, DefinitionCatalog)
     return {

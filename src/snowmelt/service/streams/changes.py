@@ -7,7 +7,8 @@ changes are read and netted here, and Spark gets the result.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -40,7 +41,7 @@ METADATA_COLUMNS = (
     RelationColumn(ROW_ID, types.VARCHAR),
 )
 _SIDE = "__changes"
-_EXTRA = (
+EXTRA = (
     Column(name=SIGN, type=types.INTEGER),
     Column(name=UPDATE, type=types.BOOLEAN),
     Column(name=FILE, type=types.VARCHAR),
@@ -68,26 +69,57 @@ class TableChanges:
     def run(self) -> Run:
         return self.catalog.run
 
-    def query(self) -> exp.Query:
-        """The table's columns and the METADATA$ ones."""
+    def read(self, *, initial: bool = False) -> tuple[tuple[RelationColumn, ...], exp.Query]:
+        """The table's columns, and a query for them and the METADATA$ ones.
+
+        `initial`: all rows of the first version, as if they had just been inserted.
+        """
+        columns = tuple(RelationColumn(c.name, c.type) for c in self.definition.columns)
+        return columns, self._initial() if initial else self._changes()
+
+    def _changes(self) -> exp.Query:
         if not self.definition.change_feed:
             raise errors.change_tracking_missing(str(self.table.name))
+        if not self._plain:
+            return self._selected([self._computed(self.rows()[0])])
+        with self._kept():
+            return self._selected(self._sides(self._commits()))
+
+    def rows(self) -> tuple[pa.Table, bool]:
+        """The changes in stored form, with `__sign`, `__update` and birthplaces; and whether these identify rows."""
+        if not self.definition.change_feed:
+            raise errors.change_tracking_missing(str(self.table.name))
+        if self._plain:
+            with self._kept():
+                found = self._read(self._commits())
+        else:
+            found = foreign.changed_rows(self.run, self.definition, self._ranges(), inserts=self.inserts)
+        return _marked(found.rows) if self.inserts else net_changes(found), found.identified
+
+    @property
+    def _plain(self) -> bool:
+        """Whether the files of the table can be read here."""
         store, location = self.run.account.store, self.definition.location
-        ranges = self.catalog.state.versions.change_ranges(self.table.id, self.after, self.upto)
-        if not store.root.is_local_table(location) or not store.files(location, self.upto).plain:
-            rows = foreign.changed_rows(self.run, self.definition, ranges, inserts=self.inserts)
-            return self._selected([self._computed(net_changes(rows) if not self.inserts else _marked(rows.rows))])
+        return store.root.is_local_table(location) and store.files(location, self.upto).plain
+
+    def _ranges(self) -> list[tuple[int, int]]:
+        return self.catalog.state.versions.change_ranges(self.table.id, self.after, self.upto)
+
+    def _commits(self) -> list[CommitFiles]:
+        return self.run.account.store.commit_files(self.definition.location, self._ranges())
+
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        """Another tool may have removed what a stream still needs."""
         try:
-            commits = store.commit_files(location, ranges)
-            return self._selected(self._sides(commits))
+            yield
         except FileNotFoundError as error:
             raise errors.changes_missing(str(self.table.name)) from error
 
-    def initial(self) -> exp.Query:
-        """All rows of the last version, as if they had just been inserted."""
+    def _initial(self) -> exp.Query:
         store = self.run.account.store
-        files = store.files(self.definition.location, self.upto)
-        shape = self.catalog.state.shapes.at(self.table.id, self.upto)
+        files = store.files(self.definition.location, self.after)
+        shape = self.catalog.state.shapes.at(self.table.id, self.after)
         delta = None if files.plain else store.root.uri_of(self.definition.location)
         return self._selected([self._inserted(files.uris, files.total_bytes, shape, "initial", delta)])
 
@@ -141,26 +173,19 @@ class TableChanges:
         data = rows.select([column.name for column in self.definition.columns])
         data = data.append_column(SIGN, rows.column(SIGN).cast(pa.int64())).append_column(UPDATE, rows.column(UPDATE))
         data = data.append_column(FILE, files).append_column(ROW, rows.column(ORIGIN_ROW))
-        reference = staged_rows.readable(self.run, data, (*self.definition.columns, *_EXTRA))
-        return self._side(reference, [_column(SIGN), _column(UPDATE)])
+        reference = staged_rows.readable(self.run, data, (*self.definition.columns, *EXTRA))
+        return self._side(reference, [field(SIGN), field(UPDATE)])
 
     def _side(self, reference: str, extra: Sequence[exp.Expr]) -> exp.Select:
-        columns = [_column(column.name) for column in self.definition.columns]
-        return exp.select(*columns, *extra, _column(FILE), _column(ROW)).from_(exp.Table(this=identifier(reference)))
+        columns = [field(item.name) for item in self.definition.columns]
+        return exp.select(*columns, *extra, field(FILE), field(ROW)).from_(exp.Table(this=identifier(reference)))
 
     def _selected(self, sides: Sequence[exp.Select]) -> exp.Query:
         rows: exp.Query = sides[0]
         for side in sides[1:]:
             rows = exp.Union(this=rows, expression=side, distinct=False)
-        columns = [_column(column.name) for column in self.definition.columns]
-        came = spark("if(_0 > 0, 'INSERT', 'DELETE')", _column(SIGN))
-        identity = spark("sha1(concat(_0, ':', cast(_1 as string)))", _column(FILE), _column(ROW))
-        return exp.select(
-            *columns,
-            exp.alias_(came, identifier(ACTION)),
-            exp.alias_(_column(UPDATE), identifier(IS_UPDATE)),
-            exp.alias_(identity, identifier(ROW_ID)),
-        ).from_(exp.Subquery(this=rows, alias=exp.TableAlias(this=identifier(_SIDE))))
+        identity = spark("concat(_0, ':', cast(_1 as string))", field(FILE), field(ROW))
+        return stream_rows(rows, [item.name for item in self.definition.columns], identity)
 
     # -- reading them here ----------------------------------------------------------------------------------------
 
@@ -199,5 +224,16 @@ def _marked(rows: pa.Table) -> pa.Table:
     return rows.append_column(UPDATE, pa.repeat(pa.scalar(False), rows.num_rows))
 
 
-def _column(name: str) -> exp.Column:
+def stream_rows(rows: exp.Query, names: Sequence[str], identity: exp.Expr) -> exp.Select:
+    """The columns and the METADATA$ ones, from rows with `__sign` and `__update`. `identity` is a text."""
+    came = spark("if(_0 > 0, 'INSERT', 'DELETE')", field(SIGN))
+    return exp.select(
+        *(field(name) for name in names),
+        exp.alias_(came, identifier(ACTION)),
+        exp.alias_(field(UPDATE), identifier(IS_UPDATE)),
+        exp.alias_(spark("sha1(_0)", identity), identifier(ROW_ID)),
+    ).from_(exp.Subquery(this=rows, alias=exp.TableAlias(this=identifier(_SIDE))))
+
+
+def field(name: str) -> exp.Column:
     return exp.column(identifier(name))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
@@ -11,12 +12,13 @@ from snowmelt.service import cloning, schema_objects
 from snowmelt.service.reshaping import start_change_feed
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.results import Result, status
+from snowmelt.service.streams import views
 from snowmelt.service.streams.offsets import definition_of
 from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.statements.streams import CreateStream, StreamOptions
 from snowmelt.state.dynamic_model import RefreshMode
 from snowmelt.state.ids import new_id
-from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition
+from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition, TableVersion, ViewDefinition
 from snowmelt.state.store import StateReader, StateTransaction
 from snowmelt.state.stream_model import StreamDefinition, StreamMode, StreamState
 
@@ -59,34 +61,53 @@ def _create(run: Run, full: ObjectName, statement: CreateStream, named: NameRef)
     definition = StreamDefinition(
         source_id=source.id,
         source_name=source.name,
-        source_type="Dynamic Table" if schema_objects.is_dynamic(source) else "Table",
-        mode=_mode(statement, source),
+        source_type=_source_type(source),
+        mode=_mode(statement),
         show_initial_rows=bool(statement.options.show_initial_rows),
     )
-    offset = _chosen_offset(run, statement, source)
+    start = _start(run, statement, source)
 
     def publish(state: StateTransaction) -> None:
-        _track(state, source.id)
-        visible = state.versions.visible(source.id)
-        assert visible is not None
-        known = visible if offset is None else state.versions.upto(source.id, offset)
+        if isinstance(source.definition, ViewDefinition):
+            state.catalog.update(_tracked_view(state, source.id))
+        versions: list[TableVersion] = []
+        for id, version in start.offsets.items():
+            _track(state, id)
+            found = state.versions.visible(id) if version is None else state.versions.upto(id, version)
+            assert found is not None
+            versions.append(found)
         item = _object(run, state, full, definition, statement.options.comment)
         standing = StreamState(
             stream_id=item.id,
-            offsets={source.id: visible.version if offset is None else offset},
-            offset_at=known.committed_at if known is not None else visible.committed_at,
+            offsets={found.table_id: found.version for found in versions},
+            offset_at=max((found.committed_at for found in versions), default=state.now),
             initial=definition.show_initial_rows,
             renewed_at=state.now,
+            fingerprint=start.fingerprint,
         )
         _publish(run, state, statement, item, standing)
 
     _with_change_feed(run, source, publish)
 
 
+def _source_type(source: CatalogObject) -> Literal["Table", "View", "Dynamic Table"]:
+    if source.kind is ObjectKind.VIEW:
+        return "View"
+    return "Dynamic Table" if schema_objects.is_dynamic(source) else "Table"
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Where a stream begins."""
+
+    offsets: dict[str, int | None]
+    """A version for every base table; None for the newest one."""
+    fingerprint: str = ""
+
+
 def _with_change_feed(run: Run, source: CatalogObject, publish: Callable[[StateTransaction], None]) -> None:
     """Publishes at once, or together with the commit that switches the change feed on where it was off."""
-    assert isinstance(source.definition, TableDefinition)
-    if source.definition.change_feed:
+    if not isinstance(source.definition, TableDefinition) or source.definition.change_feed:
         with run.account.state.begin() as state:
             publish(state)
         return
@@ -102,6 +123,13 @@ def _track(state: StateTransaction, table_id: str) -> None:
     wanted = table.definition.model_copy(update={"change_tracking": True, "change_feed": True})
     if wanted != table.definition:
         state.catalog.update(table.model_copy(update={"definition": wanted}))
+
+
+def _tracked_view(state: StateTransaction, view_id: str) -> CatalogObject:
+    view = state.catalog.by_id(view_id)
+    if view is None or view.dropped_on is not None or not isinstance(view.definition, ViewDefinition):
+        raise errors.cannot_operate()
+    return view.model_copy(update={"definition": view.definition.model_copy(update={"change_tracking": True})})
 
 
 def _source(run: Run, statement: CreateStream, named: NameRef) -> CatalogObject:
@@ -129,7 +157,7 @@ def _check_dynamic(state: StateReader, table: CatalogObject, options: StreamOpti
         raise errors.no_change_tracking_on(f"the dynamic table '{table.name}', whose refreshes are all full")
 
 
-def _mode(statement: CreateStream, source: CatalogObject) -> StreamMode:
+def _mode(statement: CreateStream) -> StreamMode:
     options = statement.options
     if options.insert_only:
         raise errors.compilation(
@@ -140,16 +168,25 @@ def _mode(statement: CreateStream, source: CatalogObject) -> StreamMode:
     return StreamMode.APPEND_ONLY if options.append_only else StreamMode.DEFAULT
 
 
-def _chosen_offset(run: Run, statement: CreateStream, source: CatalogObject) -> int | None:
-    """The version that AT or BEFORE means; None for the newest one."""
+def _start(run: Run, statement: CreateStream, source: CatalogObject) -> _Start:
+    """The version of each base table that AT or BEFORE means, or the newest one."""
+    point = cloning.time_travel(statement.point) if statement.point is not None else None
     with run.account.state.read() as state:
         catalog = StatementCatalog(run, state, run.session.database, run.session.schema)
-        assert isinstance(source.definition, TableDefinition)
-        # What other tools wrote so far is no change for a stream that begins now.
-        catalog.version(source, source.definition, None)
-        if statement.point is None:
-            return None
-        return catalog.version_at(source, cloning.time_travel(statement.point)).version
+        fingerprint = ""
+        tables = [source]
+        if source.kind is ObjectKind.VIEW:
+            bound = views.bind(catalog, source, run.now, None)
+            tables, fingerprint = list(bound.bound.sources.values()), bound.fingerprint
+        offsets: dict[str, int | None] = {}
+        for table in tables:
+            assert isinstance(table.definition, TableDefinition)
+            if source is not table and not table.definition.change_feed:
+                raise errors.change_tracking_missing(str(table.name))
+            # What other tools wrote so far is no change for a stream that begins now.
+            catalog.version(table, table.definition, None)
+            offsets[table.id] = catalog.version_at(table, point).version if point is not None else None
+    return _Start(offsets, fingerprint)
 
 
 def _object(

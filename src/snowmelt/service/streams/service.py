@@ -5,11 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from snowmelt.core import errors
 from snowmelt.core.names import split_name
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.streams import offsets
 from snowmelt.service.streams.changes import METADATA_COLUMNS, TableChanges
+from snowmelt.service.streams.views import ViewChanges
 from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.store import StateReader
@@ -36,11 +39,18 @@ class Streams:
         source = catalog.state.catalog.by_id(definition.source_id)
         assert source is not None
         inserts = definition.mode is not StreamMode.DEFAULT
-        offset = window.state.offsets[source.id]
-        if window.state.initial:
-            rows = TableChanges(catalog, source, offset, offset, inserts)
-            return _relation(stream, rows, initial=True)
-        return _relation(stream, TableChanges(catalog, source, offset, window.upto[source.id], inserts))
+        standing = window.state
+        changes: TableChanges | ViewChanges
+        if definition.source_type == "View":
+            changes = ViewChanges(
+                catalog, source, standing.offsets, standing.offset_at, window.upto, window.upto_at,
+                standing.fingerprint, inserts,
+            )  # fmt: skip
+        else:
+            offset = standing.offsets[source.id]
+            upto = offset if standing.initial else window.upto[source.id]
+            changes = TableChanges(catalog, source, offset, upto, inserts)
+        return _relation(stream, *changes.read(initial=standing.initial))
 
     def changes(self, catalog: StatementCatalog, source: CatalogObject, span: ChangeSpan) -> Relation:
         """FROM t CHANGES (…)."""
@@ -51,7 +61,8 @@ class Streams:
             raise errors.change_tracking_missing(str(source.name))
         after = catalog.version_at(source, span.start).version
         upto = catalog.version(source, definition, span.end)
-        return _relation(source, TableChanges(catalog, source, after, max(after, upto), span.append_only))
+        changes = TableChanges(catalog, source, after, max(after, upto), span.append_only)
+        return _relation(source, *changes.read())
 
     # -- SYSTEM$ functions ----------------------------------------------------------------------------------------
 
@@ -114,7 +125,5 @@ def find(run: Run, state: StateReader, name: str) -> CatalogObject:
     return found
 
 
-def _relation(named: CatalogObject, changes: TableChanges, *, initial: bool = False) -> Relation:
-    columns = tuple(RelationColumn(c.name, c.type) for c in changes.definition.columns)
-    query = changes.initial() if initial else changes.query()
+def _relation(named: CatalogObject, columns: tuple[RelationColumn, ...], query: exp.Query) -> Relation:
     return Relation(name=str(named.name), columns=(*columns, *METADATA_COLUMNS), query=query)
