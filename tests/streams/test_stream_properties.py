@@ -25,6 +25,8 @@ from tests.conftest import SPARK
 Row = tuple[int, str]
 IDS = st.integers(0, 5)
 NAMES = st.sampled_from(["a", "b", "c"])
+VIEW = """SELECT t.id, t.name || k.kind AS name FROM t JOIN k ON t.id = k.id WHERE t.name <> 'c'
+UNION ALL SELECT id, kind FROM k WHERE id > 2"""
 ENDS = st.sampled_from(["commit", "rollback", "kill"])
 
 
@@ -43,8 +45,14 @@ class Streams(RuleBasedStateMachine):
             "CREATE TABLE log (n INT, s VARCHAR, id INT, name VARCHAR, action VARCHAR, isupdate BOOLEAN, "
             "row_id VARCHAR)"
         )
+        self.writer.execute("CREATE TABLE k (id INT, kind VARCHAR)")
+        self.writer.execute(f"CREATE VIEW v AS {VIEW}")
+        self.kinds: list[Row] = []
+        self.view_began = False
+        self.of_view: dict[str, Row] = {}
         self.insert(rows)
         self.appended = []
+        self.writer.execute("CREATE STREAM of_view ON VIEW v SHOW_INITIAL_ROWS = TRUE")
         self.writer.execute("CREATE STREAM s ON TABLE t SHOW_INITIAL_ROWS = TRUE")
         self.writer.execute("CREATE STREAM appended ON TABLE t APPEND_ONLY = TRUE")
         self.consume()
@@ -115,6 +123,25 @@ class Streams(RuleBasedStateMachine):
         self._theirs().optimize.compact()
         self.identified = False
 
+    @rule(id=IDS, kind=NAMES)
+    def insert_kind(self, id: int, kind: str) -> None:
+        self.writer.execute(f"INSERT INTO k VALUES ({id}, '{kind}')")
+        self.kinds.append((id, kind))
+
+    @rule(id=IDS, kind=NAMES)
+    def update_kind(self, id: int, kind: str) -> None:
+        self.writer.execute(f"UPDATE k SET kind = '{kind}' WHERE id = {id}")
+        self.kinds = [(one, kind if one == id else known) for one, known in self.kinds]
+
+    @rule(id=IDS)
+    def delete_kind(self, id: int) -> None:
+        self.writer.execute(f"DELETE FROM k WHERE id = {id}")
+        self.kinds = [row for row in self.kinds if row[0] != id]
+
+    def _rows_of_view(self) -> list[Row]:
+        joined = [(id, name + kind) for id, name in self.rows for other, kind in self.kinds if id == other]
+        return [row for row in joined if not row[1].startswith("c")] + [row for row in self.kinds if row[0] > 2]
+
     def _theirs(self) -> DeltaTable:
         return DeltaTable(next((Path(self.folder.name) / "data" / "tables").glob("*/*/t-*")))
 
@@ -134,7 +161,17 @@ class Streams(RuleBasedStateMachine):
 
     @rule()
     def consume(self) -> None:
-        self._apply(self._delivered(self._insert_into_log("s")), self.rows)
+        self._apply(self.replica, self._delivered(self._insert_into_log("s")), self.rows)
+
+    @rule()
+    def consume_view(self) -> None:
+        number = self._insert_into_log("of_view")
+        if not self.view_began:
+            # The initial rows come alone, and what happened since with the next window.
+            self.view_began = True
+            self.of_view = {row[4]: row[:2] for row in self._delivered(number)}
+            number = self._insert_into_log("of_view")
+        self._apply(self.of_view, self._delivered(number), self._rows_of_view())
 
     @rule()
     def consume_appended(self) -> None:
@@ -160,7 +197,7 @@ class Streams(RuleBasedStateMachine):
         delivered = self._delivered(first)
         assert sorted(delivered, key=repr) == sorted(self._delivered(second), key=repr)
         if ends == "commit":
-            self._apply(delivered, before)
+            self._apply(self.replica, delivered, before)
         else:
             assert delivered == [], f"something is left after {ends}"
 
@@ -173,23 +210,24 @@ class Streams(RuleBasedStateMachine):
         lost.store.close()
         lost.state.close()
 
-    def _apply(self, delivered: list[tuple[Any, ...]], expected: list[Row]) -> None:
+    def _apply(self, replica: dict[str, Row], delivered: list[tuple[Any, ...]], expected: list[Row]) -> None:
         went = [row for row in delivered if row[2] == "DELETE"]
         came = [row for row in delivered if row[2] == "INSERT"]
         self._check_updates(went, came)
         if self.identified:
             for id, name, _, _, row_id in went:
-                assert self.replica.pop(row_id) == (id, name)
+                assert replica.pop(row_id) == (id, name)
             for id, name, _, _, row_id in came:
-                assert row_id not in self.replica
-                self.replica[row_id] = (id, name)
+                assert row_id not in replica
+                replica[row_id] = (id, name)
         else:
-            left = Counter(self.replica.values())
+            left = Counter(replica.values())
             left.subtract((id, name) for id, name, *_ in went)
             assert min(left.values(), default=0) >= 0, "a row went that was not there"
             left.update((id, name) for id, name, *_ in came)
-            self.replica = dict(enumerate(left.elements()))  # type: ignore[arg-type]
-        assert Counter(self.replica.values()) == Counter(expected)
+            replica.clear()
+            replica.update((str(place), row) for place, row in enumerate(left.elements()))
+        assert Counter(replica.values()) == Counter(expected)
 
     def _check_updates(self, went: list[tuple[Any, ...]], came: list[tuple[Any, ...]]) -> None:
         old = {row[4]: row[:2] for row in went if row[3]}
@@ -206,7 +244,7 @@ class Streams(RuleBasedStateMachine):
 
 
 Streams.TestCase.settings = settings(
-    max_examples=6, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=4, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestStreams = pytest.mark.usefixtures("spark_stays_up")(pytest.mark.timeout(600)(Streams.TestCase))
 

@@ -76,6 +76,16 @@ def extension_days(state: StateReader, table: CatalogObject, account: Mapping[st
     return int(account.get(EXTENSION_KEY, _EXTENSION))
 
 
+def set_extension(state: StateTransaction, table_id: str, days: int | None) -> None:
+    """Set or, with None, unset MAX_DATA_EXTENSION_TIME_IN_DAYS of a table."""
+    if days is None:
+        state.parameters.unset(ParameterLevel.TABLE, table_id, EXTENSION_KEY)
+        return
+    if not 0 <= days <= MAX_DAYS:
+        raise errors.invalid_value(str(days), EXTENSION_KEY)
+    state.parameters.set(ParameterLevel.TABLE, table_id, EXTENSION_KEY, str(days))
+
+
 def set_database(state: StateTransaction, database: Database, days: int | None) -> Database:
     """Set or, with None, unset the value of a database, and carry it on."""
     _store(state, ParameterLevel.DATABASE, database.id, days)

@@ -24,6 +24,7 @@ from snowmelt.sql.statements.base import CloneSource, NameRef, Statement
 from snowmelt.sql.statements.tables import CreateTable, Truncate
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition
+from snowmelt.state.store import StateTransaction
 from snowmelt.storage.commits import CommitResult
 
 if TYPE_CHECKING:
@@ -58,7 +59,14 @@ def _publish_empty(run: Run, statement: CreateTable, table: CatalogObject) -> No
         tables.create_storage(run, table),
         replacing=statement.or_replace,
         retention_days=statement.options.data_retention_time_in_days,
+        also=lambda state: _extended(state, statement, table),
     )
+
+
+def _extended(state: StateTransaction, statement: CreateTable, table: CatalogObject) -> None:
+    days = statement.options.max_data_extension_time_in_days
+    if days is not None:
+        retention.set_extension(state, table.id, days)
 
 
 def _create_like(run: Run, name: ObjectName, statement: CreateTable, like: NameRef) -> None:
@@ -80,13 +88,18 @@ def _create_as(run: Run, name: ObjectName, statement: CreateTable, text: SqlText
     windows = tuple(run.streams.values())
     # The table's name and the offsets become true together, and not once more when the statement ends.
     run.consumes = False
+
+    def finish(state: StateTransaction) -> None:
+        offsets.advance(state, windows)
+        _extended(state, statement, table)
+
     tables.publish(
         run,
         table,
         written,
         replacing=statement.or_replace,
         retention_days=statement.options.data_retention_time_in_days,
-        also=lambda state: offsets.advance(state, windows),
+        also=finish,
     )
 
 
