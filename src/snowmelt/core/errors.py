@@ -41,6 +41,11 @@ class StatementConflictError(SnowmeltError):
         super().__init__("000625", "40001", message, hint="Run the statement again.", transient=True)
 
 
+def once(error: StatementConflictError) -> SnowmeltError:
+    """The same error, for whom running the statement again would not be right."""
+    return SnowmeltError(error.code, error.sqlstate, error.message, hint=error.hint, transient=error.transient)
+
+
 class TableChangedError(StatementConflictError):
     """The table got another definition between looking its name up and taking it for writing."""
 

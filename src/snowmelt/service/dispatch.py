@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
-from snowmelt.core.errors import SnowmeltError
 from snowmelt.service.handlers import (
     changes,
     copy,
@@ -82,9 +81,7 @@ def execute(run: Run, statement: Statement) -> Result:
             return _carried_out(run, handler, statement)
     except errors.StatementConflictError as error:
         # Not for the block or procedure around this statement to try again: its other statements did succeed.
-        raise SnowmeltError(
-            error.code, error.sqlstate, error.message, hint=error.hint, transient=error.transient
-        ) from error
+        raise errors.once(error) from error
 
 
 def _carried_out(run: Run, handler: Handler, statement: Statement) -> Result:

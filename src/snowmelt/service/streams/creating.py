@@ -61,7 +61,7 @@ def _create(run: Run, full: ObjectName, statement: CreateStream, named: NameRef)
     definition = StreamDefinition(
         source_id=source.id,
         source_name=source.name,
-        source_type=_source_type(source),
+        source_type=_source_type(statement, source),
         mode=_mode(statement),
         show_initial_rows=bool(statement.options.show_initial_rows),
     )
@@ -90,7 +90,11 @@ def _create(run: Run, full: ObjectName, statement: CreateStream, named: NameRef)
     _with_change_feed(run, source, publish)
 
 
-def _source_type(source: CatalogObject) -> Literal["Table", "View", "Dynamic Table"]:
+def _source_type(
+    statement: CreateStream, source: CatalogObject
+) -> Literal["Table", "View", "Dynamic Table", "External Table"]:
+    if statement.source_word == "EXTERNAL TABLE":
+        return "External Table"
     if source.kind is ObjectKind.VIEW:
         return "View"
     return "Dynamic Table" if schema_objects.is_dynamic(source) else "Table"
@@ -158,7 +162,15 @@ def _check_dynamic(state: StateReader, table: CatalogObject, options: StreamOpti
 
 
 def _mode(statement: CreateStream) -> StreamMode:
+    """ON EXTERNAL TABLE is for a table that other tools write: of those only insertions are promised."""
     options = statement.options
+    if statement.source_word == "EXTERNAL TABLE":
+        if not options.insert_only:
+            raise errors.compilation(
+                "002709", "0A000", "Streams on external tables need INSERT_ONLY = TRUE.",
+                hint="Write ON TABLE for all changes of the table.",
+            )  # fmt: skip
+        return StreamMode.INSERT_ONLY
     if options.insert_only:
         raise errors.compilation(
             "002709", "0A000",

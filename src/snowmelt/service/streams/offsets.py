@@ -50,10 +50,12 @@ def window_of(catalog: StatementCatalog, stream: CatalogObject) -> StreamWindow:
     A statement that consumes first waits for any other that does.
     """
     run = catalog.run
+    # With AUTOCOMMIT off, a statement that consumes begins the session's transaction here.
+    own = run.transaction if run.consumes else None
     transaction = run.session.transaction
     kept = transaction.windows.get(stream.id) if transaction is not None else None
-    if run.consumes:
-        _take(run, catalog.state, stream, kept)
+    if own is not None:
+        _take(run, own, catalog.state, stream, kept)
     if kept is None:
         kept = _window(catalog, stream, transaction)
         if transaction is not None:
@@ -62,9 +64,11 @@ def window_of(catalog: StatementCatalog, stream: CatalogObject) -> StreamWindow:
     return kept
 
 
-def _take(run: Run, state: StateReader, stream: CatalogObject, kept: StreamWindow | None) -> None:
+def _take(
+    run: Run, own: Transaction, state: StateReader, stream: CatalogObject, kept: StreamWindow | None
+) -> None:  # fmt: skip
     run.account.locks.acquire(
-        stream.id, str(stream.name), run.transaction.id, run.lock_timeout, run.check_cancelled
+        stream.id, str(stream.name), own.id, run.lock_timeout, run.check_cancelled
     )  # fmt: skip
     with run.account.state.read() as fresh:
         current = fresh.streams.require(stream.id)
