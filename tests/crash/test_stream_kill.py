@@ -12,10 +12,7 @@ from snowmelt.service.account import Account
 from tests.conftest import SPARK
 from tests.crash.test_refresh_kill import killed
 
-PLACES = (
-    "before-commit:1", "data-file-written:1", "log-entry-linked:1", "after-commit:1", "before-flip:1", "inside-flip:1",
-    "after-flip:1",
-)  # fmt: skip
+PLACES = ("log-entry-linked:1", "before-flip:1", "inside-flip:1", "after-flip:1")
 CONSUME = "INSERT INTO target SELECT id FROM s"
 
 
