@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
 from snowmelt.core.types import DataType
 from snowmelt.engine.engine import Lane, TableFiles, new_tag
+from snowmelt.engine.frames import FrameView
 from snowmelt.service import constants, folding
 from snowmelt.service.loading import staged_query
 from snowmelt.service.resolver import StatementCatalog
@@ -61,6 +62,8 @@ class Run:
         self.inputs: dict[str, pa.Table] = {}
         """Arrow tables that the statement reads, by name."""
         self.input_bytes = 0
+        self.frames: dict[Hashable, FrameView] = {}
+        """What Python functions returned, by the call and the tables that it was given."""
         self._warehouse: tuple[str, str] | None = None
         """Id and scheduling pool of the warehouse, once the statement uses it."""
         self.sequences: dict[str, CatalogObject] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,7 +24,8 @@ from snowmelt.ivm.states import states_of
 from snowmelt.service.dynamic_tables import change_sets, incremental
 from snowmelt.service.dynamic_tables.applying import DivergedError, Target, TooLargeError, weight_column
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog
-from snowmelt.service.dynamic_tables.lookups import Lookups, Side
+from snowmelt.service.dynamic_tables.frozen import Region, may_shrink
+from snowmelt.service.dynamic_tables.lookups import Lookups, Searched, Side
 from snowmelt.service.dynamic_tables.operator_states import OperatorStates, types_of
 from snowmelt.service.dynamic_tables.runs import RefreshRun
 from snowmelt.service.dynamic_tables.stages import StageRunner
@@ -34,7 +35,7 @@ from snowmelt.service.transactions import PendingTable
 from snowmelt.service.writing import RowWriter
 from snowmelt.sql.dialect import identifier
 from snowmelt.state.dynamic_model import DynamicState, OperatorState, RefreshMode
-from snowmelt.state.model import CatalogObject, Column, TableDefinition
+from snowmelt.state.model import CatalogObject, Column, TableDefinition, TableShape
 from snowmelt.state.store import StateReader
 from snowmelt.storage.commits import CommitResult
 
@@ -78,8 +79,8 @@ def changes_by_plan(attempt: Attempt) -> Applied | str:
     """
     definition = attempt.table.definition
     assert isinstance(definition, TableDefinition) and definition.dynamic is not None
-    if definition.dynamic.frozen_where is not None:
-        return "The table has a frozen region."
+    if may_shrink(attempt.bound.environment, definition):
+        return "Rows may leave the frozen region as time goes by."
     try:
         with closing(_Refresh(attempt)) as refresh:
             return refresh.carry_out()
@@ -96,8 +97,11 @@ class _Refresh:
         self.catalog = catalog
         self.planner = incremental.planner_of(attempt.bound)
         self.sources = self._sources()
-        self.target = Target(attempt.run, attempt.table, attempt.pending)
+        self.region = _region(attempt)
+        outside = self.region.outside_of if self.region is not None else None
+        self.target = Target(attempt.run, attempt.table, attempt.pending, outside)
         self.sides: dict[str, Side] = {}
+        self.searched: dict[str, Searched] = {}
 
     def _sources(self) -> dict[str, CatalogObject]:
         """The tables that the plan scans, by what the query calls them."""
@@ -147,7 +151,10 @@ class _Refresh:
         states = list(states_of(self.planner.view.root).values())
         if not store.usable(states, recorded) and (recorded or self.run.account.store.root.is_local):
             raise TooLargeError("the states of aggregates are not there")
-        return {state.stored: store.relation(state, recorded[state.name]) for state in states if recorded}
+        if not recorded:
+            return {}
+        self.searched = {state.stored: store.searched(recorded[state.name]) for state in states}
+        return {state.stored: store.relation(state, recorded[state.name]) for state in states}
 
     def _plan(self, changes: Mapping[str, change_sets.ChangeSet]) -> RefreshPlan:
         recorded = self.attempt.dynamic.operator_states
@@ -161,7 +168,9 @@ class _Refresh:
     def _runner(self, relations: Mapping[str, exp.Expr], changes: Mapping[str, change_sets.ChangeSet]) -> StageRunner:
         rows = {table_name(name, "change"): change.rows for name, change in changes.items()}
         inputs = {name: data for name, data in rows.items() if name not in relations}
-        return StageRunner(self.run, relations, inputs, rows, Lookups(self.run.account, self.sides).find)
+        return StageRunner(
+            self.run, relations, inputs, rows, Lookups(self.run.account.store, self.sides, self.searched)
+        )
 
     def _chosen(self, changed_rows: int) -> dict[str, Any]:
         """The estimates, for the history; raises when a full refresh is expected to cost less."""
@@ -188,11 +197,15 @@ class _Refresh:
             new = self.attempt.bound.versions[source.id]
             old = self.attempt.dynamic.frontier[source.id]
             relations[table_name(reference, "new")] = exp.Table(this=identifier(reference))
-            self.sides[table_name(reference, "new")] = self._side(source, reference, new)
+            names = tuple(used[reference])
+            self.sides[table_name(reference, "new")] = self._side(source, reference, new, names)
             if new == old:
                 continue
             definition = source.definition
             assert isinstance(definition, TableDefinition)
+            shapes = [item for item in self.catalog.state.shapes.all(source.id) if item.last_version >= old]
+            for shape in shapes:
+                _check_same_columns(source, used[reference], shape)
             found = change_sets.read(
                 self.run.account, self.attempt.state, source, used[reference], (old, new), _MOST_CHANGES
             )
@@ -204,15 +217,15 @@ class _Refresh:
                 columns = [kinds[name] for name in found.rows.column_names if name != WEIGHT]
                 staged = as_file(self.run, found.rows, (*columns, Column(name=WEIGHT, type=types.INTEGER)))
                 relations[table_name(reference, "change")] = exp.Table(this=identifier(staged))
-            before = self.catalog.pin(source, definition, old, self.catalog.state.shapes.at(source.id, old))
+            before = self.catalog.pin(source, definition, old, shapes[0] if shapes else None)
             assert before.reference is not None
             relations[table_name(reference, "old")] = exp.Table(this=identifier(before.reference))
-            self.sides[table_name(reference, "old")] = self._side(source, before.reference, old)
+            self.sides[table_name(reference, "old")] = self._side(source, before.reference, old, names)
         return relations, changes
 
-    def _side(self, source: CatalogObject, reference: str, version: int) -> Side:
+    def _side(self, source: CatalogObject, reference: str, version: int, names: tuple[str, ...]) -> Side:
         files = self.run.tables[reference]
-        return Side(source, version, plain=files.sources is None and files.delta_path is None)
+        return Side(source, version, files.sources is None and files.delta_path is None, names)
 
     def close(self) -> None:
         self.run.remove_staged()
@@ -225,7 +238,8 @@ class _Refresh:
             bound.environment, replace(bound.query, tree=plan.apply.rows), self.target.names
         )
         weighted = plan.apply.kind in (ApplyKind.APPEND, ApplyKind.BAG)
-        return rows.select(weight_column()) if weighted else rows
+        rows = rows.select(weight_column()) if weighted else rows
+        return self.region.outside(rows, weighted=weighted) if self.region is not None else rows
 
     def _keys(self, plan: RefreshPlan, runner: StageRunner) -> pa.Table | None:
         """The keys that are replaced, under the names of the table's columns."""
@@ -237,6 +251,27 @@ class _Refresh:
         found = runner.rows_of(plan.apply.keys)
         pairs = [(produced[own], theirs) for own, theirs in plan.apply.key_columns]
         return pa.table({own: found.column(theirs) for own, theirs in pairs})
+
+
+def _region(attempt: Attempt) -> Region | None:
+    definition = attempt.table.definition
+    assert isinstance(definition, TableDefinition) and definition.dynamic is not None
+    if definition.dynamic.frozen_where is None:
+        return None
+    return Region(attempt.run, attempt.bound.environment, attempt.table)
+
+
+def _check_same_columns(source: CatalogObject, used: Iterable[str], shape: TableShape) -> None:
+    """Raises when one of the columns had another name or form on disk in versions of that shape, or was another one:
+    dropped, and added since. Its values may then be others in all rows without a row that changed."""
+    definition = source.definition
+    assert isinstance(definition, TableDefinition)
+    now = {column.name: column.type.stored for column in definition.columns}
+    then = {column.name: column.type.stored for column in shape.definition.columns}
+    stored = {past.name: past.stored for past in shape.columns}
+    for name in used:
+        if stored.get(name) != name or then[name] != now[name]:
+            raise TooLargeError(f"column '{name}' of {source.name} was replaced")
 
 
 def _used_columns(view: View) -> Mapping[str, list[str]]:

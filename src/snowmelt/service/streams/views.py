@@ -26,6 +26,7 @@ from snowmelt.service import past_shapes, staged_rows
 from snowmelt.service.dynamic_tables import definitions
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition
 from snowmelt.service.dynamic_tables.incremental import tables_of
+from snowmelt.service.dynamic_tables.lookups import Lookups
 from snowmelt.service.dynamic_tables.stages import StageRunner, resolved
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.streams.changes import EXTRA, TableChanges, field, stream_rows
@@ -179,7 +180,7 @@ class ViewChanges:
         if plan.apply.kind is ApplyKind.NOTHING:
             return None
         assert plan.apply.kind in (ApplyKind.APPEND, ApplyKind.BAG) and plan.apply.rows is not None
-        runner = StageRunner(self.run, sides.relations, {}, {}, lambda _, __: None)
+        runner = StageRunner(self.run, sides.relations, {}, {}, Lookups(self.run.account.store, {}, {}))
         runner.carry_out(plan.stages, frozenset())
         return _signed(runner.fetch(self._fetched(bound, plan.apply.rows)), sides.identified)
 
