@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from deltalake import DeltaTable
+
 from benchmarks.comparing import difference_of_rows
 from benchmarks.events import events
 from benchmarks.measuring import Aim, Measure, Outcome, side_by_side
@@ -55,8 +57,7 @@ def _change(bench: Workbench, number: int, share: float, rows: int) -> None:
 
 
 def _version(bench: Workbench) -> int:
-    path = bench.snowmelt_path("watched")
-    return int(bench.plain_rows(f"SELECT version FROM (DESCRIBE HISTORY delta.`{path}` LIMIT 1)")[0][0])
+    return DeltaTable(bench.snowmelt_path("watched")).version()
 
 
 def _feed(bench: Workbench, span: tuple[int, int]) -> str:
