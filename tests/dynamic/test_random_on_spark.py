@@ -81,9 +81,9 @@ def run_on_spark(session: Session, seed: int) -> bool:
     if case.clock:
         return False
     tables = _Tables(session, case)
+    options = "TARGET_LAG = '1 day' WAREHOUSE = COMPUTE_WH REFRESH_MODE = INCREMENTAL"
     try:
-        session.execute(f"CREATE DYNAMIC TABLE d TARGET_LAG = '1 day' WAREHOUSE = COMPUTE_WH REFRESH_MODE = INCREMENTAL "
-                        f"AS {case.query}")  # fmt: skip
+        session.execute(f"CREATE DYNAMIC TABLE d {options} AS {case.query}")
     except SnowmeltError:
         # Not every query that the generator makes is one: some are refused, some divide by zero.
         return False
