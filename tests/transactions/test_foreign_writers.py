@@ -112,11 +112,11 @@ def test_our_change_meets_theirs(plain: Account, session: Session, monkeypatch: 
     """A DELETE rewrites files of the version it read: when they commit meanwhile, it looks again."""
     rewrite, meetings = DeltaStore.rewrite, []
 
-    def disturbed(self: DeltaStore, where: str, *arguments: Any) -> Any:
+    def disturbed(self: DeltaStore, where: str, *arguments: Any, **options: Any) -> Any:
         if not meetings:
             meetings.append(1)
             they_append(plain, "T", 10)
-        return rewrite(self, where, *arguments)
+        return rewrite(self, where, *arguments, **options)
 
     monkeypatch.setattr(DeltaStore, "rewrite", disturbed)
     for number, begin in enumerate(([], ["BEGIN"])):
@@ -134,9 +134,9 @@ def test_our_change_meets_theirs(plain: Account, session: Session, monkeypatch: 
 def test_our_change_meets_theirs_every_time(plain: Account, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     rewrite = DeltaStore.rewrite
 
-    def disturbed(self: DeltaStore, where: str, *arguments: Any) -> Any:
+    def disturbed(self: DeltaStore, where: str, *arguments: Any, **options: Any) -> Any:
         they_append(plain, "T", 10)
-        return rewrite(self, where, *arguments)
+        return rewrite(self, where, *arguments, **options)
 
     monkeypatch.setattr(DeltaStore, "rewrite", disturbed)
     with pytest.raises(Exception, match="Another writer changed the table") as caught:

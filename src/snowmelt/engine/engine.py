@@ -27,6 +27,7 @@ from snowmelt.engine.given import frame_of, with_rows
 from snowmelt.engine.probe import check_storage
 from snowmelt.engine.session import APPLICATION, CHANGES, LIGHT, TINY, choose_pool, sibling
 from snowmelt.state.model import Column
+from snowmelt.storage.origins import ORIGIN_FILE, ORIGIN_ROW
 from snowmelt.storage.rewrite import FILE, ROW
 
 Result = TypeVar("Result")
@@ -74,6 +75,8 @@ class TableFiles:
     version: int = 0
     positions: bool = False
     """Adds `__file` and `__row`, which tell rows apart: the file's name, and the place in it where Spark knows that."""
+    origins: bool = False
+    """With `positions`: those where a row was born, in files that carry them. See `storage.origins`."""
     bytes: int = 0
     """Of the files together."""
     ddl: str | None = None
@@ -303,6 +306,8 @@ class SparkEngine:
             return session.read.schema(table.ddl).parquet(*table.files)
         sources = table.sources or tuple(ColumnSource(column.name, column.type) for column in table.columns)
         fields = {source.name: source.type.stored for source in sources if source.name is not None}
+        if table.origins and table.delta_path is None:
+            fields |= {ORIGIN_FILE: "STRING", ORIGIN_ROW: "BIGINT"}
         ddl = ", ".join(f"{_quoted(name)} {type_}" for name, type_ in fields.items())
         # Rows of a time when the table had none of its present columns still count.
         stored = ddl or StructType([])
@@ -340,6 +345,11 @@ def _positions(table: TableFiles) -> list[str]:
         return [f"_metadata.file_name AS {FILE}", f"monotonically_increasing_id() AS {ROW}"]
     if not table.files:
         return [f"CAST(NULL AS STRING) AS {FILE}", f"CAST(NULL AS BIGINT) AS {ROW}"]
+    if table.origins:
+        return [
+            f"coalesce({ORIGIN_FILE}, _metadata.file_name) AS {FILE}",
+            f"coalesce({ORIGIN_ROW}, _metadata.row_index) AS {ROW}",
+        ]
     return [f"_metadata.file_name AS {FILE}", f"_metadata.row_index AS {ROW}"]
 
 

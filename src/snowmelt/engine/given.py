@@ -21,7 +21,9 @@ _MOST_BYTES = 16 * 1024
 
 def frame_of(session: SparkSession, data: pa.Table) -> DataFrame:
     """An Arrow table as Spark's, in which a timestamp without a zone stays one: by default it would get a zone."""
-    return session.createDataFrame(data, schema=from_arrow_schema(data.schema, prefer_timestamp_ntz=True))
+    # PySpark loses rows of a table whose columns are chunked differently.
+    whole = data.combine_chunks()
+    return session.createDataFrame(whole, schema=from_arrow_schema(data.schema, prefer_timestamp_ntz=True))
 
 
 def with_rows(sql: str, inputs: Mapping[str, pa.Table]) -> tuple[str, dict[str, pa.Table]]:

@@ -26,6 +26,7 @@ from snowmelt.service.purge import Purged, purge
 from snowmelt.service.recovery import Recovered, recover
 from snowmelt.service.results import ResultCache
 from snowmelt.service.session import Session
+from snowmelt.service.streams.service import Streams
 from snowmelt.service.transactions import TransactionManager
 from snowmelt.state.ids import new_id
 from snowmelt.state.journal import QueryJournal
@@ -67,6 +68,7 @@ class Account:
             self.results = ResultCache()
             self.digests = Digests()
             self.dynamic_tables = DynamicTables(self)
+            self.streams = Streams(self)
             self.parameters: dict[str, parameters.Value] = {}
             """What ALTER ACCOUNT has set."""
             self._bootstrap()

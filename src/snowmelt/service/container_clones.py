@@ -12,9 +12,11 @@ from snowmelt.core.names import ObjectName, SchemaName, quote
 from snowmelt.service import cloning, retention
 from snowmelt.service.objects import create_schema
 from snowmelt.service.references import Rename
+from snowmelt.service.streams import cloned
 from snowmelt.sql.statements.base import CloneSource
 from snowmelt.state.model import CatalogObject, Database, ParameterLevel, Schema, TableDefinition
 from snowmelt.state.store import StateReader, StateTransaction
+from snowmelt.state.stream_model import StreamDefinition
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -30,6 +32,7 @@ class Contents:
         self._schemas: list[tuple[Schema, SchemaName]] = []
         self._tables: list[cloning.ClonedTable] = []
         self._objects: list[CatalogObject] = []
+        self._streams: list[CatalogObject] = []
         self._rename: Rename = lambda name: name
 
     def of_database(self, clone: CloneSource, target: str) -> None:
@@ -60,7 +63,8 @@ class Contents:
 
     def _take(self, found: list[CatalogObject], at: datetime | None) -> None:
         tables = [item for item in found if isinstance(item.definition, TableDefinition)]
-        self._objects = [item for item in found if not isinstance(item.definition, TableDefinition)]
+        self._streams = [item for item in found if isinstance(item.definition, StreamDefinition)]
+        self._objects = [item for item in found if not isinstance(item.definition, TableDefinition | StreamDefinition)]
         self._tables = cloning.clone_tables(self.run, tables, self._rename, at)
 
     @contextmanager
@@ -89,6 +93,9 @@ class Contents:
             cloning.add_cloned(self.run, state, table)
         for item in self._objects:
             cloning.add_object(self.run, state, item, self._rename)
+        made = {table.source.id: (table.table.id, table.written.version) for table in self._tables}
+        for item in self._streams:
+            cloned.add(self.run, state, item, self._rename, made)
 
 
 def _objects(state: StateReader, schema: Schema, at: datetime | None) -> list[CatalogObject]:

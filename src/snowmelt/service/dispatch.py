@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
-from snowmelt.core.errors import SnowmeltError
 from snowmelt.service.handlers import (
     changes,
     copy,
@@ -22,6 +21,7 @@ from snowmelt.service.handlers import (
 )
 from snowmelt.service.results import Result
 from snowmelt.service.scripting import guard
+from snowmelt.service.streams import offsets
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.classify import classify
 from snowmelt.sql.statements.session import Commit, Rollback
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 Handler = Callable[["Run", Any], Result]
 _ATTEMPTS = 5
+_CONSUMING = frozenset({"UNLOAD", "CREATE_TABLE_AS_SELECT"})
+"""What besides DML moves the offsets of the streams that it reads."""
 
 HANDLERS: dict[type[Statement], Handler] = {
     **queries.HANDLERS,
@@ -57,6 +59,7 @@ def execute(run: Run, statement: Statement) -> Result:
     if transaction is not None and transaction.aborted and not isinstance(statement, Commit | Rollback):
         raise errors.transaction_aborted()
     guard.before(run, statement, kind)
+    run.consumes = kind.is_dml or kind.query_type in _CONSUMING
     if isinstance(statement, routines.SCRIPTS):
         return handler(run, statement)
     if kind.is_ddl:
@@ -68,16 +71,20 @@ def execute(run: Run, statement: Statement) -> Result:
     for _ in range(_ATTEMPTS):
         try:
             with run.atomic():
-                return handler(run, statement)
+                return _carried_out(run, handler, statement)
         except errors.StatementConflictError:
             # Another session altered the table while this statement waited for it, or another tool wrote it. Nothing
             # of the statement remains: look at the table again.
             run.forget_tables()
     try:
         with run.atomic():
-            return handler(run, statement)
+            return _carried_out(run, handler, statement)
     except errors.StatementConflictError as error:
         # Not for the block or procedure around this statement to try again: its other statements did succeed.
-        raise SnowmeltError(
-            error.code, error.sqlstate, error.message, hint=error.hint, transient=error.transient
-        ) from error
+        raise errors.once(error) from error
+
+
+def _carried_out(run: Run, handler: Handler, statement: Statement) -> Result:
+    result = handler(run, statement)
+    offsets.consume(run)
+    return result

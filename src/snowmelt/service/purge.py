@@ -19,6 +19,7 @@ from snowmelt.service import retention
 from snowmelt.service.loading import places
 from snowmelt.state.model import CatalogObject, Database, ParameterLevel, Schema, StageDefinition, TableDefinition
 from snowmelt.state.store import StateReader, StateTransaction
+from snowmelt.state.stream_model import StreamDefinition
 
 if TYPE_CHECKING:
     from snowmelt.service.account import Account
@@ -98,6 +99,8 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
     """Everything the state store keeps about an object besides the object."""
     state.counters.drop(item.id)
     state.parameters.unset(ParameterLevel.TABLE, item.id)
+    if isinstance(item.definition, StreamDefinition):
+        state.streams.delete_for(item.id)
     if isinstance(item.definition, TableDefinition):
         state.versions.delete_for(item.id)
         state.shapes.delete_for(item.id)

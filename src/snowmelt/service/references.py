@@ -17,6 +17,7 @@ from snowmelt.state.model import (
     ViewDefinition,
 )
 from snowmelt.state.store import StateTransaction
+from snowmelt.state.stream_model import StreamDefinition
 
 Rename = Callable[[ObjectName], ObjectName]
 
@@ -27,6 +28,7 @@ def renamed(state: StateTransaction, item: CatalogObject, new: ObjectName) -> No
     def follow(name: ObjectName) -> ObjectName:
         return new if name == item.name else name
 
+    _each_stream(state, follow)
     if item.kind is ObjectKind.TABLE:
         _each_table(state, lambda definition: _with_keys(definition, follow))
     elif item.kind is ObjectKind.SEQUENCE:
@@ -48,6 +50,7 @@ def container_renamed(state: StateTransaction, rename: Rename) -> None:
         return _with_place(_with_defaults(_with_keys(definition, rename), rename), rename)
 
     _each_table(state, follow)
+    _each_stream(state, rename)
     kinds = [ObjectKind.VIEW, ObjectKind.FUNCTION, ObjectKind.PROCEDURE]
     for item in state.catalog.objects(kinds, include_dropped=True, all_sessions=True):
         definition = item.definition
@@ -94,6 +97,15 @@ def _each_table(
         changed = follow(item.definition)
         if changed != item.definition and item.id != but:
             state.catalog.update(item.model_copy(update={"definition": changed}))
+
+
+def _each_stream(state: StateTransaction, rename: Rename) -> None:
+    for item in state.catalog.objects([ObjectKind.STREAM], include_dropped=True):
+        assert isinstance(item.definition, StreamDefinition)
+        name = rename(item.definition.source_name)
+        if name != item.definition.source_name:
+            moved = item.definition.model_copy(update={"source_name": name})
+            state.catalog.update(item.model_copy(update={"definition": moved}))
 
 
 def _with_keys(definition: TableDefinition, rename: Rename) -> TableDefinition:

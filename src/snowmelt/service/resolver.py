@@ -10,13 +10,14 @@ from zoneinfo import ZoneInfo
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.core.names import ObjectName, quote
+from snowmelt.core.names import ObjectName, quote, split_name
 from snowmelt.core.types import DataType
 from snowmelt.engine.engine import TableFiles
 from snowmelt.service import information_schema, past_shapes, sequences, system_functions, table_functions
 from snowmelt.sql.expressions import Environment
-from snowmelt.sql.relations import Relation, RelationColumn, ScalarRoutine, TimeTravel, ViewText
+from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, ScalarRoutine, TimeTravel, ViewText
 from snowmelt.state.model import (
+    SELECTABLE,
     CatalogObject,
     ObjectKind,
     RoutineDefinition,
@@ -26,6 +27,7 @@ from snowmelt.state.model import (
     ViewDefinition,
 )
 from snowmelt.state.store import StateReader
+from snowmelt.state.stream_model import StreamDefinition
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -71,7 +73,7 @@ class StatementCatalog:
         name = self.full_name(parts)
         if name.schema == INFORMATION_SCHEMA:
             return self.metadata_view(name)
-        found = self.state.catalog.find(name, [ObjectKind.TABLE, ObjectKind.VIEW], self.run.session.id)
+        found = self.state.catalog.find(name, SELECTABLE, self.run.session.id)
         if found is None:
             raise errors.not_found("Object", str(name) if len(parts) > 1 else quote(parts[0]))
         if name == self.defining:
@@ -81,7 +83,18 @@ class StatementCatalog:
     def metadata_view(self, name: ObjectName) -> Relation:
         return information_schema.view(self.run, self.state, name)
 
+    def changes(self, parts: tuple[str, ...], span: ChangeSpan) -> Relation:
+        name = self.full_name(parts)
+        found = self.state.catalog.find(name, SELECTABLE, self.run.session.id)
+        if found is None:
+            raise errors.not_found("Object", str(name) if len(parts) > 1 else quote(parts[0]))
+        return self.run.account.streams.changes(self, found, span)
+
     def relation_of(self, found: CatalogObject, when: TimeTravel | None) -> Relation:
+        if isinstance(found.definition, StreamDefinition):
+            if when is not None:
+                raise errors.unsupported("time travel on a stream")
+            return self.run.account.streams.relation(self, found)
         if isinstance(found.definition, ViewDefinition):
             if when is not None:
                 raise errors.unsupported(
@@ -140,7 +153,7 @@ class StatementCatalog:
     def version(self, table: CatalogObject, definition: TableDefinition, when: TimeTravel | None) -> int:
         """The Delta version to read: this transaction's own, the visible one, or the one of a point in time."""
         if when is not None:
-            return self._version_at(table, when).version
+            return self.version_at(table, when).version
         own = self.run.pending_version(table.id)
         if own is not None:
             return own
@@ -157,19 +170,36 @@ class StatementCatalog:
             return chosen
         return visible.version
 
-    def _version_at(self, table: CatalogObject, when: TimeTravel) -> TableVersion:
+    def version_at(self, table: CatalogObject, when: TimeTravel) -> TableVersion:
+        """The version of a point in time."""
         versions = self.state.versions
-        if when.kind == "STATEMENT":
+        if when.kind == "STREAM":
+            found = self._version_of_stream(table, when)
+        elif when.kind == "STATEMENT":
             query_id = str(self.run.evaluate(when.expression).value)
             found = self._version_of_statement(table, query_id, before=when.before)
-        elif when.kind in ("TIMESTAMP", "OFFSET"):
+        else:
             instant = self.instant(when)
             found = versions.as_of(table.id, instant - timedelta(microseconds=1) if when.before else instant)
-        else:
-            raise errors.unsupported(f"AT ({when.kind} => …)")
         if found is None:
             raise errors.time_travel_unavailable(table.name.name)
         return found
+
+    def _version_of_stream(self, table: CatalogObject, when: TimeTravel) -> TableVersion | None:
+        """Up to where the stream has consumed the table; AT and BEFORE are the same."""
+        value = self.run.evaluate(when.expression).value
+        if value is None:
+            raise errors.compilation("001007", "22023", "Time travel AT(STREAM => _) expected a stream name, got NULL.")
+        parts = split_name(str(value))
+        stream = None
+        if parts is not None and len(parts) <= 3:
+            stream = self.state.catalog.find(self.full_name(parts), [ObjectKind.STREAM], self.run.session.id)
+        if stream is None:
+            raise errors.compilation("002003", "02000", f"Stream '{value}' not found.")
+        standing = self.state.streams.require(stream.id)
+        if table.id in standing.offsets:
+            return self.state.versions.upto(table.id, standing.offsets[table.id])
+        return self.state.versions.as_of(table.id, standing.offset_at)
 
     def _version_of_statement(self, table: CatalogObject, query_id: str, *, before: bool) -> TableVersion | None:
         record = self.run.account.journal.get(query_id)

@@ -6,6 +6,7 @@ reading it needs no walk; a change of a container's value is carried on to what 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from snowmelt.core import errors
@@ -15,7 +16,9 @@ from snowmelt.state.store import StateReader, StateTransaction
 
 KEY = "DATA_RETENTION_TIME_IN_DAYS"
 MAX_DAYS = 90
+EXTENSION_KEY = "MAX_DATA_EXTENSION_TIME_IN_DAYS"
 _DEFAULT = 1
+_EXTENSION = 14
 
 
 def check(days: int | None, *, transient: bool = False) -> None:
@@ -57,6 +60,30 @@ def of_table(state: StateReader, table: CatalogObject, *, transient: bool) -> in
         schema = state.catalog.schema(SchemaName(table.name.database, table.name.schema))
         own = schema.retention_days if schema is not None else _DEFAULT
     return min(own, 1) if transient or table.session_id is not None else own
+
+
+def extension_days(state: StateReader, table: CatalogObject, account: Mapping[str, str | int | bool]) -> int:
+    """By how many days retention is extended at most for streams; `account`: what ALTER ACCOUNT has set."""
+    schema = state.catalog.schema(table.name.parent)
+    database = state.catalog.database(table.name.database)
+    holders = [(ParameterLevel.TABLE, table.id)]
+    holders += [(ParameterLevel.SCHEMA, schema.id)] if schema is not None else []
+    holders += [(ParameterLevel.DATABASE, database.id)] if database is not None else []
+    for level, id in holders:
+        own = state.parameters.get(level, id, EXTENSION_KEY)
+        if own is not None:
+            return int(own)
+    return int(account.get(EXTENSION_KEY, _EXTENSION))
+
+
+def set_extension(state: StateTransaction, table_id: str, days: int | None) -> None:
+    """Set or, with None, unset MAX_DATA_EXTENSION_TIME_IN_DAYS of a table."""
+    if days is None:
+        state.parameters.unset(ParameterLevel.TABLE, table_id, EXTENSION_KEY)
+        return
+    if not 0 <= days <= MAX_DAYS:
+        raise errors.invalid_value(str(days), EXTENSION_KEY)
+    state.parameters.set(ParameterLevel.TABLE, table_id, EXTENSION_KEY, str(days))
 
 
 def set_database(state: StateTransaction, database: Database, days: int | None) -> Database:

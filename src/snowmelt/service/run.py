@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -37,6 +39,7 @@ from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 if TYPE_CHECKING:
     from snowmelt.service.account import Account
     from snowmelt.service.session import Session
+    from snowmelt.service.streams.offsets import StreamWindow
 
 
 class Run:
@@ -70,6 +73,12 @@ class Run:
         """The session's transaction, when this statement is the one that began it."""
         self.autocommits = bool(session.parameter("AUTOCOMMIT"))
         """Whether, with no transaction open, the statement is a transaction of its own."""
+        self.consumes = False
+        """Whether the streams that the statement reads are consumed when it commits."""
+        self.streams: dict[str, StreamWindow] = {}
+        """The streams that the statement reads, by id."""
+        self.staged: dict[str, Path] = {}
+        """Folders with rows for this statement alone, by the name under which it reads them."""
         self.adopted: dict[str, tuple[int, int]] = {}
         """Per table id, the version that was visible and the one to read: with what other tools wrote behind it."""
 
@@ -78,6 +87,7 @@ class Run:
         self.tables.clear()
         self.inputs.clear()
         self.adopted.clear()
+        self.streams.clear()
         self.input_bytes = 0
 
     # -- context --------------------------------------------------------------------------------------------------
@@ -114,6 +124,12 @@ class Run:
         if self._warehouse is not None:
             self.account.metering.end(self._warehouse[0])
             self._warehouse = None
+
+    def remove_staged(self) -> None:
+        for name, folder in self.staged.items():
+            self.tables.pop(name, None)
+            shutil.rmtree(folder, ignore_errors=True)
+        self.staged.clear()
 
     # -- names ----------------------------------------------------------------------------------------------------
 
@@ -270,8 +286,14 @@ class Run:
         scope = self.session.script.transactions if self.session.script is not None else None
         if scope is not None and scope.holds(table.id, self.transaction):
             raise errors.deadlock(str(table.name))
-        timeout = min(float(self.session.parameter("LOCK_TIMEOUT")), self.account.settings.lock_timeout_seconds)
-        return self.account.transactions.open_for_write(self.transaction, table, timeout, self.check_cancelled)
+        return self.account.transactions.open_for_write(
+            self.transaction, table, self.lock_timeout, self.check_cancelled
+        )
+
+    @property
+    def lock_timeout(self) -> float:
+        """How many seconds to wait for another transaction."""
+        return min(float(self.session.parameter("LOCK_TIMEOUT")), self.account.settings.lock_timeout_seconds)
 
     def pending_version(self, table_id: str) -> int | None:
         """The version this session's own transaction has written, which only it sees."""

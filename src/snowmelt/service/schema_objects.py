@@ -29,6 +29,7 @@ WORDS = {
     ObjectType.FUNCTION: "Function",
     ObjectType.PROCEDURE: "Procedure",
     ObjectType.WAREHOUSE: "Warehouse",
+    ObjectType.STREAM: "Stream",
 }
 """How messages call the kinds."""
 CREATED = WORDS | {ObjectType.STAGE: "Stage area", ObjectType.PROCEDURE: "Function"}

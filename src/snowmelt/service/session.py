@@ -180,6 +180,7 @@ class Session:
             finally:
                 self.running = outer
                 run.release_warehouse()
+                run.remove_staged()
         self.account.results.put(result)
         self._finished(record, result)
         return result

@@ -154,6 +154,17 @@ def _check_dynamic_table(run: Run, state: StateReader, arguments: Arguments) -> 
     return json.dumps(run.account.dynamic_tables.check(table, run))
 
 
+# -- streams ----------------------------------------------------------------------------------------------------------
+
+
+def _stream_has_data(run: Run, state: StateReader, arguments: Arguments) -> bool:
+    return run.account.streams.has_data(run, state, _text(arguments[0], "stream_name"))
+
+
+def _stream_table_timestamp(run: Run, state: StateReader, arguments: Arguments) -> int:
+    return _nanoseconds(run.account.streams.table_timestamp(run, state, _text(arguments[0], "stream_name")))
+
+
 # -- control ----------------------------------------------------------------------------------------------------------
 
 
@@ -218,5 +229,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$PROJECT_END": SystemFunction(4, 4, types.BOOLEAN, project_objects.end),
     "SYSTEM$PROJECT_FORGET": SystemFunction(3, 3, types.BOOLEAN, project_objects.forget),
     "SYSTEM$PROJECT_OBJECTS": SystemFunction(1, 1, types.VARCHAR, project_objects.objects),
+    "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": SystemFunction(1, 1, types.INTEGER, _stream_table_timestamp),
+    "SYSTEM$STREAM_HAS_DATA": SystemFunction(1, 1, types.BOOLEAN, _stream_has_data),
     "SYSTEM$WAIT": SystemFunction(1, 2, types.VARCHAR, _wait),
 }

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -23,6 +24,9 @@ from snowmelt.state.model import CatalogObject, TableDefinition, TableVersion
 from snowmelt.state.store import StateStore, StateTransaction
 from snowmelt.storage.commits import CommitResult, CommitTag
 from snowmelt.storage.table import DeltaStore
+
+if TYPE_CHECKING:
+    from snowmelt.service.streams.offsets import StreamWindow
 
 _log = structlog.get_logger(__name__)
 
@@ -72,6 +76,10 @@ class Transaction:
     """What follows once everything is visible, such as deleting files that were loaded. Must not raise."""
     name: str = field(default_factory=lambda: str(uuid.uuid4()))
     started_at: datetime | None = None
+    snapshot_at: datetime | None = None
+    """Of an explicit one: when the newest of the commits happened that were there when it began."""
+    windows: dict[str, StreamWindow] = field(default_factory=dict)
+    """By id, the streams that it read; it reads the same from them each time."""
     aborted: bool = False
     """Rolled back by an error, as TRANSACTION_ABORT_ON_ERROR asks; nothing runs in it before COMMIT or ROLLBACK."""
 
@@ -95,7 +103,8 @@ class TransactionManager:
     def begin(self, *, explicit: bool, at: datetime | None = None, name: str | None = None) -> Transaction:
         # Snowflake's ids are 64-bit numbers; SHOW TRANSACTIONS declares them so.
         number = str(uuid.uuid4().int >> 65)
-        return Transaction(number, explicit, name=name or str(uuid.uuid4()), started_at=at)
+        seen = self._state.last_instant() if explicit else None
+        return Transaction(number, explicit, name=name or str(uuid.uuid4()), started_at=at, snapshot_at=seen)
 
     # -- taking tables --------------------------------------------------------------------------------------------
 

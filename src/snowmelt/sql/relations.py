@@ -57,6 +57,15 @@ class TimeTravel:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeSpan:
+    """CHANGES (INFORMATION => …) AT | BEFORE (…) [END (…)]."""
+
+    append_only: bool
+    start: TimeTravel
+    end: TimeTravel | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ScalarRoutine:
     """A SQL user-defined function: its body is an expression or a query over its arguments."""
 
@@ -77,6 +86,10 @@ class Relations(Protocol):
 
     def relation(self, parts: tuple[str, ...], when: TimeTravel | None) -> Relation:
         """Raises the not-found error that names the object."""
+        ...
+
+    def changes(self, parts: tuple[str, ...], span: ChangeSpan) -> Relation:
+        """What changed in a table or view between two points in time, with the METADATA$ columns of streams."""
         ...
 
     def table_function(self, name: str, arguments: dict[str, exp.Expr]) -> Relation:

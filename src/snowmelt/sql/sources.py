@@ -16,7 +16,7 @@ from snowmelt.sql.bound import Bound, BoundQuery, Scope, Source, SourceColumn, p
 from snowmelt.sql.dialect import identifier, spark
 from snowmelt.sql.expressions import fold_identifier
 from snowmelt.sql.notes import typed
-from snowmelt.sql.relations import Relation, ScalarRoutine, TimeTravel
+from snowmelt.sql.relations import ChangeSpan, Relation, ScalarRoutine, TimeTravel
 from snowmelt.sql.rows import rows_relation
 
 if TYPE_CHECKING:
@@ -108,7 +108,10 @@ class SourceBinder:
         return parts
 
     def _named(self, parts: tuple[str, ...], node: exp.Expr) -> exp.Expr:
-        when = _time_travel(node)
+        span = _change_span(node)
+        if span is not None:
+            return self._relation(self.queries.environment.relations.changes(parts, span), node, parts)
+        when = _time_travel(node.args.get("when"))
         if len(parts) == 1 and when is None:
             cte = self.scope.cte(parts[0])
             if cte is not None:
@@ -438,8 +441,20 @@ def _shared_names(before: list[Source], added: list[Source]) -> list[str]:
     return list(dict.fromkeys(c.name for s in before for c in s.columns if c.name in right))
 
 
-def _time_travel(node: exp.Expr) -> TimeTravel | None:
-    when = node.args.get("when")
+def _change_span(node: exp.Expr) -> ChangeSpan | None:
+    changes = node.args.get("changes")
+    if changes is None:
+        return None
+    information = changes.args["information"].name.upper()
+    start = _time_travel(changes.args.get("at_before"))
+    if information not in ("DEFAULT", "APPEND_ONLY"):
+        raise errors.invalid_value(information, "INFORMATION")
+    if start is None:
+        raise errors.compilation("001003", "42000", "CHANGES needs AT or BEFORE behind it.")
+    return ChangeSpan(information == "APPEND_ONLY", start, _time_travel(changes.args.get("end")))
+
+
+def _time_travel(when: exp.Expr | None) -> TimeTravel | None:
     if when is None:
         return None
     return TimeTravel(

@@ -14,7 +14,7 @@ from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
 from snowmelt.sql.expressions import Environment, ExpressionBinder
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.relations import Relation, Relations, ScalarRoutine, TimeTravel
+from snowmelt.sql.relations import ChangeSpan, Relation, Relations, ScalarRoutine, TimeTravel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 class NoRelations:
     """A catalog with nothing in it, for expressions that stand alone."""
+
+    def changes(self, parts: tuple[str, ...], span: ChangeSpan) -> Relation:
+        raise errors.not_found("Object", ".".join(quote(part) for part in parts))
 
     def relation(self, parts: tuple[str, ...], when: TimeTravel | None) -> Relation:
         raise errors.not_found("Object", ".".join(quote(part) for part in parts))

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, delete, insert, or_, select, update
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName
 from snowmelt.state.containers import Containers
-from snowmelt.state.model import RELATIONS, CatalogObject, Definition, ObjectKind, RoutineDefinition
+from snowmelt.state.model import SELECTABLE, CatalogObject, Definition, ObjectKind, RoutineDefinition
 from snowmelt.state.repository import AnyRow
 from snowmelt.state.tables import DATABASES, OBJECTS, SCHEMAS
 
@@ -227,11 +227,11 @@ def _naming(name: ObjectName, kinds: Collection[ObjectKind], session_id: str | N
 def _slot(definition: Definition, name: str, session_id: str | None) -> str:
     """The place an object takes in its schema: two live objects never share one.
 
-    Tables and views share a namespace; every session has one of its own for temporary objects; a routine's
+    Tables, views and streams share a namespace; every session has one of its own for temporary objects; a routine's
     place includes its argument types, without their precision or length, as overloads are told apart.
     """
     kind = ObjectKind(definition.kind)
-    namespace = "RELATION" if kind in RELATIONS else kind.value
+    namespace = "RELATION" if kind in SELECTABLE else kind.value
     arguments = None
     if isinstance(definition, RoutineDefinition):
         arguments = [argument.type.kind.value for argument in definition.arguments]

@@ -12,6 +12,7 @@ from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.record import Record
+from snowmelt.state.stream_model import StreamDefinition
 
 
 class ObjectKind(StrEnum):
@@ -22,10 +23,13 @@ class ObjectKind(StrEnum):
     SEQUENCE = "SEQUENCE"
     FUNCTION = "FUNCTION"
     PROCEDURE = "PROCEDURE"
+    STREAM = "STREAM"
 
 
 RELATIONS = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
-"""Kinds that share one namespace inside a schema: a view can't have a table's name."""
+"""Kinds that hold rows or a query for them."""
+SELECTABLE = RELATIONS | {ObjectKind.STREAM}
+"""Kinds that share one namespace inside a schema: a view or stream can't have a table's name."""
 
 
 class Identity(Record):
@@ -162,7 +166,7 @@ class RoutineDefinition(Record):
 
 Definition = Annotated[
     TableDefinition | ViewDefinition | StageDefinition | FileFormatDefinition | SequenceDefinition
-    | RoutineDefinition,
+    | RoutineDefinition | StreamDefinition,
     Field(discriminator="kind"),
 ]  # fmt: skip
 

@@ -27,6 +27,7 @@ from snowmelt.state.projects import Projects
 from snowmelt.state.queries import Queries
 from snowmelt.state.repository import Scope, WriteScope
 from snowmelt.state.shapes import Shapes
+from snowmelt.state.streams import Streams
 from snowmelt.state.tables import LEDGER
 from snowmelt.state.transactions import Transactions
 from snowmelt.state.usage import Usage
@@ -68,6 +69,7 @@ class StateReader:
         self.transactions = Transactions(scope)
         self.dynamic = Dynamic(scope)
         self.projects = Projects(scope)
+        self.streams = Streams(scope)
 
 
 class StateTransaction(StateReader):
@@ -150,6 +152,12 @@ class StateStore:
         if at is not None and at > now:
             raise errors.internal(f"the state of {at} can't be complete: it is {now}.")
         return now if at is None else at
+
+    def last_instant(self) -> datetime:
+        """When the newest transaction committed: what is committed by then is complete."""
+        with _translated(), self._engines.read.connect() as connection:
+            instant: datetime = connection.execute(_LEDGER).one().last_instant
+        return instant
 
     def generation(self) -> int:
         """The catalog's newest generation as this process knows it, without asking the database.

@@ -205,3 +205,10 @@ PROJECT_OBJECTS = Table(
     Column("name", Text, primary_key=True),
     Column("record", Text),
 )
+
+STREAMS = Table(
+    "streams",
+    METADATA,
+    Column("stream_id", Text, primary_key=True),
+    Column("record", Text),
+)

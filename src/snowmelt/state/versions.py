@@ -71,6 +71,10 @@ class Versions(Repository):
         """The version that was visible at that instant: the newest one committed then or before."""
         return self._first(_AS_OF, {"table_id": table_id, "at": at})
 
+    def upto(self, table_id: str, version: int) -> TableVersion | None:
+        """The newest version that is not newer than that Delta version."""
+        return self._first(_LOWER_THAN, {"table_id": table_id, "version": version + 1})
+
     def before_query(self, table_id: str, query_id: str) -> TableVersion | None:
         """The version that was visible just before the query's first commit, to this table or to another.
 

@@ -26,6 +26,7 @@ from snowmelt.core.errors import internal, null_in_column
 from snowmelt.core.faults import reached
 from snowmelt.storage.commits import AppTransaction, CommitTag
 from snowmelt.storage.log import Action, LocalLogStore, TransactionLog, commit_name, format_actions
+from snowmelt.storage.origins import ORIGINS, one_dictionary
 from snowmelt.storage.parquet import write_parquet
 from snowmelt.storage.schema import as_type
 
@@ -140,7 +141,7 @@ def new_file(folder: Path) -> Path:
 
 def write_file(data: pa.Table, path: Path) -> Action:
     """Write one Parquet file, and return its `add` action."""
-    write_parquet(data, path)
+    write_parquet(one_dictionary(data), path)
     reached("data-file-written")
     found = path.stat()
     return {
@@ -150,9 +151,14 @@ def write_file(data: pa.Table, path: Path) -> Action:
             "size": found.st_size,
             "modificationTime": int(found.st_mtime * 1000),
             "dataChange": True,
-            "stats": json.dumps(statistics(data), separators=(",", ":")),
+            "stats": json.dumps(statistics(_in_schema(data)), separators=(",", ":")),
         }
     }
+
+
+def _in_schema(data: pa.Table) -> pa.Table:
+    """Without what the table's schema does not know."""
+    return data.select([name for name in data.column_names if name not in ORIGINS])
 
 
 def statistics(data: pa.Table) -> dict[str, Any]:

@@ -182,13 +182,13 @@ def _reshaped(data: pa.Table, shape: Reshape, target: pa.Schema) -> pa.Table:
     for item in target:
         source = shape.sources.get(item.name)
         if source is not None:
-            arrays[item.name] = _converted(data.column(source), item.type)
+            arrays[item.name] = converted(data.column(source), item.type)
         else:
             arrays[item.name] = pa.chunked_array([_filled(shape.fills.get(item.name), data.num_rows, item.type)])
     return pa.table(arrays)
 
 
-def _converted(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
+def converted(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
     if column.type == target:
         return column
     if pa.types.is_integer(column.type) and pa.types.is_decimal(target):

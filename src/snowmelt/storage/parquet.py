@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from snowmelt.storage.origins import ORIGIN_ROW
+
 ROW_GROUP_ROWS = 32 * 1024
 """So few that rows are found by key without decoding much else; compression loses nothing by it, a scan little."""
 _SAMPLE_ROWS = 4096
@@ -17,12 +19,16 @@ _WORTH_A_DICTIONARY = 0.5
 def write_parquet(data: pa.Table, path: Path) -> None:
     # Decimals as integers are what Spark's vectorised reader is quickest with; Arrow's own schema is of no
     # use to the other readers.
+    repetitive = _repetitive(data)
+    places = ORIGIN_ROW in data.column_names and isinstance(repetitive, list)
     pq.write_table(
         data,
         path,
         compression="zstd",
         row_group_size=ROW_GROUP_ROWS,
-        use_dictionary=_repetitive(data),
+        use_dictionary=repetitive,
+        # Places of rows rise by one most of the time: as differences they take next to nothing.
+        column_encoding={ORIGIN_ROW: "DELTA_BINARY_PACKED"} if places else None,
         store_decimal_as_integer=True,
         store_schema=False,
     )
@@ -37,6 +43,11 @@ def _repetitive(data: pa.Table) -> list[str] | bool:
     for field, column in zip(middle.schema, middle.columns, strict=True):
         if pa.types.is_nested(field.type):
             continue  # its name stands for none of its leaves
+        if pa.types.is_dictionary(field.type):
+            chosen.append(field.name)
+            continue
+        if field.name == ORIGIN_ROW:
+            continue
         if pc.count_distinct(column).as_py() < _WORTH_A_DICTIONARY * _SAMPLE_ROWS:
             chosen.append(field.name)
     return chosen

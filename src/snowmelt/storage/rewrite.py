@@ -24,6 +24,7 @@ from snowmelt.storage.append import conform, new_file, parts, write_file
 from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
+from snowmelt.storage.origins import born_in, kept_origins, one_dictionary, with_origins
 from snowmelt.storage.parquet import write_parquet
 from snowmelt.storage.snapshot import DataFile, FileList
 
@@ -93,36 +94,55 @@ def rewritable(files: FileList) -> bool:
     return files.plain and files.metadata.plain_append and len(names) == len(files.files)
 
 
-def write_changes(folder: Path, files: FileList, changes: RowChanges, location: str) -> list[Action]:
-    """Write the new files; returns the `remove`, `add` and `cdc` actions that make them the table's."""
+def write_changes(
+    folder: Path, files: FileList, changes: RowChanges, location: str, *, origins: bool = False
+) -> list[Action]:
+    """Write the new files; returns the `remove`, `add` and `cdc` actions that make them the table's.
+
+    `origins`: rows that move, and the images in the change feed, carry where they were born.
+    """
     schema = files.metadata.arrow_schema
     by_name = {_name(file.path): file for file in files.files}
     edits = _by_file(changes)
     feed = files.metadata.change_feed
 
     def edit(file: DataFile) -> _Edited:
-        return _edited(_read(file, schema, location), edits[_name(file.path)], feed=feed)
+        return _edited(_read(file, schema, location, origins=origins), edits[_name(file.path)], feed=feed)
 
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="snowmelt-rewrite") as workers:
         touched = [by_name[name] for name in edits]
         edited = dict(zip(touched, workers.map(edit, touched), strict=True))
         images = [image for one in edited.values() for image in one.images]
         rows = [pa.concat_tables([edited[file].rows for file in group]) for group in _groups(touched)]
+        pieces = _pieces(rows, folder)
         if changes.inserted_rows:
             assert changes.inserted is not None
-            rows.append(conform(changes.inserted, schema, location))
+            inserted = _pieces([conform(changes.inserted, schema, location)], folder)
+            pieces += inserted
+            # Without removals the feed is read from the added files themselves.
             if images:
-                images.append(_marked(rows[-1], "insert"))
-        # Without removals the feed is read from the added files themselves.
-        written = _write(rows, images, folder, workers)
+                images += [_insert_image(piece, path, origins=origins) for piece, path in inserted]
+        written = _write(pieces, images, folder, workers)
     now = int(time.time() * 1000)
     removed = [removal(by_name[name], now) for name in edits]
     return [*removed, *written]
 
 
-def _write(rows: Sequence[pa.Table], images: Sequence[pa.Table], folder: Path, workers: Executor) -> list[Action]:
+def _pieces(rows: Sequence[pa.Table], folder: Path) -> list[tuple[pa.Table, Path]]:
+    """The rows as they will be in files, with the files."""
+    return [(piece, new_file(folder)) for table in rows for piece in parts(table, _PART_BYTES)]
+
+
+def _insert_image(rows: pa.Table, path: Path, *, origins: bool) -> pa.Table:
+    if origins:
+        rows = with_origins(rows, path.name, born_in(path.name, rows.num_rows))
+    return _marked(rows, "insert")
+
+
+def _write(
+    pieces: Sequence[tuple[pa.Table, Path]], images: Sequence[pa.Table], folder: Path, workers: Executor
+) -> list[Action]:
     """Write data files and the file of the change feed, side by side. On failure none is left."""
-    pieces = [(piece, new_file(folder)) for table in rows for piece in parts(table, _PART_BYTES)]
     feed = folder / CHANGE_FOLDER / f"cdc-00000-{uuid.uuid4()}.c000.zstd.parquet"
     jobs = [workers.submit(write_file, piece, path) for piece, path in pieces]
     if images:
@@ -213,11 +233,12 @@ def _groups(files: Sequence[DataFile]) -> list[list[DataFile]]:
     return [*groups, pending] if pending else groups
 
 
-def _read(file: DataFile, schema: pa.Schema, location: str) -> pa.Table:
+def _read(file: DataFile, schema: pa.Schema, location: str, *, origins: bool = False) -> pa.Table:
     with pq.ParquetFile(file.uri.removeprefix("file://")) as opened:
         # Spark leaves columns of its own in files of a table with a change feed.
         present = set(opened.schema_arrow.names)
-        return conform(opened.read([name for name in schema.names if name in present]), schema, location)
+        rows = conform(opened.read([name for name in schema.names if name in present]), schema, location)
+        return with_origins(rows, _name(file.path), kept_origins(opened)) if origins else rows
 
 
 def _edited(rows: pa.Table, edit: _Edit, *, feed: bool) -> _Edited:
@@ -281,7 +302,7 @@ def _marked(rows: pa.Table, change: str) -> pa.Table:
 
 def _write_feed(rows: pa.Table, path: Path) -> Action:
     path.parent.mkdir(exist_ok=True)
-    write_parquet(rows, path)
+    write_parquet(one_dictionary(rows), path)
     return {
         "cdc": {
             "path": f"{CHANGE_FOLDER}/{path.name}",

@@ -160,7 +160,7 @@ def load_file_list(table: DeltaTable, folder: str) -> FileList:
         vectors = pa.RecordBatchReader.from_stream(table.deletion_vectors()).read_all()
         with_vector = {str(uri).rsplit("/", 1)[-1] for uri in vectors.column(0).to_pylist()}
     files = tuple(
-        DataFile(_absolute(folder, path), path, size, rows, path.rsplit("/", 1)[-1] in with_vector)
+        DataFile(absolute(folder, path), path, size, rows, path.rsplit("/", 1)[-1] in with_vector)
         for path, size, rows in zip(
             paths, adds.column("size_bytes").to_pylist(), adds.column("num_records").to_pylist(), strict=True
         )
@@ -250,10 +250,10 @@ def _data_file(add: Mapping[str, Any], folder: str) -> DataFile:
     path = unquote(add["path"])
     stats = add.get("stats")
     rows = json.loads(stats).get("numRecords") if stats else None
-    return DataFile(_absolute(folder, path), path, add["size"], rows, bool(add.get("deletionVector")))
+    return DataFile(absolute(folder, path), path, add["size"], rows, bool(add.get("deletionVector")))
 
 
-def _absolute(folder: str, path: str) -> str:
+def absolute(folder: str, path: str) -> str:
     """`folder` is the table's URI; a path with a scheme or a leading slash (a shallow clone's) stands for
     itself."""
     if "://" in path:

@@ -13,6 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 from snowmelt.core.faults import reached
 from snowmelt.state.model import Column
 from snowmelt.storage.append import Part, commit_append, conform, removed_on_failure, write_files
+from snowmelt.storage.change_files import ChangedRows, CommitFiles, changed_rows, commit_files
 from snowmelt.storage.checkpoints import Checkpoints
 from snowmelt.storage.clone import clone_table
 from snowmelt.storage.commits import (
@@ -216,6 +217,24 @@ class DeltaStore:
             schema = self.files(location, table.version()).metadata.arrow_schema
             return read_feed(table, schema, ranges)
 
+    def commit_files(self, location: str, ranges: Sequence[tuple[int, int]]) -> list[CommitFiles]:
+        """Which files hold the changes of version ranges, both ends included; commits that change no row are left out.
+
+        Raises FileNotFoundError when the log of such a version was cleaned away.
+        """
+        handle = self._handles.get(location)
+        versions = (version for first, last in ranges for version in range(first, last + 1))
+        found = (commit_files(version, handle.log.actions(version), handle.uri) for version in versions)
+        return [commit for commit in found if commit.changes_rows or commit.moved]
+
+    def changed_rows(
+        self, location: str, version: int, commits: Sequence[CommitFiles], *, inserts: bool = False
+    ) -> ChangedRows:
+        """The changes of commits in the columns of a version, with the identity of rows. The table must be local."""
+        schema = self.files(location, version).metadata.arrow_schema
+        with translated(location):
+            return changed_rows(commits, schema, location, inserts=inserts)
+
     def rows_changed(self, location: str, ranges: Sequence[tuple[int, int]]) -> int | None:
         """About how many rows `changes` would give, without reading them; None when that would take long."""
         versions = [version for first, last in ranges for version in range(first, last + 1)]
@@ -346,11 +365,17 @@ class DeltaStore:
         """Whether `rewrite` and `clear` can change this table."""
         return self._handles.get(location).local and rewritable(self.files(location, version))
 
-    def rewrite(self, location: str, version: int, changes: RowChanges, tag: CommitTag, operation: str) -> CommitResult:
-        """Change rows of the newest version by writing the files that hold them anew. See `rewritable`."""
+    def rewrite(
+        self, location: str, version: int, changes: RowChanges, tag: CommitTag, operation: str, *,
+        origins: bool = False,
+    ) -> CommitResult:  # fmt: skip
+        """Change rows of the newest version by writing the files that hold them anew. See `rewritable`.
+
+        `origins`: keep where each row was born, see `storage.origins`.
+        """
         files = self.files(location, version)
         with translated(location):
-            actions = write_changes(self.root.path(location), files, changes, location)
+            actions = write_changes(self.root.path(location), files, changes, location, origins=origins)
         counts = {
             "inserted": changes.inserted_rows,
             "updated": changes.updated_rows,

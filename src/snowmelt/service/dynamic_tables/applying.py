@@ -183,7 +183,9 @@ class Target:
         reached("before-commit")
         store, location = run.account.store, self.definition.location
         if changes.deleted_rows:
-            result = store.rewrite(location, pending.version, changes, tag, "MERGE")
+            result = store.rewrite(
+                location, pending.version, changes, tag, "MERGE", origins=self.definition.change_tracking
+            )
         else:
             assert changes.inserted is not None
             result = store.append(location, changes.inserted, tag)

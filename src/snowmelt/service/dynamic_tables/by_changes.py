@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import time
-import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from sqlglot import exp
 
 from snowmelt.core import types
-from snowmelt.core.types import Kind
-from snowmelt.engine.engine import TableFiles
 from snowmelt.ivm.algebra import Node, Scan
 from snowmelt.ivm.changes import TableChange
 from snowmelt.ivm.cost import Measured, Work, estimate
@@ -36,6 +30,7 @@ from snowmelt.service.dynamic_tables.operator_states import OperatorStates, type
 from snowmelt.service.dynamic_tables.runs import RefreshRun
 from snowmelt.service.dynamic_tables.stages import StageRunner
 from snowmelt.service.faults import reached
+from snowmelt.service.staged_rows import as_file, needs_file
 from snowmelt.service.transactions import PendingTable
 from snowmelt.service.writing import RowWriter
 from snowmelt.sql.dialect import identifier
@@ -105,7 +100,6 @@ class _Refresh:
         self.region = _region(attempt)
         outside = self.region.outside_of if self.region is not None else None
         self.target = Target(attempt.run, attempt.table, attempt.pending, outside)
-        self.staged: dict[str, Path] = {}
         self.sides: dict[str, Side] = {}
         self.searched: dict[str, Searched] = {}
 
@@ -232,8 +226,11 @@ class _Refresh:
             if found is None:
                 raise TooLargeError("too many changes")
             changes[reference] = found
-            if any(_needs_file(column) for column in definition.columns if column.name in used[reference]):
-                relations[table_name(reference, "change")] = self._as_file(definition, reference, found.rows)
+            kinds = {column.name: column for column in definition.columns}
+            if any(needs_file(kinds[name]) for name in used[reference]):
+                columns = [kinds[name] for name in found.rows.column_names if name != WEIGHT]
+                staged = as_file(self.run, found.rows, (*columns, Column(name=WEIGHT, type=types.INTEGER)))
+                relations[table_name(reference, "change")] = exp.Table(this=identifier(staged))
             before = self.catalog.pin(source, definition, old, shapes[0] if shapes else None)
             assert before.reference is not None
             relations[table_name(reference, "old")] = exp.Table(this=identifier(before.reference))
@@ -244,26 +241,8 @@ class _Refresh:
         files = self.run.tables[reference]
         return Side(source, version, files.sources is None and files.delta_path is None, names)
 
-    def _as_file(self, definition: TableDefinition, reference: str, rows: pa.Table) -> exp.Expr:
-        """Changes in a file, for values that Spark takes from files only."""
-        folder = self.run.account.store.root.path(f"_staging-{uuid.uuid4().hex}")
-        folder.mkdir(parents=True)
-        pq.write_table(rows, folder / "changes.parquet")
-        name = folder.name.replace("-", "_")
-        self.staged[name] = folder
-        kinds = {column.name: column for column in definition.columns}
-        columns = [kinds[column] for column in rows.column_names if column != WEIGHT]
-        self.run.tables[name] = TableFiles(
-            reference=name,
-            columns=(*columns, Column(name=WEIGHT, type=types.INTEGER)),
-            files=((folder / "changes.parquet").as_uri(),),
-        )
-        return exp.Table(this=identifier(name))
-
     def close(self) -> None:
-        for name, folder in self.staged.items():
-            self.run.tables.pop(name, None)
-            shutil.rmtree(folder, ignore_errors=True)
+        self.run.remove_staged()
 
     def _stored(self, plan: RefreshPlan) -> exp.Select:
         """The plan's rows as the table keeps them, cast and checked."""
@@ -316,7 +295,3 @@ def _used_columns(view: View) -> Mapping[str, list[str]]:
         if isinstance(node, Scan):
             used.setdefault(node.table, {}).update(dict.fromkeys(name for _, name in node.items))
     return {table: list(names) for table, names in used.items()}
-
-
-def _needs_file(column: Column) -> bool:
-    return column.type.is_semi_structured or column.type.kind is Kind.TIME

@@ -21,10 +21,11 @@ from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.relations import Relation, RelationColumn, ScalarRoutine, TimeTravel
+from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, ScalarRoutine, TimeTravel
 from snowmelt.state.dynamic_model import Dependency, DynamicDefinition
 from snowmelt.state.model import CatalogObject, ObjectKind, RoutineDefinition, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
+from snowmelt.state.stream_model import StreamDefinition
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -96,6 +97,8 @@ class DefinitionCatalog(StatementCatalog):
         if found.session_id is not None:
             _refuse(f"the temporary table {found.name}")
         definition = found.definition
+        if isinstance(definition, StreamDefinition):
+            _refuse(f"the stream {found.name}")
         if isinstance(definition, ViewDefinition):
             relation = self._view(found, definition)
         else:
@@ -148,6 +151,9 @@ class DefinitionCatalog(StatementCatalog):
                 )
             )  # fmt: skip
         return routines
+
+    def changes(self, parts: tuple[str, ...], span: ChangeSpan) -> Relation:
+        _refuse("CHANGES")
 
     def metadata_view(self, name: ObjectName) -> Relation:
         _refuse(f"INFORMATION_SCHEMA.{name.name}")

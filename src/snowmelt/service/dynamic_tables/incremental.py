@@ -59,7 +59,7 @@ def planner_of(bound: BoundDefinition) -> Planner:
             f"the Python function {bound.python}",
             "nobody knows what its changes are; return SQL text or DataFrame code where you can",
         )
-    return Planner(lower(bound.query.tree, _tables(bound)))
+    return Planner(lower(bound.query.tree, tables_of(bound)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,8 @@ def _present(run: Run) -> dict[str, exp.Expr]:
     return {table_name(name, "new"): exp.Table(this=identifier(name)) for name in run.tables}
 
 
-def _tables(bound: BoundDefinition) -> Tables:
+def tables_of(bound: BoundDefinition) -> Tables:
+    """The columns of every table that the query reads."""
     catalog = bound.environment.relations
     assert isinstance(catalog, DefinitionCatalog)
     return {

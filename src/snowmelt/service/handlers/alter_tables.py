@@ -180,6 +180,8 @@ def _set_options(run: Run, table: CatalogObject, options: TableOptions, unset: t
                 "altered_on": state.now,
             }
         )
+        if options.max_data_extension_time_in_days is not None or retention.EXTENSION_KEY in unset:
+            retention.set_extension(state, table.id, options.max_data_extension_time_in_days)
         if days is not None or retention.KEY in unset:
             current = retention.set_table(state, current, days)
         state.catalog.update(current)

@@ -18,6 +18,7 @@ from snowmelt.service.metadata.scopes import existing_schema
 from snowmelt.service.metadata.stages import stage_properties
 from snowmelt.service.metadata.table_columns import columns_of, identity_text
 from snowmelt.service.results import Result
+from snowmelt.service.streams import listing as streams_listing
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.describe import DescribeStatement
 from snowmelt.state.model import (
@@ -74,10 +75,13 @@ def _described(run: Run, state: StateReader, statement: DescribeStatement) -> tu
             return layouts.DESCRIBE_ROUTINE, _routine(run, state, statement, name)
         case "USER":
             return layouts.DESCRIBE_USER, _user(run, name)
+    if kind == "STREAM":
+        stream = _find(run, state, name, ObjectKind.STREAM, "Stream")
+        return layouts.SHOW["STREAMS"], iter([streams_listing.described(run, state, stream)])
     if kind in _SCHEMA_OBJECTS:
         wanted, noun = _SCHEMA_OBJECTS[kind]
         return _schema_object(state, _find(run, state, name, wanted, noun))
-    # Streams, tasks, pipes and alerts can't exist here, so whatever the name is, it is not there.
+    # Tasks, pipes and alerts can't exist here, so whatever the name is, it is not there.
     full = run.object_name(name, f"DESCRIBE {kind}")
     existing_schema(state, full)
     raise errors.not_found(kind.capitalize(), str(full))

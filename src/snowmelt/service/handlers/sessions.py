@@ -117,7 +117,11 @@ def begin(run: Run, statement: Begin) -> Result:
 def commit(run: Run, _: Commit) -> Result:
     transaction, run.session.transaction = run.session.transaction, None
     if transaction is not None:
-        run.account.transactions.commit(transaction)
+        try:
+            run.account.transactions.commit(transaction)
+        except errors.StatementConflictError as error:
+            # There is nothing left to try again: the transaction is rolled back.
+            raise errors.once(error) from error
     return status(DONE, "COMMIT")
 
 

@@ -15,6 +15,7 @@ from snowmelt.service.loading import history
 from snowmelt.service.or_alter import or_alter_table
 from snowmelt.service.reshaping import delta_table
 from snowmelt.service.results import DONE, Result, status
+from snowmelt.service.streams import offsets
 from snowmelt.service.transactions import PendingTable
 from snowmelt.service.writing import RowWriter
 from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
@@ -23,6 +24,7 @@ from snowmelt.sql.statements.base import CloneSource, NameRef, Statement
 from snowmelt.sql.statements.tables import CreateTable, Truncate
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition
+from snowmelt.state.store import StateTransaction
 from snowmelt.storage.commits import CommitResult
 
 if TYPE_CHECKING:
@@ -57,7 +59,14 @@ def _publish_empty(run: Run, statement: CreateTable, table: CatalogObject) -> No
         tables.create_storage(run, table),
         replacing=statement.or_replace,
         retention_days=statement.options.data_retention_time_in_days,
+        also=lambda state: _extended(state, statement, table),
     )
+
+
+def _extended(state: StateTransaction, statement: CreateTable, table: CatalogObject) -> None:
+    days = statement.options.max_data_extension_time_in_days
+    if days is not None:
+        retention.set_extension(state, table.id, days)
 
 
 def _create_like(run: Run, name: ObjectName, statement: CreateTable, like: NameRef) -> None:
@@ -76,12 +85,21 @@ def _create_as(run: Run, name: ObjectName, statement: CreateTable, text: SqlText
         table = tables.new_table(run, name, statement, definition)
         rows = RowWriter(run, table).matched(environment, query, [column.name for column in definition.columns])
     written = tables.create_filled(run, table, rows)
+    windows = tuple(run.streams.values())
+    # The table's name and the offsets become true together, and not once more when the statement ends.
+    run.consumes = False
+
+    def finish(state: StateTransaction) -> None:
+        offsets.advance(state, windows)
+        _extended(state, statement, table)
+
     tables.publish(
         run,
         table,
         written,
         replacing=statement.or_replace,
         retention_days=statement.options.data_retention_time_in_days,
+        also=finish,
     )
 
 

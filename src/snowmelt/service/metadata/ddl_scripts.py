@@ -23,18 +23,19 @@ _SIMPLE = {
     "SEQUENCE": (ObjectKind.SEQUENCE, "Sequence"),
     "STAGE": (ObjectKind.STAGE, "Stage"),
     "FILE_FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
+    "STREAM": (ObjectKind.STREAM, "Stream"),
 }
 _ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
 _ELSEWHERE = frozenset(
     {
         "ALERT", "CONTACT", "EVENT_TABLE", "EXTERNAL_TABLE", "ICEBERG_TABLE", "INTEGRATION", "PIPE",
-        "POLICY", "SEMANTIC_VIEW", "STREAM", "TAG", "TASK", "TYPE",
+        "POLICY", "SEMANTIC_VIEW", "TAG", "TASK", "TYPE",
     }
 )  # fmt: skip
 """Types that Snowflake has and that can't exist here."""
 _ORDER = (
     ObjectKind.SEQUENCE, ObjectKind.FILE_FORMAT, ObjectKind.STAGE, ObjectKind.TABLE, ObjectKind.FUNCTION,
-    ObjectKind.VIEW, ObjectKind.PROCEDURE,
+    ObjectKind.VIEW, ObjectKind.STREAM, ObjectKind.PROCEDURE,
 )  # fmt: skip
 """What is created first in a script: defaults use sequences, views use tables and functions."""
 

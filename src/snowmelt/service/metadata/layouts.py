@@ -112,11 +112,11 @@ SHOW: dict[str, Columns] = {
             "execute_as_user, secondary_role_names, insert_only_inputs, immutable_where, "
             "initialization_warehouse, backfill_from, scheduler, frozen_where, configured_refresh_mode"
         ),
-        # Objects that can't exist here yet: clients ask for them all the same, and get the empty table.
         "STREAMS": (
             "created_on:ts, name, database_name, schema_name, owner, comment, table_name, source_type, "
             "base_tables, type, stale, mode, stale_after:ts, invalid_reason, owner_role_type"
         ),
+        # Objects that can't exist here yet: clients ask for them all the same, and get the empty table.
         "TASKS": (
             "created_on:ts, name, id, database_name, schema_name, owner, comment, warehouse, schedule, "
             "predecessors, state, definition, condition, allow_overlapping_execution, error_integration, "

@@ -88,8 +88,9 @@ class LocalChange:
         tag = run.transaction.tag(run.query_id)
         reached("before-commit")
         result = run.account.store.rewrite(
-            self.plan.definition.location, self.pending.version, changes, tag, self.plan.operation
-        )
+            self.plan.definition.location, self.pending.version, changes, tag, self.plan.operation,
+            origins=self.plan.definition.change_tracking,
+        )  # fmt: skip
         reached("after-commit")
         run.account.transactions.wrote(self.pending, result, self.plan.operation, run.query_id)
 

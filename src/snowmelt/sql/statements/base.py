@@ -42,6 +42,7 @@ class ObjectType(StrEnum):
     FUNCTION = "FUNCTION"
     PROCEDURE = "PROCEDURE"
     WAREHOUSE = "WAREHOUSE"
+    STREAM = "STREAM"
 
 
 NAME_PARTS = {ObjectType.DATABASE: 1, ObjectType.WAREHOUSE: 1, ObjectType.SCHEMA: 2}

@@ -25,6 +25,7 @@ from snowmelt.sql.statements import (
     session,
     show,
     stages,
+    streams,
     tables,
     views,
     warehouses,
@@ -172,6 +173,7 @@ CREATE: dict[ObjectType, CreateRule] = {
     ObjectType.FUNCTION: routines.CREATE_FUNCTION,
     ObjectType.PROCEDURE: routines.CREATE_PROCEDURE,
     ObjectType.WAREHOUSE: warehouses.CREATE_WAREHOUSE,
+    ObjectType.STREAM: streams.CREATE_STREAM,
 }
 MODIFIERS = frozenset().union(*(rule.modifiers for rule in CREATE.values()))
 
@@ -187,10 +189,13 @@ ALTER: dict[ObjectType, AlterParser] = {
     ObjectType.FUNCTION: routines.parse_alter_routine,
     ObjectType.PROCEDURE: routines.parse_alter_routine,
     ObjectType.WAREHOUSE: warehouses.parse_alter_warehouse,
+    ObjectType.STREAM: streams.parse_alter_stream,
 }
 
 DROP = dict.fromkeys(ObjectType)
-UNDROP = dict.fromkeys((ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.TABLE, ObjectType.DYNAMIC_TABLE))
+UNDROP = dict.fromkeys(
+    (ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.TABLE, ObjectType.DYNAMIC_TABLE, ObjectType.STREAM)
+)
 
 STATEMENTS: dict[str, Parser] = {
     "SELECT": _query,

@@ -1,0 +1,40 @@
+"""CREATE STREAM and ALTER STREAM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from snowmelt.core import errors
+from snowmelt.service import schema_objects
+from snowmelt.service.results import DONE, Result, status
+from snowmelt.service.streams import creating
+from snowmelt.sql.statements.base import ObjectType, Statement
+from snowmelt.sql.statements.changes import SetOptions, UnsetOptions
+from snowmelt.sql.statements.streams import AlterStream, CreateStream, StreamComment
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+
+def create_stream(run: Run, statement: CreateStream) -> Result:
+    return creating.create(run, statement)
+
+
+def alter_stream(run: Run, statement: AlterStream) -> Result:
+    with run.account.state.read() as state:
+        stream = schema_objects.find(run, state, ObjectType.STREAM, statement.name)
+    if stream is None:
+        if statement.if_exists:
+            return status(DONE, "ALTER_STREAM")
+        raise schema_objects.missing(run, ObjectType.STREAM, statement.name)
+    match statement.action:
+        case SetOptions(options=StreamComment(comment=comment)):
+            schema_objects.alter(run, stream, {}, comment=comment)
+        case UnsetOptions():
+            schema_objects.alter(run, stream, {}, uncomment=True)
+        case _:
+            raise errors.unsupported(f"ALTER STREAM … {type(statement.action).__name__}")
+    return status(DONE, "ALTER_STREAM")
+
+
+HANDLERS: dict[type[Statement], Any] = {CreateStream: create_stream, AlterStream: alter_stream}
