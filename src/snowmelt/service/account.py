@@ -26,6 +26,7 @@ from snowmelt.service.purge import Purged, purge
 from snowmelt.service.recovery import Recovered, recover
 from snowmelt.service.results import ResultCache
 from snowmelt.service.session import Session
+from snowmelt.service.tasks.service import Tasks
 from snowmelt.service.transactions import TransactionManager
 from snowmelt.state.ids import new_id
 from snowmelt.state.journal import QueryJournal
@@ -67,6 +68,8 @@ class Account:
             self.results = ResultCache()
             self.digests = Digests()
             self.dynamic_tables = DynamicTables(self)
+            self.tasks = Tasks(self)
+            self.transactions.committed = self.tasks.wake
             self.parameters: dict[str, parameters.Value] = {}
             """What ALTER ACCOUNT has set."""
             self._bootstrap()
@@ -120,6 +123,7 @@ class Account:
 
     def close(self) -> None:
         """Stops what runs, rolls back what is open, and lets the directory go. Again does nothing."""
+        self.tasks.stop(self.settings.stop_seconds)
         self.dynamic_tables.stop(self.settings.stop_seconds)
         for session in self.sessions():
             session.cancel()

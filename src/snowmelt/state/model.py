@@ -12,6 +12,7 @@ from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.record import Record
+from snowmelt.state.task_model import TaskDefinition
 
 
 class ObjectKind(StrEnum):
@@ -22,6 +23,7 @@ class ObjectKind(StrEnum):
     SEQUENCE = "SEQUENCE"
     FUNCTION = "FUNCTION"
     PROCEDURE = "PROCEDURE"
+    TASK = "TASK"
 
 
 RELATIONS = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
@@ -162,7 +164,7 @@ class RoutineDefinition(Record):
 
 Definition = Annotated[
     TableDefinition | ViewDefinition | StageDefinition | FileFormatDefinition | SequenceDefinition
-    | RoutineDefinition,
+    | RoutineDefinition | TaskDefinition,
     Field(discriminator="kind"),
 ]  # fmt: skip
 

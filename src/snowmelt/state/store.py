@@ -28,6 +28,7 @@ from snowmelt.state.queries import Queries
 from snowmelt.state.repository import Scope, WriteScope
 from snowmelt.state.shapes import Shapes
 from snowmelt.state.tables import LEDGER
+from snowmelt.state.tasks import Tasks
 from snowmelt.state.transactions import Transactions
 from snowmelt.state.usage import Usage
 from snowmelt.state.versions import Versions
@@ -68,6 +69,7 @@ class StateReader:
         self.transactions = Transactions(scope)
         self.dynamic = Dynamic(scope)
         self.projects = Projects(scope)
+        self.tasks = Tasks(scope)
 
 
 class StateTransaction(StateReader):

@@ -23,6 +23,7 @@ from snowmelt.service.metadata.columns import Columns, Row, result
 from snowmelt.service.metadata.listing import Listing
 from snowmelt.service.metadata.scopes import schema_scope
 from snowmelt.service.results import Result
+from snowmelt.service.tasks import listing as tasks
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.store import StateReader
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 _IN_SCHEMAS = frozenset(
     {
-        "STREAMS", "TASKS", "ALERTS", "PIPES", "MATERIALIZED VIEWS", "EXTERNAL TABLES",
+        "STREAMS", "ALERTS", "PIPES", "MATERIALIZED VIEWS", "EXTERNAL TABLES",
         "EVENT TABLES", "HYBRID TABLES", "ICEBERG TABLES", "MASKING POLICIES", "ROW ACCESS POLICIES", "TAGS",
         "SECRETS",
     }
@@ -51,6 +52,7 @@ LISTINGS: dict[str, Listing] = {
     **containers.LISTINGS,
     **relations.LISTINGS,
     **listing.LISTINGS,
+    **tasks.LISTINGS,
     **table_columns.LISTINGS,
     **keys.LISTINGS,
     **schema_objects.LISTINGS,

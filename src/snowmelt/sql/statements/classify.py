@@ -22,6 +22,7 @@ from snowmelt.sql.statements import (
     show,
     stages,
     tables,
+    tasks,
     views,
     warehouses,
 )
@@ -76,6 +77,9 @@ _FIXED: dict[type[Statement], StatementKind] = {
     sequences.CreateSequence: _ddl("CREATE_SEQUENCE"),
     sequences.AlterSequence: _ddl("ALTER_SEQUENCE"),
     warehouses.CreateWarehouse: _ddl("CREATE_WAREHOUSE"),
+    tasks.CreateTask: _ddl("CREATE_TASK"),
+    tasks.AlterTask: _ddl("ALTER_TASK"),
+    tasks.ExecuteTask: _ddl("EXECUTE_TASK"),
     changes.CommentOn: _ddl("COMMENT"),
     files.Put: _OTHER("PUT_FILES"),
     files.Get: _OTHER("GET_FILES"),

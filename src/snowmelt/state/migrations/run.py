@@ -7,11 +7,16 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Connection, Engine
 
 from snowmelt.core import errors
-from snowmelt.state.migrations import v0001_initial, v0002_dynamic_tables, v0003_projects
+from snowmelt.state.migrations import v0001_initial, v0002_dynamic_tables, v0003_projects, v0004_tasks
 
 Migration = Callable[[Connection], None]
 
-MIGRATIONS: tuple[Migration, ...] = (v0001_initial.apply, v0002_dynamic_tables.apply, v0003_projects.apply)
+MIGRATIONS: tuple[Migration, ...] = (
+    v0001_initial.apply,
+    v0002_dynamic_tables.apply,
+    v0003_projects.apply,
+    v0004_tasks.apply,
+)
 """The step at index n leads from version n to version n + 1."""
 
 _POSTGRES_LOCK = 7_095_120_913
