@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import lru_cache
 
+from snowmelt.core.schedules import Schedule
 from snowmelt.scheduler.task_graph import (
     BeginRun,
     Decision,
@@ -118,12 +120,24 @@ def _may_begin(overlap: Overlap, running: list[GraphRun]) -> bool:
 
 def _due(root: Root, now: datetime) -> datetime | None:
     """The last scheduled instant that has no run yet: however many were missed, there is one run."""
-    if root.schedule is None or root.beginning is None:
+    following = _following(root)
+    if following is None or following > now:
         return None
-    latest = root.schedule.latest(now, root.beginning)
-    if latest is None or (root.settled is not None and latest <= root.settled):
+    assert root.schedule is not None and root.beginning is not None
+    return root.schedule.latest(now, root.beginning)
+
+
+def _following(root: Root) -> datetime | None:
+    """The first scheduled instant that is not settled, which may be long ago."""
+    return _after(root.schedule, root.settled or root.beginning, root.beginning)
+
+
+@lru_cache(maxsize=16_384)
+def _after(schedule: Schedule | None, instant: datetime | None, beginning: datetime | None) -> datetime | None:
+    """Asked at every tick, and the same until the graph's next run."""
+    if schedule is None or instant is None or beginning is None:
         return None
-    return latest
+    return schedule.next(instant, beginning)
 
 
 def _is_triggered(root: Root, now: datetime) -> bool:
@@ -140,10 +154,12 @@ def _next_due(graphs: Graphs, now: datetime) -> datetime | None:
     for root in graphs.roots:
         if not root.started:
             continue
-        if root.schedule is not None and root.beginning is not None:
-            following = root.schedule.next(max(now, root.settled or now), root.beginning)
-            if following is not None:
-                found.append(following)
+        following = _following(root)
+        if following is not None and following <= now:
+            # Settled by what this tick decides: what counts is the one behind it.
+            following = _after(root.schedule, now, root.beginning)
+        if following is not None:
+            found.append(following)
         if root.trigger_interval is not None and root.triggered_at is not None:
             found.append(root.triggered_at + root.trigger_interval)
     for run in graphs.runs:

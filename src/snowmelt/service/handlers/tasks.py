@@ -75,7 +75,7 @@ def _retry(state: StateTransaction, root: Node, statement: ExecuteTask) -> None:
     version = runs.current_version(state, root)
     failed = runs.require_failed(last, root, version)
     tasks = graph.as_run(graph.load(state, root.task.name.parent).graph(root.task.name.name))
-    runs.retry(state, failed, tasks, runs.completed(state, failed), ScheduledFrom.MANUAL_RETRY)
+    runs.retry(state, failed, tasks, runs.completed(state, failed, tasks), ScheduledFrom.MANUAL_RETRY)
 
 
 HANDLERS: dict[type[Statement], Any] = {

@@ -87,9 +87,9 @@ def retry(
     return again
 
 
-def completed(state: StateTransaction, run: GraphRun) -> set[str]:
+def completed(state: StateTransaction, run: GraphRun, tasks: tuple[RunTask, ...]) -> set[str]:
     """The tasks that succeeded in a run. The finalizer belongs to each attempt anew."""
-    finalizers = {task.id for task in run.tasks if task.definition.finalizes is not None}
+    finalizers = {task.id for task in tasks if task.definition.finalizes is not None}
     done = {item.task_id for item in state.tasks.runs_of([run.id]) if item.state is RunState.SUCCEEDED}
     return {*run.kept, *(done - finalizers)}
 

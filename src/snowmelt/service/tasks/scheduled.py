@@ -182,7 +182,9 @@ def _carry_out(state: StateTransaction, decision: scheduler.Decision) -> Start |
             run = state.tasks.graph_run(run_id)
             if run is not None:
                 if again:
-                    runs.retry(state, run, run.tasks, runs.completed(state, run), ScheduledFrom.AUTOMATIC_RETRY)
+                    runs.retry(
+                        state, run, run.tasks, runs.completed(state, run, run.tasks), ScheduledFrom.AUTOMATIC_RETRY
+                    )
                 runs.end_graph(state, run, RunState(outcome.value))
         case scheduler.StartTask(run=run_id, task=task_id):
             run = state.tasks.graph_run(run_id)
