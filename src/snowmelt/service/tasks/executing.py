@@ -80,6 +80,9 @@ class Executions:
                 del self._live[start.run.id]
             session.close()
 
+    def count(self) -> int:
+        return len(self._chosen(lambda _: True))
+
     def time_out(self, graph_run: str, task: str) -> None:
         for live in self._chosen(lambda item: (item.graph_run.id, item.task.id) == (graph_run, task)):
             limit = live.start.task.definition.timeout_ms

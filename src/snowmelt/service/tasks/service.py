@@ -62,6 +62,10 @@ class Tasks:
         """Stops all runs of a task; how many."""
         return self._executions.cancel(task_id)
 
+    def running(self) -> int:
+        """How many tasks are running in this process."""
+        return self._executions.count()
+
     def _pending(self) -> bool:
         with self._account.state.read() as state:
             return bool(state.tasks.active_graph_runs())

@@ -1,0 +1,111 @@
+"""kill -9 of the owner while tasks run: what a task did and what the history says of it are one and the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import sleep
+
+import pytest
+from deltalake import DeltaTable
+
+from snowmelt.service.account import Account
+from snowmelt.state.model import TableDefinition
+from snowmelt.state.task_model import RunState
+
+ROOT = Path(__file__).parents[2]
+PLACES = (
+    "task-decided:1", "task-decided:2", "task-decided:3", "task-began:1", "task-began:2", "before-commit:1",
+    "after-commit:2", "before-flip:1", "inside-flip:1", "inside-flip:2", "after-flip:1", "after-flip:2",
+    "task-executed:1", "task-executed:2",
+)  # fmt: skip
+"""The second time is the task behind the root."""
+
+
+def environment(**more: str) -> dict[str, str]:
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    return {**os.environ, "PYTHONPATH": path, "SNOWMELT_LOG_LEVEL": "ERROR", **more}
+
+
+def create(data: Path) -> None:
+    with Account.open(data) as account:
+        session = account.session()
+        for table in ("a", "b", "noise0", "noise1"):
+            session.execute(f"CREATE TABLE {table} (n INT)")
+        session.execute("CREATE TASK r TASK_AUTO_RETRY_ATTEMPTS = 1 AS INSERT INTO a VALUES (1)")
+        session.execute("CREATE TASK c AFTER r AS INSERT INTO b VALUES (1)")
+        session.execute("ALTER TASK c RESUME")
+
+
+def rows(account: Account, table: str) -> int:
+    """As many as a reader of the visible version finds in the files."""
+    with account.state.read() as state:
+        found = next(item for item in state.catalog.objects() if item.name.name == table)
+        visible = state.versions.visible(found.id)
+    assert isinstance(found.definition, TableDefinition) and visible is not None
+    location = account.store.root.uri_of(found.definition.location)
+    counted = DeltaTable(location, version=visible.version).to_pyarrow_table().num_rows
+    assert counted == visible.rows
+    return int(counted)
+
+
+def outcomes(account: Account, task: str) -> list[RunState]:
+    with account.state.read() as state:
+        assert state.tasks.executing() == []
+        ids = [run.id for run in state.tasks.graph_runs()]
+        return [run.state for run in state.tasks.runs_of(ids) if run.name.name == task]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_task_that_is_killed_runs_exactly_once(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    create(data)
+    command = [sys.executable, "-m", "tests.crash.task_child", str(data), "once"]
+    for life, place in enumerate(PLACES, start=1):
+        killed = subprocess.run(
+            command,
+            env=environment(SNOWMELT_TEST_KILL_AT=place),
+            cwd=ROOT,
+            check=False,
+            timeout=120,
+        )
+        assert killed.returncode == -signal.SIGKILL, place
+        with Account.open(data) as account:
+            account.tasks.carry_out()
+            assert (rows(account, "A"), rows(account, "B")) == (life, life), place
+            for task in ("R", "C"):
+                assert outcomes(account, task) == [RunState.SUCCEEDED] * life, place
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_killed_at_any_time_under_load(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    create(data)
+    chance = random.Random(7)
+    done = 0
+    for life in range(8):
+        child = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.task_child", str(data)],
+            env=environment(), cwd=ROOT, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        # The instant of death is what is tested: there is nothing to wait for.
+        sleep(chance.uniform(0.1, 3.0))
+        child.kill()
+        child.wait(30)
+        child.stdout.close()
+        with Account.open(data) as account:
+            account.tasks.carry_out()
+            for task, table in (("R", "A"), ("C", "B")):
+                ran = outcomes(account, task)
+                assert set(ran) <= {RunState.SUCCEEDED}, life
+                assert rows(account, table) == len(ran), life
+            done = rows(account, "B")
+    assert done > 8
