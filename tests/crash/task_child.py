@@ -1,24 +1,26 @@
-"""A process that owns an account and runs a graph of tasks, once, or again and again beside other writers."""
+"""Processes that own an account and run a graph of tasks, once, or again and again beside writers; see child.py."""
 
 from __future__ import annotations
 
-import itertools
-import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 from snowmelt.service.account import Account
+from tests.crash.child import main
 
 
-def live(data: Path) -> None:
-    with Account.open(data) as account:
-        account.tasks.start()
-        for number in range(2):
-            threading.Thread(target=_load, args=(account, f"noise{number}"), daemon=True).start()
-        print("ready", flush=True)
+def live(order: dict[str, Any]) -> None:
+    with Account.open(Path(order["data"])) as account:
         session = account.session()
+        if order["once"]:
+            session.execute("EXECUTE TASK r")
+            return
+        account.tasks.start()
+        for table in ("noise0", "noise1"):
+            threading.Thread(target=_load, args=(account, table), daemon=True).start()
         pause = threading.Event()
-        for _ in itertools.count():
+        while True:
             session.execute("EXECUTE TASK r")
             pause.wait(0.02)
 
@@ -29,10 +31,5 @@ def _load(account: Account, table: str) -> None:
         session.execute(f"INSERT INTO {table} VALUES (1)")
 
 
-def once(data: Path) -> None:
-    with Account.open(data) as account:
-        account.session().execute("EXECUTE TASK r")
-
-
 if __name__ == "__main__":
-    (once if sys.argv[2:] == ["once"] else live)(Path(sys.argv[1]))
+    main(live)

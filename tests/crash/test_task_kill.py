@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
-from time import sleep
 
 import pytest
 from deltalake import DeltaTable
@@ -16,19 +13,14 @@ from deltalake import DeltaTable
 from snowmelt.service.account import Account
 from snowmelt.state.model import TableDefinition
 from snowmelt.state.task_model import RunState
+from tests.crash.driver import Zygote
 
-ROOT = Path(__file__).parents[2]
 PLACES = (
     "task-decided:1", "task-decided:2", "task-decided:3", "task-began:1", "task-began:2", "before-commit:1",
     "after-commit:2", "before-flip:1", "inside-flip:1", "inside-flip:2", "after-flip:1", "after-flip:2",
     "task-executed:1", "task-executed:2",
 )  # fmt: skip
 """The second time is the task behind the root."""
-
-
-def environment(**more: str) -> dict[str, str]:
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    return {**os.environ, "PYTHONPATH": path, "SNOWMELT_LOG_LEVEL": "ERROR", **more}
 
 
 def create(data: Path) -> None:
@@ -60,21 +52,26 @@ def outcomes(account: Account, task: str) -> list[RunState]:
         return [run.state for run in state.tasks.runs_of(ids) if run.name.name == task]
 
 
+@pytest.fixture(scope="module")
+def zygote() -> Iterator[Zygote]:
+    made = Zygote("tests.crash.task_child")
+    yield made
+    made.close()
+
+
+def die(zygote: Zygote, data: Path, *, at: str | None = None, after: float | None = None) -> None:
+    paths = {name: str(data.parent / name) for name in ("output", "error")}
+    status = zygote.run({"data": str(data), "once": at is not None, "kill_at": at, **paths}, after)
+    assert status == -signal.SIGKILL, at
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_a_task_that_is_killed_runs_exactly_once(tmp_path: Path) -> None:
+@pytest.mark.timeout(600)
+def test_a_task_that_is_killed_runs_exactly_once(zygote: Zygote, tmp_path: Path) -> None:
     data = tmp_path / "data"
     create(data)
-    command = [sys.executable, "-m", "tests.crash.task_child", str(data), "once"]
     for life, place in enumerate(PLACES, start=1):
-        killed = subprocess.run(
-            command,
-            env=environment(SNOWMELT_TEST_KILL_AT=place),
-            cwd=ROOT,
-            check=False,
-            timeout=120,
-        )
-        assert killed.returncode == -signal.SIGKILL, place
+        die(zygote, data, at=place)
         with Account.open(data) as account:
             account.tasks.carry_out()
             assert (rows(account, "A"), rows(account, "B")) == (life, life), place
@@ -83,29 +80,18 @@ def test_a_task_that_is_killed_runs_exactly_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_killed_at_any_time_under_load(tmp_path: Path) -> None:
+@pytest.mark.timeout(600)
+def test_killed_at_any_time_under_load(zygote: Zygote, tmp_path: Path) -> None:
     data = tmp_path / "data"
     create(data)
     chance = random.Random(7)
-    done = 0
-    for life in range(8):
-        child = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.task_child", str(data)],
-            env=environment(), cwd=ROOT, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-        # The instant of death is what is tested: there is nothing to wait for.
-        sleep(chance.uniform(0.1, 3.0))
-        child.kill()
-        child.wait(30)
-        child.stdout.close()
+    for life in range(10):
+        die(zygote, data, after=chance.uniform(0.5, 4.0))
         with Account.open(data) as account:
             account.tasks.carry_out()
             for task, table in (("R", "A"), ("C", "B")):
                 ran = outcomes(account, task)
                 assert set(ran) <= {RunState.SUCCEEDED}, life
                 assert rows(account, table) == len(ran), life
-            done = rows(account, "B")
-    assert done > 8
+    with Account.open(data) as account:
+        assert rows(account, "B") > 10
