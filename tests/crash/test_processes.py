@@ -189,7 +189,11 @@ def serve(data: Path, config: Path) -> list[str]:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    path = tmp_path / "snowmelt.toml"
+    return small_spark(tmp_path / "snowmelt.toml")
+
+
+def small_spark(path: Path) -> Path:
+    """A configuration file for a server beside the tests' own Spark."""
     lines = ["[spark]", *(f'"{key}" = "{value}"' for key, value in SPARK.items()), '"spark.driver.memory" = "1g"']
     path.write_text("\n".join(dict.fromkeys(line for line in lines if '"3g"' not in line)))
     return path

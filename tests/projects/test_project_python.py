@@ -89,10 +89,32 @@ def test_a_file_that_can_not_be_imported(project: Project) -> None:
     assert "v.py: ModuleNotFoundError: No module named 'nowhere_to_be_found' (line 1)" in failure(project)
 
 
-def test_functions_over_spark_are_refused_by_name(project: Project) -> None:
+def test_a_function_for_spark_goes_to_the_server_with_its_module(project: Project) -> None:
+    project.write("orders.sql", ORDERS)
     project.write(
-        "v.py", f"{HEAD}@snowmelt.dynamic_table(target_lag='1 hour', spark=True)\ndef v(spark):\n    return None\n"
+        "v.py",
+        f"""{HEAD}
+HELPER = 1
+
+@snowmelt.dynamic_table({LATER}, spark=True, reads=["a.theirs"])
+def scores(spark):
+    raise AssertionError("planning calls nothing")
+    return spark.table("orders").union(spark.read.table("b.others"))
+""",
     )
-    assert "Unsupported feature 'PYTHON (a dynamic table computed by a function over Spark DataFrames)'" in failure(
-        project
-    )
+    step = project.plan().steps[-1]
+    assert "HANDLER => 'scores', READS => 'a.theirs, b.others, orders', CODE => $$\n" in step.statement
+    assert "HELPER = 1" in step.statement
+    assert step.cost.endswith("later refreshes are full: a Python function over Spark DataFrames (PYTHON)")
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("def v():\n    return None", "v must take an argument: the Spark session"),
+        ("def v(spark):\n    return '$$'", "can't have $$ in it"),
+    ],
+)
+def test_functions_that_spark_could_not_run(project: Project, function: str, message: str) -> None:
+    project.write("v.py", f"{HEAD}@snowmelt.dynamic_table({LATER}, spark=True)\n{function}\n")
+    assert message in failure(project)

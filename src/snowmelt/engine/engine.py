@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType, Kind
 from snowmelt.engine import errors as spark_errors
 from snowmelt.engine.arrow import to_arrow
+from snowmelt.engine.frames import SESSION as FRAME_SESSION
+from snowmelt.engine.frames import FrameView, SparkTables, view_of
+from snowmelt.engine.given import frame_of, with_rows
 from snowmelt.engine.probe import check_storage
-from snowmelt.engine.session import APPLICATION, CHANGES, LIGHT, choose_pool, sibling
+from snowmelt.engine.session import APPLICATION, CHANGES, LIGHT, TINY, choose_pool, sibling
 from snowmelt.state.model import Column
 from snowmelt.storage.rewrite import FILE, ROW
 
@@ -30,6 +33,8 @@ Result = TypeVar("Result")
 _KEPT_VIEWS = 2_000
 """Temporary views kept a lane; the least recently used one goes first."""
 _WRITERS = 4
+_KEPT_FRAMES = 100
+"""Results of users' functions; a refresh needs its own for as long as it lasts."""
 
 
 class Lane(StrEnum):
@@ -38,6 +43,8 @@ class Lane(StrEnum):
     LIGHT = "light"
     """Small inputs: no adaptive execution, one shuffle partition, no code generation."""
     HEAVY = "heavy"
+    TINY = "tiny"
+    """Nothing but a few rows that are given with the query: all of it is one task, and nothing is compiled."""
     CHANGES = "changes"
     """A few rows joined to whole tables, as in incremental refreshes."""
 
@@ -75,6 +82,11 @@ class TableFiles:
     """One for each column when the files have another shape than the table has now."""
 
 
+_SETTINGS: Mapping[Lane, Mapping[str, str]] = {
+    Lane.HEAVY: {}, Lane.LIGHT: LIGHT, Lane.TINY: TINY, Lane.CHANGES: CHANGES,
+}  # fmt: skip
+
+
 class _LaneState:
     def __init__(self, session: SparkSession) -> None:
         self.session = session
@@ -93,6 +105,7 @@ class SparkEngine:
         self._session: SparkSession | None = None
         self._lanes: dict[Lane, _LaneState] = {}
         self._writers: list[SparkSession] = []
+        self._frames: deque[str] = deque()
         self._writer_slots = threading.Semaphore(_WRITERS)
         self.started = threading.Event()
 
@@ -104,8 +117,7 @@ class SparkEngine:
                 session = APPLICATION.acquire(self._settings, self._work_dir)
                 self._checked(session)
                 self._lanes = {
-                    lane: _LaneState(sibling(session, self._not_set(settings)))
-                    for lane, settings in ((Lane.HEAVY, {}), (Lane.LIGHT, LIGHT), (Lane.CHANGES, CHANGES))
+                    lane: _LaneState(sibling(session, self._not_set(settings))) for lane, settings in _SETTINGS.items()
                 }
                 self._session = session
                 self.started.set()
@@ -142,8 +154,9 @@ class SparkEngine:
         pool: str | None = None, inputs: Mapping[str, pa.Table] | None = None,
     ) -> pa.Table:  # fmt: skip
         """The result of a query over the named tables. `inputs` are Arrow tables the query may name too."""
-        with self._prepared(lane, tables, inputs or {}) as state:
-            return self._run(state.session, tag, pool, lambda: to_arrow(state.session.sql(sql)))
+        text, given = with_rows(sql, inputs or {}) if lane is Lane.TINY else (sql, inputs or {})
+        with self._prepared(lane, tables, given) as state:
+            return self._run(state.session, tag, pool, lambda: to_arrow(state.session.sql(text)))
 
     def batches(
         self, sql: str, tables: Sequence[TableFiles] = (), *, lane: Lane = Lane.HEAVY, tag: str | None = None,
@@ -188,7 +201,7 @@ class SparkEngine:
             session.conf.set("spark.databricks.delta.commitInfo.userMetadata", user_metadata)
             names = [self._register(state, table) for table in tables]
             for name, data in (inputs or {}).items():
-                _arrow_frame(session, data).createOrReplaceTempView(name)
+                frame_of(session, data).createOrReplaceTempView(name)
                 names.append(name)
             try:
                 return self._run(session, tag, pool, lambda: to_arrow(session.sql(sql)))
@@ -207,6 +220,29 @@ class SparkEngine:
             finally:
                 with self._lock:
                     self._writers.append(session)
+
+    # -- functions of users ---------------------------------------------------------------------------------------
+
+    def frame(
+        self, work: Callable[[SparkTables], object], handler: str, sources: Mapping[str, str],
+        tables: Sequence[TableFiles] = (), *, tag: str | None = None, pool: str | None = None,
+        inputs: Mapping[str, pa.Table] | None = None,
+    ) -> FrameView:  # fmt: skip
+        """What a function returns that asks for DataFrames of `sources`, queries by name; kept for a while."""
+        session = sibling(self.session(), FRAME_SESSION)
+        state = _LaneState(session)
+        for table in tables:
+            self._register(state, table)
+        for name, data in (inputs or {}).items():
+            frame_of(session, data).createOrReplaceTempView(name)
+        given = {name: partial(session.sql, sql) for name, sql in sources.items()}
+        found = self._run(session, tag, pool, lambda: view_of(work(SparkTables(session, given)), handler))
+        with self._lock:
+            self._frames.append(found.name)
+            dropped = [self._frames.popleft() for _ in range(len(self._frames) - _KEPT_FRAMES)]
+        for name in dropped:
+            session.catalog.dropGlobalTempView(name)
+        return found
 
     # -- stopping -------------------------------------------------------------------------------------------------
 
@@ -239,7 +275,8 @@ class SparkEngine:
         for table in tables:
             self._register(state, table)
         for name, data in inputs.items():
-            _arrow_frame(state.session, data).createOrReplaceTempView(name)
+            frame = frame_of(state.session, data)
+            (frame.coalesce(1) if lane is Lane.TINY else frame).createOrReplaceTempView(name)
         try:
             yield state
         finally:
@@ -279,11 +316,6 @@ class SparkEngine:
         else:
             frame = session.read.schema(stored).parquet(*table.files)
         return frame.selectExpr(*scanned, *_positions(table))
-
-
-def _arrow_frame(session: SparkSession, data: pa.Table) -> DataFrame:
-    """An Arrow table as Spark's, in which a timestamp without a zone stays one: by default it would get a zone."""
-    return session.createDataFrame(data, schema=from_arrow_schema(data.schema, prefer_timestamp_ntz=True))
 
 
 def new_tag() -> str:

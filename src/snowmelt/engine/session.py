@@ -33,6 +33,8 @@ _FIXED = {
     # A recursive FLATTEN is unrolled, which makes deep expressions.
     "spark.sql.analyzer.maxIterations": "1000",
     "spark.sql.timeType.enabled": "true",
+    # ${…} in a text is that text.
+    "spark.sql.variable.substitute": "false",
     # 1 in GROUP BY would otherwise mean the first column even where it is a constant of the query.
     "spark.sql.groupByOrdinal": "false",
     "spark.sql.orderByOrdinal": "false",
@@ -63,6 +65,13 @@ LIGHT = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
+}
+
+TINY = {
+    **LIGHT,
+    # Compiling code takes longer than interpreting it for so few rows, and one task needs no exchange with others.
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.leafNodeDefaultParallelism": "1",
 }
 
 CHANGES = {
@@ -127,6 +136,8 @@ def _start(settings: Mapping[str, str], work_dir: Path) -> SparkSession:
     logging.getLogger("SQLQueryContextLogger").disabled = True
     if chosen["spark.master"].startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # Functions of users run in workers of this very Python, with what is installed here.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with _stderr_to(work_dir / "spark.log"):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel(chosen["spark.log.level"])

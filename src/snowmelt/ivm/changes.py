@@ -7,7 +7,7 @@ windows) find the keys that changed and compare the groups before and after.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -29,7 +29,7 @@ from snowmelt.ivm.algebra import (
     conjuncts,
     equal_columns,
 )
-from snowmelt.ivm.rendering import WEIGHT, Renderer, Restriction, When, moves, quoted, table_name
+from snowmelt.ivm.rendering import WEIGHT, Renderer, Restriction, When, moves, quoted, spread, table_name
 from snowmelt.ivm.states import State
 from snowmelt.ivm.trees import call, number
 
@@ -51,16 +51,18 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Rows of one side of a table by key: what storage may find by itself, without an engine."""
+    """Rows by key, of one side of a table or of a state: what storage may find by itself, without an engine."""
 
-    table: str
-    side: When
+    source: str
+    """What plans call it."""
     columns: tuple[tuple[str, str], ...]
-    """Ids, and the names in the table."""
+    """Ids, and the names in the source."""
     relation: str
     """A stage, or the changes of a table, that has the keys."""
     pairs: tuple[tuple[str, str], ...]
-    """Names in the table, and in the relation."""
+    """Names in the source, and in the relation."""
+    conditions: tuple[exp.Expr, ...] = ()
+    """Over the ids: rows that do not meet them are not needed, and do no harm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,12 @@ class Rules:
         self._added: dict[str, bool] = {}
         renderer.grows = self.grows
         renderer.look_up = self._look_up
-        self._lookups: dict[tuple[int, When, Restriction], str] = {}
+        renderer.look_up_state = self._look_up_state
+        renderer.meet = self._restricted_parts
+        self._lookups: dict[tuple[str, tuple[str, ...], Restriction, tuple[exp.Expr, ...]], str] = {}
         self._last_lookup: dict[tuple[int, When], str] = {}
+        self._narrowed: set[str] = set()
+        """Stages of rows that were looked up and meet conditions too: the fewest rows to go on with."""
 
     def change(self, node: Node) -> Change | None:
         """How the node's rows changed; None when they surely did not."""
@@ -194,7 +200,7 @@ class Rules:
         conditions = [one for condition in node.conditions for one in conjuncts(condition)]
         waiting = list(others)
         while waiting:
-            chosen, restriction = _nearest(waiting, conditions, known)
+            chosen, restriction = _nearest(waiting, conditions, known, self._narrowed)
             waiting.remove(chosen)
             other, when = chosen
             # What another term looked up is only a part of the rows that this one needs.
@@ -208,6 +214,23 @@ class Rules:
             known.update(found)
             parts.append((query, other.ids))
         return self.renderer.joined(parts, node.conditions, node.columns, When.NEW, weighted=True)
+
+    def _restricted_parts(self, node: InnerJoin, when: When, restriction: Restriction) -> list[tuple[exp.Select, bool]]:
+        conditions = [one for condition in node.conditions for one in conjuncts(condition)]
+        known = {own: (restriction.stage, theirs) for own, theirs in spread(restriction, conditions).pairs}
+        found: dict[int, tuple[exp.Select, bool]] = {}
+        waiting = [(part, when) for part in node.parts]
+        while waiting:
+            chosen, inside = _nearest(waiting, conditions, known, self._narrowed)
+            waiting.remove(chosen)
+            part = chosen[0]
+            self._last_lookup.clear()
+            query, whole = self.renderer.some_rows(part, when, inside)
+            covered = inside is not None and set(inside.pairs) >= set(restriction.pairs)
+            covered = covered and inside is not None and inside.stage == restriction.stage
+            found[id(part)] = query, whole and covered
+            known.update(self._looked_up(part, when))
+        return [found[id(part)] for part in node.parts]
 
     def _join(self, node: Join) -> Change | None:
         left, right = self.change(node.left), self.change(node.right)
@@ -277,23 +300,30 @@ class Rules:
         stage = self._last_lookup.get((id(scan), side))
         return {id_: (stage, own) for id_, own in columns.items()} if stage is not None else {}
 
-    def _look_up(self, scan: Scan, side: When, restriction: Restriction) -> str:
-        known = self._lookups.get((id(scan), side, restriction))
-        if known is None:
-            names = {column.id: name for column, name in scan.items}
-            lookup = Lookup(
-                scan.table,
-                side,
-                tuple((column.id, name) for column, name in scan.items),
-                restriction.stage,
-                tuple((names[own], theirs) for own, theirs in restriction.pairs),
-            )
-            known = f"s{len(self.stages) + 1}"
-            query = self.renderer.looked_up(scan, side, restriction)
-            self.stages.append(Stage(known, f"rows of {scan.table} by key", query, lookup))
-            self._lookups[id(scan), side, restriction] = known
-        self._last_lookup[id(scan), side] = known
-        return known
+    def _look_up(self, scan: Scan, side: When, restriction: Restriction, conditions: Sequence[exp.Expr]) -> str:
+        names = {column.id: name for column, name in scan.items}
+        still = tuple(condition for condition in conditions if not moves(condition))
+        query = self.renderer.looked_up(scan, side, restriction, still)
+        stage = self._found(table_name(scan.table, side), names, restriction, query, still)
+        self._last_lookup[id(scan), side] = stage
+        return stage
+
+    def _look_up_state(self, state: State, names: Sequence[str], restriction: Restriction, query: exp.Select) -> str:
+        return self._found(state.stored, {name: name for name in names}, restriction, query)
+
+    def _found(
+        self, source: str, names: Mapping[str, str], restriction: Restriction, query: exp.Select,
+        conditions: tuple[exp.Expr, ...] = (),
+    ) -> str:  # fmt: skip
+        """The stage with the rows of a source that the restriction leaves; `names` has the source's names by id."""
+        known = (source, tuple(names), restriction, conditions)
+        if known not in self._lookups:
+            pairs = tuple((names[own], theirs) for own, theirs in restriction.pairs)
+            lookup = Lookup(source, tuple(names.items()), restriction.stage, pairs, conditions)
+            self._lookups[known] = f"s{len(self.stages) + 1}"
+            self.stages.append(Stage(self._lookups[known], f"rows of {source} by key", query, lookup))
+            self._narrowed |= {self._lookups[known]} if conditions else set()
+        return self._lookups[known]
 
     # -- rules for groups -----------------------------------------------------------------------------------------
 
@@ -434,28 +464,46 @@ def _equal_pairs(
 
 
 def _restriction(
-    node: Node, conditions: Sequence[exp.Expr], known: Mapping[str, tuple[str, str]]
+    node: Node,
+    conditions: Sequence[exp.Expr],
+    known: Mapping[str, tuple[str, str]],
+    narrowed: Container[str] = (),
 ) -> Restriction | None:
     """Only the rows that can equal what is known, in the columns for which one relation has most of the values."""
     found: dict[str, dict[str, str]] = {}
-    for own, theirs in _equal_pairs(conditions, node.ids, frozenset(known)):
+    pairs = [(own, own) for own in known if own in node.ids]
+    for own, theirs in (*pairs, *_equal_pairs(conditions, node.ids, frozenset(known))):
         relation, name = known[theirs]
         found.setdefault(relation, {})[own] = name
     if not found:
         return None
-    relation = max(found, key=lambda one: len(found[one]))
+    relation = max(found, key=lambda one: (len(found[one]), one in narrowed))
     return Restriction(relation, tuple(found[relation].items()))
 
 
 def _nearest(
-    waiting: Sequence[tuple[Node, When]], conditions: Sequence[exp.Expr], known: Mapping[str, tuple[str, str]]
+    waiting: Sequence[tuple[Node, When]],
+    conditions: Sequence[exp.Expr],
+    known: Mapping[str, tuple[str, str]],
+    narrowed: Container[str],
 ) -> tuple[tuple[Node, When], Restriction | None]:
-    """The next part to join: one that can be restricted by what is known."""
-    for item in waiting:
-        restriction = _restriction(item[0], conditions, known)
+    """The next part to join: one that can be restricted by what is known, and that has conditions of its own."""
+    for item in sorted(waiting, key=lambda one: -_selectivity(one[0])):
+        restriction = _restriction(item[0], conditions, known, narrowed)
         if restriction is not None:
             return item, restriction
     return waiting[0], None
+
+
+def _selectivity(node: Node) -> int:
+    """How much the filters over a table promise: an equality more than another condition."""
+    promise = 0
+    while isinstance(node, Project | Filter):
+        if isinstance(node, Filter):
+            equal = any(isinstance(one, exp.EQ | exp.In) for one in conjuncts(node.condition))
+            promise = max(promise, 2 if equal else 1)
+        node = node.input
+    return promise if isinstance(node, Scan) else 0
 
 
 def _scanned(node: Node) -> tuple[Scan, dict[str, str]] | None:

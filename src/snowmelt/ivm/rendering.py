@@ -83,19 +83,25 @@ class Renderer:
         self.states = states or {}
         self.grows: Callable[[State], bool] = lambda _: False
         """Whether this refresh adds to a state; asked before its new rows are read."""
-        self.look_up: Callable[[Scan, When, Restriction], str] | None = None
-        """Makes a stage of the rows of a table that a restriction leaves; None to write them where they are used."""
+        self.look_up: Callable[[Scan, When, Restriction, Sequence[exp.Expr]], str] | None = None
+        """Makes a stage of the rows of a table that a restriction leaves, of which only those count that meet some
+        conditions; None to write them where they are used."""
+        self.meet: Callable[[InnerJoin, When, Restriction], list[tuple[exp.Select, bool]]] | None = None
+        """The restricted rows of the parts of a join, each part restricted by what was found of those before it, and
+        whether the restriction itself holds for all of them."""
+        self.look_up_state: Callable[[State, Sequence[str], Restriction, exp.Select], str] | None = None
+        """The same for rows of a state, given their names and the query for them."""
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
     def rows(self, node: Node, when: When, restriction: Restriction | None = None) -> exp.Select:
         """The node's rows, restricted."""
-        query, exact = self._rows(node, when, restriction)
+        query, exact = self.some_rows(node, when, restriction)
         if restriction is None or exact:
             return query
         return self._restricted(self.of(query, node.columns), restriction)
 
-    def _rows(self, node: Node, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
+    def some_rows(self, node: Node, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
         """The node's rows, and whether the restriction holds for all of them: pushing it down may lose a part."""
         match node:
             case Scan():
@@ -105,8 +111,7 @@ class Renderer:
             case Project():
                 return self._project(node, when, restriction)
             case Filter():
-                below, exact = self._rows(node.input, when, restriction)
-                return self.filtered(below, node, when), exact
+                return self._filter(node, when, restriction)
             case Union():
                 return self._union(node, when, restriction)
             case InnerJoin():
@@ -119,24 +124,44 @@ class Renderer:
                 return self._window(node, when, restriction)
             case Unnest():
                 inside = restriction.only(node.input.ids) if restriction is not None else None
-                below, exact = self._rows(node.input, when, inside)
+                below, exact = self.some_rows(node.input, when, inside)
                 return self.unnested(below, node, when), exact and inside == restriction
             case Limit():
                 return self.limited(self.rows(node.input, when), node), False
         raise AssertionError(node)
 
-    def _scan(self, node: Scan, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
+    def _filter(self, node: Filter, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
+        steps = [node]
+        while isinstance(steps[-1].input, Filter):
+            steps.append(steps[-1].input)
+        below = steps[-1].input
+        if isinstance(below, Scan):
+            query, exact = self._scan(below, when, restriction, [step.condition for step in steps])
+        else:
+            query, exact = self.some_rows(below, when, restriction)
+        for step in reversed(steps):
+            query = self.filtered(query, step, when)
+        return query, exact
+
+    def _scan(
+        self, node: Scan, when: When, restriction: Restriction | None, conditions: Sequence[exp.Expr] = ()
+    ) -> tuple[exp.Select, bool]:
         side = when if node.table in self._changed else When.NEW
         if restriction is None:
             return self._side(node, side), True
         if self.look_up is not None:
-            stage = self.look_up(node, side, restriction)
+            stage = self.look_up(node, side, restriction, conditions)
             return self.of(exp.Table(this=quoted(stage)), node.columns), True
         return self.looked_up(node, side, restriction), True
 
-    def looked_up(self, node: Scan, side: When, restriction: Restriction) -> exp.Select:
+    def looked_up(
+        self, node: Scan, side: When, restriction: Restriction, conditions: Sequence[exp.Expr] = ()
+    ) -> exp.Select:
         """The query of such a stage."""
-        return self._restricted(self.of(self._side(node, side), node.columns), restriction)
+        rows = self.of(self._side(node, side), node.columns)
+        if conditions:
+            rows = self.of(rows.where(*[condition.copy() for condition in conditions], copy=False), node.columns)
+        return self._restricted(rows, restriction)
 
     def _side(self, node: Scan, side: When) -> exp.Select:
         table = exp.Table(this=quoted(table_name(node.table, side)))
@@ -147,7 +172,7 @@ class Renderer:
         if restriction is not None:
             plain = {i.column.id: i.value.name for i in node.items if isinstance(i.value, exp.Column)}
             inside = restriction.renamed(plain)
-        below, exact = self._rows(node.input, when, inside)
+        below, exact = self.some_rows(node.input, when, inside)
         whole = restriction is None or (inside is not None and len(inside.pairs) == len(restriction.pairs))
         return self.projected(below, node, when), exact and whole
 
@@ -157,18 +182,22 @@ class Renderer:
         for branch in node.branches:
             names = {out.id: own.id for out, own in zip(node.outputs, branch.columns, strict=True)}
             inside = restriction.renamed(names) if restriction is not None else None
-            below, whole = self._rows(branch, when, inside)
+            below, whole = self.some_rows(branch, when, inside)
             exact = exact and whole
             branches.append(self.of(below, node.outputs, [column.id for column in branch.columns]))
         return self.united(branches, [column.id for column in node.outputs]), exact
 
     def _inner(self, node: InnerJoin, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
+        if restriction is not None and self.meet is not None:
+            met = self.meet(node, when, restriction)
+            found = [(query, part.ids) for (query, _), part in zip(met, node.parts, strict=True)]
+            return self.joined(found, node.conditions, node.columns, when), any(whole for _, whole in met)
         parts = []
         exact = restriction is None
-        spread = _spread(restriction, node.conditions) if restriction is not None else None
+        widened = spread(restriction, node.conditions) if restriction is not None else None
         for part in node.parts:
-            inside = spread.only(part.ids) if spread is not None else None
-            below, whole = self._rows(part, when, inside)
+            inside = widened.only(part.ids) if widened is not None else None
+            below, whole = self.some_rows(part, when, inside)
             covers = restriction is not None and inside is not None and set(restriction.pairs) <= set(inside.pairs)
             exact = exact or (covers and whole)
             parts.append((below, part.ids))
@@ -176,7 +205,7 @@ class Renderer:
 
     def _join(self, node: Join, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
         inside = restriction.only(node.left.ids) if restriction is not None else None
-        left, exact = self._rows(node.left, when, inside)
+        left, exact = self.some_rows(node.left, when, inside)
         across = across_join(node, inside) if inside is not None else None
         right = self.rows(node.right, when, across)
         return self.matched(node, left, right, when), exact and inside == restriction
@@ -187,19 +216,18 @@ class Renderer:
             return self._from_state(state, when, restriction)
         keys = {column.id for column in node.keys}
         inside = restriction.only(keys) if restriction is not None else None
-        below, exact = self._rows(node.input, when, inside)
+        below, exact = self.some_rows(node.input, when, inside)
         return self.grouped(below, node, when), exact and inside == restriction
 
     def _from_state(self, state: State, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
         keys = state.node.keys
         inside = restriction.only({column.id for column in keys}) if restriction is not None else None
         names = [*(column.id for column in keys), ROWS, *(partial.name for partial in state.partials)]
-        tables = [state.stored, state.added] if when is When.NEW and self.grows(state) else [state.stored]
-        branches = []
-        for table in tables:
-            rows = exp.select(*[_as(exp.column(quoted(name)), name) for name in names])
-            rows = rows.from_(self.source(exp.Table(this=quoted(table))))
-            branches.append(self._restricted(rows, inside) if inside is not None else rows)
+        branches = [self._stored(state, names, inside)]
+        if when is When.NEW and self.grows(state):
+            added = self._named(state.added, names)
+            mine = inside is not None and inside.stage != state.added
+            branches.append(self._restricted(added, inside) if inside is not None and mine else added)
         totals = [_as(state.summed(name), name) for name in names[len(keys) :]]
         sums = self._by_key(state.node, totals, self.united(branches, names))
         if keys:
@@ -208,6 +236,19 @@ class Renderer:
         finals = [_as(state.finals[item.column.id].copy(), item.column.id) for item in state.node.items]
         rows = exp.select(*[_as(key.ref, key.id) for key in keys], *finals).from_(self.source(sums))
         return rows, inside == restriction
+
+    def _stored(self, state: State, names: Sequence[str], restriction: Restriction | None) -> exp.Select:
+        rows = self._named(state.stored, names)
+        if restriction is None:
+            return rows
+        query = self._restricted(rows, restriction)
+        if self.look_up_state is None:
+            return query
+        return self._named(self.look_up_state(state, names, restriction, query), names)
+
+    def _named(self, table: str, names: Sequence[str]) -> exp.Select:
+        columns = [_as(exp.column(quoted(name)), name) for name in names]
+        return exp.select(*columns).from_(self.source(exp.Table(this=quoted(table))))
 
     def initial(self, state: State) -> exp.Select:
         """The rows of a state, computed from nothing."""
@@ -226,7 +267,7 @@ class Renderer:
     def _window(self, node: Window, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
         keys = {column.id for column in node.partition}
         inside = restriction.only(keys) if restriction is not None else None
-        below, exact = self._rows(node.input, when, inside)
+        below, exact = self.some_rows(node.input, when, inside)
         return self.windowed(below, node, when), exact and inside == restriction
 
     # -- one operator over given rows -----------------------------------------------------------------------------
@@ -376,10 +417,10 @@ def moves(tree: exp.Expr) -> bool:
 
 def across_join(node: Join, restriction: Restriction) -> Restriction | None:
     """What the restriction of the left side says of the right, through columns that must be equal."""
-    return _spread(restriction, conjuncts(node.condition)).only(node.right.ids)
+    return spread(restriction, conjuncts(node.condition)).only(node.right.ids)
 
 
-def _spread(restriction: Restriction, conditions: Sequence[exp.Expr]) -> Restriction:
+def spread(restriction: Restriction, conditions: Sequence[exp.Expr]) -> Restriction:
     """The restriction with the columns that are equal to restricted ones, as far as that goes."""
     pairs = dict(restriction.pairs)
     grown = True

@@ -8,6 +8,8 @@ from snowmelt.core.names import ObjectName
 from snowmelt.projects.catalog import Catalog
 from snowmelt.projects.definitions import AnyCreate, Definition
 from snowmelt.projects.ordering import sources_of
+from snowmelt.sql import spark_frames
+from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.statements import CreateDynamicTable, CreateTable, CreateView, ObjectType
 
 
@@ -86,6 +88,9 @@ class Costs:
             return ""
         if statement.options.refresh_mode == "FULL":
             return "; later refreshes are full, as declared"
+        if any(spark_frames.calls(parse_snowflake(statement.query.text))):
+            # Asking how it is refreshed would run the function.
+            return "; later refreshes are full: a Python function over Spark DataFrames (PYTHON)"
         found = self._catalog.refresh_mode(statement.query.text) if self._catalog.ready else None
         if found is None:
             return ""

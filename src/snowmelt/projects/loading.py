@@ -15,6 +15,7 @@ from typing import TypeVar
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName, split_name
+from snowmelt.engine.udfs import left_undone
 from snowmelt.projects.config import ProjectConfig
 from snowmelt.projects.definitions import Definition, Home, read_definition
 from snowmelt.projects.frames import ColumnsOf, Tables
@@ -185,7 +186,8 @@ def _imported(path: Path, folder: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))
     try:
-        _guarded(lambda: loader.exec_module(module), folder)
+        with left_undone():
+            _guarded(lambda: loader.exec_module(module), folder)
     finally:
         sys.path.remove(str(path.parent))
     return module

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote, split_name
 from snowmelt.projects.frames import DataFrame, Tables
 from snowmelt.service.metadata.ddl_words import literal, spelled
+from snowmelt.sql import spark_frames
 
 Function = Callable[..., "str | DataFrame"]
 
@@ -26,6 +29,9 @@ class PythonDefinition:
     options: tuple[str, ...]
     """The clauses between the name and AS."""
     modifier: str = ""
+    spark: bool = False
+    """Whether the function is called by the server, with Spark, and not here."""
+    reads: tuple[str, ...] = ()
 
     def __call__(self, *arguments: Any, **named: Any) -> str | DataFrame:
         return self.function(*arguments, **named)
@@ -40,7 +46,9 @@ class PythonDefinition:
         return code.co_firstlineno if code is not None else 1
 
     def statement(self, tables: Tables) -> str:
-        """The CREATE statement. Calls the function."""
+        """The CREATE statement. Calls the function, unless the server is to do that."""
+        if self.spark:
+            return self._create(self._spark_query())
         wants_tables = bool(inspect.signature(self.function).parameters)
         given = self.function(tables) if wants_tables else self.function()
         if isinstance(given, DataFrame):
@@ -52,6 +60,20 @@ class PythonDefinition:
                 f"{self.function.__name__} returned {type(given).__name__}; it must return SQL text or a DataFrame.",
                 hint="A DataFrame comes from the function's argument: def name(tables): return tables.table('t').…",
             )
+        return self._create(query)
+
+    def _spark_query(self) -> str:
+        """The module goes with the definition: it must not need its neighbours."""
+        code = Path(self.file).read_text(encoding="utf-8")
+        if "$$" in code:
+            raise errors.project("A file with a function for Spark can't have $$ in it.")
+        if not inspect.signature(self.function).parameters:
+            raise errors.project(f"{self.function.__name__} must take an argument: the Spark session it works with.")
+        reads = literal(", ".join(dict.fromkeys([*self.reads, *sorted(_asked(code, self.function.__name__))])))
+        arguments = f"HANDLER => {literal(self.function.__name__)}, READS => {reads}, CODE => $$\n{code}$$"
+        return f"SELECT * FROM TABLE({spark_frames.FUNCTION}({arguments}))"
+
+    def _create(self, query: str) -> str:
         head = f"CREATE {self.modifier}{self.kind} {self.name}"
         return "\n".join([head, *(f"  {option}" for option in self.options), "AS", query])
 
@@ -69,6 +91,7 @@ def dynamic_table(
     comment: str | None = None,
     transient: bool = False,
     spark: bool = False,
+    reads: Sequence[str] = (),
 ) -> Callable[[Function], PythonDefinition]:
     """A dynamic table of the query that the function gives.
 
@@ -78,12 +101,10 @@ def dynamic_table(
         def big_orders(tables):
             orders = tables.table("orders")
             return orders.where(orders.amount > 100)
+
+    With `spark=True` it takes a Spark session and returns a Spark DataFrame; the server calls it at every refresh. It
+    may ask for the tables that it names as constants, `spark.table("orders")`, and for those in `reads`.
     """
-    if spark:
-        raise errors.unsupported(
-            "PYTHON (a dynamic table computed by a function over Spark DataFrames)",
-            hint="Return SQL text or DataFrame code; both are refreshed incrementally where that is possible.",
-        )
     downstream = target_lag.strip().upper() == "DOWNSTREAM"
     clauses: list[tuple[str, str | None]] = [
         ("TARGET_LAG", "DOWNSTREAM" if downstream else literal(target_lag)),
@@ -100,7 +121,8 @@ def dynamic_table(
 
     def decorate(function: Function) -> PythonDefinition:
         called = _name(function, name)
-        return PythonDefinition("DYNAMIC TABLE", function, called, tuple(options), "TRANSIENT " if transient else "")
+        modifier = "TRANSIENT " if transient else ""
+        return PythonDefinition("DYNAMIC TABLE", function, called, tuple(options), modifier, spark, tuple(reads))
 
     return decorate
 
@@ -115,6 +137,16 @@ def view(
         return PythonDefinition("VIEW", function, _name(function, name), options, "SECURE " if secure else "")
 
     return decorate
+
+
+def _asked(code: str, function: str) -> Iterator[str]:
+    """The names that the function gives to `table(…)` as constants."""
+    for definition in ast.walk(ast.parse(code)):
+        if isinstance(definition, ast.FunctionDef) and definition.name == function:
+            for call in ast.walk(definition):
+                match call:
+                    case ast.Call(func=ast.Attribute(attr="table"), args=[ast.Constant(value=str(name))]):
+                        yield name
 
 
 def _text(value: int | None) -> str | None:

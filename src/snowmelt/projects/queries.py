@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from snowmelt.projects.columns import output_name
+from snowmelt.sql import boundaries, spark_frames
 from snowmelt.sql.expressions import fold_identifier
 
 Parts = tuple[str, ...]
@@ -16,7 +17,7 @@ _With = Mapping[str, "Sequence[str] | None"]
 
 def tables_in(tree: exp.Expr) -> set[Parts]:
     """The names of the relations that a query reads, as written; names of its WITH clauses are none."""
-    return set(_tables(tree, frozenset()))
+    return {*_tables(tree, frozenset()), *(parts for call in spark_frames.calls(tree) for parts in call.reads)}
 
 
 def _tables(node: exp.Expr, known: frozenset[str]) -> Iterator[Parts]:
@@ -41,10 +42,7 @@ def _tables(node: exp.Expr, known: frozenset[str]) -> Iterator[Parts]:
 
 def _parts(node: exp.Table) -> Parts | None:
     """None for table functions, stages and the like, which are no relations of the catalog."""
-    if not isinstance(node.this, exp.Identifier):
-        return None
-    named = [node.args.get("catalog"), node.args.get("db"), node.this]
-    return tuple(fold_identifier(item) for item in named if isinstance(item, exp.Identifier))
+    return boundaries.parts_of(node)
 
 
 def calls_in(tree: exp.Expr) -> set[Parts]:

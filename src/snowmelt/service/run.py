@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
 from snowmelt.core.types import DataType
 from snowmelt.engine.engine import Lane, TableFiles, new_tag
+from snowmelt.engine.frames import FrameView
 from snowmelt.service import constants, folding
 from snowmelt.service.loading import staged_query
 from snowmelt.service.resolver import StatementCatalog
@@ -58,6 +59,8 @@ class Run:
         self.inputs: dict[str, pa.Table] = {}
         """Arrow tables that the statement reads, by name."""
         self.input_bytes = 0
+        self.frames: dict[Hashable, FrameView] = {}
+        """What Python functions returned, by the call and the tables that it was given."""
         self._warehouse: tuple[str, str] | None = None
         """Id and scheduling pool of the warehouse, once the statement uses it."""
         self.sequences: dict[str, CatalogObject] = {}

@@ -108,6 +108,11 @@ class Dynamic(Repository):
         record = self._execute(_LATEST, {"table_id": table_id}).scalar()
         return None if record is None else DynamicRefresh.model_validate_json(record)
 
+    def newest(self, table_id: str, count: int) -> list[DynamicRefresh]:
+        """So many refreshes of a table, ended or not, the newest first."""
+        query = select(_R.record).where(_R.table_id == table_id).order_by(_R.data_timestamp.desc(), _R.id.desc())
+        return [DynamicRefresh.model_validate_json(record) for record in self._execute(query.limit(count)).scalars()]
+
     def refreshes(self, start: datetime, end: datetime, table_ids: Sequence[str] | None = None) -> list[DynamicRefresh]:
         """Refreshes with a data timestamp in that range, and all that run; the newest first."""
         inside = _R.data_timestamp.between(start, end)

@@ -69,6 +69,8 @@ class Dependency(Record):
     """A relation's columns when the dynamic table was created: one added later is not part of `*`."""
     fingerprint: str = ""
     """Of a view's or function's definition: it tells whether what it means has changed."""
+    bounded: bool = False
+    """Read through DYNAMIC_TABLE_REFRESH_BOUNDARY: as anybody reads it, and no part of the graph."""
     direct: bool = True
     """Named in the query itself, not in a view."""
 

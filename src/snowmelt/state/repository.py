@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, CursorResult, Executable, Row, Table
@@ -71,17 +72,23 @@ class Repository:
 
     def _upsert(self, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
         """Insert rows, replacing those with the same primary key."""
-        if not rows:
-            return
-        keys = [column.name for column in table.primary_key]
-        others = [column.name for column in table.columns if not column.primary_key]
-        dialect = postgresql if self._scope.connection.dialect.name == "postgresql" else sqlite
-        insert = dialect.insert(table)
-        if others:
-            kept = {name: insert.excluded[name] for name in others}
-            self._execute(insert.on_conflict_do_update(index_elements=keys, set_=kept), rows)
-        else:
-            self._execute(insert.on_conflict_do_nothing(index_elements=keys), rows)
+        if rows:
+            self._execute(_upsert(table, self._scope.connection.dialect.name), rows)
+
+
+@cache
+def _upsert(table: Table, dialect: str) -> Executable:
+    """The statement, made once: building it takes longer than the database needs for a row."""
+    keys = [column.name for column in table.primary_key]
+    others = [column.name for column in table.columns if not column.primary_key]
+    insert = (postgresql if dialect == "postgresql" else sqlite).insert(table)
+    kept = {name: insert.excluded[name] for name in others}
+    statement: Executable = (
+        insert.on_conflict_do_update(index_elements=keys, set_=kept)
+        if others
+        else insert.on_conflict_do_nothing(index_elements=keys)
+    )
+    return statement
 
 
 def already_exists_or(error: IntegrityError, name: object) -> SnowmeltError:

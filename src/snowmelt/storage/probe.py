@@ -6,7 +6,7 @@ million rows that takes some ten milliseconds, where a Spark job takes hundreds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from snowmelt.storage.append import conform
+from snowmelt.storage.columns import COLUMNS, KeptColumn, places_among
 from snowmelt.storage.rewrite import FILE, ROW
 from snowmelt.storage.snapshot import DataFile, FileList
 
@@ -82,7 +83,14 @@ def find_rows(
     files: FileList, conditions: Sequence[Condition], columns: Sequence[str], limit: int, location: str
 ) -> pa.Table | None:
     """`__file`, `__row` and `columns` of the rows for which all conditions hold; None when they exceed `limit`."""
-    schema = files.metadata.arrow_schema
+    return search_files(files.files, files.metadata.arrow_schema, conditions, columns, limit, location)
+
+
+def search_files(
+    files: Sequence[DataFile], schema: pa.Schema, conditions: Sequence[Condition], columns: Sequence[str], limit: int,
+    location: str,
+) -> pa.Table | None:  # fmt: skip
+    """As `find_rows`, in files that need not be a table's."""
     wanted = pa.schema([schema.field(name) for name in columns])
     empty = pa.schema([pa.field(FILE, pa.string()), pa.field(ROW, pa.int64()), *wanted]).empty_table()
 
@@ -91,8 +99,8 @@ def find_rows(
 
     found: list[pa.Table] = [empty]
     count = 0
-    with ThreadPoolExecutor(min(_THREADS, max(len(files.files), 1)), thread_name_prefix="snowmelt-probe") as workers:
-        for parts in workers.map(search, files.files):
+    with ThreadPoolExecutor(min(_THREADS, max(len(files), 1)), thread_name_prefix="snowmelt-probe") as workers:
+        for parts in workers.map(search, files):
             found += parts
             count += sum(part.num_rows for part in parts)
             if count > limit:
@@ -116,41 +124,48 @@ def _search(
         for number in range(opened.metadata.num_row_groups):
             group = opened.metadata.row_group(number)
             if all(_possible(group.column(leaves[one.column]), one, tested) for one in known):
-                rows = conform(opened.read_row_group(number, [one.column for one in known]), tested, location)
-                places = _places(rows, conditions, group.num_rows)
+                read = COLUMNS.read(opened, file.uri, number, [one.column for one in known])
+                places = _places(read, conditions, tested, group.num_rows, location)
                 if len(places):
-                    found.append(_taken(opened, number, start, places, rows, present, wanted, file, location))
+                    found.append(_taken(opened, number, start, places, present, wanted, file, location))
             start += group.num_rows
     return found
 
 
-def _places(rows: pa.Table, conditions: Sequence[Condition], count: int) -> pa.Array:
-    if not conditions:
-        return pa.array(range(count), pa.uint64())
-    mask = conditions[0].holds(rows.column(conditions[0].column))
-    for one in conditions[1:]:
+def _places(
+    read: Mapping[str, KeptColumn], conditions: Sequence[Condition], tested: pa.Schema, count: int, location: str
+) -> pa.Array:
+    """Where all conditions hold in a row group."""
+    rows = conform(pa.table({name: column.values for name, column in read.items()}), tested, location)
+    places: pa.Array | None = None
+    waiting = list(conditions)
+    for one in conditions:
+        ascending = read[one.column].ascending if one.column in read else None
+        if isinstance(one, Among) and not one.nulls and ascending is not None:
+            places = pa.array(places_among(ascending, one.values))
+            waiting.remove(one)
+            break
+    if not waiting:
+        return places if places is not None else pa.array(range(count), pa.int64())
+    rows = rows if places is None else rows.take(places)
+    mask = waiting[0].holds(rows.column(waiting[0].column))
+    for one in waiting[1:]:
         mask = pc.and_(mask, one.holds(rows.column(one.column)))
-    return pc.indices_nonzero(mask)
+    inside = pc.indices_nonzero(mask)
+    return inside.cast(pa.int64()) if places is None else places.take(inside)
 
 
 def _taken(
-    opened: pq.ParquetFile, number: int, start: int, places: pa.Array, tested: pa.Table, present: set[str],
-    wanted: pa.Schema, file: DataFile, location: str,
+    opened: pq.ParquetFile, number: int, start: int, places: pa.Array, present: set[str], wanted: pa.Schema,
+    file: DataFile, location: str,
 ) -> pa.Table:  # fmt: skip
-    more = [name for name in wanted.names if name in present and name not in tested.column_names]
-    known = tested.take(places) if tested.num_columns else tested
-    columns = {name: known.column(name) for name in wanted.names if name in tested.column_names}
-    if more:
-        read = opened.read_row_group(number, more).take(places)
-        columns.update({name: read.column(name) for name in more})
-    lacking = [field for field in wanted if field.name not in columns]
-    columns.update({field.name: pa.nulls(len(places), field.type) for field in lacking})
-    rows = pa.table(columns)
-    rows = conform(rows, wanted, location) if wanted.names else pa.table({})
+    read = COLUMNS.read(opened, file.uri, number, [name for name in wanted.names if name in present])
+    columns = {name: column.values.take(places) for name, column in read.items()}
+    columns.update({field.name: pa.nulls(len(places), field.type) for field in wanted if field.name not in columns})
+    rows = conform(pa.table(columns), wanted, location) if wanted.names else pa.table({})
     name = pa.repeat(pa.scalar(file.path.rsplit("/", 1)[-1], pa.string()), len(places))
-    row = pc.add(places.cast(pa.int64()), start)
     schema = pa.schema([pa.field(FILE, pa.string()), pa.field(ROW, pa.int64()), *wanted])
-    return pa.Table.from_arrays([name, row, *rows.columns], schema=schema)
+    return pa.Table.from_arrays([name, pc.add(places, start), *rows.columns], schema=schema)
 
 
 def _possible(chunk: pq.ColumnChunkMetaData, condition: Condition, tested: pa.Schema) -> bool:

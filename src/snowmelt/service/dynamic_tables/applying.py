@@ -52,6 +52,8 @@ class Target:
     run: Run
     table: CatalogObject
     pending: PendingTable
+    outside: Callable[[pa.Table], pa.Table] | None = None
+    """Those of the table's rows that are not frozen; None where none is."""
 
     @property
     def definition(self) -> TableDefinition:
@@ -88,7 +90,7 @@ class Target:
                 assert keys is not None
                 changes = self._replaced(rows, keys)
             case _:
-                changes = self._difference(self._existing([]), rows)
+                changes = self._difference(self._present(self._existing([])), rows)
         return self._commit(changes)
 
     def _weighted(self, rows: pa.Table) -> RowChanges:
@@ -118,7 +120,7 @@ class Target:
         existing = self._existing(self._conditions(keys))
         chosen = set(_rows(keys))
         inside = [place for place, key in enumerate(_rows(existing.select(keys.column_names))) if key in chosen]
-        return self._difference(existing.take(pa.array(inside, pa.int64())), rows)
+        return self._difference(self._present(existing.take(pa.array(inside, pa.int64()))), rows)
 
     def _difference(self, existing: pa.Table, rows: pa.Table) -> RowChanges:
         """The rows there are less those there should be, and the other way round."""
@@ -152,6 +154,10 @@ class Target:
         if found is None:
             raise TooLargeError("too many rows of the table are concerned")
         return found
+
+    def _present(self, rows: pa.Table) -> pa.Table:
+        """What of these rows of the table is there to be replaced."""
+        return self.outside(rows) if self.outside is not None else rows
 
     def _conditions(self, rows: pa.Table) -> list[Condition]:
         """What rows of the table must fulfil to equal one of these in the columns that can be searched."""

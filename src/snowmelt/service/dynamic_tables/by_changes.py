@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -30,7 +30,8 @@ from snowmelt.ivm.states import states_of
 from snowmelt.service.dynamic_tables import change_sets, incremental
 from snowmelt.service.dynamic_tables.applying import DivergedError, Target, TooLargeError, weight_column
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog
-from snowmelt.service.dynamic_tables.lookups import Lookups, Side
+from snowmelt.service.dynamic_tables.frozen import Region, may_shrink
+from snowmelt.service.dynamic_tables.lookups import Lookups, Searched, Side
 from snowmelt.service.dynamic_tables.operator_states import OperatorStates, types_of
 from snowmelt.service.dynamic_tables.runs import RefreshRun
 from snowmelt.service.dynamic_tables.stages import StageRunner
@@ -39,7 +40,7 @@ from snowmelt.service.transactions import PendingTable
 from snowmelt.service.writing import RowWriter
 from snowmelt.sql.dialect import identifier
 from snowmelt.state.dynamic_model import DynamicState, OperatorState, RefreshMode
-from snowmelt.state.model import CatalogObject, Column, TableDefinition
+from snowmelt.state.model import CatalogObject, Column, TableDefinition, TableShape
 from snowmelt.state.store import StateReader
 from snowmelt.storage.commits import CommitResult
 
@@ -83,8 +84,8 @@ def changes_by_plan(attempt: Attempt) -> Applied | str:
     """
     definition = attempt.table.definition
     assert isinstance(definition, TableDefinition) and definition.dynamic is not None
-    if definition.dynamic.frozen_where is not None:
-        return "The table has a frozen region."
+    if may_shrink(attempt.bound.environment, definition):
+        return "Rows may leave the frozen region as time goes by."
     try:
         with closing(_Refresh(attempt)) as refresh:
             return refresh.carry_out()
@@ -101,9 +102,12 @@ class _Refresh:
         self.catalog = catalog
         self.planner = incremental.planner_of(attempt.bound)
         self.sources = self._sources()
-        self.target = Target(attempt.run, attempt.table, attempt.pending)
+        self.region = _region(attempt)
+        outside = self.region.outside_of if self.region is not None else None
+        self.target = Target(attempt.run, attempt.table, attempt.pending, outside)
         self.staged: dict[str, Path] = {}
         self.sides: dict[str, Side] = {}
+        self.searched: dict[str, Searched] = {}
 
     def _sources(self) -> dict[str, CatalogObject]:
         """The tables that the plan scans, by what the query calls them."""
@@ -118,6 +122,7 @@ class _Refresh:
     def carry_out(self) -> Applied:
         self.target.check_writable()
         began = time.monotonic()
+        estimates = self._weighed()
         relations, changes = self._relations()
         store, recorded = OperatorStates(self.run, self.target.definition), self.attempt.dynamic.operator_states
         relations.update(self._states(store))
@@ -127,7 +132,7 @@ class _Refresh:
             "changed_rows": changed_rows,
             "stages": len(plan.stages),
             "apply": plan.apply.kind.value,
-            **self._chosen(changed_rows),
+            **estimates,
         }
         if plan.apply.kind is ApplyKind.NOTHING:
             return Applied(CommitResult(self.attempt.pending.version, committed=False), details, dict(recorded))
@@ -153,7 +158,10 @@ class _Refresh:
         states = list(states_of(self.planner.view.root).values())
         if not store.usable(states, recorded) and (recorded or self.run.account.store.root.is_local):
             raise TooLargeError("the states of aggregates are not there")
-        return {state.stored: store.relation(state, recorded[state.name]) for state in states if recorded}
+        if not recorded:
+            return {}
+        self.searched = {state.stored: store.searched(recorded[state.name]) for state in states}
+        return {state.stored: store.relation(state, recorded[state.name]) for state in states}
 
     def _plan(self, changes: Mapping[str, change_sets.ChangeSet]) -> RefreshPlan:
         recorded = self.attempt.dynamic.operator_states
@@ -167,10 +175,25 @@ class _Refresh:
     def _runner(self, relations: Mapping[str, exp.Expr], changes: Mapping[str, change_sets.ChangeSet]) -> StageRunner:
         rows = {table_name(name, "change"): change.rows for name, change in changes.items()}
         inputs = {name: data for name, data in rows.items() if name not in relations}
-        return StageRunner(self.run, relations, inputs, rows, Lookups(self.run.account, self.sides).find)
+        return StageRunner(
+            self.run, relations, inputs, rows, Lookups(self.run.account.store, self.sides, self.searched)
+        )
+
+    def _weighed(self) -> dict[str, Any]:
+        """The estimates, for the history. Raises, before anything is read, when a full refresh is to be preferred."""
+        store, versions = self.run.account.store, self.attempt.state.versions
+        changed_rows = 0
+        for source in self.sources.values():
+            new, old = self.attempt.bound.versions[source.id], self.attempt.dynamic.frontier[source.id]
+            assert isinstance(source.definition, TableDefinition)
+            if new != old:
+                ranges = versions.change_ranges(source.id, old, new)
+                changed_rows += store.rows_changed(source.definition.location, ranges) or 0
+        if changed_rows > _MOST_CHANGES:
+            raise TooLargeError(f"{changed_rows} changed rows")
+        return self._chosen(changed_rows)
 
     def _chosen(self, changed_rows: int) -> dict[str, Any]:
-        """The estimates, for the history; raises when a full refresh is expected to cost less."""
         definition = self.target.definition.dynamic
         assert definition is not None
         work = Work(changed_rows, incremental.source_rows(self.attempt.state, self.attempt.bound))
@@ -194,11 +217,15 @@ class _Refresh:
             new = self.attempt.bound.versions[source.id]
             old = self.attempt.dynamic.frontier[source.id]
             relations[table_name(reference, "new")] = exp.Table(this=identifier(reference))
-            self.sides[table_name(reference, "new")] = self._side(source, reference, new)
+            names = tuple(used[reference])
+            self.sides[table_name(reference, "new")] = self._side(source, reference, new, names)
             if new == old:
                 continue
             definition = source.definition
             assert isinstance(definition, TableDefinition)
+            shapes = [item for item in self.catalog.state.shapes.all(source.id) if item.last_version >= old]
+            for shape in shapes:
+                _check_same_columns(source, used[reference], shape)
             found = change_sets.read(
                 self.run.account, self.attempt.state, source, used[reference], (old, new), _MOST_CHANGES
             )
@@ -207,15 +234,15 @@ class _Refresh:
             changes[reference] = found
             if any(_needs_file(column) for column in definition.columns if column.name in used[reference]):
                 relations[table_name(reference, "change")] = self._as_file(definition, reference, found.rows)
-            before = self.catalog.pin(source, definition, old, self.catalog.state.shapes.at(source.id, old))
+            before = self.catalog.pin(source, definition, old, shapes[0] if shapes else None)
             assert before.reference is not None
             relations[table_name(reference, "old")] = exp.Table(this=identifier(before.reference))
-            self.sides[table_name(reference, "old")] = self._side(source, before.reference, old)
+            self.sides[table_name(reference, "old")] = self._side(source, before.reference, old, names)
         return relations, changes
 
-    def _side(self, source: CatalogObject, reference: str, version: int) -> Side:
+    def _side(self, source: CatalogObject, reference: str, version: int, names: tuple[str, ...]) -> Side:
         files = self.run.tables[reference]
-        return Side(source, version, plain=files.sources is None and files.delta_path is None)
+        return Side(source, version, files.sources is None and files.delta_path is None, names)
 
     def _as_file(self, definition: TableDefinition, reference: str, rows: pa.Table) -> exp.Expr:
         """Changes in a file, for values that Spark takes from files only."""
@@ -246,7 +273,8 @@ class _Refresh:
             bound.environment, replace(bound.query, tree=plan.apply.rows), self.target.names
         )
         weighted = plan.apply.kind in (ApplyKind.APPEND, ApplyKind.BAG)
-        return rows.select(weight_column()) if weighted else rows
+        rows = rows.select(weight_column()) if weighted else rows
+        return self.region.outside(rows, weighted=weighted) if self.region is not None else rows
 
     def _keys(self, plan: RefreshPlan, runner: StageRunner) -> pa.Table | None:
         """The keys that are replaced, under the names of the table's columns."""
@@ -258,6 +286,27 @@ class _Refresh:
         found = runner.rows_of(plan.apply.keys)
         pairs = [(produced[own], theirs) for own, theirs in plan.apply.key_columns]
         return pa.table({own: found.column(theirs) for own, theirs in pairs})
+
+
+def _region(attempt: Attempt) -> Region | None:
+    definition = attempt.table.definition
+    assert isinstance(definition, TableDefinition) and definition.dynamic is not None
+    if definition.dynamic.frozen_where is None:
+        return None
+    return Region(attempt.run, attempt.bound.environment, attempt.table)
+
+
+def _check_same_columns(source: CatalogObject, used: Iterable[str], shape: TableShape) -> None:
+    """Raises when one of the columns had another name or form on disk in versions of that shape, or was another one:
+    dropped, and added since. Its values may then be others in all rows without a row that changed."""
+    definition = source.definition
+    assert isinstance(definition, TableDefinition)
+    now = {column.name: column.type.stored for column in definition.columns}
+    then = {column.name: column.type.stored for column in shape.definition.columns}
+    stored = {past.name: past.stored for past in shape.columns}
+    for name in used:
+        if stored.get(name) != name or then[name] != now[name]:
+            raise TooLargeError(f"column '{name}' of {source.name} was replaced")
 
 
 def _used_columns(view: View) -> Mapping[str, list[str]]:

@@ -47,6 +47,8 @@ def check(account: Account, table: CatalogObject, caller: Run | None = None) -> 
     return {
         "table": str(table.name),
         "data_timestamp": dynamic.data_timestamp.isoformat(),
+        # The definition was changed since: what the table holds belongs to the one before.
+        **({"pending": dynamic.reinit_reason} if dynamic.reinit_reason is not None else {}),
         **found,
     }
 

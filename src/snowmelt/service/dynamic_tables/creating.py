@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import cloning, retention, tables
-from snowmelt.service.dynamic_tables import cloned, declarations, filling, graph, incremental, pins, scheduling
+from snowmelt.service.dynamic_tables import cloned, declarations, filling, frozen, graph, incremental, pins, scheduling
 from snowmelt.service.dynamic_tables.backfill import backfilled
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, Choose, bind
 from snowmelt.service.dynamic_tables.group import refresh_graph, stood_at
@@ -33,6 +33,7 @@ from snowmelt.state.store import StateTransaction
 from snowmelt.storage.commits import CommitResult
 
 if TYPE_CHECKING:
+    from snowmelt.service.account import Account
     from snowmelt.service.run import Run
 
 _FIRST = "The dynamic table was created."
@@ -53,12 +54,12 @@ def existing(run: Run, name: ObjectName) -> CatalogObject | None:
     return found
 
 
-def create(run: Run, name: ObjectName, statement: CreateDynamicTable) -> None:
-    """A new table, in place of the one that has the name."""
+def create(run: Run, name: ObjectName, statement: CreateDynamicTable, replaced: str | None = None) -> None:
+    """A new table, in place of the one that has the name. `replaced`: why the rows of that one can't be kept."""
     declared = declarations.declared(run, name, statement)
     warehouse = declared.initialization_warehouse or declared.warehouse
     with refresh_run(run.account, name, warehouse, caller=run) as inner:
-        maker = _Maker(inner, run, name, statement, declared)
+        maker = _Maker(inner, run, name, statement, declared, replaced)
         inner.session.perform(inner, QUERY_TYPE, maker.make)
 
 
@@ -76,6 +77,7 @@ class _Maker:
     name: ObjectName
     statement: CreateDynamicTable
     declared: DynamicDefinition
+    replaced: str | None = None
 
     def make(self) -> Result:
         with self.run.atomic():
@@ -88,7 +90,7 @@ class _Maker:
         at = account.state.settle()
         now = self.declared.initialize == "ON_CREATE"
         if now:
-            at = self._refresh_sources(first, at)
+            at = refresh_sources(account, self.caller, first, at)
         self.run.forget_tables()
         began = account.clock.now()
         with account.state.read() as state:
@@ -104,9 +106,10 @@ class _Maker:
             if self.declared.frozen_where is not None:
                 filling.frozen_condition(bound.environment, definition, stored_form=False)
             whole = incremental.Filled(bound, {})
-            if now and mode is not RefreshMode.FULL and self.declared.backfill_from is None:
+            if now and mode is not RefreshMode.FULL:
                 whole = incremental.filled(self.run, table, bound)
             rows = filling.all_rows(self.run, table, whole.bound) if now else None
+            shrinking = frozen.may_shrink(bound.environment, definition)
             if rows is not None and self.declared.backfill_from is not None:
                 rows = backfilled(self.run, state, table, bound, rows)
         if rows is None:
@@ -119,7 +122,7 @@ class _Maker:
             version=written.version if now else None,
             frontier=dict(bound.versions) if now else {},
             dependencies=bound.dependencies,
-            time_dependent=bound.time_dependent,
+            time_dependent=bound.time_dependent or shrinking,
             refresh_mode=mode,
             refresh_mode_reason=reason,
             operator_states=whole.states,
@@ -140,28 +143,6 @@ class _Maker:
         if adopting:
             pins.adopt_foreign(self.run.account, bound.sources)
         return bound
-
-    def _refresh_sources(self, bound: BoundDefinition, at: datetime) -> datetime:
-        """Brings the dynamic tables that the query reads to one data timestamp, which is the new table's too."""
-        ids = [
-            table.id
-            for table in declarations.dynamic_sources(bound)
-            if isinstance(table.definition, TableDefinition)
-            and table.definition.dynamic is not None
-            and table.definition.dynamic.scheduled
-        ]
-        account = self.run.account
-        while ids:
-            outcomes = refresh_graph(account, ids, RefreshTrigger.CREATION, caller=self.caller)
-            failed = [str(outcomes[id].name) for id in ids if not outcomes[id].succeeded]
-            if failed:
-                raise errors.inputs_failed(", ".join(failed))
-            at = max(outcomes[id].data_timestamp for id in ids)
-            if all(stood_at(account, id, at) for id in ids):
-                break
-            # Somebody else brought one of them beyond it meanwhile.
-            self.run.check_cancelled()
-        return at
 
     def _publish(
         self,
@@ -193,6 +174,11 @@ class _Maker:
             also=also,
         )
 
+    def _why(self, mode: RefreshMode) -> str | None:
+        if self.replaced is not None:
+            return f"The dynamic table was replaced: {self.replaced}."
+        return None if mode is RefreshMode.FULL else _FIRST
+
     def _history(
         self, dynamic: DynamicState, at: datetime, started: datetime, written: tables.Written
     ) -> DynamicRefresh:
@@ -208,7 +194,7 @@ class _Maker:
             started_at=started,
             statistics=created_counts(result),
             action=RefreshAction.FULL if mode is RefreshMode.FULL else RefreshAction.REINITIALIZE,
-            reinit_reason=None if mode is RefreshMode.FULL else _FIRST,
+            reinit_reason=self._why(mode),
             trigger=RefreshTrigger.CREATION,
             target_lag=self.declared.target_lag,
             graph_valid_from=dynamic.graph_since,
@@ -216,6 +202,28 @@ class _Maker:
             version=written.version,
             frontier=dynamic.frontier,
         )
+
+
+def refresh_sources(account: Account, caller: Run, bound: BoundDefinition, at: datetime) -> datetime:
+    """Brings the dynamic tables that a query reads to one data timestamp, which is the new table's too."""
+    ids = [
+        table.id
+        for table in declarations.dynamic_sources(bound)
+        if isinstance(table.definition, TableDefinition)
+        and table.definition.dynamic is not None
+        and table.definition.dynamic.scheduled
+    ]
+    while ids:
+        outcomes = refresh_graph(account, ids, RefreshTrigger.CREATION, caller=caller)
+        failed = [str(outcomes[id].name) for id in ids if not outcomes[id].succeeded]
+        if failed:
+            raise errors.inputs_failed(", ".join(failed))
+        at = max(outcomes[id].data_timestamp for id in ids)
+        if all(stood_at(account, id, at) for id in ids):
+            break
+        # Somebody else brought one of them beyond it meanwhile.
+        caller.check_cancelled()
+    return at
 
 
 def created_counts(result: CommitResult) -> dict[str, int]:

@@ -131,10 +131,13 @@ def check_lag(name: ObjectName, lag: int | None, upstream: Iterable[CatalogObjec
 
 
 def dynamic_sources(bound: BoundDefinition) -> list[CatalogObject]:
+    """The dynamic tables that are refreshed together with the one of this query."""
     return [
         table
         for table in bound.sources.values()
-        if isinstance(table.definition, TableDefinition) and table.definition.dynamic is not None
+        if isinstance(table.definition, TableDefinition)
+        and table.definition.dynamic is not None
+        and table.name not in bound.bounded
     ]
 
 

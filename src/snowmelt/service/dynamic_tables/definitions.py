@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
+from snowmelt.service.dynamic_tables import boundaries, python_frames
 from snowmelt.service.resolver import StatementCatalog
+from snowmelt.sql import spark_frames
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.relations import Relation, ScalarRoutine, TimeTravel
+from snowmelt.sql.relations import Relation, RelationColumn, ScalarRoutine, TimeTravel
 from snowmelt.state.dynamic_model import Dependency, DynamicDefinition
 from snowmelt.state.model import CatalogObject, ObjectKind, RoutineDefinition, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
@@ -55,11 +58,18 @@ class _Reading:
     """What one binding shares between the query and the views inside it."""
 
     choose: Choose
+    context: SessionContext
     known: Mapping[str | ObjectName, Sequence[str]]
     """Columns of relations by object id and by name, as they were when the table was created."""
     found: dict[tuple[str, ObjectName], Dependency] = field(default_factory=dict)
     tables: dict[str, CatalogObject] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
+    python: str | None = None
+    """The function that computes rows with Spark, if one does."""
+    bounded: frozenset[ObjectName] = frozenset()
+    """What is read through a refresh boundary."""
+    gone: list[str] = field(default_factory=list)
+    """Columns that relations had when the table was created and have no longer, for messages."""
 
     def note(self, item: Dependency) -> None:
         earlier = self.found.get((item.kind, item.name))
@@ -96,6 +106,7 @@ class DefinitionCatalog(StatementCatalog):
         if known is not None:
             columns = tuple(column for column in relation.columns if column.name in known)
             relation = replace(relation, columns=columns)
+            self.reading.gone += [f"'{name}' of {found.name}" for name in known if name not in _names(columns)]
         names = known if known is not None else [column.name for column in relation.columns]
         self._note(found, tuple(names))
         return relation
@@ -110,7 +121,7 @@ class DefinitionCatalog(StatementCatalog):
         self.reading.note(
             Dependency(
                 name=found.name, kind=kind, object_id=found.id, columns=columns, fingerprint=mark,
-                direct=self.outermost,
+                bounded=found.name in self.reading.bounded, direct=self.outermost,
             )
         )  # fmt: skip
 
@@ -121,7 +132,8 @@ class DefinitionCatalog(StatementCatalog):
 
     def version(self, table: CatalogObject, definition: TableDefinition, when: TimeTravel | None) -> int:
         if table.id not in self.reading.versions:
-            self.reading.versions[table.id] = self.reading.choose(table)
+            bounded = table.name in self.reading.bounded
+            self.reading.versions[table.id] = self.reading.choose(boundaries.as_base(table) if bounded else table)
         return self.reading.versions[table.id]
 
     def routine(self, parts: tuple[str, ...]) -> list[ScalarRoutine]:
@@ -144,7 +156,11 @@ class DefinitionCatalog(StatementCatalog):
         _refuse(f"the stage {location}")
 
     def table_function(self, name: str, arguments: dict[str, exp.Expr]) -> Relation:
-        _refuse(f"the table function {name}")
+        if name != spark_frames.FUNCTION:
+            _refuse(f"the table function {name}")
+        call = spark_frames.read(arguments)
+        self.reading.python = call.handler
+        return python_frames.relation(self, self.reading.context, call)
 
     def system_function(self, name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:
         if name.startswith("SYSTEM$") or name == "GET_DDL":
@@ -185,9 +201,26 @@ class BoundDefinition:
     """The tables that it reads, by id."""
     versions: Mapping[str, int]
     """The version of each of them."""
+    bounded: frozenset[ObjectName]
+    """Those that are read through a refresh boundary."""
     time_dependent: bool
+    python: str | None
+    """The function that computes rows with Spark, if one does."""
     environment: Environment
     """In which other expressions over the table mean the same; valid as long as the reader is open."""
+
+
+def _names(columns: Iterable[RelationColumn]) -> set[str]:
+    return {column.name for column in columns}
+
+
+def _told(error: SnowmeltError, gone: Sequence[str]) -> SnowmeltError:
+    """The error of a binding, with the columns that are gone where it does not name them: views count columns only."""
+    missing = [column for column in dict.fromkeys(gone) if column.split(" ", 1)[0] not in error.message]
+    if not missing or len(missing) < len(set(gone)):
+        return error
+    message = f"{error.message} Gone since the dynamic table was created: column {', column '.join(missing)}."
+    return SnowmeltError(error.code, error.sqlstate, message, hint=error.hint, transient=error.transient)
 
 
 def bind(
@@ -207,18 +240,23 @@ def bind(
     relations = [item for item in known if item.kind != "FUNCTION"]
     columns: dict[str | ObjectName, Sequence[str]] = {item.name: item.columns for item in relations}
     columns |= {item.object_id: item.columns for item in relations}
-    reading = _Reading(choose, columns)
-    catalog = DefinitionCatalog(run, state, definition.database, definition.schema_, reading)
-    catalog.defining = name
     plain = replace(run.context, now=at)
     context = _DefinitionContext(**{item.name: getattr(plain, item.name) for item in fields(SessionContext)})
-    tree = parse_snowflake(definition.query)
-    query = QueryBinder(Environment(catalog, context)).bind(tree)
+    reading = _Reading(choose, context, columns)
+    catalog = DefinitionCatalog(run, state, definition.database, definition.schema_, reading)
+    catalog.defining = name
+    tree, reading.bounded = boundaries.removed(catalog, parse_snowflake(definition.query))
+    try:
+        query = QueryBinder(Environment(catalog, context)).bind(tree)
+    except SnowmeltError as error:
+        raise _told(error, reading.gone) from error
     return BoundDefinition(
         query=query,
         dependencies=tuple(reading.found.values()),
         sources=reading.tables,
         versions=reading.versions,
         time_dependent=bool(context.__dict__.get("asked")),
+        bounded=reading.bounded,
+        python=reading.python,
         environment=Environment(catalog, plain),
     )

@@ -64,12 +64,13 @@ def together(definition: TableDefinition, first: exp.Select, second: exp.Select)
     return _from(exp.union(first, second, distinct=False), definition.columns)
 
 
-def thawed(environment: Environment, table: CatalogObject, rows: exp.Query) -> exp.Select:
-    """Those of some rows in stored form that are not frozen."""
+def thawed(environment: Environment, table: CatalogObject, rows: exp.Query, also: Sequence[str] = ()) -> exp.Select:
+    """Those of some rows in stored form that are not frozen. `also`: columns that they have beside the table's."""
     definition = table.definition
     assert isinstance(definition, TableDefinition)
     condition = frozen_condition(environment, definition, stored_form=True)
-    return _from(rows, definition.columns).where(spark("NOT coalesce(_0, false)", condition))
+    chosen = _from(rows, definition.columns).select(*(exp.column(identifier(name)) for name in also))
+    return chosen.where(spark("NOT coalesce(_0, false)", condition))
 
 
 def stored_rows(definition: TableDefinition, reference: str) -> exp.Select:
@@ -91,15 +92,22 @@ def frozen_rows(environment: Environment, catalog: DefinitionCatalog, table: Cat
 
 
 def frozen_condition(environment: Environment, definition: TableDefinition, *, stored_form: bool) -> exp.Expr:
-    """FROZEN WHERE as a condition over the table's columns, as they are on disk or as queries see them."""
+    """FROZEN WHERE as a condition over the table's columns."""
     assert definition.dynamic is not None and definition.dynamic.frozen_where is not None
+    tree = parse_snowflake(definition.dynamic.frozen_where)
+    if tree.find(exp.Query) is not None:
+        raise errors.unsupported("a subquery in FROZEN WHERE")
+    return condition_over(environment, definition, tree, stored_form=stored_form)
+
+
+def condition_over(
+    environment: Environment, definition: TableDefinition, tree: exp.Expr, *, stored_form: bool
+) -> exp.Expr:
+    """A condition over the table's columns, as they are on disk or as queries see them."""
     source = Source(
         alias=None,
         columns=tuple(SourceColumn(c.name, c.type, _value(c, stored_form=stored_form)) for c in definition.columns),
     )
-    tree = parse_snowflake(definition.dynamic.frozen_where)
-    if tree.find(exp.Query) is not None:
-        raise errors.unsupported("a subquery in FROZEN WHERE")
     return ExpressionBinder(environment, Scope(sources=[source]), QueryBinder(environment)).boolean(tree).tree
 
 

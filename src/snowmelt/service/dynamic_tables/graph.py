@@ -72,5 +72,6 @@ def load(state: StateReader) -> Graph:
 
 def upstream_of(dynamic: DynamicState, by_name: dict[ObjectName, str]) -> frozenset[str]:
     """The dynamic tables it reads, by name, as the next refresh will look them up: one may have been replaced."""
-    reads = (by_name.get(item.name) for item in dynamic.dependencies if item.kind in ("TABLE", "DYNAMIC_TABLE"))
+    relations = [item for item in dynamic.dependencies if item.kind in ("TABLE", "DYNAMIC_TABLE") and not item.bounded]
+    reads = (by_name.get(item.name) for item in relations)
     return frozenset(id for id in reads if id is not None)

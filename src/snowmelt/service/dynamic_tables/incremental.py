@@ -11,7 +11,7 @@ from snowmelt.ivm.algebra import Limit, Window
 from snowmelt.ivm.cost import Measured
 from snowmelt.ivm.lowering import Tables, lower
 from snowmelt.ivm.plan import Planner
-from snowmelt.ivm.reasons import NotIncrementalError
+from snowmelt.ivm.reasons import NotIncrementalError, Reason
 from snowmelt.ivm.rendering import table_name
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog
 from snowmelt.service.dynamic_tables.operator_states import OperatorStates
@@ -53,6 +53,12 @@ def resolve_mode(configured: RefreshMode, bound: BoundDefinition) -> tuple[Refre
 
 def planner_of(bound: BoundDefinition) -> Planner:
     """Raises `NotIncrementalError` when the query can't be maintained by its changes."""
+    if bound.python is not None:
+        raise NotIncrementalError(
+            Reason.PYTHON,
+            f"the Python function {bound.python}",
+            "nobody knows what its changes are; return SQL text or DataFrame code where you can",
+        )
     return Planner(lower(bound.query.tree, _tables(bound)))
 
 
@@ -71,8 +77,7 @@ def filled(run: RefreshRun, table: CatalogObject, bound: BoundDefinition) -> Fil
     """
     definition = table.definition
     assert isinstance(definition, TableDefinition) and definition.dynamic is not None
-    declared = definition.dynamic
-    if declared.frozen_where is not None or not run.account.store.root.is_local:
+    if not run.account.store.root.is_local:
         return Filled(reproducible(bound), {})
     try:
         plan = planner_of(bound).initial(bound.environment.context.now)

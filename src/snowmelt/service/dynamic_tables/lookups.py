@@ -6,25 +6,42 @@ a Spark job takes that reads everything, and what it gives is small enough for p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from snowmelt.core.types import DataType, Kind
+from snowmelt.ivm.algebra import conjuncts
 from snowmelt.ivm.changes import Lookup
-from snowmelt.ivm.rendering import table_name
+from snowmelt.service.rewriting.narrowing import simple_conditions
 from snowmelt.state.model import CatalogObject, TableDefinition
-from snowmelt.storage.probe import Among, Condition, find_rows
-
-if TYPE_CHECKING:
-    from snowmelt.service.account import Account
+from snowmelt.storage.probe import Among, Condition, search_files
+from snowmelt.storage.snapshot import DataFile
+from snowmelt.storage.table import DeltaStore
 
 _MOST_BYTES = 4 * 1024 * 1024 * 1024
 _MOST_KEYS = 500_000
 _MOST_ROWS = 1_000_000
+_SMALL_ROWS = 20_000
+_SMALL_BYTES = 4 * 1024 * 1024
 _SEARCHED = {Kind.NUMBER, Kind.VARCHAR, Kind.DATE, Kind.BOOLEAN, Kind.TIMESTAMP_NTZ, Kind.TIMESTAMP_LTZ, Kind.BINARY}
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """Files in which rows can be found by key."""
+
+    files: tuple[DataFile, ...]
+    schema: pa.Schema
+    location: str
+
+    def whole(self, names: Sequence[str]) -> pa.Table | None:
+        """All rows, if they are few."""
+        if sum(file.size for file in self.files) > _SMALL_BYTES:
+            return None
+        found = search_files(self.files, self.schema, [], names, _SMALL_ROWS, self.location)
+        return found.select(list(names)) if found is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,47 +52,78 @@ class Side:
     version: int
     plain: bool
     """Its files have the columns that the table has today."""
+    names: tuple[str, ...]
+    """The columns that the plan reads."""
+
+    def searched(self, store: DeltaStore, keys: Sequence[str] = ()) -> Searched | None:
+        definition = self.table.definition
+        assert isinstance(definition, TableDefinition)
+        types = {column.name: column.type for column in definition.columns}
+        if not self.plain or not store.root.is_local_table(definition.location):
+            return None
+        if not all(_readable(types[name]) for name in self.names) or any(types[k].kind not in _SEARCHED for k in keys):
+            return None
+        files = store.files(definition.location, self.version)
+        if not files.plain or files.total_bytes > _MOST_BYTES:
+            return None
+        return Searched(files.files, files.metadata.arrow_schema, definition.location)
 
 
 class Lookups:
-    """`sides` by what plans call them."""
+    """`sides` and `states` by what plans call them."""
 
-    def __init__(self, account: Account, sides: Mapping[str, Side]) -> None:
-        self._account = account
+    def __init__(self, store: DeltaStore, sides: Mapping[str, Side], states: Mapping[str, Searched]) -> None:
+        self._store = store
         self._sides = sides
+        self._states = states
 
     def find(self, lookup: Lookup, keys: pa.Table) -> pa.Table | None:
         """The rows that the lookup asks for, under the ids of its columns; None when that is not for us to do."""
-        side = self._sides.get(table_name(lookup.table, lookup.side))
-        if side is None or not side.plain:
-            return None
-        definition = side.table.definition
-        assert isinstance(definition, TableDefinition)
-        store = self._account.store
-        types = {column.name: column.type for column in definition.columns}
-        if not store.root.is_local_table(definition.location) or not _readable(types, lookup):
-            return None
-        files = store.files(definition.location, side.version)
-        if not files.plain or files.total_bytes > _MOST_BYTES:
-            return None
-        schema = files.metadata.arrow_schema
-        wanted = _distinct(keys, lookup, schema)
-        if wanted is None or wanted.num_rows > _MOST_KEYS:
+        searched = self._searched(lookup)
+        wanted = _distinct(keys, lookup, searched.schema) if searched is not None else None
+        if searched is None or wanted is None or wanted.num_rows > _MOST_KEYS:
             return None
         conditions: list[Condition] = [Among.of(name, wanted.column(name)) for name in wanted.column_names]
+        conditions += self._simple(lookup)
         names = list(dict.fromkeys([*(name for _, name in lookup.columns), *wanted.column_names]))
-        found = find_rows(files, conditions, names, _MOST_ROWS, definition.location)
+        found = search_files(searched.files, searched.schema, conditions, names, _MOST_ROWS, searched.location)
         if found is None:
             return None
         if wanted.num_columns > 1:
             found = _exactly(found, wanted)
         return pa.table({id_: found.column(name) for id_, name in lookup.columns})
 
+    def whole(self, source: str) -> pa.Table | None:
+        """All rows of a source, if they are few enough to be given with each query that reads them."""
+        state, side = self._states.get(source), self._sides.get(source)
+        if state is not None:
+            return state.whole(state.schema.names)
+        searched = side.searched(self._store) if side is not None else None
+        return searched.whole(side.names) if side is not None and searched is not None else None
 
-def _readable(types: Mapping[str, DataType], lookup: Lookup) -> bool:
-    searched = all(types[name].kind in _SEARCHED for name, _ in lookup.pairs)
-    read = all(not types[name].is_semi_structured and types[name].kind is not Kind.TIME for _, name in lookup.columns)
-    return searched and read
+    def _simple(self, lookup: Lookup) -> list[Condition]:
+        side = self._sides.get(lookup.source)
+        if side is None or not lookup.conditions:
+            return []
+        assert isinstance(side.table.definition, TableDefinition)
+        types = {column.name: column.type for column in side.table.definition.columns}
+        trees = [one for condition in lookup.conditions for one in conjuncts(condition)]
+        return simple_conditions(trees, dict(lookup.columns), types)
+
+    def _searched(self, lookup: Lookup) -> Searched | None:
+        state = self._states.get(lookup.source)
+        if state is not None:
+            return state if all(_comparable(state.schema.field(name).type) for name, _ in lookup.pairs) else None
+        side = self._sides.get(lookup.source)
+        return side.searched(self._store, [name for name, _ in lookup.pairs]) if side is not None else None
+
+
+def _readable(type_: DataType) -> bool:
+    return not type_.is_semi_structured and type_.kind is not Kind.TIME
+
+
+def _comparable(type_: pa.DataType) -> bool:
+    return not pa.types.is_nested(type_) and not pa.types.is_floating(type_)
 
 
 def _distinct(keys: pa.Table, lookup: Lookup, schema: pa.Schema) -> pa.Table | None:

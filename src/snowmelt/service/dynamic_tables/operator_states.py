@@ -21,6 +21,7 @@ from sqlglot import exp
 from snowmelt.engine.engine import TableFiles
 from snowmelt.ivm.plan import InitialPlan
 from snowmelt.ivm.states import State
+from snowmelt.service.dynamic_tables.lookups import Searched
 from snowmelt.service.dynamic_tables.stages import resolved
 from snowmelt.service.faults import reached
 from snowmelt.sql.dialect import identifier, to_spark_sql
@@ -28,6 +29,7 @@ from snowmelt.state.dynamic_model import OperatorState
 from snowmelt.state.model import TableDefinition
 from snowmelt.storage.durable import flush
 from snowmelt.storage.parquet import write_parquet
+from snowmelt.storage.snapshot import DataFile
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -88,6 +90,12 @@ class OperatorStates:
         size = sum((self._folder / file).stat().st_size for file in recorded.files)
         self._run.tables[reference] = TableFiles(reference, columns=(), files=tuple(files), ddl=ddl, bytes=size)
         return exp.Table(this=identifier(reference))
+
+    def searched(self, recorded: OperatorState) -> Searched:
+        """The rows of a state, to be found by key."""
+        paths = [self._folder / file for file in recorded.files]
+        files = [DataFile(str(path), path.name, path.stat().st_size, None) for path in paths]
+        return Searched(tuple(files), pq.read_schema(paths[0]), self._location)
 
     # -- changes --------------------------------------------------------------------------------------------------
 

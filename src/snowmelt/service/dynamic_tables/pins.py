@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
+from snowmelt.service.dynamic_tables import boundaries
 from snowmelt.service.dynamic_tables.definitions import Choose, fingerprint
 from snowmelt.state.dynamic_model import Dependency, DynamicState
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition
@@ -68,7 +69,8 @@ def _unchanged(state: StateReader, item: Dependency, frontier: Mapping[str, int]
         return False
     if item.kind == "VIEW":
         return fingerprint([relation]) == item.fingerprint
-    return version_at(state, relation, at) == frontier.get(relation.id)
+    read = boundaries.as_base(relation) if item.bounded else relation
+    return version_at(state, read, at) == frontier.get(relation.id)
 
 
 def reinit_reason(before: DynamicState, now: tuple[Dependency, ...]) -> str | None:

@@ -17,7 +17,7 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
-from snowmelt.service.dynamic_tables import by_changes, filling, incremental, operator_states, pins, scheduling
+from snowmelt.service.dynamic_tables import by_changes, filling, frozen, incremental, operator_states, pins, scheduling
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, bind
 from snowmelt.service.dynamic_tables.operator_states import OperatorStates
 from snowmelt.service.dynamic_tables.runs import QUERY_TYPE, RefreshRun, refresh_run
@@ -67,6 +67,15 @@ class RefreshOutcome:
         return self.state is RefreshState.SUCCEEDED
 
 
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A refresh that failed and is tried again."""
+
+    refresh_id: str
+    attempts: int
+    """So far."""
+
+
 def refresh_table(
     account: Account,
     table: CatalogObject,
@@ -78,12 +87,14 @@ def refresh_table(
     lock_timeout: float | None = None,
     counts_as_failure: bool = True,
     as_caller: bool = False,
+    again: Again | None = None,
 ) -> RefreshOutcome:
     """Brings the table to the data timestamp, at or before which nobody may commit any more (`StateStore.settle`).
 
     Its dynamic sources must have been refreshed to it before. Never raises for a refresh that fails: the outcome and
     the history say so. `counts_as_failure`: whether a failed scheduled refresh is one of those in a row that suspend
-    the table; False for an attempt that will be repeated. `as_caller`: with the caller's user and warehouse.
+    the table; False for an attempt that will be repeated. `as_caller`: with the caller's user and warehouse. `again`:
+    the refresh that failed and is repeated, whose row of history this one takes over.
     """
     for attempt in range(_ATTEMPTS):
         with account.state.read() as state:
@@ -92,7 +103,7 @@ def refresh_table(
             error = errors.not_found("Dynamic table", str(table.name))
             return RefreshOutcome(table.id, table.name, data_timestamp, RefreshState.FAILED, error=error)
         work = _Refresh(
-            account, current, data_timestamp, trigger, caller, completion_target, counts_as_failure, as_caller
+            account, current, data_timestamp, trigger, caller, completion_target, counts_as_failure, as_caller, again
         )
         try:
             return work.carry_out(lock_timeout)
@@ -101,6 +112,21 @@ def refresh_table(
             if attempt == _ATTEMPTS - 1:
                 return work.failed(error)
     raise AssertionError("the last attempt returns")
+
+
+def refresh_altered(run: Run, table: CatalogObject, dynamic: DynamicState, data_timestamp: datetime) -> RefreshOutcome:
+    """Computes all rows of a table that the statement's transaction just altered, and commits that transaction.
+
+    `table` and `dynamic` are what that transaction makes of them. When it fails nothing of it remains, and no row of
+    history: the statement is the one that fails.
+    """
+    transaction = run.transaction
+    work = _Refresh(run.account, table, data_timestamp, RefreshTrigger.CREATION, run, None, False, False)
+    outcome = work.compute(transaction, transaction.pending[table.id], dynamic)
+    if not outcome.succeeded:
+        with run.account.state.begin() as state:
+            state.dynamic.forget_refresh(work.row.id)
+    return outcome
 
 
 class _Refresh:
@@ -114,6 +140,7 @@ class _Refresh:
         completion_target: datetime | None,
         counts_as_failure: bool,
         as_caller: bool,
+        again: Again | None = None,
     ) -> None:
         assert isinstance(table.definition, TableDefinition) and table.definition.dynamic is not None
         self.account = account
@@ -126,7 +153,7 @@ class _Refresh:
         self.as_caller = as_caller
         self.started = account.clock.now()
         self.row = DynamicRefresh(
-            id=str(uuid.uuid4()),
+            id=again.refresh_id if again is not None else str(uuid.uuid4()),
             table_id=table.id,
             name=table.name,
             state=RefreshState.EXECUTING,
@@ -136,6 +163,7 @@ class _Refresh:
             trigger=trigger,
             target_lag=self.definition.target_lag,
             warehouse=self.definition.warehouse,
+            details={"attempts": again.attempts + 1} if again is not None else {},
         )
 
     # -- the way through ------------------------------------------------------------------------------------------
@@ -167,7 +195,7 @@ class _Refresh:
         except BaseException:
             account.transactions.rollback(transaction)
             raise
-        return self._compute(transaction, pending, dynamic)
+        return self.compute(transaction, pending, dynamic)
 
     def _no_data(self, transaction: Transaction, dynamic: DynamicState) -> RefreshOutcome:
         """The data timestamp moves, and nothing else happens."""
@@ -176,7 +204,7 @@ class _Refresh:
         self.account.transactions.commit(transaction)
         return self._outcome(RefreshState.SUCCEEDED, RefreshAction.NO_DATA)
 
-    def _compute(self, transaction: Transaction, pending: PendingTable, dynamic: DynamicState) -> RefreshOutcome:
+    def compute(self, transaction: Transaction, pending: PendingTable, dynamic: DynamicState) -> RefreshOutcome:
         account = self.account
         first = dynamic.data_timestamp is None or dynamic.reinit_reason is not None
         warehouse = (self.definition.initialization_warehouse if first else None) or self.definition.warehouse
@@ -237,6 +265,8 @@ class _Refresh:
                     whole = incremental.filled(run, self.table, bound)
                 states = whole.states
                 rows = filling.all_rows(run, self.table, whole.bound, kept)
+            assert isinstance(self.table.definition, TableDefinition)
+            moving = bound.time_dependent or frozen.may_shrink(bound.environment, self.table.definition)
         reached("refresh-bound")
         if isinstance(applied, by_changes.Applied):
             action, result, details = RefreshAction.INCREMENTAL, applied.result, applied.details
@@ -255,7 +285,7 @@ class _Refresh:
         # Listed while the table is held: afterwards another refresh may write states of its own.
         unnamed = OperatorStates(run, pending.definition).unnamed(states)
         run.transaction.after_commit.append(lambda: operator_states.remove(unnamed))
-        return _Done(action, result, bound, dynamic, reason, times, details, states)
+        return _Done(action, result, bound, dynamic, reason, times, details, states, moving)
 
     # -- what is recorded -----------------------------------------------------------------------------------------
 
@@ -271,11 +301,11 @@ class _Refresh:
                 "statistics": {**counts(done.result), **done.times},
                 "changed_inputs": changed_inputs(bound, done.before.frontier),
                 "last_completed_dependency": last_dependency(state, bound),
-                "details": done.details,
+                "details": {**self.row.details, **done.details},
             }
             stands = {
                 "dependencies": bound.dependencies,
-                "time_dependent": bound.time_dependent,
+                "time_dependent": done.time_dependent,
                 "reinit_reason": None,
                 "version": pending.version,
                 "operator_states": done.states,
@@ -355,6 +385,7 @@ class _Done:
     times: dict[str, int]
     details: dict[str, Any]
     states: dict[str, OperatorState]
+    time_dependent: bool
 
 
 def _untouched(state: StateReader, dynamic: DynamicState, pending: PendingTable) -> DynamicState:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.names import ObjectName
 from snowmelt.scheduler import graph as scheduler
 from snowmelt.scheduler.ports import Outcome, RefreshRequest
 from snowmelt.scheduler.ports import RefreshState as Ended
@@ -18,7 +19,7 @@ from snowmelt.scheduler.runner import Runner
 from snowmelt.service.dynamic_tables import graph, scheduling
 from snowmelt.service.dynamic_tables.graph import Node
 from snowmelt.service.dynamic_tables.group import adopt_sources, stood_at
-from snowmelt.service.dynamic_tables.refresh import RefreshOutcome, refresh_table
+from snowmelt.service.dynamic_tables.refresh import Again, RefreshOutcome, refresh_table
 from snowmelt.service.run import Run
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.dynamic_model import DynamicRefresh, DynamicState, RefreshAction, RefreshState, RefreshTrigger
@@ -51,6 +52,19 @@ class _Past:
     durations: tuple[timedelta, ...] = ()
 
 
+_NO_PAST = _Past()
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the scheduler was told about a table, and what that was made of."""
+
+    state: DynamicState
+    executing: datetime | None
+    past: _Past
+    table: scheduler.DynamicTable
+
+
 class ScheduledTables:
     """Implements both protocols. What does not change between ticks is read once."""
 
@@ -61,10 +75,14 @@ class ScheduledTables:
         self._generation = -1
         self._tables: dict[str, CatalogObject] = {}
         """The live dynamic tables as of that generation of the catalog."""
+        self._by_name: dict[ObjectName, str] = {}
+        self._last_told: dict[str, _Told] = {}
         self._states: dict[str, tuple[str, DynamicState]] = {}
         """As stored and as read: most rows are the same at the next tick."""
         self._past: dict[str, _Past] | None = None
         self._running: dict[str, Run] = {}
+        self._failed: dict[tuple[str, datetime], Again] = {}
+        """Refreshes that failed and may be tried again, by table and data timestamp."""
 
     # -- the catalog ----------------------------------------------------------------------------------------------
 
@@ -75,19 +93,21 @@ class ScheduledTables:
             executing = {row.table_id: row.data_timestamp for row in state.dynamic.executing()}
             if self._past is None:
                 self._past = _pasts(state, self._account.clock.now())
-            by_name = {table.name: id for id, table in self._tables.items()}
+            past = self._past
             return scheduler.Graph(
-                tuple(
-                    _scheduled(
-                        table,
-                        self._states[id][1],
-                        graph.upstream_of(self._states[id][1], by_name),
-                        executing.get(id),
-                        self._past.get(id, _Past()),
-                    )
-                    for id, table in self._tables.items()
-                )
+                tuple(self._told(id, executing.get(id), past.get(id, _NO_PAST)) for id in self._tables)
             )
+
+    def _told(self, id: str, executing: datetime | None, past: _Past) -> scheduler.DynamicTable:
+        """What the scheduler is told about a table: the same as at the last tick, where nothing changed."""
+        state = self._states[id][1]
+        last = self._last_told.get(id)
+        if last is not None and last.state is state and last.executing == executing and last.past is past:
+            return last.table
+        upstream = graph.upstream_of(state, self._by_name)
+        table = _scheduled(self._tables[id], state, upstream, executing, past)
+        self._last_told[id] = _Told(state, executing, past, table)
+        return table
 
     def record(self, outcomes: Sequence[Outcome]) -> None:
         with self._account.state.begin() as state:
@@ -96,6 +116,7 @@ class ScheduledTables:
         with self._lock:
             for outcome in outcomes:
                 self._remember(outcome.table, outcome.data_timestamp)
+                self._failed.pop((outcome.table, outcome.data_timestamp), None)
 
     def suspend(self, suspension: scheduler.Suspension) -> None:
         with self._account.state.begin() as state:
@@ -120,6 +141,7 @@ class ScheduledTables:
             raise errors.not_found("Dynamic table", request.table)
         caller = Run(self._session, SqlText(f"ALTER DYNAMIC TABLE {table.name} REFRESH"))
         self._running[request.table] = caller
+        again = self._failed.pop((request.table, request.data_timestamp), None)
         try:
             outcome = refresh_table(
                 self._account,
@@ -130,10 +152,11 @@ class ScheduledTables:
                 completion_target=request.completion_target,
                 # Whether it counts is known when it is not tried again; `record` counts it then.
                 counts_as_failure=False,
+                again=again,
             )
         finally:
             del self._running[request.table]
-        return self._ended(request, outcome)
+        return self._ended(request, outcome, again)
 
     def cancel(self, table: str) -> None:
         caller = self._running.get(table)
@@ -157,10 +180,15 @@ class ScheduledTables:
             return
         found = {id: table for id in self._states if (table := state.catalog.by_id(id)) is not None}
         self._tables = {id: table for id, table in found.items() if table.dropped_on is None}
+        self._by_name = {table.name: id for id, table in self._tables.items()}
+        self._last_told = {}
         self._generation = generation
 
-    def _ended(self, request: RefreshRequest, outcome: RefreshOutcome) -> Ended:
+    def _ended(self, request: RefreshRequest, outcome: RefreshOutcome, again: Again | None) -> Ended:
         if outcome.error is not None:
+            if outcome.error.transient and outcome.refresh_id is not None:
+                attempts = again.attempts + 1 if again is not None else 1
+                self._failed[request.table, request.data_timestamp] = Again(outcome.refresh_id, attempts)
             raise outcome.error
         if outcome.refresh_id is None and not stood_at(self._account, request.table, request.data_timestamp):
             return Ended.SKIPPED
@@ -182,7 +210,9 @@ class ScheduledTables:
             return
         # An error that the refresh foresaw has its row; of another one the row says that it still runs.
         unforeseen = not isinstance(outcome.error, SnowmeltError) or outcome.state is Ended.UPSTREAM_FAILED
-        if unforeseen or outcome.state is Ended.SKIPPED:
+        if outcome.state is Ended.SKIPPED:
+            state.dynamic.record_refresh(_folded(state, _row(state, table, outcome)))
+        elif unforeseen:
             state.dynamic.record_refresh(_row(state, table, outcome))
         if outcome.state is Ended.FAILED:
             scheduling.note_failure(state, table)
@@ -240,6 +270,28 @@ def _past(rows: Sequence[DynamicRefresh]) -> _Past:
     times = [row.ended_at - row.started_at for row in usual if row.ended_at is not None and row.started_at is not None]
     ended = [row.data_timestamp for row in rows if row.state is not RefreshState.EXECUTING]
     return _Past(max(ended, default=None), tuple(reversed(times[:_MEASURED])))
+
+
+def _folded(state: StateTransaction, skipped: DynamicRefresh) -> DynamicRefresh:
+    """A refresh that was skipped, in one row with those before it.
+
+    A table that can't keep its lag skips one tick for every refresh. Until it manages two in a row, that is one story.
+    """
+    last = state.dynamic.newest(skipped.table_id, 2)
+    before = next((row for row in last if row.state is RefreshState.SKIPPED), None)
+    if before is None:
+        return skipped
+    times = before.details.get("skipped", 1) + 1
+    message = f"Skipped refreshing {times} times, because an earlier refresh was still running each time."
+    return before.model_copy(
+        update={
+            "data_timestamp": skipped.data_timestamp,
+            "ended_at": skipped.ended_at,
+            "target_lag": skipped.target_lag,
+            "state_message": message,
+            "details": {"skipped": times},
+        }
+    )
 
 
 def _row(state: StateTransaction, table: CatalogObject, outcome: Outcome) -> DynamicRefresh:

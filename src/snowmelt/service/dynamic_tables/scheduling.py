@@ -113,4 +113,7 @@ def begin_entry(
 def direct_inputs(dependencies: Iterable[Dependency]) -> tuple[dict[str, Any], ...]:
     """What the query itself names."""
     direct = [item for item in dependencies if item.direct and item.kind != "FUNCTION"]
-    return tuple({"name": str(item.name), "kind": item.kind} for item in sorted(direct, key=lambda item: item.name))
+    return tuple(
+        {"name": str(item.name), "kind": item.kind, "insideRefreshBoundary": item.bounded}
+        for item in sorted(direct, key=lambda item: item.name)
+    )

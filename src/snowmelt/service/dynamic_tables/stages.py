@@ -7,14 +7,15 @@ once and its rows are kept here: they are few, and Spark then knows how few.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from sqlglot import exp
 
-from snowmelt.engine.engine import Lane
+from snowmelt.engine.engine import Lane, TableFiles
 from snowmelt.ivm.changes import Lookup, Stage
+from snowmelt.service.dynamic_tables.lookups import Lookups
 from snowmelt.sql.dialect import identifier, to_spark_sql
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _LIGHT_BYTES = 4 * 1024 * 1024
 """Beyond, reading in batches is worth the code that Spark has to generate for it."""
+_TINY_ROWS = 50_000
 
 
 class StageRunner:
@@ -34,18 +36,19 @@ class StageRunner:
         relations: Mapping[str, exp.Expr],
         inputs: Mapping[str, pa.Table],
         changes: Mapping[str, pa.Table],
-        look_up: Callable[[Lookup, pa.Table], pa.Table | None],
+        lookups: Lookups,
     ) -> None:
         self._run = run
         self._changes = changes
-        self._look_up = look_up
-        """Rows of a table by key, found by storage; None when Spark must look for them."""
+        self._lookups = lookups
         self._prefix = f"r{uuid.uuid4().hex[:12]}_"
         self._relations = dict(relations)
         self._inputs = {self._prefix + name: data for name, data in inputs.items()}
         for name in inputs:
             self._relations[name] = exp.Table(this=identifier(self._prefix + name))
         self._inline: dict[str, exp.Select] = {}
+        self._asked: set[str] = set()
+        """Sources that were given as they are, if they are small."""
         self.jobs = 0
 
     def carry_out(self, stages: Sequence[Stage], kept: frozenset[str]) -> None:
@@ -53,12 +56,12 @@ class StageRunner:
         for stage in stages:
             if stage.lookup is not None and self._found(stage.name, stage.lookup):
                 continue
-            query = resolved(stage.query, self._relations)
             if stage.name not in kept and not self._reads_sources(stage.query):
+                query = self._resolved(stage.query)
                 self._inline[stage.name] = query
                 self._relations[stage.name] = exp.Subquery(this=query)
                 continue
-            self.keep(stage.name, self._fetch(query))
+            self.keep(stage.name, self.fetch(stage.query))
 
     def _found(self, name: str, lookup: Lookup) -> bool:
         if lookup.relation in self._inline:
@@ -66,7 +69,7 @@ class StageRunner:
             self.keep(lookup.relation, self._fetch(self._inline.pop(lookup.relation)))
         keys = self._inputs.get(self._prefix + lookup.relation)
         keys = self._changes.get(lookup.relation) if keys is None else keys
-        rows = self._look_up(lookup, keys) if keys is not None else None
+        rows = self._lookups.find(lookup, keys) if keys is not None else None
         if rows is None:
             return False
         self.keep(name, rows)
@@ -81,7 +84,16 @@ class StageRunner:
 
     def fetch(self, query: exp.Select) -> pa.Table:
         """The rows of a query over the sides of the sources and the stages."""
-        return self._fetch(resolved(query, self._relations))
+        return self._fetch(self._resolved(query))
+
+    def _resolved(self, query: exp.Select) -> exp.Select:
+        """The query over what Spark knows; small sources are given with it."""
+        for name in {table.name for table in query.find_all(exp.Table)} - self._asked:
+            self._asked.add(name)
+            rows = self._lookups.whole(name)
+            if rows is not None:
+                self.keep(name, rows)
+        return resolved(query, self._relations)
 
     def _reads_sources(self, query: exp.Select) -> bool:
         return any(table.name.endswith(("__old", "__new")) for table in query.find_all(exp.Table))
@@ -92,15 +104,16 @@ class StageRunner:
         self.jobs += 1
         names = {table.name for table in query.find_all(exp.Table)}
         tables = [table for name, table in run.tables.items() if name in names]
-        small = sum(table.bytes for table in tables) <= _LIGHT_BYTES
+        inputs = {**run.inputs, **{name: data for name, data in self._inputs.items() if name in names}}
         return run.account.engine.to_arrow(
-            to_spark_sql(query),
-            tables,
-            lane=Lane.LIGHT if small else Lane.CHANGES,
-            tag=run.tag,
-            pool=run.pool,
-            inputs={**run.inputs, **{name: data for name, data in self._inputs.items() if name in names}},
+            to_spark_sql(query), tables, lane=_lane(tables, inputs), tag=run.tag, pool=run.pool, inputs=inputs
         )
+
+
+def _lane(tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table]) -> Lane:
+    if not tables and sum(data.num_rows for data in inputs.values()) <= _TINY_ROWS:
+        return Lane.TINY
+    return Lane.LIGHT if sum(table.bytes for table in tables) <= _LIGHT_BYTES else Lane.CHANGES
 
 
 def resolved(query: exp.Select, relations: Mapping[str, exp.Expr]) -> exp.Select:

@@ -62,8 +62,11 @@ def find_table(run: Run, name: NameRef) -> CatalogObject | None:
     return found
 
 
-def alter_columns(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
-    """Columns, constraints and the clustering key: all actions together, with one change of the catalog."""
+def alter_columns(run: Run, table: CatalogObject, actions: Sequence[Action]) -> TableDefinition:
+    """Columns, constraints and the clustering key: all actions together, with one change of the catalog.
+
+    What the table will be once the transaction commits.
+    """
     definition = table.definition
     assert isinstance(definition, TableDefinition)
     pending = run.open_for_write(table)
@@ -71,11 +74,12 @@ def alter_columns(run: Run, table: CatalogObject, actions: Sequence[Action]) -> 
     for action in actions:
         alteration.apply(action)
     if alteration.definition == definition:
-        return
+        return definition
     check_rows(run, alteration, pending)
     before = pending.version
     done = reshape(run, table, pending, alteration.change)
     run.transaction.at_commit.append(lambda state: _record(state, alteration, definition, pending, before, done))
+    return alteration.definition.model_copy(update={"spark_only": done.spark_only})
 
 
 def _record(

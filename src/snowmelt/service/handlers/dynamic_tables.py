@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors, types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import quote
-from snowmelt.service.dynamic_tables import altering, creating
+from snowmelt.service.dynamic_tables import altering, creating, or_altering
 from snowmelt.service.dynamic_tables.explaining import explain
 from snowmelt.service.dynamic_tables.group import refresh_graph
 from snowmelt.service.dynamic_tables.refresh import RefreshOutcome
@@ -23,6 +23,7 @@ from snowmelt.sql.statements.dynamic_tables import (
     Refresh,
 )
 from snowmelt.state.dynamic_model import RefreshAction, RefreshState, RefreshTrigger
+from snowmelt.state.model import CatalogObject
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -47,16 +48,25 @@ def create_dynamic_table(run: Run, statement: CreateDynamicTable) -> Result:
     if statement.clone is not None:
         creating.clone(run, name, statement)
         return status(f"Dynamic table {shown} successfully created.", _CREATE)
-    if found is not None and statement.or_alter:
-        try:
-            reason = altering.or_alter(run, found, statement)
-        except altering.CannotKeepError as why:
-            creating.create(run, name, statement)
-            return status(f"Dynamic table {shown} successfully altered. It was re-initialised: {why}.", _CREATE)
-        later = f" It is re-initialised at its next refresh: {reason}" if reason is not None else ""
-        return status(f"Dynamic table {shown} successfully altered.{later}", _CREATE)
+    if found is not None:
+        return _changed(run, found, statement)
     creating.create(run, name, statement)
     return status(f"Dynamic table {shown} successfully created.", _CREATE)
+
+
+def _changed(run: Run, found: CatalogObject, statement: CreateDynamicTable) -> Result:
+    """OR ALTER and OR REPLACE: the result says what happened to the rows."""
+    done = f"Dynamic table {quote(found.name.name)} successfully {'altered' if statement.or_alter else 'created'}."
+    try:
+        if statement.or_alter:
+            reason = or_altering.or_alter(run, found, statement)
+            later = f" It is re-initialised at its next refresh: {reason}" if reason is not None else ""
+        else:
+            later = f" {or_altering.or_replace(run, found, statement)}"
+    except or_altering.CannotKeepError as why:
+        creating.create(run, found.name, statement, str(why))
+        later = f" It was re-initialised: {why}."
+    return status(done + later, _CREATE)
 
 
 def alter_dynamic_table(run: Run, statement: AlterDynamicTable) -> Result:

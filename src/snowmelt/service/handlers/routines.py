@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import DataType, parse_type
+from snowmelt.service.python_code import require_trust
 from snowmelt.service.resolver import scalar_routine
 from snowmelt.service.results import Result, status
 from snowmelt.service.scripting import procedures, python
@@ -79,7 +80,7 @@ def _refuse(run: Run, statement: CreateRoutine) -> None:
                 "CREATE FUNCTION … LANGUAGE PYTHON",
                 hint="Write the function in SQL, or a stored procedure in Python.",
             )
-        python.require_trust(run)
+        require_trust(run.account)
     if statement.options.imports is not None:
         raise errors.unsupported(f"CREATE {statement.kind} … IMPORTS", hint="Put the code into the body.")
 

@@ -7,7 +7,8 @@ known. What is found is never less than what the condition says; whether it is m
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -74,6 +75,22 @@ def narrowing(plan: ChangePlan) -> Narrowing:
             except _NotSimpleError:
                 exact = separable = False
     return Narrowing(tuple(conditions), tuple(keys), exact, separable)
+
+
+def simple_conditions(
+    trees: Iterable[exp.Expr], names: Mapping[str, str], types: Mapping[str, DataType]
+) -> list[Condition]:
+    """Those of some conditions that are simple; `names` has the table's columns by what the conditions call them."""
+    found: list[Condition] = []
+    for tree in trees:
+        renamed = tree.transform(lambda node: _of_target(node, names))
+        with suppress(_NotSimpleError):
+            found += _conditions(renamed, types)
+    return found
+
+
+def _of_target(node: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
+    return exp.column(names[node.name], table=TARGET) if isinstance(node, exp.Column) else node
 
 
 def key_values(key: Key, values: pa.ChunkedArray, plan: ChangePlan) -> pa.Array | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import json
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -14,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors, types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType
+from snowmelt.service.python_code import compiled, failed, raised, require_trust
 from snowmelt.service.python_session import DataFrame, PythonSession, Row
-from snowmelt.service.scripting import evaluation
-from snowmelt.service.scripting.failures import RaisedError, failed
+from snowmelt.service.scripting import evaluation, failures
+from snowmelt.service.scripting.failures import RaisedError
 from snowmelt.service.scripting.interpreter import Returned
 from snowmelt.service.variables import Variable
 from snowmelt.state.model import RoutineDefinition
@@ -24,32 +24,20 @@ from snowmelt.state.model import RoutineDefinition
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
-_FILE = "_udf_code.py"
-"""How Snowflake calls the body in tracebacks. Only lines of this file are ever shown."""
 _SNOWPARK = "snowflake.snowpark"
-
-
-def require_trust(run: Run) -> None:
-    """Raises unless the settings allow Python in this process."""
-    if not run.account.settings.trust_python:
-        raise errors.unsupported(
-            "LANGUAGE PYTHON",
-            hint="Python runs inside the server with all its rights. Set trust_python = true in snowmelt.toml "
-            "(or SNOWMELT_TRUST_PYTHON=true) if you trust everybody who may create procedures.",
-        )
 
 
 def check(definition: RoutineDefinition) -> None:
     """Raises a syntax error of the body, or for a handler that was not named."""
     if definition.handler is None:
         raise errors.compilation("391552", "42601", "A procedure in Python needs HANDLER = '<function>'.")
-    _compiled(definition.body)
+    compiled(definition.body)
 
 
 def run(run: Run, definition: RoutineDefinition, arguments: Sequence[Variable]) -> Returned:
     """Calls the handler with a session and the arguments. Raises 100357 for what the code raises."""
-    require_trust(run)
-    code = _compiled(definition.body)
+    require_trust(run.account)
+    code = compiled(definition.body)
     handler = definition.handler or ""
     session = PythonSession(run.session)
     try:
@@ -57,7 +45,7 @@ def run(run: Run, definition: RoutineDefinition, arguments: Sequence[Variable]) 
         exec(code, namespace)
         found: Callable[..., Any] | None = namespace.get(handler)
         if not callable(found):
-            raise _failed(f"The handler '{handler}' is not a function of the body.")
+            raise failed(f"The handler '{handler}' is not a function of the body.")
         value = found(session, *(_given(argument) for argument in arguments))
     except KeyboardInterrupt:
         raise
@@ -66,32 +54,13 @@ def run(run: Run, definition: RoutineDefinition, arguments: Sequence[Variable]) 
     return _returned(run, definition, value)
 
 
-def _compiled(body: str) -> Any:
-    try:
-        return compile(body, _FILE, "exec")
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None)
-        where = f" line {line}:" if line else ""
-        raise _failed(f"{type(error).__name__}:{where} {getattr(error, 'msg', None) or error}") from None
-
-
-def _failed(detail: str) -> SnowmeltError:
-    return SnowmeltError("100357", "P0000", f"Python Interpreter Error:\n{detail}")
-
-
 def _translated(error: BaseException) -> SnowmeltError:
-    if isinstance(error, SnowmeltError):
-        # A cancelled statement stops the procedure as well.
-        if not isinstance(failed("", error, 0, 0), RaisedError) or error.code == "100357":
-            return error
-        shown = f"SnowmeltError: {error}"
-    else:
-        shown = traceback.format_exception_only(error)[-1].strip()
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == _FILE]
-    if not frames:
-        return _failed(shown)
-    last = frames[-1]
-    return _failed(f'Traceback (most recent call last):\n  File "{_FILE}", line {last.lineno}, in {last.name}\n{shown}')
+    # A cancelled statement stops the procedure as well.
+    if isinstance(error, SnowmeltError) and (
+        not isinstance(failures.failed("", error, 0, 0), RaisedError) or error.code == "100357"
+    ):
+        return error
+    return raised(error)
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -108,7 +77,7 @@ def _returned(run: Run, definition: RoutineDefinition, value: Any) -> Returned:
     if isinstance(value, DataFrame):
         return Returned(table=value.result())
     if definition.returns_table is not None:
-        raise _failed(f"The procedure returns a table, but its handler returned {type(value).__name__}.")
+        raise failed(f"The procedure returns a table, but its handler returned {type(value).__name__}.")
     assert definition.returns is not None
     found = _variable(value, definition.returns)
     return Returned(evaluation.convert(run.session, found, definition.returns))
@@ -134,9 +103,9 @@ def _variable(value: Any, wanted: DataType) -> Variable:
         try:
             text = json.dumps(value, default=str)
         except (TypeError, ValueError) as error:
-            raise _failed(f"The returned value is not JSON: {error}") from None
+            raise failed(f"The returned value is not JSON: {error}") from None
         return Variable(text, types.OBJECT if isinstance(value, Mapping) else types.ARRAY)
-    raise _failed(f"A value of type {type(value).__name__} cannot be returned.")
+    raise failed(f"A value of type {type(value).__name__} cannot be returned.")
 
 
 _TYPES: tuple[tuple[type, DataType], ...] = (

@@ -1,0 +1,74 @@
+"""Rows that are given with a query: a handful of them as text of the query itself, more as a temporary view.
+
+A view takes Spark some ten milliseconds, however few its rows are; a refresh gives a dozen such relations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from sqlglot import exp
+
+from snowmelt.sql.dialect import identifier, to_spark_sql
+
+_MOST_ROWS = 40
+_MOST_BYTES = 16 * 1024
+
+
+def frame_of(session: SparkSession, data: pa.Table) -> DataFrame:
+    """An Arrow table as Spark's, in which a timestamp without a zone stays one: by default it would get a zone."""
+    return session.createDataFrame(data, schema=from_arrow_schema(data.schema, prefer_timestamp_ntz=True))
+
+
+def with_rows(sql: str, inputs: Mapping[str, pa.Table]) -> tuple[str, dict[str, pa.Table]]:
+    """The query with the small inputs in its text, and the inputs that are left."""
+    if sql.lstrip()[:4].upper() == "WITH":
+        return sql, dict(inputs)
+    written = {name: data for name, data in inputs.items() if _writable(data)}
+    left = {name: data for name, data in inputs.items() if name not in written}
+    if not written:
+        return sql, left
+    relations = ", ".join(f"{_quoted(name)} AS ({_as_text(data)})" for name, data in written.items())
+    return f"WITH {relations} {sql}", left
+
+
+def _writable(data: pa.Table) -> bool:
+    small = data.num_rows <= _MOST_ROWS and data.nbytes <= _MOST_BYTES and data.num_columns > 0
+    return small and all(_has_text(field.type) for field in data.schema)
+
+
+def _has_text(type_: pa.DataType) -> bool:
+    """Whether Spark casts a value's text to exactly that value."""
+    plain = (
+        pa.types.is_integer, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_string, pa.types.is_large_string,
+        pa.types.is_date32, pa.types.is_float64,
+    )  # fmt: skip
+    return any(test(type_) for test in plain) or (pa.types.is_timestamp(type_) and type_.unit == "us")
+
+
+def _as_text(data: pa.Table) -> str:
+    fields = from_arrow_schema(data.schema, prefer_timestamp_ntz=True).fields
+    kinds = [(field.dataType.simpleString(), _quoted(field.name)) for field in fields]
+    if not data.num_rows:
+        return f"SELECT {', '.join(f'CAST(NULL AS {kind}) AS {name}' for kind, name in kinds)} WHERE FALSE"
+    columns = ", ".join(f"CAST(c{place} AS {kind}) AS {name}" for place, (kind, name) in enumerate(kinds))
+    rows = ", ".join(f"({', '.join(map(_text, row))})" for row in zip(*_values(data), strict=True))
+    names = ", ".join(f"c{place}" for place in range(data.num_columns))
+    # One partition, so that nothing has to be exchanged with others.
+    return f"SELECT /*+ COALESCE(1) */ {columns} FROM VALUES {rows} AS v({names})"
+
+
+def _values(data: pa.Table) -> list[list[Any]]:
+    return [column.to_pylist() for column in data.columns]
+
+
+def _text(value: Any) -> str:
+    return "NULL" if value is None else to_spark_sql(exp.Literal.string(str(value)))
+
+
+def _quoted(name: str) -> str:
+    return to_spark_sql(identifier(name))
