@@ -25,9 +25,6 @@ from snowmelt.service.account import Account
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 
 DATA_VARIABLE = "SNOWMELT_BENCH_DATA"
-PLAIN = "plain"
-"""The Spark database of the plain tables."""
-
 _SPARK_DEFAULTS = {
     # What the engine sets for translated SQL, put back to what a SparkSession has by itself.
     "spark.sql.caseSensitive": "false",
@@ -68,6 +65,10 @@ class Workbench:
         """Stops Spark and removes the run's folder."""
         self._cleanup.close()
 
+    def smaller(self, factor: int) -> Workbench:
+        """A bench of its own, for tables that are so many times smaller. Close it."""
+        return Workbench(self.data, scale=self.scale / factor, rounds=self._rounds, step=self.step)
+
     def rounds(self, default: int) -> int:
         """How often to measure: what was asked for, or what suits the benchmark."""
         return self._rounds if self._rounds is not None else default
@@ -94,8 +95,9 @@ class Workbench:
         session = self.account.engine.session().newSession()
         for key, value in _SPARK_DEFAULTS.items():
             session.conf.set(key, value)
-        session.sql(f"CREATE DATABASE IF NOT EXISTS {PLAIN}")
-        session.catalog.setCurrentDatabase(PLAIN)
+        database = f"plain_{self._folder.name.replace('-', '_')}"
+        session.sql(f"CREATE DATABASE {database}")
+        session.catalog.setCurrentDatabase(database)
         return session
 
     def account_without_spark(self, name: str) -> Account:

@@ -24,6 +24,7 @@ BENCHMARKS = {
     "tpch": Benchmark("TPC-H, 22 queries", tpch.run),
     "refresh": Benchmark("Dynamic tables: TPC-H, 0.1 % changed, beside CREATE TABLE AS", refresh.run),
     "refresh-shares": Benchmark("Dynamic tables: from 0.01 % to half of the orders changed", refresh.shares),
+    "refresh-growth": Benchmark("Dynamic tables: the same change in tables ten times larger", refresh.growth),
     "refresh-chain": Benchmark("Dynamic tables: a chain of three", refresh.chain),
     "idle": Benchmark("Dynamic tables: a thousand whose sources do not change", idle.run),
     "streams": Benchmark("Streams: 0.01 % to 10 % of 10,000,000 rows changed, beside the raw feed", streams.run),

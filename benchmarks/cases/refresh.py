@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 
 from benchmarks.cases import tpch
 from benchmarks.comparing import difference_of_rows
@@ -18,7 +20,9 @@ _SHARES = (0.0001, 0.001, 0.01, 0.1, 0.5)
 _SOME = ("q01", "q03", "q05", "q10", "q13", "q18")
 """Few groups, a top-k, many joins, an outer join, many groups with a threshold."""
 _AIM_SMALL, _AIM_LARGE = 5.0, 1.2
+_LARGE_SCALE, _AIM_SMALL_AT_LARGE_SCALE = 10.0, 10.0
 _CHAIN_AIM_MS = 3_000
+_GROWN, _AIM_GROWTH = 10, 2.0
 _APART = 1_000_000_000
 """New orders get keys beyond all that are there."""
 
@@ -31,14 +35,21 @@ class _Side:
 def run(bench: Workbench) -> Outcome:
     """All 22 queries, a thousandth of the orders changed with their lines."""
     measures = _measured(bench, query_names(), _SHARE, bench.rounds(3), warmup=1)
-    faster = [1 / measure.ratio for measure in measures if measure.ratio]
+    # A table whose sources did not change is refreshed in no time: that says nothing here.
+    faster = [1 / m.ratio for m in measures if m.ratio and not _is_idle(m.name.split()[-1])]
     mean = statistics.geometric_mean(faster)
+    wanted = _AIM_SMALL if bench.scale < _LARGE_SCALE else _AIM_SMALL_AT_LARGE_SCALE
     aim = Aim(
-        f"at {_SHARE:.1%}, {_AIM_SMALL:g} times faster than CREATE TABLE AS by geometric mean",
+        f"at {_SHARE:.1%}, {wanted:g} times faster than CREATE TABLE AS by geometric mean of {len(faster)} queries",
         f"{mean:.1f} times",
-        mean >= _AIM_SMALL,
+        mean >= wanted,
     )
     return Outcome(tuple(measures), (aim,), {"scale factor": bench.scale, "share": _SHARE})
+
+
+def _is_idle(name: str) -> bool:
+    """Whether the query reads none of the tables that the benchmark changes."""
+    return not re.search(r"\b(orders|lineitem)\b", query_text(name, 1.0), re.IGNORECASE)
 
 
 def shares(bench: Workbench) -> Outcome:
@@ -82,6 +93,25 @@ def chain(bench: Workbench) -> Outcome:
     median = measure.snowmelt.median
     aim = Aim(f"below {_CHAIN_AIM_MS} ms", f"{median:.0f} ms", median < _CHAIN_AIM_MS)
     return Outcome((measure,), (aim,), {"scale factor": bench.scale})
+
+
+def growth(bench: Workbench) -> Outcome:
+    """The same number of changed orders in tables that are ten times larger."""
+    with closing(bench.smaller(_GROWN)) as small:
+        before = _measured(small, _SOME, _SHARE * _GROWN, bench.rounds(3), warmup=2)
+    after = _measured(bench, _SOME, _SHARE, bench.rounds(3), warmup=2)
+    pairs = [(small.snowmelt, large.snowmelt) for small, large in zip(before, after, strict=True)]
+    factor = statistics.geometric_mean([large.median / small.median for small, large in pairs])
+    measures = [
+        *(replace(measure, name=f"{measure.name}, a tenth as large") for measure in before),
+        *after,
+    ]
+    aim = Aim(
+        f"at most {_AIM_GROWTH:g} times the time in tables {_GROWN} times larger, by geometric mean",
+        f"{factor:.2f} times",
+        factor <= _AIM_GROWTH,
+    )
+    return Outcome(tuple(measures), (aim,), {"scale factor": bench.scale, "share": _SHARE})
 
 
 def _measured(bench: Workbench, names: Sequence[str], share: float, rounds: int, warmup: int) -> list[Measure]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from snowmelt.storage.log import Action
 from snowmelt.storage.merging import quoted
 from snowmelt.storage.schema import as_type
 
@@ -37,6 +43,19 @@ def read_feed(table: DeltaTable, schema: pa.Schema, ranges: Sequence[tuple[int, 
                 yield in_schema(batch, target)
 
     return pa.RecordBatchReader.from_batches(target, batches())
+
+
+def rows_changed(actions: Sequence[Action], folder: Path) -> int:
+    """How many rows the feed has of one commit, as far as that is known without reading them."""
+    images = [unquote(action["cdc"]["path"]) for action in actions if "cdc" in action]
+    if images:
+        return sum(pq.read_metadata(folder / path).num_rows for path in images)
+    files = [action.get("add") or action.get("remove") or {} for action in actions]
+    return sum(_counted(file) for file in files if file.get("dataChange"))
+
+
+def _counted(file: Mapping[str, Any]) -> int:
+    return int(json.loads(file.get("stats") or "{}").get("numRecords", 0))
 
 
 def in_schema(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:

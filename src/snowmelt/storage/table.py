@@ -27,7 +27,7 @@ from snowmelt.storage.commits import (
 from snowmelt.storage.durable import sync_commit
 from snowmelt.storage.errors import retried_on_conflict, translated
 from snowmelt.storage.evolution import Reshape, can_evolve, set_columns, write_anew
-from snowmelt.storage.feed import in_schema, read_feed
+from snowmelt.storage.feed import in_schema, read_feed, rows_changed
 from snowmelt.storage.first import new_metadata, put_first
 from snowmelt.storage.handles import Handle, Handles
 from snowmelt.storage.history import commit_info, commit_result
@@ -46,6 +46,8 @@ __all__ = [
 
 _INCREMENTAL_LIMIT = 200
 """Commits worth reading one by one; beyond, a checkpoint is quicker."""
+_MOST_COUNTED = 500
+"""Versions whose changes are counted one by one."""
 
 
 class DeltaStore:
@@ -232,6 +234,15 @@ class DeltaStore:
         schema = self.files(location, version).metadata.arrow_schema
         with translated(location):
             return changed_rows(commits, schema, location, inserts=inserts)
+
+    def rows_changed(self, location: str, ranges: Sequence[tuple[int, int]]) -> int | None:
+        """About how many rows `changes` would give, without reading them; None when that would take long."""
+        versions = [version for first, last in ranges for version in range(first, last + 1)]
+        if not self.root.is_local_table(location) or len(versions) > _MOST_COUNTED:
+            return None
+        log, folder = self._handles.get(location).log, self.root.path(location)
+        with translated(location):
+            return sum(rows_changed(log.actions(version), folder) for version in versions)
 
     # Writing
 

@@ -116,6 +116,7 @@ class _Refresh:
     def carry_out(self) -> Applied:
         self.target.check_writable()
         began = time.monotonic()
+        estimates = self._weighed()
         relations, changes = self._relations()
         store, recorded = OperatorStates(self.run, self.target.definition), self.attempt.dynamic.operator_states
         relations.update(self._states(store))
@@ -125,7 +126,7 @@ class _Refresh:
             "changed_rows": changed_rows,
             "stages": len(plan.stages),
             "apply": plan.apply.kind.value,
-            **self._chosen(changed_rows),
+            **estimates,
         }
         if plan.apply.kind is ApplyKind.NOTHING:
             return Applied(CommitResult(self.attempt.pending.version, committed=False), details, dict(recorded))
@@ -172,8 +173,21 @@ class _Refresh:
             self.run, relations, inputs, rows, Lookups(self.run.account.store, self.sides, self.searched)
         )
 
+    def _weighed(self) -> dict[str, Any]:
+        """The estimates, for the history. Raises, before anything is read, when a full refresh is to be preferred."""
+        store, versions = self.run.account.store, self.attempt.state.versions
+        changed_rows = 0
+        for source in self.sources.values():
+            new, old = self.attempt.bound.versions[source.id], self.attempt.dynamic.frontier[source.id]
+            assert isinstance(source.definition, TableDefinition)
+            if new != old:
+                ranges = versions.change_ranges(source.id, old, new)
+                changed_rows += store.rows_changed(source.definition.location, ranges) or 0
+        if changed_rows > _MOST_CHANGES:
+            raise TooLargeError(f"{changed_rows} changed rows")
+        return self._chosen(changed_rows)
+
     def _chosen(self, changed_rows: int) -> dict[str, Any]:
-        """The estimates, for the history; raises when a full refresh is expected to cost less."""
         definition = self.target.definition.dynamic
         assert definition is not None
         work = Work(changed_rows, incremental.source_rows(self.attempt.state, self.attempt.bound))
