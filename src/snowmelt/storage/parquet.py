@@ -10,8 +10,6 @@ import pyarrow.parquet as pq
 
 from snowmelt.storage.origins import ORIGIN_ROW
 
-ROW_GROUP_ROWS = 128 * 1024
-"""Small enough that a reader can skip most of a file, large enough that compression loses nothing."""
 ROW_GROUP_ROWS = 32 * 1024
 """So few that rows are found by key without decoding much else; compression loses nothing by it, a scan little."""
 _SAMPLE_ROWS = 4096
