@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +28,19 @@ from tests.crash.inspection import check_at_rest, contents
 from tests.crash.workload import SHARED, Log, Session, Unit
 
 
-def main() -> None:
+def main(life: Callable[[dict[str, Any]], None]) -> None:
+    """Forks a process for each order that comes in; `life` is what it does."""
     for line in sys.stdin:
         order = json.loads(line)
         pid = os.fork()
         if pid == 0:
-            _in_child(order)
+            _in_child(order, life)
         print(json.dumps({"pid": pid}), flush=True)
         _, status = os.waitpid(pid, 0)
         print(json.dumps({"status": os.waitstatus_to_exitcode(status)}), flush=True)
 
 
-def _in_child(order: dict[str, Any]) -> None:
+def _in_child(order: dict[str, Any], life: Callable[[dict[str, Any]], None]) -> None:
     code = 0
     try:
         sys.stdin.close()
@@ -46,7 +48,7 @@ def _in_child(order: dict[str, Any]) -> None:
         os.dup2(os.open(order["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), 1)
         if order["kill_at"]:
             os.environ["SNOWMELT_TEST_KILL_AT"] = order["kill_at"]
-        live(order)
+        life(order)
     except BaseException:
         Path(order["error"]).write_text(traceback.format_exc())
         code = 1
@@ -127,4 +129,4 @@ def _run(database: DatabaseSession, unit: Unit) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    main(live)

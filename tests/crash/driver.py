@@ -25,12 +25,12 @@ ROOT = Path(__file__).parents[2]
 class Zygote:
     """The process that forks the others; see child.py."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = "tests.crash.child") -> None:
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         environment = {**os.environ, "PYTHONPATH": path, "SNOWMELT_LOG_LEVEL": "ERROR"}
         environment.pop("SNOWMELT_TEST_KILL_AT", None)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.child"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment,
+            [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment,
             cwd=ROOT, text=True,
         )  # fmt: skip
 

@@ -42,8 +42,10 @@ class Settings(BaseModel):
     """How long a statement waits for a table that another transaction is writing."""
     parallel_refreshes: int = 4
     """How many dynamic tables are refreshed at once."""
+    parallel_tasks: int = 4
+    """How many tasks run at once."""
     stop_seconds: float = 10.0
-    """How long refreshes that run may go on when the account is closed. Then they are cancelled."""
+    """How long refreshes and tasks that run may go on when the account is closed. Then they are cancelled."""
     small_query_bytes: int = 64 * 1024 * 1024
     """Below this input size a query runs without adaptive execution, and a small result is committed by delta-rs."""
     small_write_rows: int = 100_000

@@ -453,6 +453,31 @@ def refresh_in_transaction() -> SnowmeltError:
     )
 
 
+def task_refused(message: str, hint: str | None = None) -> SnowmeltError:
+    """A task, its schedule or its graph can't be as the statement says. Snowflake's text; its code is not known."""
+    return compilation("001007", "22023", message, hint=hint)
+
+
+def root_not_suspended(root: str) -> SnowmeltError:
+    return SnowmeltError(
+        "091421", "22000",
+        f"Unable to update graph with root task {root} since that root task is not suspended.",
+        hint=f"Run ALTER TASK {root} SUSPEND first.",
+    )  # fmt: skip
+
+
+def not_in_task(function: str) -> SnowmeltError:
+    return SnowmeltError("091422", "22000", f"Function {function} must be called from within a task.")
+
+
+def task_timed_out(milliseconds: int) -> SnowmeltError:
+    return SnowmeltError(
+        "000630", "57014",
+        f"Task reached its timeout of {milliseconds} millisecond(s) and was canceled.",
+        hint="Set USER_TASK_TIMEOUT_MS to a larger value, or make the task's body do less.",
+    )  # fmt: skip
+
+
 def not_restorable(kind: str, name: str) -> SnowmeltError:
     return SnowmeltError("090025", "02000", f"{kind} {name} did not exist or was purged.")
 

@@ -30,6 +30,7 @@ def serve(data_dir: Path, port: int, *, settings: Settings | None, announce: Cal
         # Spark takes seconds to start: it must be up before the server says it is ready.
         account.engine.session()
         account.dynamic_tables.start()
+        account.tasks.start()
         account.ownership.announce(url)
         announce(f"Snowmelt serves {account.data_dir} at {url}")
         server = uvicorn.Server(

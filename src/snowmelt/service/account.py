@@ -27,6 +27,7 @@ from snowmelt.service.recovery import Recovered, recover
 from snowmelt.service.results import ResultCache
 from snowmelt.service.session import Session
 from snowmelt.service.streams.service import Streams
+from snowmelt.service.tasks.service import Tasks
 from snowmelt.service.transactions import TransactionManager
 from snowmelt.state.ids import new_id
 from snowmelt.state.journal import QueryJournal
@@ -69,6 +70,8 @@ class Account:
             self.digests = Digests()
             self.dynamic_tables = DynamicTables(self)
             self.streams = Streams(self)
+            self.tasks = Tasks(self)
+            self.transactions.committed = self.tasks.wake
             self.parameters: dict[str, parameters.Value] = {}
             """What ALTER ACCOUNT has set."""
             self._bootstrap()
@@ -122,6 +125,7 @@ class Account:
 
     def close(self) -> None:
         """Stops what runs, rolls back what is open, and lets the directory go. Again does nothing."""
+        self.tasks.stop(self.settings.stop_seconds)
         self.dynamic_tables.stop(self.settings.stop_seconds)
         for session in self.sessions():
             session.cancel()

@@ -18,6 +18,7 @@ from snowmelt.service.handlers import (
     routines,
     sessions,
     show,
+    tasks,
 )
 from snowmelt.service.results import Result
 from snowmelt.service.scripting import guard
@@ -46,6 +47,7 @@ HANDLERS: dict[type[Statement], Handler] = {
     **describe.HANDLERS,
     **dynamic_tables.HANDLERS,
     **routines.HANDLERS,
+    **tasks.HANDLERS,
 }
 
 

@@ -17,7 +17,15 @@ import structlog
 from snowmelt.core import errors
 from snowmelt.service import retention
 from snowmelt.service.loading import places
-from snowmelt.state.model import CatalogObject, Database, ParameterLevel, Schema, StageDefinition, TableDefinition
+from snowmelt.state.model import (
+    CatalogObject,
+    Database,
+    ObjectKind,
+    ParameterLevel,
+    Schema,
+    StageDefinition,
+    TableDefinition,
+)
 from snowmelt.state.store import StateReader, StateTransaction
 from snowmelt.state.stream_model import StreamDefinition
 
@@ -27,6 +35,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 _OWNER = "purge"
 _REFRESHES_KEPT = timedelta(days=7)
+_TASK_RUNS_KEPT = timedelta(days=14)
+"""So long a run that failed can be tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,7 @@ def purge(account: Account, now: datetime | None = None) -> Purged:
     schemas, databases = _purge_containers(account, at)
     with account.state.begin() as state:
         state.dynamic.trim(at - _REFRESHES_KEPT)
+        state.tasks.trim(at - _TASK_RUNS_KEPT)
     if removed or schemas or databases:
         _log.info("purged", objects=len(removed), schemas=schemas, databases=databases)
     return Purged(tuple(str(item.name) for item in removed), schemas, databases)
@@ -101,6 +112,8 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
     state.parameters.unset(ParameterLevel.TABLE, item.id)
     if isinstance(item.definition, StreamDefinition):
         state.streams.delete_for(item.id)
+    if item.kind is ObjectKind.TASK:
+        state.tasks.delete_for(item.id)
     if isinstance(item.definition, TableDefinition):
         state.versions.delete_for(item.id)
         state.shapes.delete_for(item.id)

@@ -9,6 +9,7 @@ import structlog
 from snowmelt.core import errors
 from snowmelt.core.faults import reached
 from snowmelt.service.settling import settle
+from snowmelt.service.tasks.runs import interrupted
 from snowmelt.state.dynamic_model import RefreshState
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.store import StateStore
@@ -61,6 +62,7 @@ def recover(state_store: StateStore, store: DeltaStore) -> Recovered:
         if settled.adopted:
             adopted.append(str(table.name))
     _end_refreshes(state_store)
+    _end_tasks(state_store)
     removed = _remove_orphans(
         store, {t.definition.location for t in tables if isinstance(t.definition, TableDefinition)}
     )
@@ -98,6 +100,18 @@ def _end_refreshes(state_store: StateStore) -> None:
                     }
                 )
             )
+
+
+def _end_tasks(state_store: StateStore) -> None:
+    """Tasks that ran when the process ended. Their graphs go on when the scheduler does."""
+    with state_store.read() as reader:
+        running = reader.tasks.executing()
+    if not running:
+        return
+    with state_store.begin() as state:
+        for run in running:
+            interrupted(state, run)
+    _log.warning("tasks_interrupted", tasks=[str(run.name) for run in running])
 
 
 def _discard_torn(store: DeltaStore, table: CatalogObject, visible: int) -> None:

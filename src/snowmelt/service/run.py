@@ -280,6 +280,9 @@ class Run:
             return self.session.transaction
         if self._statement_transaction is None:
             self._statement_transaction = self.account.transactions.begin(explicit=False, at=self.now)
+            task = self.session.task
+            if task is not None and task.at_commit is not None and self.outer is None:
+                self._statement_transaction.at_commit.append(task.at_commit)
         return self._statement_transaction
 
     def open_for_write(self, table: CatalogObject) -> PendingTable:

@@ -28,6 +28,7 @@ WORDS = {
     ObjectType.SEQUENCE: "Sequence",
     ObjectType.FUNCTION: "Function",
     ObjectType.PROCEDURE: "Procedure",
+    ObjectType.TASK: "Task",
     ObjectType.WAREHOUSE: "Warehouse",
     ObjectType.STREAM: "Stream",
 }

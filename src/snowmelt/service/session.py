@@ -18,6 +18,7 @@ from snowmelt.service.binds import substitute
 from snowmelt.service.dispatch import execute
 from snowmelt.service.results import Result
 from snowmelt.service.run import Run
+from snowmelt.service.tasks.context import TaskContext
 from snowmelt.service.transactions import Transaction
 from snowmelt.service.variables import Locals, Variable
 from snowmelt.sql.statements.classify import classify
@@ -33,6 +34,8 @@ _SCHEDULED = frozenset(
     {"CREATE_DYNAMIC_TABLE", "ALTER_DYNAMIC_TABLE", "REFRESH_DYNAMIC_TABLE", "UNDROP_DYNAMIC_TABLE", "UNDROP_TABLE"}
 )
 """Statements after which a dynamic table may be due, or free."""
+_TASK_STATEMENTS = frozenset({"CREATE_TASK", "ALTER_TASK", "DROP_TASK", "UNDROP_SCHEMA", "UNDROP_DATABASE"})
+"""Statements after which a graph of tasks may be due."""
 _log = structlog.get_logger(__name__)
 
 
@@ -65,6 +68,8 @@ class Session:
         self.running: Run | None = None
         self.script: Locals | None = None
         """The variables of the scripting block whose statement runs now."""
+        self.task: TaskContext | None = None
+        """Set in a session that runs the body of a task."""
         self._lock = threading.RLock()
 
     def execute(self, text: str | SqlText, binds: Sequence[Any] | None = None) -> Result:
@@ -225,6 +230,8 @@ class Session:
 
         if record.query_type in _SCHEDULED:
             self.account.dynamic_tables.wake()
+        if record.query_type in _TASK_STATEMENTS:
+            self.account.tasks.wake()
 
     def _failed(self, record: QueryRecord, error: SnowmeltError) -> None:
         if self.transaction is not None and self.parameter("TRANSACTION_ABORT_ON_ERROR"):

@@ -21,6 +21,7 @@ from snowmelt.service.metadata import clustering
 from snowmelt.service.metadata.columns import EPOCH
 from snowmelt.service.metadata.ddl_scripts import get_ddl
 from snowmelt.service.results import Result, ResultColumn, table_result
+from snowmelt.service.tasks import system as tasks
 from snowmelt.service.variables import literal
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.store import StateReader
@@ -224,6 +225,9 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$CHECK_DYNAMIC_TABLE": SystemFunction(1, 1, types.VARCHAR, _check_dynamic_table),
     "SYSTEM$CLUSTERING_DEPTH": SystemFunction(1, 2, types.number(38, 4), _clustering_depth),
     "SYSTEM$CLUSTERING_INFORMATION": SystemFunction(1, 2, types.VARCHAR, _clustering_information),
+    "SYSTEM$CURRENT_USER_TASK_NAME": SystemFunction(0, 0, types.VARCHAR, tasks.current_task_name),
+    "SYSTEM$GET_PREDECESSOR_RETURN_VALUE": SystemFunction(0, 1, types.VARCHAR, tasks.predecessor_return_value),
+    "SYSTEM$GET_TASK_GRAPH_CONFIG": SystemFunction(0, 1, types.VARCHAR, tasks.graph_config),
     "SYSTEM$LAST_CHANGE_COMMIT_TIME": SystemFunction(1, 1, types.INTEGER, _last_change),
     "SYSTEM$PROJECT_BEGIN": SystemFunction(3, 3, types.BOOLEAN, project_objects.begin),
     "SYSTEM$PROJECT_END": SystemFunction(4, 4, types.BOOLEAN, project_objects.end),
@@ -231,5 +235,9 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$PROJECT_OBJECTS": SystemFunction(1, 1, types.VARCHAR, project_objects.objects),
     "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": SystemFunction(1, 1, types.INTEGER, _stream_table_timestamp),
     "SYSTEM$STREAM_HAS_DATA": SystemFunction(1, 1, types.BOOLEAN, _stream_has_data),
+    "SYSTEM$SET_RETURN_VALUE": SystemFunction(1, 1, types.VARCHAR, tasks.set_return_value),
+    "SYSTEM$TASK_DEPENDENTS_ENABLE": SystemFunction(1, 1, types.VARCHAR, tasks.dependents_enable),
+    "SYSTEM$TASK_RUNTIME_INFO": SystemFunction(1, 1, types.VARCHAR, tasks.runtime_info),
+    "SYSTEM$USER_TASK_CANCEL_ONGOING_EXECUTIONS": SystemFunction(1, 1, types.VARCHAR, tasks.cancel_executions),
     "SYSTEM$WAIT": SystemFunction(1, 2, types.VARCHAR, _wait),
 }

@@ -16,6 +16,7 @@ from snowmelt.core.names import quote, split_name
 from snowmelt.service import costs, histories, inputs
 from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.metadata.columns import Columns, Row
+from snowmelt.service.tasks import functions as task_functions
 from snowmelt.sql.relations import Relation
 from snowmelt.state.store import StateReader
 
@@ -222,6 +223,31 @@ FUNCTIONS = {
             dynamic_functions.GRAPH_ARGUMENTS,
             dynamic_functions.GRAPH_COLUMNS,
             dynamic_functions.graph_history,
+        ),
+        TableFunction(
+            "TASK_HISTORY",
+            task_functions.HISTORY_ARGUMENTS,
+            task_functions.HISTORY_COLUMNS,
+            task_functions.task_history,
+        ),
+        TableFunction(
+            "TASK_DEPENDENTS",
+            task_functions.DEPENDENT_ARGUMENTS,
+            task_functions.DEPENDENT_COLUMNS,
+            task_functions.task_dependents,
+            required=1,
+        ),
+        TableFunction(
+            "CURRENT_TASK_GRAPHS",
+            task_functions.CURRENT_ARGUMENTS,
+            task_functions.CURRENT_COLUMNS,
+            task_functions.current_task_graphs,
+        ),
+        TableFunction(
+            "COMPLETE_TASK_GRAPHS",
+            task_functions.COMPLETE_ARGUMENTS,
+            task_functions.COMPLETE_COLUMNS,
+            task_functions.complete_task_graphs,
         ),
     )
 }

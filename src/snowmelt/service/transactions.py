@@ -99,6 +99,8 @@ class TransactionManager:
         self._store = store
         self._locks = locks
         self._lock_timeout = lock_timeout
+        self.committed: Callable[[], None] = lambda: None
+        """Called after every commit that made rows visible. Must be quick and must not raise."""
 
     def begin(self, *, explicit: bool, at: datetime | None = None, name: str | None = None) -> Transaction:
         # Snowflake's ids are 64-bit numbers; SHOW TRANSACTIONS declares them so.
@@ -227,6 +229,8 @@ class TransactionManager:
         self._end(transaction)
         for follow in following:
             follow()
+        if changed:
+            self.committed()
 
     def _flip(self, transaction: Transaction, changed: list[PendingTable]) -> None:
         with self._state.begin() as state:

@@ -13,6 +13,7 @@ from snowmelt.core.types import DataType
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.record import Record
 from snowmelt.state.stream_model import StreamDefinition
+from snowmelt.state.task_model import TaskDefinition
 
 
 class ObjectKind(StrEnum):
@@ -24,6 +25,7 @@ class ObjectKind(StrEnum):
     FUNCTION = "FUNCTION"
     PROCEDURE = "PROCEDURE"
     STREAM = "STREAM"
+    TASK = "TASK"
 
 
 RELATIONS = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
@@ -166,7 +168,7 @@ class RoutineDefinition(Record):
 
 Definition = Annotated[
     TableDefinition | ViewDefinition | StageDefinition | FileFormatDefinition | SequenceDefinition
-    | RoutineDefinition | StreamDefinition,
+    | RoutineDefinition | StreamDefinition | TaskDefinition,
     Field(discriminator="kind"),
 ]  # fmt: skip
 

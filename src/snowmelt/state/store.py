@@ -29,6 +29,7 @@ from snowmelt.state.repository import Scope, WriteScope
 from snowmelt.state.shapes import Shapes
 from snowmelt.state.streams import Streams
 from snowmelt.state.tables import LEDGER
+from snowmelt.state.tasks import Tasks
 from snowmelt.state.transactions import Transactions
 from snowmelt.state.usage import Usage
 from snowmelt.state.versions import Versions
@@ -70,6 +71,7 @@ class StateReader:
         self.dynamic = Dynamic(scope)
         self.projects = Projects(scope)
         self.streams = Streams(scope)
+        self.tasks = Tasks(scope)
 
 
 class StateTransaction(StateReader):

@@ -212,3 +212,32 @@ STREAMS = Table(
     Column("stream_id", Text, primary_key=True),
     Column("record", Text),
 )
+
+TASKS = Table(
+    "tasks",
+    METADATA,
+    Column("task_id", Text, primary_key=True),
+    Column("record", Text),
+)
+
+TASK_GRAPH_RUNS = Table(
+    "task_graph_runs",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("group_id", Text),
+    Column("root_id", Text),
+    Column("state", Text),
+    Column("scheduled_time", Instant),
+    Column("record", Text),
+)
+
+TASK_RUNS = Table(
+    "task_runs",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("graph_run_id", Text),
+    Column("task_id", Text),
+    Column("state", Text),
+    Column("scheduled_time", Instant),
+    Column("record", Text),
+)

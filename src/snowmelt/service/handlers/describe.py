@@ -19,6 +19,7 @@ from snowmelt.service.metadata.stages import stage_properties
 from snowmelt.service.metadata.table_columns import columns_of, identity_text
 from snowmelt.service.results import Result
 from snowmelt.service.streams import listing as streams_listing
+from snowmelt.service.tasks import listing as tasks
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.describe import DescribeStatement
 from snowmelt.state.model import (
@@ -31,6 +32,7 @@ from snowmelt.state.model import (
     TableDefinition,
 )
 from snowmelt.state.store import StateReader
+from snowmelt.state.task_model import TaskDefinition
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -44,6 +46,7 @@ _SCHEMA_OBJECTS = {
     "STAGE": (ObjectKind.STAGE, "Stage"),
     "FILE FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
     "SEQUENCE": (ObjectKind.SEQUENCE, "Sequence"),
+    "TASK": (ObjectKind.TASK, "Task"),
 }
 _PRIMARY_USER = "ADMIN"
 
@@ -81,7 +84,7 @@ def _described(run: Run, state: StateReader, statement: DescribeStatement) -> tu
     if kind in _SCHEMA_OBJECTS:
         wanted, noun = _SCHEMA_OBJECTS[kind]
         return _schema_object(state, _find(run, state, name, wanted, noun))
-    # Tasks, pipes and alerts can't exist here, so whatever the name is, it is not there.
+    # Pipes and alerts can't exist here, so whatever the name is, it is not there.
     full = run.object_name(name, f"DESCRIBE {kind}")
     existing_schema(state, full)
     raise errors.not_found(kind.capitalize(), str(full))
@@ -215,6 +218,8 @@ def _schema_object(state: StateReader, item: CatalogObject) -> tuple[Columns, It
         return layouts.DESCRIBE_STAGE, stage_properties(definition)
     if isinstance(definition, FileFormatDefinition):
         return layouts.DESCRIBE_FILE_FORMAT, formats.properties(definition.type, definition.options)
+    if isinstance(definition, TaskDefinition):
+        return layouts.SHOW["TASKS"], iter([tasks.described(state, item)])
     return layouts.SHOW["SEQUENCES"], iter([sequence(state, item)])
 
 

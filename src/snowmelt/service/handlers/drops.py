@@ -12,6 +12,7 @@ from snowmelt.service import contexts, references, retention, schema_objects
 from snowmelt.service.dynamic_tables import scheduling
 from snowmelt.service.results import Result, status
 from snowmelt.service.schema_objects import WORDS
+from snowmelt.service.tasks import changing as tasks
 from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import ROUTINES, Drop, Undrop
 from snowmelt.state.model import ObjectKind, TableDefinition
@@ -90,6 +91,8 @@ def _drop_object(run: Run, statement: Drop) -> str | None:
             return None
         if statement.restrict and found.kind is ObjectKind.TABLE:
             _refuse_if_referred(state, lambda key: key == found.name)
+        if found.kind is ObjectKind.TASK:
+            tasks.dropped(state, found)
         state.catalog.drop(found.id, state.now)
         if schema_objects.is_dynamic(found):
             state.dynamic.end_graph(found.id, state.now)

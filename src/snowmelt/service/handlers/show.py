@@ -24,6 +24,7 @@ from snowmelt.service.metadata.listing import Listing
 from snowmelt.service.metadata.scopes import schema_scope
 from snowmelt.service.results import Result
 from snowmelt.service.streams import listing as streams_listing
+from snowmelt.service.tasks import listing as tasks
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.store import StateReader
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 _IN_SCHEMAS = frozenset(
     {
-        "TASKS", "ALERTS", "PIPES", "MATERIALIZED VIEWS", "EXTERNAL TABLES",
+        "ALERTS", "PIPES", "MATERIALIZED VIEWS", "EXTERNAL TABLES",
         "EVENT TABLES", "HYBRID TABLES", "ICEBERG TABLES", "MASKING POLICIES", "ROW ACCESS POLICIES", "TAGS",
         "SECRETS",
     }
@@ -53,6 +54,7 @@ LISTINGS: dict[str, Listing] = {
     **relations.LISTINGS,
     **listing.LISTINGS,
     **streams_listing.LISTINGS,
+    **tasks.LISTINGS,
     **table_columns.LISTINGS,
     **keys.LISTINGS,
     **schema_objects.LISTINGS,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from snowmelt.core.lag import show_lag
 from snowmelt.service.metadata.ddl_routines import routine_ddl
+from snowmelt.service.metadata.ddl_tasks import task_ddl
 from snowmelt.service.metadata.ddl_words import comment, flag, literal, object_name, spelled
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.model import (
@@ -28,6 +29,7 @@ from snowmelt.state.model import (
     WarehouseState,
 )
 from snowmelt.state.stream_model import StreamDefinition, StreamMode
+from snowmelt.state.task_model import TaskDefinition
 
 SYSTEM_NAME = "SYS_CONSTRAINT_"
 """How the names of constraints begin that the user did not name; they are not printed."""
@@ -52,6 +54,8 @@ def object_ddl(item: CatalogObject, *, qualified: bool = False) -> str:
             return _file_format(item, format_, name)
         case RoutineDefinition() as routine:
             return routine_ddl(item, routine, qualified=qualified)
+        case TaskDefinition() as task:
+            return task_ddl(item, task, qualified=qualified)
 
 
 def database_ddl(item: Database) -> str:

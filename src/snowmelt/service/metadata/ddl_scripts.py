@@ -15,6 +15,7 @@ from snowmelt.service.metadata.ddl import database_ddl, object_ddl, schema_ddl, 
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.state.model import CatalogObject, ObjectKind, RoutineDefinition, Schema, ViewDefinition
 from snowmelt.state.store import StateReader
+from snowmelt.state.task_model import TaskDefinition
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -24,18 +25,19 @@ _SIMPLE = {
     "STAGE": (ObjectKind.STAGE, "Stage"),
     "FILE_FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
     "STREAM": (ObjectKind.STREAM, "Stream"),
+    "TASK": (ObjectKind.TASK, "Task"),
 }
 _ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
 _ELSEWHERE = frozenset(
     {
         "ALERT", "CONTACT", "EVENT_TABLE", "EXTERNAL_TABLE", "ICEBERG_TABLE", "INTEGRATION", "PIPE",
-        "POLICY", "SEMANTIC_VIEW", "TAG", "TASK", "TYPE",
+        "POLICY", "SEMANTIC_VIEW", "TAG", "TYPE",
     }
 )  # fmt: skip
 """Types that Snowflake has and that can't exist here."""
 _ORDER = (
     ObjectKind.SEQUENCE, ObjectKind.FILE_FORMAT, ObjectKind.STAGE, ObjectKind.TABLE, ObjectKind.FUNCTION,
-    ObjectKind.VIEW, ObjectKind.STREAM, ObjectKind.PROCEDURE,
+    ObjectKind.VIEW, ObjectKind.STREAM, ObjectKind.PROCEDURE, ObjectKind.TASK,
 )  # fmt: skip
 """What is created first in a script: defaults use sequences, views use tables and functions."""
 
@@ -154,8 +156,26 @@ def _schema_script(run: Run, state: StateReader, schema: Schema, *, qualified: b
         items = [item for item in found if item.kind is kind]
         if kind is ObjectKind.VIEW:
             items = in_dependency_order(items)
+        elif kind is ObjectKind.TASK:
+            items = tasks_in_order(items)
         statements.extend(object_ddl(item, qualified=qualified) for item in items)
     return statements
+
+
+def tasks_in_order(tasks: list[CatalogObject]) -> list[CatalogObject]:
+    """Tasks such that each comes behind its predecessors, and a finalizer behind its root."""
+    waiting = {item.name.name: item for item in tasks}
+    ordered: list[CatalogObject] = []
+    while waiting:
+        ready = [item for item in waiting.values() if not any(name in waiting for name in _before(item))]
+        ordered.extend(waiting.pop(item.name.name) for item in ready)
+    return ordered
+
+
+def _before(item: CatalogObject) -> list[str]:
+    assert isinstance(item.definition, TaskDefinition)
+    finalized = item.definition.finalizes
+    return [*item.definition.predecessors, *([finalized] if finalized is not None else [])]
 
 
 def in_dependency_order(views: list[CatalogObject]) -> list[CatalogObject]:

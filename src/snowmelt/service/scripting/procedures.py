@@ -103,9 +103,15 @@ def call_with(
     return _run_nested(run, procedure, arguments) if procedure.nested else _run_stored(run, procedure, arguments)
 
 
-def anonymous_block(run: Run, statement: AnonymousBlock) -> Result:
+def check_block(statement: AnonymousBlock) -> Block:
+    """The block as nodes. Raises what is wrong with it before anything runs."""
     block = parse_block(statement.text)
     check(block)
+    return block
+
+
+def anonymous_block(run: Run, statement: AnonymousBlock) -> Result:
+    block = check_block(statement)
     frame = _frame(run, owners_rights=False)
     with _entered(run, frame):
         returned = Interpreter(run, frame).block(block)

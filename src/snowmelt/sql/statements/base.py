@@ -41,6 +41,7 @@ class ObjectType(StrEnum):
     SEQUENCE = "SEQUENCE"
     FUNCTION = "FUNCTION"
     PROCEDURE = "PROCEDURE"
+    TASK = "TASK"
     WAREHOUSE = "WAREHOUSE"
     STREAM = "STREAM"
 

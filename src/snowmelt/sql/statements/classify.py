@@ -23,6 +23,7 @@ from snowmelt.sql.statements import (
     stages,
     streams,
     tables,
+    tasks,
     views,
     warehouses,
 )
@@ -79,6 +80,9 @@ _FIXED: dict[type[Statement], StatementKind] = {
     warehouses.CreateWarehouse: _ddl("CREATE_WAREHOUSE"),
     streams.CreateStream: _ddl("CREATE_STREAM"),
     streams.AlterStream: _ddl("ALTER_STREAM"),
+    tasks.CreateTask: _ddl("CREATE_TASK"),
+    tasks.AlterTask: _ddl("ALTER_TASK"),
+    tasks.ExecuteTask: _ddl("EXECUTE_TASK"),
     changes.CommentOn: _ddl("COMMENT"),
     files.Put: _OTHER("PUT_FILES"),
     files.Get: _OTHER("GET_FILES"),

@@ -27,6 +27,7 @@ from snowmelt.sql.statements import (
     stages,
     streams,
     tables,
+    tasks,
     views,
     warehouses,
 )
@@ -134,6 +135,10 @@ def _undrop(cursor: Cursor) -> Statement:
     return changes.parse_undrop(cursor, kind)
 
 
+def _execute(cursor: Cursor) -> Statement:
+    return tasks.parse_execute_task(cursor) if cursor.match("TASK") else calls.parse_execute(cursor)
+
+
 def _comment(cursor: Cursor) -> Statement:
     guarded = cursor.match("IF", "EXISTS")
     cursor.expect("ON")
@@ -172,6 +177,7 @@ CREATE: dict[ObjectType, CreateRule] = {
     ObjectType.SEQUENCE: sequences.CREATE_SEQUENCE,
     ObjectType.FUNCTION: routines.CREATE_FUNCTION,
     ObjectType.PROCEDURE: routines.CREATE_PROCEDURE,
+    ObjectType.TASK: tasks.CREATE_TASK,
     ObjectType.WAREHOUSE: warehouses.CREATE_WAREHOUSE,
     ObjectType.STREAM: streams.CREATE_STREAM,
 }
@@ -188,6 +194,7 @@ ALTER: dict[ObjectType, AlterParser] = {
     ObjectType.SEQUENCE: sequences.parse_alter_sequence,
     ObjectType.FUNCTION: routines.parse_alter_routine,
     ObjectType.PROCEDURE: routines.parse_alter_routine,
+    ObjectType.TASK: tasks.parse_alter_task,
     ObjectType.WAREHOUSE: warehouses.parse_alter_warehouse,
     ObjectType.STREAM: streams.parse_alter_stream,
 }
@@ -221,7 +228,7 @@ STATEMENTS: dict[str, Parser] = {
     "REMOVE": files.parse_remove,
     "RM": files.parse_remove,
     "CALL": calls.parse_call,
-    "EXECUTE": calls.parse_execute,
+    "EXECUTE": _execute,
     "SHOW": show.parse_show,
     "DESCRIBE": describe.parse_describe,
     "DESC": describe.parse_describe,

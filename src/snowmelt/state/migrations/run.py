@@ -7,7 +7,13 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Connection, Engine
 
 from snowmelt.core import errors
-from snowmelt.state.migrations import v0001_initial, v0002_dynamic_tables, v0003_projects, v0004_streams
+from snowmelt.state.migrations import (
+    v0001_initial,
+    v0002_dynamic_tables,
+    v0003_projects,
+    v0004_streams,
+    v0005_tasks,
+)
 
 Migration = Callable[[Connection], None]
 
@@ -16,6 +22,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     v0002_dynamic_tables.apply,
     v0003_projects.apply,
     v0004_streams.apply,
+    v0005_tasks.apply,
 )
 """The step at index n leads from version n to version n + 1."""
 

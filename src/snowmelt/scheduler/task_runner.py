@@ -1,0 +1,209 @@
+"""Carries out what the tick of tasks decides, for as long as the process owns the account.
+
+One thread decides; workers run the bodies of tasks and send it what became of them. What it must know is in the
+catalog: a decision is recorded before it is carried out, so that a process that dies leaves nothing undecided behind.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from queue import Empty, SimpleQueue
+from typing import Generic, Protocol, TypeVar
+
+import structlog
+
+from snowmelt.core.clock import Clock
+from snowmelt.scheduler.task_graph import Decision, Graphs, StartTask, TimeOut
+from snowmelt.scheduler.task_tick import tick
+
+_log = structlog.get_logger(__name__)
+
+_LONGEST_SLEEP = 60.0
+"""Seconds after which the runner looks at the clock again: it may have been set, or the machine may have slept."""
+
+Start = TypeVar("Start")
+Ended = TypeVar("Ended")
+
+
+class TaskCatalog(Protocol[Start, Ended]):
+    """What the runner needs of an account. Workers call `execute`, side by side; one thread calls the others."""
+
+    def load(self) -> Graphs: ...
+
+    def carry_out(self, decisions: Sequence[Decision]) -> list[Start]:
+        """Records all decisions at once, or none of them; what is to be executed now."""
+        ...
+
+    def execute(self, start: Start) -> Ended:
+        """Runs a task's body; what became of it. Never raises."""
+        ...
+
+    def record(self, ended: Ended) -> None: ...
+
+    def cancel(self, run: str | None = None, task: str | None = None) -> None:
+        """Stops one task because its time is over, or all of them."""
+        ...
+
+    def polls(self) -> timedelta | None:
+        """How often to look although nobody woke the runner; None where that would find nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Message(Generic[Ended]):
+    ended: Ended
+
+
+class TaskRunner(Generic[Start, Ended]):
+    def __init__(self, catalog: TaskCatalog[Start, Ended], clock: Clock, max_parallel: int) -> None:
+        self._catalog = catalog
+        self._clock = clock
+        self._max_parallel = max_parallel
+        self._inbox: SimpleQueue[_Message[Ended] | None] = SimpleQueue()
+        """What ended; None is a wake-up."""
+        self._pool = ThreadPoolExecutor(max_parallel, thread_name_prefix="snowmelt-task")
+        self._running = 0
+        self._unrecorded: list[Ended] = []
+        self._stopping = threading.Event()
+        self._stop_timeout = 0.0
+        self._thread: threading.Thread | None = None
+        self._next_due: datetime | None = None
+        self._troubles = 0
+        """Turns in a row in which the catalog failed."""
+
+    def start(self) -> None:
+        """Begin. May be called once."""
+        self._thread = threading.Thread(target=self._run, name="snowmelt-tasks", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Something changed that may make a task due: look now. Cheap, from any thread."""
+        self._inbox.put(None)
+
+    def stop(self, timeout: float) -> bool:
+        """Start nothing more, give running tasks `timeout` seconds to finish, then cancel them.
+
+        Whether none is left running. What had not begun goes on when a runner starts again.
+        """
+        self._stop_timeout = timeout
+        self._stopping.set()
+        self.wake()
+        if self._thread is not None:
+            self._thread.join()
+        self._pool.shutdown(wait=not self._running)
+        return not self._running
+
+    def run_until_idle(self) -> None:
+        """Without a thread: carry out what is due now and all that follows from it, in the caller's time."""
+        while self._decide() or self._running:
+            if self._running:
+                self._take(self._received(_LONGEST_SLEEP))
+        self._pool.shutdown()
+
+    # -- the thread -----------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._decide()
+                self._take(self._received(self._sleep()))
+                self._troubles = 0
+            except Exception:
+                # The catalog could not be read or written: tried again, less and less often.
+                _log.exception("tasks could not be scheduled")
+                self._troubles += 1
+                self._stopping.wait(min(0.5 * 2.0**self._troubles, _LONGEST_SLEEP))
+        self._drain()
+
+    def _decide(self) -> bool:
+        """Ticks until there is nothing more to decide; whether there was something."""
+        decided = False
+        while not self._stopping.is_set():
+            self._record()
+            plan = tick(self._catalog.load(), self._clock.now())
+            self._next_due = plan.next_due
+            decisions = self._possible(plan.decisions)
+            if not decisions:
+                break
+            decided = True
+            for start in self._catalog.carry_out([item for item in decisions if not isinstance(item, TimeOut)]):
+                self._running += 1
+                self._pool.submit(self._execute, start)
+            for item in decisions:
+                if isinstance(item, TimeOut):
+                    self._catalog.cancel(item.run, item.task)
+            if all(isinstance(item, TimeOut) for item in decisions):
+                # They end when their workers have noticed.
+                break
+        return decided
+
+    def _possible(self, decisions: Sequence[Decision]) -> list[Decision]:
+        """All but the tasks for which no worker is free: they are decided again when one is."""
+        free = self._max_parallel - self._running
+        found: list[Decision] = []
+        for decision in decisions:
+            if isinstance(decision, StartTask):
+                free -= 1
+                if free < 0:
+                    continue
+            found.append(decision)
+        return found
+
+    def _execute(self, start: Start) -> None:
+        """On a worker."""
+        self._inbox.put(_Message(self._catalog.execute(start)))
+
+    def _sleep(self) -> float:
+        waits = [_LONGEST_SLEEP]
+        if self._next_due is not None:
+            waits.append(max((self._next_due - self._clock.now()).total_seconds(), 0.0))
+        polls = self._catalog.polls()
+        if polls is not None:
+            waits.append(polls.total_seconds())
+        return min(waits)
+
+    def _received(self, timeout: float) -> list[_Message[Ended] | None]:
+        """All that happened, waiting for the first for at most `timeout` seconds."""
+        messages: list[_Message[Ended] | None] = []
+        try:
+            messages.append(self._inbox.get(timeout=timeout))
+            while True:
+                messages.append(self._inbox.get_nowait())
+        except Empty:
+            return messages
+
+    def _take(self, messages: Sequence[_Message[Ended] | None]) -> None:
+        for message in messages:
+            if message is not None:
+                self._running -= 1
+                self._unrecorded.append(message.ended)
+        self._record()
+
+    def _record(self) -> None:
+        """A task whose end can't be written counts as executing until it can."""
+        while self._unrecorded:
+            self._catalog.record(self._unrecorded[0])
+            del self._unrecorded[0]
+
+    def _drain(self) -> None:
+        """The end: let running tasks finish, cancel what does not, record what became of them."""
+        self._await_running(self._stop_timeout)
+        if self._running:
+            self._catalog.cancel()
+            self._await_running(10.0)
+        if self._running:
+            _log.warning("tasks did not end", count=self._running)
+
+    def _await_running(self, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        while self._running and (left := deadline - time.monotonic()) > 0:
+            try:
+                self._take(self._received(left))
+            except Exception:
+                _log.exception("the end of a task could not be recorded")
+                return

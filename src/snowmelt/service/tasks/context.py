@@ -1,0 +1,20 @@
+"""What a statement in a task's body knows of the task and of the run of its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from snowmelt.state.store import StateTransaction
+from snowmelt.state.task_model import GraphRun, RunTask, TaskRun
+
+
+@dataclass(slots=True)
+class TaskContext:
+    graph_run: GraphRun
+    task: RunTask
+    run: TaskRun
+    return_value: str | None = None
+    """What SYSTEM$SET_RETURN_VALUE said."""
+    at_commit: Callable[[StateTransaction], None] | None = None
+    """Set where the body is one statement: what must become true at the same moment as its rows."""
