@@ -191,7 +191,7 @@ class RowWriter:
 
     def few_rows(self, tree: exp.Select) -> pa.Table | None:
         """The rows of the query when they are few enough to be committed from here; None when Spark should write."""
-        if self.run.lane is not Lane.LIGHT or self.definition.spark_only:
+        if not self._reads_little(tree) or self.definition.spark_only:
             return None
         account = self.run.account
         limit = account.settings.small_write_rows
@@ -206,6 +206,14 @@ class RowWriter:
             inputs=self.run.inputs,
         )
         return data if data.num_rows <= limit else None
+
+    def _reads_little(self, tree: exp.Select) -> bool:
+        """Of the tables that the statement has pinned, a query may read the small ones only."""
+        if self.run.lane is Lane.LIGHT:
+            return True
+        named = {table.name for table in tree.find_all(exp.Table)}
+        read = [files.bytes for name, files in self.run.tables.items() if name in named]
+        return all(read) and sum(read) <= self.run.account.settings.small_query_bytes
 
     def write_arrow(self, data: pa.Table, *, overwrite: bool = False) -> CommitResult:
         """Commits rows that are here already, in stored form."""
