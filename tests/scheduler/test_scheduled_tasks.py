@@ -15,7 +15,7 @@ from snowmelt.service.account import Account
 from snowmelt.service.session import Session
 from snowmelt.state.task_model import RunState, TaskRun
 
-DEADLINE = 60.0
+DEADLINE = 120.0
 
 
 class ShiftedClock:

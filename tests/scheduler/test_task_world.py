@@ -57,7 +57,7 @@ def worlds(draw: st.DrawFn) -> World:
     return World({shape.root.id: shape for shape in made}, draw(st.integers(0, 10_000)), draw(st.integers(1, 4)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(worlds(), st.lists(st.integers(1, 72), max_size=4))
 def test_a_month_of_random_graphs(world: World, deaths: list[int]) -> None:
     end = START + MONTH
