@@ -25,14 +25,14 @@ from snowmelt.service.account import Account
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 
 DATA_VARIABLE = "SNOWMELT_BENCH_DATA"
-_SPARK_DEFAULTS = {
-    # What the engine sets for translated SQL, put back to what a SparkSession has by itself.
+SPARK_DEFAULTS = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.groupByOrdinal": "true",
     "spark.sql.orderByOrdinal": "true",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "32",
 }
+"""What the engine sets for translated SQL, put back to what a SparkSession has by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,16 @@ class Workbench:
         """A bench of its own, for tables that are so many times smaller. Close it."""
         return Workbench(self.data, scale=self.scale / factor, rounds=self._rounds, step=self.step)
 
+    def at_close(self, work: Callable[[], object]) -> None:
+        """Does that at the end of the run; what was asked for last comes first."""
+        self._cleanup.callback(work)
+
+    def folder(self, name: str) -> Path:
+        """A folder that goes away with the run."""
+        folder = self._folder / name
+        folder.mkdir(exist_ok=True)
+        return folder
+
     def rounds(self, default: int) -> int:
         """How often to measure: what was asked for, or what suits the benchmark."""
         return self._rounds if self._rounds is not None else default
@@ -93,7 +103,7 @@ class Workbench:
         """An ordinary session of the same Spark application, with Spark's own defaults where they matter."""
         self.step("starting Spark")
         session = self.account.engine.session().newSession()
-        for key, value in _SPARK_DEFAULTS.items():
+        for key, value in SPARK_DEFAULTS.items():
             session.conf.set(key, value)
         database = f"plain_{self._folder.name.replace('-', '_')}"
         session.sql(f"CREATE DATABASE {database}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.cases import idle, metadata, reading, refresh, streams, tpch, translation, writing
+from benchmarks.cases import idle, metadata, reading, refresh, refresh_others, streams, tpch, translation, writing
 from benchmarks.measuring import Outcome
 from benchmarks.workbench import Workbench
 
@@ -25,6 +25,9 @@ BENCHMARKS = {
     "refresh": Benchmark("Dynamic tables: TPC-H, 0.1 % changed, beside CREATE TABLE AS", refresh.run),
     "refresh-shares": Benchmark("Dynamic tables: from 0.01 % to half of the orders changed", refresh.shares),
     "refresh-growth": Benchmark("Dynamic tables: the same change in tables ten times larger", refresh.growth),
+    "refresh-others": Benchmark(
+        "Dynamic tables: beside CREATE TABLE AS, Spark's materialized view, a hand-written MERGE", refresh_others.run
+    ),
     "refresh-chain": Benchmark("Dynamic tables: a chain of three", refresh.chain),
     "idle": Benchmark("Dynamic tables: a thousand whose sources do not change", idle.run),
     "streams": Benchmark("Streams: 0.01 % to 10 % of 10,000,000 rows changed, beside the raw feed", streams.run),

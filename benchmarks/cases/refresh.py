@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from benchmarks.cases import tpch
-from benchmarks.comparing import difference_of_rows
+from benchmarks.comparing import Row, difference_of_rows
 from benchmarks.measuring import Aim, Measure, Outcome, Samples, timed
 from benchmarks.tpch.queries import query_names, query_text
 from benchmarks.tpch.tables import TABLES
@@ -25,11 +25,6 @@ _CHAIN_AIM_MS = 3_000
 _GROWN, _AIM_GROWTH = 10, 2.0
 _APART = 1_000_000_000
 """New orders get keys beyond all that are there."""
-
-
-@dataclass(slots=True)
-class _Side:
-    taken: list[float] = field(default_factory=list)
 
 
 def run(bench: Workbench) -> Outcome:
@@ -115,36 +110,81 @@ def growth(bench: Workbench) -> Outcome:
 
 
 def _measured(bench: Workbench, names: Sequence[str], share: float, rounds: int, warmup: int) -> list[Measure]:
-    tpch.load(bench)
-    _create(bench, names)
-    sides = {name: (_Side(), _Side()) for name in names}
-    differences: dict[str, str] = {}
+    prepare(bench, names)
+    return measured(bench, names, share, [computed_anew(bench)], rounds, warmup)
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """Another way to keep the results of queries up to date, to time beside a dynamic table's refresh."""
+
+    label: str
+    """What its measures are called, after the query. Empty for the only one."""
+    update: Callable[[str], float]
+    """Brings the named query's result up to date, and says in how many milliseconds."""
+    rows: Callable[[str], Sequence[Row]]
+    """The named query's result as it was last brought up to date."""
+
+
+def measured(
+    bench: Workbench, names: Sequence[str], share: float, contenders: Sequence[Contender], rounds: int, warmup: int
+) -> list[Measure]:
+    """Each round changes the tables, then every query is brought up to date in every way and the results compared.
+
+    Who comes first takes turns: the first to see a change reads its commits into caches that the others share.
+    """
+    ours = Contender(
+        "",
+        stopped(lambda name: bench.connection.execute(f"ALTER DYNAMIC TABLE refreshed_{name} REFRESH")),
+        lambda name: bench.snowmelt_rows(f"SELECT * FROM refreshed_{name}"),
+    )
+    sides = [ours, *contenders]
+    taken: dict[tuple[str, int], list[float]] = {(name, side): [] for name in names for side in range(len(sides))}
+    differences: dict[tuple[str, int], str] = {}
     for number in range(warmup + rounds):
         bench.step(f"changing {share:.2%}")
         _change(bench, share)
         for name in names:
             bench.step(f"{name}: {share:.2%} changed, round {number + 1} of {warmup + rounds}")
-            ours = lambda _, name=name: bench.connection.execute(f"ALTER DYNAMIC TABLE refreshed_{name} REFRESH")  # noqa: E731
-            theirs = lambda _, name=name: _full(bench, name)  # noqa: E731
-            for side, work in ((0, ours), (1, theirs)):
-                sides[name][side].taken.append(timed(work, number)[1])
-            found = difference_of_rows(
-                bench.snowmelt_rows(f"SELECT * FROM refreshed_{name}"), bench.plain_rows(f"SELECT * FROM full_{name}")
-            )
-            if found is not None:
-                differences.setdefault(name, found)
+            for turn in range(len(sides)):
+                side = (turn + number) % len(sides)
+                taken[name, side].append(sides[side].update(name))
+            expected = ours.rows(name)
+            for side, contender in enumerate(contenders, start=1):
+                found = difference_of_rows(expected, contender.rows(name))
+                if found is not None:
+                    differences.setdefault((name, side), found)
+
+    def samples(name: str, side: int) -> Samples:
+        return Samples(tuple(taken[name, side][warmup:]), tuple(taken[name, side][:warmup]))
+
     return [
         Measure(
-            f"{share:.2%} {name}",
-            Samples(tuple(ours.taken[warmup:]), tuple(ours.taken[:warmup])),
-            Samples(tuple(theirs.taken[warmup:]), tuple(theirs.taken[:warmup])),
-            differences.get(name),
+            f"{share:.2%} {name} {contender.label}".rstrip(),
+            samples(name, 0),
+            samples(name, side),
+            differences.get((name, side)),
         )
-        for name, (ours, theirs) in sides.items()
+        for name in names
+        for side, contender in enumerate(contenders, start=1)
     ]
 
 
-def _create(bench: Workbench, names: Sequence[str]) -> None:
+def computed_anew(bench: Workbench, label: str = "") -> Contender:
+    """CREATE OR REPLACE TABLE AS in plain Spark: whatever else was compared, this is the full query's result."""
+    return Contender(
+        label, stopped(lambda name: _full(bench, name)), lambda name: bench.plain_rows(f"SELECT * FROM full_{name}")
+    )
+
+
+def stopped(work: Callable[[str], object]) -> Callable[[str], float]:
+    """That work, from its call to its return, by a stopwatch."""
+    return lambda name: timed(lambda _: work(name), 0)[1]
+
+
+def prepare(bench: Workbench, names: Sequence[str]) -> None:
+    """Loads TPC-H, makes the queries dynamic tables and gives plain Spark views of the same Delta tables."""
+    tpch.load(bench)
     _track(bench)
     for table in TABLES:
         path = bench.snowmelt_path(table)

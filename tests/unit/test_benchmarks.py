@@ -7,6 +7,7 @@ import json
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from benchmarks import cli
 from benchmarks.cases import BENCHMARKS, Benchmark
+from benchmarks.cases.refresh import Contender, measured, stopped
 from benchmarks.comparing import difference_of_rows, difference_of_tables, same_value
 from benchmarks.machine import describe
 from benchmarks.measuring import Aim, Measure, Outcome, Samples, alone, quantile, side_by_side
@@ -75,6 +77,27 @@ def test_what_has_no_counterpart_has_no_ratio() -> None:
     assert (len(measure.snowmelt.values), len(measure.snowmelt.warmup)) == (4, 2)
     assert measure.ratio is None
     assert measure.ratio_quartiles is None
+
+
+def test_ways_to_refresh_take_turns_and_each_is_compared() -> None:
+    seen: list[str] = []
+
+    def way(label: str, rows: list[tuple[int]]) -> Contender:
+        return Contender(label, stopped(lambda name: seen.append(f"{label} {name}")), lambda _: rows)
+
+    def execute(sql: str) -> None:
+        if sql.startswith("ALTER DYNAMIC TABLE"):
+            seen.append("ours q01")
+
+    connection = SimpleNamespace(execute=execute)
+    bench: Any = SimpleNamespace(connection=connection, step=lambda _: None, snowmelt_rows=lambda _: [(1,)])
+    measures = measured(bench, ["q01"], 0.01, [way("right", [(1,)]), way("wrong", [(2,)])], rounds=1, warmup=1)
+    assert seen == ["ours q01", "right q01", "wrong q01", "right q01", "wrong q01", "ours q01"]
+    assert [(m.name, m.difference) for m in measures] == [
+        ("1.00% q01 right", None),
+        ("1.00% q01 wrong", "(1,) against (2,)"),
+    ]
+    assert [len(m.snowmelt.values) for m in measures] == [1, 1]
 
 
 # -- comparison ---------------------------------------------------------------------------------------------------
