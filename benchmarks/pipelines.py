@@ -95,8 +95,8 @@ class Pipelines:
     def update(self, name: str) -> float:
         """One run of the query's pipeline: milliseconds until the table has its new rows.
 
-        By the event's own time: Spark's executor looks only once a second whether a run is over, during which the rows
-        are there already. A run that fails raises what Spark says of it.
+        By the event's own time: a run ends up to a second after the rows are there. One that fails raises what Spark
+        says of it.
         """
         # Before the clock starts: Spark runs a graph once, and a client that stays could define the next in advance.
         graph = self._define(name)
