@@ -6,6 +6,7 @@ same files: each refresh of each dynamic table over a source looks for its keys 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -17,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-_MOST_BYTES = 1024 * 1024 * 1024
+_MOST_BYTES = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8, 256 * 1024 * 1024)
+"""An eighth of the machine's memory."""
 _MOST_BYTES_EACH = 16 * 1024 * 1024
 _WORTH_SORTED_ROWS = 1024
 Place = tuple[str, int, str]
