@@ -6,6 +6,7 @@ import threading
 import uuid
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -34,6 +35,7 @@ Result = TypeVar("Result")
 _KEPT_VIEWS = 2_000
 """Temporary views kept a lane; the least recently used one goes first."""
 _WRITERS = 4
+_GIVERS = 3
 _KEPT_FRAMES = 100
 """Results of users' functions; a refresh needs its own for as long as it lasts."""
 
@@ -110,6 +112,7 @@ class SparkEngine:
         self._writers: list[SparkSession] = []
         self._frames: deque[str] = deque()
         self._writer_slots = threading.Semaphore(_WRITERS)
+        self._givers = ThreadPoolExecutor(_GIVERS, thread_name_prefix="snowmelt-given")
         self.started = threading.Event()
 
     # -- life -----------------------------------------------------------------------------------------------------
@@ -123,6 +126,7 @@ class SparkEngine:
                     lane: _LaneState(sibling(session, self._not_set(settings))) for lane, settings in _SETTINGS.items()
                 }
                 self._session = session
+                self._givers = ThreadPoolExecutor(_GIVERS, thread_name_prefix="snowmelt-given")
                 self.started.set()
             return self._session
 
@@ -144,6 +148,7 @@ class SparkEngine:
                 APPLICATION.release()
                 self._lanes = {}
                 self._writers = []
+                self._givers.shutdown(wait=False)
                 self.started.clear()
 
     def _lane(self, lane: Lane) -> _LaneState:
@@ -277,9 +282,13 @@ class SparkEngine:
         state = self._lane(lane)
         for table in tables:
             self._register(state, table)
-        for name, data in inputs.items():
-            frame = frame_of(state.session, data)
+
+        def make(name: str) -> None:
+            frame = frame_of(state.session, inputs[name])
             (frame.coalesce(1) if lane is Lane.TINY else frame).createOrReplaceTempView(name)
+
+        # Mostly waiting for Spark to answer: side by side it is done sooner.
+        list(self._givers.map(make, inputs))
         try:
             yield state
         finally:

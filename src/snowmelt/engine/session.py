@@ -65,6 +65,9 @@ LIGHT = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
+    # Nobody looks at the text of these plans, and each rule's work need not be checked again at every turn.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.lightweightPlanChangeValidation": "false",
 }
 
 TINY = {
@@ -72,6 +75,7 @@ TINY = {
     # Compiling code takes longer than interpreting it for so few rows, and one task needs no exchange with others.
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.subexpressionElimination.enabled": "false",
 }
 
 CHANGES = {
