@@ -51,5 +51,5 @@ class StatefulView(View):
 class UnpushedRenderer(Renderer):
     """Restrictions are tested above a node, never pushed below it."""
 
-    def _rows(self, node: Node, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
-        return super()._rows(node, when, None)[0], restriction is None
+    def some_rows(self, node: Node, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
+        return super().some_rows(node, when, None)[0], restriction is None

@@ -112,7 +112,8 @@ class SparkEngine:
         self._writers: list[SparkSession] = []
         self._frames: deque[str] = deque()
         self._writer_slots = threading.Semaphore(_WRITERS)
-        self._givers = ThreadPoolExecutor(_GIVERS, thread_name_prefix="snowmelt-given")
+        self._givers: ThreadPoolExecutor
+        """Makes views of given rows, as long as there is a session."""
         self.started = threading.Event()
 
     # -- life -----------------------------------------------------------------------------------------------------

@@ -85,9 +85,7 @@ class Rules:
         self._known: dict[int, Change | None] = {}
         self._added: dict[str, bool] = {}
         renderer.grows = self.grows
-        renderer.look_up = self._look_up
-        renderer.look_up_state = self._look_up_state
-        renderer.meet = self._restricted_parts
+        renderer.finder = self
         self._lookups: dict[tuple[str, tuple[str, ...], Restriction, tuple[exp.Expr, ...]], str] = {}
         self._last_lookup: dict[tuple[int, When], str] = {}
         self._narrowed: set[str] = set()
@@ -215,7 +213,7 @@ class Rules:
             parts.append((query, other.ids))
         return self.renderer.joined(parts, node.conditions, node.columns, When.NEW, weighted=True)
 
-    def _restricted_parts(self, node: InnerJoin, when: When, restriction: Restriction) -> list[tuple[exp.Select, bool]]:
+    def restricted_parts(self, node: InnerJoin, when: When, restriction: Restriction) -> list[tuple[exp.Select, bool]]:
         conditions = [one for condition in node.conditions for one in conjuncts(condition)]
         known = {own: (restriction.stage, theirs) for own, theirs in spread(restriction, conditions).pairs}
         found: dict[int, tuple[exp.Select, bool]] = {}
@@ -226,9 +224,7 @@ class Rules:
             part = chosen[0]
             self._last_lookup.clear()
             query, whole = self.renderer.some_rows(part, when, inside)
-            covered = inside is not None and set(inside.pairs) >= set(restriction.pairs)
-            covered = covered and inside is not None and inside.stage == restriction.stage
-            found[id(part)] = query, whole and covered
+            found[id(part)] = query, whole and inside is not None and inside.covers(restriction)
             known.update(self._looked_up(part, when))
         return [found[id(part)] for part in node.parts]
 
@@ -300,7 +296,7 @@ class Rules:
         stage = self._last_lookup.get((id(scan), side))
         return {id_: (stage, own) for id_, own in columns.items()} if stage is not None else {}
 
-    def _look_up(self, scan: Scan, side: When, restriction: Restriction, conditions: Sequence[exp.Expr]) -> str:
+    def look_up(self, scan: Scan, side: When, restriction: Restriction, conditions: Sequence[exp.Expr]) -> str:
         names = {column.id: name for column, name in scan.items}
         still = tuple(condition for condition in conditions if not moves(condition))
         query = self.renderer.looked_up(scan, side, restriction, still)
@@ -308,7 +304,7 @@ class Rules:
         self._last_lookup[id(scan), side] = stage
         return stage
 
-    def _look_up_state(self, state: State, names: Sequence[str], restriction: Restriction, query: exp.Select) -> str:
+    def look_up_state(self, state: State, names: Sequence[str], restriction: Restriction, query: exp.Select) -> str:
         return self._found(state.stored, {name: name for name in names}, restriction, query)
 
     def _found(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import count
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -63,9 +64,30 @@ class Restriction:
         pairs = tuple(pair for pair in self.pairs if pair[0] in ids)
         return Restriction(self.stage, pairs) if pairs else None
 
+    def covers(self, other: Restriction) -> bool:
+        """Whether it says all that the other one says."""
+        return self.stage == other.stage and set(self.pairs) >= set(other.pairs)
+
     def renamed(self, names: Mapping[str, str]) -> Restriction | None:
         pairs = tuple((names[own], theirs) for own, theirs in self.pairs if own in names)
         return Restriction(self.stage, pairs) if pairs else None
+
+
+class Finder(Protocol):
+    """Makes stages of the rows that a restriction leaves."""
+
+    def look_up(self, scan: Scan, side: When, restriction: Restriction, conditions: Sequence[exp.Expr]) -> str:
+        """Of the rows of a table only those count that meet the conditions."""
+        ...
+
+    def look_up_state(self, state: State, names: Sequence[str], restriction: Restriction, query: exp.Select) -> str:
+        """Rows of a state, given their names and the query for them."""
+        ...
+
+    def restricted_parts(self, node: InnerJoin, when: When, restriction: Restriction) -> list[tuple[exp.Select, bool]]:
+        """The rows of the parts of a join, each part restricted by what was found of those before it, and whether the
+        restriction itself holds for all of them."""
+        ...
 
 
 class Renderer:
@@ -83,14 +105,17 @@ class Renderer:
         self.states = states or {}
         self.grows: Callable[[State], bool] = lambda _: False
         """Whether this refresh adds to a state; asked before its new rows are read."""
-        self.look_up: Callable[[Scan, When, Restriction, Sequence[exp.Expr]], str] | None = None
-        """Makes a stage of the rows of a table that a restriction leaves, of which only those count that meet some
-        conditions; None to write them where they are used."""
-        self.meet: Callable[[InnerJoin, When, Restriction], list[tuple[exp.Select, bool]]] | None = None
-        """The restricted rows of the parts of a join, each part restricted by what was found of those before it, and
-        whether the restriction itself holds for all of them."""
-        self.look_up_state: Callable[[State, Sequence[str], Restriction, exp.Select], str] | None = None
-        """The same for rows of a state, given their names and the query for them."""
+        self._finder: Finder | None = None
+
+    @property
+    def finder(self) -> Finder:
+        """Who finds restricted rows; whoever restricts says so first."""
+        assert self._finder is not None
+        return self._finder
+
+    @finder.setter
+    def finder(self, finder: Finder) -> None:
+        self._finder = finder
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
@@ -149,10 +174,8 @@ class Renderer:
         side = when if node.table in self._changed else When.NEW
         if restriction is None:
             return self._side(node, side), True
-        if self.look_up is not None:
-            stage = self.look_up(node, side, restriction, conditions)
-            return self.of(exp.Table(this=quoted(stage)), node.columns), True
-        return self.looked_up(node, side, restriction), True
+        stage = self.finder.look_up(node, side, restriction, conditions)
+        return self.of(exp.Table(this=quoted(stage)), node.columns), True
 
     def looked_up(
         self, node: Scan, side: When, restriction: Restriction, conditions: Sequence[exp.Expr] = ()
@@ -188,19 +211,12 @@ class Renderer:
         return self.united(branches, [column.id for column in node.outputs]), exact
 
     def _inner(self, node: InnerJoin, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
-        if restriction is not None and self.meet is not None:
-            met = self.meet(node, when, restriction)
-            found = [(query, part.ids) for (query, _), part in zip(met, node.parts, strict=True)]
-            return self.joined(found, node.conditions, node.columns, when), any(whole for _, whole in met)
-        parts = []
-        exact = restriction is None
-        widened = spread(restriction, node.conditions) if restriction is not None else None
-        for part in node.parts:
-            inside = widened.only(part.ids) if widened is not None else None
-            below, whole = self.some_rows(part, when, inside)
-            covers = restriction is not None and inside is not None and set(restriction.pairs) <= set(inside.pairs)
-            exact = exact or (covers and whole)
-            parts.append((below, part.ids))
+        if restriction is None:
+            met = [self.some_rows(part, when, None) for part in node.parts]
+        else:
+            met = self.finder.restricted_parts(node, when, restriction)
+        parts = [(query, part.ids) for (query, _), part in zip(met, node.parts, strict=True)]
+        exact = restriction is None or any(whole for _, whole in met)
         return self.joined(parts, node.conditions, node.columns, when), exact
 
     def _join(self, node: Join, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
@@ -242,9 +258,7 @@ class Renderer:
         if restriction is None:
             return rows
         query = self._restricted(rows, restriction)
-        if self.look_up_state is None:
-            return query
-        return self._named(self.look_up_state(state, names, restriction, query), names)
+        return self._named(self.finder.look_up_state(state, names, restriction, query), names)
 
     def _named(self, table: str, names: Sequence[str]) -> exp.Select:
         columns = [_as(exp.column(quoted(name)), name) for name in names]

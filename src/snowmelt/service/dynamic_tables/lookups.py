@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from snowmelt.core.types import DataType, Kind
+from snowmelt.core.types import Kind
 from snowmelt.ivm.algebra import conjuncts
 from snowmelt.ivm.changes import Lookup
 from snowmelt.service.rewriting.narrowing import simple_conditions
+from snowmelt.service.staged_rows import needs_file
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.storage.probe import Among, Condition, search_files
 from snowmelt.storage.snapshot import DataFile
@@ -58,10 +59,12 @@ class Side:
     def searched(self, store: DeltaStore, keys: Sequence[str] = ()) -> Searched | None:
         definition = self.table.definition
         assert isinstance(definition, TableDefinition)
-        types = {column.name: column.type for column in definition.columns}
+        columns = {column.name: column for column in definition.columns}
         if not self.plain or not store.root.is_local_table(definition.location):
             return None
-        if not all(_readable(types[name]) for name in self.names) or any(types[k].kind not in _SEARCHED for k in keys):
+        if any(needs_file(columns[name]) for name in self.names):
+            return None
+        if any(columns[name].type.kind not in _SEARCHED for name in keys):
             return None
         files = store.files(definition.location, self.version)
         if not files.plain or files.total_bytes > _MOST_BYTES:
@@ -116,10 +119,6 @@ class Lookups:
             return state if all(_comparable(state.schema.field(name).type) for name, _ in lookup.pairs) else None
         side = self._sides.get(lookup.source)
         return side.searched(self._store, [name for name, _ in lookup.pairs]) if side is not None else None
-
-
-def _readable(type_: DataType) -> bool:
-    return not type_.is_semi_structured and type_.kind is not Kind.TIME
 
 
 def _comparable(type_: pa.DataType) -> bool:
