@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import logging
 import os
 import sys
@@ -70,12 +72,26 @@ LIGHT = {
     "spark.sql.lightweightPlanChangeValidation": "false",
 }
 
+_NOT_FOR_FEW_ROWS = [
+    f"org.apache.spark.sql.catalyst.optimizer.{rule}"
+    for rule in (
+        # It computes in the optimiser, row by row, what the task is about to do.
+        "ConvertToLocalRelation",
+        # They put joins below the hint that their input is one partition, which costs an exchange.
+        "PushDownLeftSemiAntiJoin", "PushLeftSemiLeftAntiThroughJoin",
+        # There is little to gain from conditions that follow from others, and they take long to find.
+        "InferFiltersFromConstraints",
+    )
+]  # fmt: skip
 TINY = {
     **LIGHT,
     # Compiling code takes longer than interpreting it for so few rows, and one task needs no exchange with others.
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.subexpressionElimination.enabled": "false",
+    # What Spark estimates for several joins is large enough to be exchanged, however few rows there are.
+    "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
+    "spark.sql.optimizer.excludedRules": ",".join(_NOT_FOR_FEW_ROWS),
 }
 
 CHANGES = {
@@ -98,6 +114,10 @@ class Application:
         with self._lock:
             if self._session is None:
                 self._session = _start(settings, work_dir)
+                # All that was imported stays: when Python looks for garbage it need not walk through it, which takes
+                # longer than a small refresh. At the end it wants to see everything again.
+                gc.freeze()
+                atexit.register(gc.unfreeze)
             self._users += 1
             return self._session
 

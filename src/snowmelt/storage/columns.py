@@ -8,29 +8,41 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+from types import TracebackType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from snowmelt.storage.parquet import ROW_GROUP_ROWS
+from snowmelt.storage.schema import as_type
 
 _MOST_BYTES = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8, 256 * 1024 * 1024)
 """An eighth of the machine's memory."""
 _MOST_BYTES_EACH = 16 * 1024 * 1024
+_MOST_FOOTERS = 2048
 _WORTH_SORTED_ROWS = 1024
+_LATELY_SECONDS = 900
 Place = tuple[str, int, str]
 """A file, a row group, a column."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptColumn:
-    values: pa.ChunkedArray
+    values: pa.Array
     ascending: npt.NDArray[np.int64] | None
     """The same values, if they are integers in order: then a key is found without looking at all of them."""
+
+    def of_type(self, type_: pa.DataType) -> KeptColumn:
+        """The column of a table whose type was widened since."""
+        return self if self.values.type == type_ else KeptColumn(as_type(self.values, type_), self.ascending)
 
 
 class ColumnCache:
@@ -40,23 +52,40 @@ class ColumnCache:
         self._most_bytes = most_bytes
         self._bytes = 0
         self._kept: OrderedDict[Place, KeptColumn] = OrderedDict()
+        self._asked: dict[tuple[str, str], float] = {}
+        """When a column of a table was last asked for, in whichever of its files."""
         self._lock = threading.Lock()
 
-    def read(self, opened: pq.ParquetFile, file: str, group: int, names: Sequence[str]) -> dict[str, KeptColumn]:
-        """Columns of one row group."""
+    def find(self, places: Iterable[Place]) -> dict[str, KeptColumn]:
+        """Those that are there, by their names."""
+        found = {}
         with self._lock:
-            found = {name: self._kept[file, group, name] for name in names if (file, group, name) in self._kept}
-            for name in found:
-                self._kept.move_to_end((file, group, name))
-        missing = [name for name in names if name not in found]
-        if missing:
-            rows = opened.read_row_group(group, missing)
-            for name in missing:
-                found[name] = _kept(rows.column(name))
-                self._keep((file, group, name), found[name])
+            for place in places:
+                column = self._kept.get(place)
+                if column is not None:
+                    self._kept.move_to_end(place)
+                    found[place[2]] = column
         return found
 
-    def _keep(self, place: Place, column: KeptColumn) -> None:
+    def ask(self, path: str, names: Iterable[str]) -> None:
+        """Columns of a file's table are being read: they will be again, after the table has changed."""
+        now = time.monotonic()
+        for name in names:
+            self._asked[_folder(path), name] = now
+
+    def asked_of(self, path: str, names: Iterable[str]) -> list[str]:
+        """Columns of a file's table that were read lately."""
+        since = time.monotonic() - _LATELY_SECONDS
+        return [name for name in names if self._asked.get((_folder(path), name), 0.0) > since]
+
+    def keep_rows(self, path: str, rows: pa.Table, names: Iterable[str]) -> None:
+        """Columns of a file that was just written: while its rows are here, they need not be decoded later."""
+        for name in names:
+            values = rows.column(name).combine_chunks()
+            for group, start in enumerate(range(0, len(values), ROW_GROUP_ROWS)):
+                self.keep((path, group, name), _kept(values.slice(start, ROW_GROUP_ROWS)))
+
+    def keep(self, place: Place, column: KeptColumn) -> None:
         size = column.values.nbytes
         if size > _MOST_BYTES_EACH:
             return
@@ -69,21 +98,105 @@ class ColumnCache:
                 self._bytes -= self._kept.popitem(last=False)[1].values.nbytes
 
 
-def _kept(values: pa.ChunkedArray) -> KeptColumn:
+COLUMNS = ColumnCache()
+"""Of this process."""
+
+
+class Footer:
+    """What a data file says of itself."""
+
+    def __init__(self, metadata: pq.FileMetaData) -> None:
+        self.metadata = metadata
+        self.names = frozenset(metadata.schema.to_arrow_schema().names)
+        self.rows = tuple(metadata.row_group(number).num_rows for number in range(metadata.num_row_groups))
+        self._leaves = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
+        self._bounds: dict[str, list[tuple[Any, Any] | None]] = {}
+
+    def bounds(self, group: int, name: str) -> tuple[Any, Any] | None:
+        """The smallest and the largest value of a column in a row group, as far as the file says."""
+        if name not in self._bounds:
+            leaf = self._leaves[name]
+            self._bounds[name] = [_bounds(self.metadata, number, leaf) for number in range(len(self.rows))]
+        return self._bounds[name][group]
+
+
+def _bounds(metadata: pq.FileMetaData, group: int, leaf: int) -> tuple[Any, Any] | None:
+    statistics = metadata.row_group(group).column(leaf).statistics
+    if statistics is None or not statistics.has_min_max:
+        return None
+    try:
+        return statistics.min, statistics.max
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError, ValueError):
+        return None  # such as a year that Python has no date for
+
+
+@lru_cache(_MOST_FOOTERS)
+def _footer(path: str) -> Footer:
+    return Footer(pq.read_metadata(path))
+
+
+class ColumnReader:
+    """Reads one file, row group by row group. It is opened only for columns that are not in memory."""
+
+    def __init__(self, uri: str, cache: ColumnCache = COLUMNS) -> None:
+        self._path = local_path(uri)
+        self._cache = cache
+        self._opened: pq.ParquetFile | None = None
+        self.footer = _footer(self._path)
+
+    def __enter__(self) -> ColumnReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._opened is not None:
+            self._opened.close()
+
+    def read(self, group: int, wanted: Iterable[pa.Field]) -> dict[str, KeptColumn]:
+        """Columns of one row group in the types of the table; those that the file does not have are left out."""
+        fields = [field for field in wanted if field.name in self.footer.names]
+        found = self._cache.find((self._path, group, field.name) for field in fields)
+        found = {name: column for name, column in found.items() if len(column.values) == self.footer.rows[group]}
+        missing = [field.name for field in fields if field.name not in found]
+        if missing:
+            rows = self._file().read_row_group(group, missing)
+            for name in missing:
+                found[name] = _kept(rows.column(name).combine_chunks())
+                self._cache.keep((self._path, group, name), found[name])
+        return {field.name: found[field.name].of_type(field.type) for field in fields}
+
+    def in_memory(self, names: Iterable[str]) -> bool:
+        present = [name for name in names if name in self.footer.names]
+        groups = range(len(self.footer.rows))
+        return all(
+            len(self._cache.find((self._path, group, name) for name in present)) == len(present) for group in groups
+        )
+
+    def _file(self) -> pq.ParquetFile:
+        if self._opened is None:
+            self._opened = pq.ParquetFile(self._path, metadata=self.footer.metadata)
+        return self._opened
+
+
+def local_path(uri: str) -> str:
+    return uri.removeprefix("file://")
+
+
+def _folder(path: str) -> str:
+    return path.rsplit("/", 1)[0]
+
+
+def _kept(values: pa.Array) -> KeptColumn:
     if not pa.types.is_int64(values.type) or values.null_count or len(values) < _WORTH_SORTED_ROWS:
         return KeptColumn(values, None)
-    numbers = values.combine_chunks().to_numpy()
+    numbers = values.to_numpy()
     return KeptColumn(values, numbers if bool(np.all(numbers[1:] >= numbers[:-1])) else None)
 
 
-def places_among(ascending: npt.NDArray[np.int64], wanted: pa.Array) -> npt.NDArray[np.int64]:
-    """Where values in order are one of those wanted."""
-    keys = np.unique(pc.drop_null(wanted).cast(pa.int64()).to_numpy(zero_copy_only=False))
+def places_among(ascending: npt.NDArray[np.int64], keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where values in order are one of the keys, which are in order too and differ."""
     first, last = np.searchsorted(ascending, keys, "left"), np.searchsorted(ascending, keys, "right")
     counts = last - first
     starts = np.repeat(first - np.concatenate(([0], np.cumsum(counts)[:-1])), counts) if len(keys) else first
     return np.arange(int(counts.sum()), dtype=np.int64) + starts
-
-
-COLUMNS = ColumnCache()
-"""Of this process."""

@@ -6,21 +6,23 @@ million rows that takes some ten milliseconds, where a Spark job takes hundreds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from snowmelt.storage.append import conform
-from snowmelt.storage.columns import COLUMNS, KeptColumn, places_among
+from snowmelt.storage.columns import COLUMNS, ColumnReader, KeptColumn, local_path, places_among
 from snowmelt.storage.rewrite import FILE, ROW
 from snowmelt.storage.snapshot import DataFile, FileList
 
-_THREADS = 4
+_THREADS = 2 * (os.cpu_count() or 2)
+Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Among:
     def allows_null(self) -> bool:
         return self.nulls
 
-    def holds(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    def holds(self, column: pa.Array) -> pa.Array:
         found = pc.is_in(column, value_set=self.values)
         return pc.or_(found, pc.is_null(column)) if self.nulls else found
 
@@ -68,7 +70,7 @@ class Compared:
     def allows_null(self) -> bool:
         return False
 
-    def holds(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    def holds(self, column: pa.Array) -> pa.Array:
         return pc.call_function(self.operator, [column, self.value]).fill_null(False)
 
     def possible(self, low: Any, high: Any) -> bool:
@@ -79,103 +81,146 @@ class Compared:
 Condition = Among | Compared
 
 
-def find_rows(
-    files: FileList, conditions: Sequence[Condition], columns: Sequence[str], limit: int, location: str
-) -> pa.Table | None:
+def find_rows(files: FileList, conditions: Sequence[Condition], columns: Sequence[str], limit: int) -> pa.Table | None:
     """`__file`, `__row` and `columns` of the rows for which all conditions hold; None when they exceed `limit`."""
-    return search_files(files.files, files.metadata.arrow_schema, conditions, columns, limit, location)
+    return search_files(files.files, files.metadata.arrow_schema, conditions, columns, limit)
 
 
 def search_files(
-    files: Sequence[DataFile], schema: pa.Schema, conditions: Sequence[Condition], columns: Sequence[str], limit: int,
-    location: str,
-) -> pa.Table | None:  # fmt: skip
+    files: Sequence[DataFile], schema: pa.Schema, conditions: Sequence[Condition], columns: Sequence[str], limit: int
+) -> pa.Table | None:
     """As `find_rows`, in files that need not be a table's."""
-    wanted = pa.schema([schema.field(name) for name in columns])
-    empty = pa.schema([pa.field(FILE, pa.string()), pa.field(ROW, pa.int64()), *wanted]).empty_table()
-
-    def search(file: DataFile) -> list[pa.Table]:
-        return _search(file, schema, conditions, wanted, location)
-
-    found: list[pa.Table] = [empty]
+    search = _Search(schema, conditions, [schema.field(name) for name in columns])
+    found: list[_Rows] = []
     count = 0
-    with ThreadPoolExecutor(min(_THREADS, max(len(files), 1)), thread_name_prefix="snowmelt-probe") as workers:
-        for parts in workers.map(search, files):
-            found += parts
-            count += sum(part.num_rows for part in parts)
-            if count > limit:
-                workers.shutdown(cancel_futures=True)
+    for rows in search.all_of(files):
+        found += rows
+        count += sum(len(part.places) for part in rows)
+        if count > limit:
+            return None
+    return search.table(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What was found in one row group."""
+
+    file: str
+    start: int
+    """The number of the row group's first row in the file."""
+    places: Places
+    columns: Mapping[str, pa.Array]
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A condition, and the integers it asks for in their order, if that is what it does."""
+
+    condition: Condition
+    keys: Places | None
+
+    @classmethod
+    def of(cls, condition: Condition) -> _Test:
+        if isinstance(condition, Among) and not condition.nulls and pa.types.is_int64(condition.values.type):
+            return cls(condition, np.unique(condition.values.to_numpy()))
+        return cls(condition, None)
+
+    def within(self, bounds: tuple[Any, Any] | None, type_: pa.DataType) -> _Test | None:
+        """What is left to test where a column has no values but those; None when no row can hold."""
+        if bounds is None:
+            return self
+        if self.keys is not None:
+            first, last = np.searchsorted(self.keys, bounds[0], "left"), np.searchsorted(self.keys, bounds[1], "right")
+            return _Test(self.condition, self.keys[first:last]) if first < last else None
+        try:
+            low, high = (pa.scalar(bound, type_) for bound in bounds)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, ValueError):
+            return self
+        return self if self.condition.possible(low, high) else None
+
+    def holds(self, column: pa.Array) -> pa.Array:
+        return self.condition.holds(column)
+
+
+class _Search:
+    """One search through many files."""
+
+    def __init__(self, schema: pa.Schema, conditions: Sequence[Condition], wanted: Sequence[pa.Field]) -> None:
+        self._wanted = wanted
+        self._tests = [_Test.of(condition) for condition in conditions]
+        self._tested = {test.condition.column: schema.field(test.condition.column) for test in self._tests}
+
+    def all_of(self, files: Sequence[DataFile]) -> Iterator[list[_Rows]]:
+        """What is in memory is searched here: several threads would only take turns. Decoding runs side by side."""
+        names = {*self._tested, *(field.name for field in self._wanted)}
+        for file in files[:1]:
+            COLUMNS.ask(local_path(file.uri), names)
+        decoded = [ColumnReader(file.uri).in_memory(names) for file in files]
+        yield from (self._one(file) for file, known in zip(files, decoded, strict=True) if known)
+        left = [file for file, known in zip(files, decoded, strict=True) if not known]
+        if left:
+            with ThreadPoolExecutor(min(_THREADS, len(left)), thread_name_prefix="snowmelt-probe") as workers:
+                try:
+                    yield from workers.map(self._one, left)
+                finally:
+                    workers.shutdown(cancel_futures=True)
+
+    def table(self, found: Sequence[_Rows]) -> pa.Table:
+        names = pa.chunked_array([pa.repeat(pa.scalar(part.file), len(part.places)) for part in found], pa.string())
+        rows = pa.chunked_array([pa.array(part.places + part.start) for part in found], pa.int64())
+        columns = [pa.chunked_array([part.columns[f.name] for part in found], f.type) for f in self._wanted]
+        fields = [pa.field(FILE, pa.string()), pa.field(ROW, pa.int64()), *self._wanted]
+        return pa.Table.from_arrays([names, rows, *columns], schema=pa.schema(fields)).combine_chunks()
+
+    def _one(self, file: DataFile) -> list[_Rows]:
+        found: list[_Rows] = []
+        with ColumnReader(file.uri) as reader:
+            present = reader.footer.names
+            known = [test for test in self._tests if test.condition.column in present]
+            absent = [test for test in self._tests if test.condition.column not in present]
+            if any(not test.condition.allows_null for test in absent):
+                return []  # NULL throughout
+            start = 0
+            for group, count in enumerate(reader.footer.rows):
+                tests = self._possible(reader, group, known)
+                if tests is not None:
+                    places = _places(reader.read(group, self._tested.values()), tests, count)
+                    if len(places):
+                        columns = self._taken(reader, group, places)
+                        found.append(_Rows(file.path.rsplit("/", 1)[-1], start, places, columns))
+                start += count
+        return found
+
+    def _possible(self, reader: ColumnReader, group: int, tests: Sequence[_Test]) -> list[_Test] | None:
+        left = []
+        for test in tests:
+            name = test.condition.column
+            narrowed = test.within(reader.footer.bounds(group, name), self._tested[name].type)
+            if narrowed is None:
                 return None
-    return pa.concat_tables(found)
+            left.append(narrowed)
+        return left
+
+    def _taken(self, reader: ColumnReader, group: int, places: Places) -> dict[str, pa.Array]:
+        read = reader.read(group, self._wanted)
+        chosen = pa.array(places)
+        columns = {name: column.values.take(chosen) for name, column in read.items()}
+        missing = {f.name: pa.nulls(len(places), f.type) for f in self._wanted if f.name not in columns}
+        return {**columns, **missing}
 
 
-def _search(
-    file: DataFile, schema: pa.Schema, conditions: Sequence[Condition], wanted: pa.Schema, location: str
-) -> list[pa.Table]:
-    tested = pa.schema([schema.field(name) for name in dict.fromkeys(one.column for one in conditions)])
-    found: list[pa.Table] = []
-    with pq.ParquetFile(file.uri.removeprefix("file://")) as opened:
-        present = set(opened.schema_arrow.names)
-        known = [one for one in conditions if one.column in present]
-        if any(not one.allows_null for one in conditions if one.column not in present):
-            return []  # NULL throughout
-        leaves = {opened.metadata.schema.column(index).path: index for index in range(opened.metadata.num_columns)}
-        start = 0
-        for number in range(opened.metadata.num_row_groups):
-            group = opened.metadata.row_group(number)
-            if all(_possible(group.column(leaves[one.column]), one, tested) for one in known):
-                read = COLUMNS.read(opened, file.uri, number, [one.column for one in known])
-                places = _places(read, conditions, tested, group.num_rows, location)
-                if len(places):
-                    found.append(_taken(opened, number, start, places, present, wanted, file, location))
-            start += group.num_rows
-    return found
-
-
-def _places(
-    read: Mapping[str, KeptColumn], conditions: Sequence[Condition], tested: pa.Schema, count: int, location: str
-) -> pa.Array:
-    """Where all conditions hold in a row group."""
-    rows = conform(pa.table({name: column.values for name, column in read.items()}), tested, location)
-    places: pa.Array | None = None
-    waiting = list(conditions)
-    for one in conditions:
-        ascending = read[one.column].ascending if one.column in read else None
-        if isinstance(one, Among) and not one.nulls and ascending is not None:
-            places = pa.array(places_among(ascending, one.values))
-            waiting.remove(one)
+def _places(read: Mapping[str, KeptColumn], tests: Sequence[_Test], count: int) -> Places:
+    """Where all tests hold in a row group."""
+    places: Places | None = None
+    for test in tests:
+        ascending = read[test.condition.column].ascending
+        if test.keys is not None and ascending is not None:
+            places = places_among(ascending, test.keys)
+            tests = [other for other in tests if other is not test]
             break
-    if not waiting:
-        return places if places is not None else pa.array(range(count), pa.int64())
-    rows = rows if places is None else rows.take(places)
-    mask = waiting[0].holds(rows.column(waiting[0].column))
-    for one in waiting[1:]:
-        mask = pc.and_(mask, one.holds(rows.column(one.column)))
-    inside = pc.indices_nonzero(mask)
-    return inside.cast(pa.int64()) if places is None else places.take(inside)
-
-
-def _taken(
-    opened: pq.ParquetFile, number: int, start: int, places: pa.Array, present: set[str], wanted: pa.Schema,
-    file: DataFile, location: str,
-) -> pa.Table:  # fmt: skip
-    read = COLUMNS.read(opened, file.uri, number, [name for name in wanted.names if name in present])
-    columns = {name: column.values.take(places) for name, column in read.items()}
-    columns.update({field.name: pa.nulls(len(places), field.type) for field in wanted if field.name not in columns})
-    rows = conform(pa.table(columns), wanted, location) if wanted.names else pa.table({})
-    name = pa.repeat(pa.scalar(file.path.rsplit("/", 1)[-1], pa.string()), len(places))
-    schema = pa.schema([pa.field(FILE, pa.string()), pa.field(ROW, pa.int64()), *wanted])
-    return pa.Table.from_arrays([name, pc.add(places, start), *rows.columns], schema=schema)
-
-
-def _possible(chunk: pq.ColumnChunkMetaData, condition: Condition, tested: pa.Schema) -> bool:
-    """False only when the statistics prove that no row of the group fulfils the condition."""
-    statistics = chunk.statistics
-    if statistics is None or not statistics.has_min_max:
-        return True
-    try:
-        kind = tested.field(condition.column).type
-        low, high = pa.scalar(statistics.min, kind), pa.scalar(statistics.max, kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, ValueError):
-        return True
-    return condition.possible(low, high)
+    for test in tests:
+        column = read[test.condition.column].values
+        column = column if places is None else column.take(pa.array(places))
+        inside = np.flatnonzero(test.holds(column).to_numpy(zero_copy_only=False))
+        places = inside if places is None else places[inside]
+    return places if places is not None else np.arange(count)

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from deltalake.exceptions import CommitFailedError
 
 from snowmelt.storage.append import conform, new_file, parts, write_file
+from snowmelt.storage.columns import COLUMNS
 from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
@@ -145,6 +146,9 @@ def _write(
     """Write data files and the file of the change feed, side by side. On failure none is left."""
     feed = folder / CHANGE_FOLDER / f"cdc-00000-{uuid.uuid4()}.c000.zstd.parquet"
     jobs = [workers.submit(write_file, piece, path) for piece, path in pieces]
+    for piece, path in pieces:
+        asked = COLUMNS.asked_of(str(path), piece.column_names)
+        workers.submit(COLUMNS.keep_rows, str(path), piece, asked)
     if images:
         jobs.append(workers.submit(_write_feed, pa.concat_tables(images), feed))
     try:

@@ -85,7 +85,7 @@ def test_random_conditions(
         for batch in batches:
             store.append("D/S/T", rows(*batch), TAG)
     files = store.files("D/S/T", len(batches))
-    found = find_rows(files, chosen, ["NAME", "ID"], 1000, "D/S/T")
+    found = find_rows(files, chosen, ["NAME", "ID"], 1000)
     assert found is not None
     assert found.column_names == [FILE, ROW, "NAME", "ID"]
     expected = set()
@@ -101,8 +101,8 @@ def test_random_conditions(
 def test_too_many(store: DeltaStore, location: str) -> None:
     store.append(location, small(*((key, "a") for key in range(10))), TAG)
     condition = Among("NAME", pa.array(["a"]))
-    assert find_rows(store.files(location, 1), [condition], [], 9, location) is None
-    found = find_rows(store.files(location, 1), [condition], [], 10, location)
+    assert find_rows(store.files(location, 1), [condition], [], 9) is None
+    found = find_rows(store.files(location, 1), [condition], [], 10)
     assert found is not None
     assert found.num_rows == 10
 
@@ -113,8 +113,8 @@ def test_a_column_that_the_file_lacks(store: DeltaStore) -> None:
     store.append(location, pa.table({"ID": pa.array([1, 2])}), TAG)
     store.set_columns(location, COLUMNS[:2], TAG)
     files = store.files(location, 2)
-    assert find_rows(files, [Among("NAME", pa.array(["a"]))], [], 9, location).num_rows == 0  # type: ignore[union-attr]
-    found = find_rows(files, [Among("ID", pa.array([2]))], ["NAME"], 9, location)
+    assert find_rows(files, [Among("NAME", pa.array(["a"]))], [], 9).num_rows == 0  # type: ignore[union-attr]
+    found = find_rows(files, [Among("ID", pa.array([2]))], ["NAME"], 9)
     assert found is not None
     assert [(row[ROW], row["NAME"]) for row in found.to_pylist()] == [(1, None)]
 
@@ -130,7 +130,7 @@ def test_row_groups_are_skipped(store: DeltaStore, location: str, monkeypatch: p
         return original(self, number, *rest, **more)
 
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", counted)
-    found = find_rows(store.files(location, 1), [Among("ID", pa.array([42, 47]))], ["ID"], 9, location)
+    found = find_rows(store.files(location, 1), [Among("ID", pa.array([42, 47]))], ["ID"], 9)
     assert found is not None
     assert found.column(ROW).to_pylist() == [42, 47]
     assert set(read) == {4}
@@ -141,6 +141,6 @@ def test_dates(store: DeltaStore) -> None:
     store.create(location, (Column(name="DAY", type=types.DATE),), change_feed=True, tag=TAG)
     store.append(location, pa.table({"DAY": [date(2024, 1, day) for day in range(1, 29)]}), TAG)
     condition = Compared("DAY", "greater_equal", pa.scalar(date(2024, 1, 27)))
-    found = find_rows(store.files(location, 1), [condition], ["DAY"], 9, location)
+    found = find_rows(store.files(location, 1), [condition], ["DAY"], 9)
     assert found is not None
     assert found.column("DAY").to_pylist() == [date(2024, 1, 27), date(2024, 1, 28)]

@@ -150,7 +150,7 @@ class Target:
         files = self.files()
         if sum(file.size for file in files.files) > _PROBED_BYTES:
             raise TooLargeError("the table is too large to be searched from here")
-        found = find_rows(files, conditions, self.names, self.limit * 4, self.definition.location)
+        found = find_rows(files, conditions, self.names, self.limit * 4)
         if found is None:
             raise TooLargeError("too many rows of the table are concerned")
         return found

@@ -41,7 +41,7 @@ class Searched:
         """All rows, if they are few."""
         if sum(file.size for file in self.files) > _SMALL_BYTES:
             return None
-        found = search_files(self.files, self.schema, [], names, _SMALL_ROWS, self.location)
+        found = search_files(self.files, self.schema, [], names, _SMALL_ROWS)
         return found.select(list(names)) if found is not None else None
 
 
@@ -89,7 +89,7 @@ class Lookups:
         conditions: list[Condition] = [Among.of(name, wanted.column(name)) for name in wanted.column_names]
         conditions += self._simple(lookup)
         names = list(dict.fromkeys([*(name for _, name in lookup.columns), *wanted.column_names]))
-        found = search_files(searched.files, searched.schema, conditions, names, _MOST_ROWS, searched.location)
+        found = search_files(searched.files, searched.schema, conditions, names, _MOST_ROWS)
         if found is None:
             return None
         if wanted.num_columns > 1:

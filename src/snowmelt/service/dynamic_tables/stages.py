@@ -105,15 +105,49 @@ class StageRunner:
         names = {table.name for table in query.find_all(exp.Table)}
         tables = [table for name, table in run.tables.items() if name in names]
         inputs = {**run.inputs, **{name: data for name, data in self._inputs.items() if name in names}}
-        return run.account.engine.to_arrow(
-            to_spark_sql(query), tables, lane=_lane(tables, inputs), tag=run.tag, pool=run.pool, inputs=inputs
-        )
+        lane = _lane(tables, inputs)
+        text = to_spark_sql(_in_one_task(query) if lane is Lane.TINY else query)
+        return run.account.engine.to_arrow(text, tables, lane=lane, tag=run.tag, pool=run.pool, inputs=inputs)
 
 
 def _lane(tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table]) -> Lane:
     if not tables and sum(data.num_rows for data in inputs.values()) <= _TINY_ROWS:
         return Lane.TINY
     return Lane.LIGHT if sum(table.bytes for table in tables) <= _LIGHT_BYTES else Lane.CHANGES
+
+
+def _in_one_task(query: exp.Select) -> exp.Select:
+    """The query with joins that one task carries out alone: each table of rows is built where it is joined, and what
+    comes of it is one partition. By itself Spark would broadcast each small input, by a job of its own."""
+    tree = query.copy()
+    for select in list(tree.find_all(exp.Select)):
+        joins = select.args.get("joins") or []
+        if all(join.this.alias for join in joins) and not any(column.table for column in select.find_all(exp.Column)):
+            while len(joins) > 1:
+                _nest(select)
+                joins = select.args["joins"]
+            _hint(select)
+    return tree
+
+
+def _nest(select: exp.Select) -> None:
+    """Puts the first join below the others."""
+    first, *others = select.args["joins"]
+    inner = exp.select("*")
+    inner.set("from_", select.args["from_"])
+    inner.set("joins", [first])
+    _hint(inner)
+    alias = exp.TableAlias(this=identifier(f"{first.this.alias}_joined"))
+    select.set("from_", exp.From(this=exp.Subquery(this=inner, alias=alias)))
+    select.set("joins", others)
+
+
+def _hint(select: exp.Select) -> None:
+    aliases = [identifier(join.this.alias) for join in select.args.get("joins") or ()]
+    if aliases:
+        hints = {"SHUFFLE_HASH": aliases, "COALESCE": [exp.Literal.number(1)]}
+        called = [exp.Anonymous(this=name, expressions=given) for name, given in hints.items()]
+        select.set("hint", exp.Hint(expressions=called))
 
 
 def resolved(query: exp.Select, relations: Mapping[str, exp.Expr]) -> exp.Select:

@@ -128,7 +128,7 @@ class LocalChange:
             keys.append(values)
             conditions.append(key_condition(key, values))
         columns = list(dict.fromkeys(key.column for key in narrow.keys))
-        found = find_rows(files, conditions, columns, self.limit, plan.definition.location)
+        found = find_rows(files, conditions, columns, self.limit)
         return keyed.touched(source, found, keys) if found is not None else None
 
     def _general(self, files: FileList, narrow: Narrowing) -> pa.Table | None:
@@ -198,7 +198,7 @@ class LocalChange:
             return None
         used = plan.referenced(TARGET)
         columns = [column.name for column in plan.definition.columns if column.name in used]
-        return find_rows(files, conditions, columns, self.limit, plan.definition.location)
+        return find_rows(files, conditions, columns, self.limit)
 
     # -- what Spark reads -----------------------------------------------------------------------------------------
 
