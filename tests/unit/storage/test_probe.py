@@ -20,7 +20,7 @@ from snowmelt.state.model import Column
 from snowmelt.storage import parquet
 from snowmelt.storage.layout import StorageRoot
 from snowmelt.storage.probe import Among, Compared, Condition, find_rows
-from snowmelt.storage.rewrite import FILE, ROW
+from snowmelt.storage.rewrite import FILE, ROW, RowChanges
 from snowmelt.storage.table import DeltaStore
 from tests.unit.storage.support import COLUMNS, TAG, rows, small
 
@@ -144,3 +144,32 @@ def test_dates(store: DeltaStore) -> None:
     found = find_rows(store.files(location, 1), [condition], ["DAY"], 9)
     assert found is not None
     assert found.column("DAY").to_pylist() == [date(2024, 1, 27), date(2024, 1, 28)]
+
+
+def test_columns_in_memory_follow_changes(store: DeltaStore, location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column that was searched once is not decoded again after rows changed, in whichever place they are."""
+    store.append(location, small(*((key, str(key)) for key in range(70_000))), TAG)
+    everything = Among("ID", pa.array(range(70_000)))
+    found = find_rows(store.files(location, 1), [everything], ["NAME"], 70_000)
+    assert found is not None
+    places = found.select([FILE, ROW])
+    changes = RowChanges(
+        deleted=places.take([0, 40_000]),
+        updated=[places.take([1, 69_999]).append_column("NAME", pa.array(["one", "last"]))],
+        inserted=small((70_000, "new")),
+    )
+    store.rewrite(location, 1, changes, TAG, "MERGE")
+    monkeypatch.delattr(pq.ParquetFile, "read_row_group")
+    wanted = pa.array([0, 1, 2, 39_999, 40_000, 40_001, 69_999, 70_000])
+    files = store.files(location, 2)
+    found = find_rows(files, [Among("ID", wanted)], ["ID", "NAME"], 9)
+    assert found is not None
+    stored = {
+        (file.path, place): (row["ID"], row["NAME"])
+        for file in files.files
+        for place, row in enumerate(pq.read_table(file.uri.removeprefix("file://")).to_pylist())
+    }
+    assert sorted((row["ID"], row["NAME"]) for row in found.to_pylist()) == [
+        (1, "one"), (2, "2"), (39_999, "39999"), (40_001, "40001"), (69_999, "last"), (70_000, "new"),
+    ]  # fmt: skip
+    assert all(stored[row[FILE], row[ROW]] == (row["ID"], row["NAME"]) for row in found.to_pylist())
