@@ -129,15 +129,16 @@ class _Refresh:
             **estimates,
         }
         if plan.apply.kind is ApplyKind.NOTHING:
-            return Applied(CommitResult(self.attempt.pending.version, committed=False), details, dict(recorded))
+            return Applied(self._unchanged, details, dict(recorded))
         read = time.monotonic()
         runner = self._runner(relations, changes)
         kept = {state.added for state in plan.additions} | ({plan.apply.keys} if plan.apply.keys else set())
         runner.carry_out(plan.stages, frozenset(kept))
-        rows = runner.fetch(self._stored(plan))
+        unchanged = plan.apply.keys is not None and not runner.rows_of(plan.apply.keys).num_rows
+        rows = None if unchanged else runner.fetch(self._stored(plan))
         reached("stages-computed")
         computed = time.monotonic()
-        result = self.target.apply(plan.apply, rows, self._keys(plan, runner))
+        result = self._unchanged if rows is None else self.target.apply(plan.apply, rows, self._keys(plan, runner))
         grown = {s.name: store.add(s, recorded[s.name], runner.rows_of(s.added)) for s in plan.additions}
         times = {
             "readTimeMs": round((read - began) * 1000),
@@ -145,6 +146,10 @@ class _Refresh:
             "applyTimeMs": round((time.monotonic() - computed) * 1000),
         }
         return Applied(result, {**details, "jobs": runner.jobs, **times}, {**recorded, **grown})
+
+    @property
+    def _unchanged(self) -> CommitResult:
+        return CommitResult(self.attempt.pending.version, committed=False)
 
     def _states(self, store: OperatorStates) -> dict[str, exp.Expr]:
         """What Spark calls the states of the plan. Raises when they are not those of the table as it is."""
