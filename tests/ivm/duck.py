@@ -24,6 +24,7 @@ from snowmelt.ivm.changes import TableChange
 from snowmelt.ivm.lowering import lower
 from snowmelt.ivm.plan import Apply, ApplyKind, Planner
 from snowmelt.ivm.rendering import WEIGHT, table_name
+from snowmelt.ivm.top_rows import TARGET, TopRows
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment
@@ -161,7 +162,10 @@ class View:
             self._create(table_name(name, "new"), name, self.rows[name])
             self.database.execute(f'CREATE OR REPLACE VIEW "{name}" AS SELECT * FROM "{table_name(name, "new")}"')
         self.database.execute(f"CREATE OR REPLACE TABLE target AS {self.wanted}")
+        self.database.execute(f"CREATE OR REPLACE TEMP VIEW {TARGET} AS SELECT * FROM target")
         self.last: Apply | None = None
+        self.shortened = 0
+        """How often the first rows of an order were found without reading all."""
         self.states = states
         if states:
             initial = self.planner.initial(now)
@@ -228,12 +232,27 @@ class View:
         if apply.kind in (ApplyKind.APPEND, ApplyKind.BAG):
             self._bag(names, appended=apply.kind is ApplyKind.APPEND)
             return
+        if apply.top is not None and self._top(apply.top):
+            return
         if apply.kind is ApplyKind.OVERWRITE:
             self.database.execute("DELETE FROM target")
         else:
             on = " AND ".join(f'target."{own}" IS NOT DISTINCT FROM k."{key}"' for own, key in apply.key_columns)
             self.database.execute(f"DELETE FROM target WHERE EXISTS (SELECT 1 FROM {apply.keys} k WHERE {on})")
         self.database.execute(f"INSERT INTO target SELECT {names} FROM applied")
+
+    def _top(self, top: TopRows) -> bool:
+        found = self.database.execute(duck_sql(top.query)).fetchall()
+        places = top.places([row[-2] for row in found], [row[-1] for row in found])
+        if places is None:
+            return False
+        self.shortened += 1
+        self.database.execute("DELETE FROM target")
+        names = ", ".join(f'"{name}"' for name, _ in top.names)
+        for place in places:
+            values = ", ".join(map(_literal, found[place][:-2]))
+            self.database.execute(f"INSERT INTO target ({names}) VALUES ({values})")
+        return True
 
     def _bag(self, names: str, *, appended: bool) -> None:
         """So many more or fewer of each row, compared bit by bit: what is not reproducible is found out here."""

@@ -86,3 +86,28 @@ def test_time_moves(query: str) -> None:
         changes = random_changes(rnd, TABLES, view.rows) if day % 2 else {}
         view.refresh(changes, now=NOW + timedelta(days=day // 2 * 2 - 2))
         assert_right(view, day)
+
+
+TOP = (
+    "SELECT k, a FROM t ORDER BY a DESC, k LIMIT 3",
+    "SELECT k, a, s FROM t ORDER BY s, a DESC NULLS LAST, k LIMIT 5",
+    "SELECT a, COUNT(*) AS n, SUM(b) AS s FROM t GROUP BY a ORDER BY n DESC, s, a LIMIT 2",
+    "SELECT t.k, u.c FROM t JOIN u ON t.k = u.k ORDER BY c, t.k LIMIT 4",
+    "SELECT DISTINCT a FROM t ORDER BY a LIMIT 3",
+    "SELECT d, k + 1 AS k1 FROM t ORDER BY d, k1 DESC LIMIT 1",
+    "SELECT TOP 2 z, k FROM t WHERE a > 0 ORDER BY z DESC, k",
+)
+
+
+@pytest.mark.parametrize("query", TOP)
+def test_the_first_rows_from_those_the_table_has(query: str) -> None:
+    shortened = steps = 0
+    for seed in range(6):
+        rnd = random.Random(f"{query} {seed}")
+        rows = {name: random_rows(rnd, columns) for name, columns in TABLES.items()}
+        view = View(query, TABLES, rows, states=bool(seed % 2))
+        for step in range(5):
+            view.refresh(random_changes(rnd, TABLES, view.rows))
+            assert_right(view, (seed, step))
+        shortened, steps = shortened + view.shortened, steps + 5
+    assert 0 < shortened < steps, "now and then all has to be read"

@@ -15,6 +15,7 @@ from snowmelt.ivm.checks import check, inexact_ids
 from snowmelt.ivm.lowering import View
 from snowmelt.ivm.rendering import WEIGHT, Renderer, Restriction, When, quoted
 from snowmelt.ivm.states import State, states_of
+from snowmelt.ivm.top_rows import TopRows, top_rows
 
 
 class ApplyKind(StrEnum):
@@ -39,6 +40,8 @@ class Apply:
     """For REPLACE: the stage that has the keys."""
     key_columns: tuple[tuple[str, str], ...] = ()
     """For REPLACE: columns of the table, and the stage's names for them."""
+    top: TopRows | None = None
+    """For OVERWRITE: a way to the rows that is shorter, if it leads there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,9 @@ class Planner:
         if isinstance(grouped, Limit) or (isinstance(grouped, Aggregate) and not grouped.keys):
             if rules.change(grouped.input) is None and not passing:
                 return Apply(ApplyKind.NOTHING)
-            return Apply(ApplyKind.OVERWRITE, self._named(rules.renderer, rules.renderer.rows(root, When.NEW)))
+            top = self._top(rules, grouped) if isinstance(grouped, Limit) and not filters else None
+            rows = self._named(rules.renderer, rules.renderer.rows(root, When.NEW))
+            return Apply(ApplyKind.OVERWRITE, rows, top=top)
         change = rules.change(root)
         if change is None:
             return Apply(ApplyKind.NOTHING)
@@ -132,6 +137,13 @@ class Planner:
         keyed = affected.renamed(outputs)
         assert keyed is not None
         return self._replaced(rules, keyed)
+
+    def _top(self, rules: Rules, limit: Limit) -> TopRows | None:
+        if self._inexact & limit.ids:
+            return None
+        outputs = {column.id: name for name, column in self.view.outputs}
+        traced = _traced(self.view.root, limit)
+        return top_rows(rules, limit, {own: outputs[there] for own, there in traced.items() if there in outputs})
 
     def _replace_exact(self, rules: Rules, change: exp.Select) -> Apply:
         """By all columns that are the same each time, for results that have others too."""

@@ -323,7 +323,7 @@ class Renderer:
 
     def limited(self, below: exp.Select, node: Limit) -> exp.Select:
         query = self.of(below, node.columns)
-        query.set("order", exp.Order(expressions=_total(node.order, node.input.columns)))
+        query.set("order", exp.Order(expressions=total_order(node.order, node.input.columns)))
         if node.count is not None:
             query.set("limit", exp.Limit(expression=number(node.count)))
         if node.offset:
@@ -475,7 +475,7 @@ def _ordered_window(window: exp.Window, columns: Sequence[Column]) -> exp.Window
     given = order.expressions if order is not None else []
     if not given and name not in _PLACED:
         return window
-    window.set("order", exp.Order(expressions=_total(given, columns)))
+    window.set("order", exp.Order(expressions=total_order(given, columns)))
     if name in ("first_value", "last_value", "first", "last", "any_value", "collect_list") and spec is None:
         window.set("spec", _default_frame(ordered=bool(given)))
     return window
@@ -488,7 +488,7 @@ def _default_frame(*, ordered: bool) -> exp.WindowSpec:
     return exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="UNBOUNDED", end_side="FOLLOWING")
 
 
-def _total(order: Sequence[exp.Expr], columns: Sequence[Column]) -> list[exp.Expr]:
+def total_order(order: Sequence[exp.Expr], columns: Sequence[Column]) -> list[exp.Expr]:
     given = [item.copy() for item in order]
     named = {item.this.name for item in given if isinstance(item.this, exp.Column)}
     rest = [c for c in columns if c.id not in named and not (c.type is not None and c.type.is_semi_structured)]

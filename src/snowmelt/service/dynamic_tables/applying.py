@@ -76,6 +76,9 @@ class Target:
         if self.definition.spark_only or not store.rewritable(self.definition.location, self.pending.version):
             raise TooLargeError("the table can only be written by Spark")
 
+    def rows(self) -> pa.Table:
+        return self._existing([]).select(self.names)
+
     # -- what the plan says ---------------------------------------------------------------------------------------
 
     def apply(self, apply: Apply, rows: pa.Table, keys: pa.Table | None) -> CommitResult:

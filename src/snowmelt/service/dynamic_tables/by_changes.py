@@ -21,6 +21,7 @@ from snowmelt.ivm.plan import ApplyKind, RefreshPlan
 from snowmelt.ivm.reasons import NotIncrementalError
 from snowmelt.ivm.rendering import WEIGHT, table_name
 from snowmelt.ivm.states import states_of
+from snowmelt.ivm.top_rows import LAST, TARGET, TopRows
 from snowmelt.service.dynamic_tables import change_sets, incremental
 from snowmelt.service.dynamic_tables.applying import DivergedError, Target, TooLargeError, weight_column
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog
@@ -135,7 +136,7 @@ class _Refresh:
         kept = {state.added for state in plan.additions} | ({plan.apply.keys} if plan.apply.keys else set())
         runner.carry_out(plan.stages, frozenset(kept))
         unchanged = plan.apply.keys is not None and not runner.rows_of(plan.apply.keys).num_rows
-        rows = None if unchanged else runner.fetch(self._stored(plan))
+        rows = None if unchanged else self._rows(plan, runner)
         reached("stages-computed")
         computed = time.monotonic()
         result = self._unchanged if rows is None else self.target.apply(plan.apply, rows, self._keys(plan, runner))
@@ -248,6 +249,25 @@ class _Refresh:
 
     def close(self) -> None:
         self.run.remove_staged()
+
+    def _rows(self, plan: RefreshPlan, runner: StageRunner) -> pa.Table:
+        found = self._top_rows(plan.apply.top, runner) if plan.apply.top is not None else None
+        return found if found is not None else runner.fetch(self._stored(plan))
+
+    def _top_rows(self, top: TopRows, runner: StageRunner) -> pa.Table | None:
+        """The table's new rows from those it has, if that is enough to know them."""
+        produced = list(zip(self.attempt.bound.query.columns, self.target.definition.columns, strict=True))
+        as_they_are = all(made.type == kept.type and kept.nullable for made, kept in produced)
+        if not as_they_are or self.region is not None:
+            return None
+        names = {made.key: kept.name for made, kept in produced}
+        present = self.target.rows()
+        runner.keep(TARGET, pa.table({made: present.column(kept) for made, kept in names.items()}))
+        found = runner.fetch(top.query)
+        places = top.places(found.column(WEIGHT).to_pylist(), found.column(LAST).to_pylist())
+        if places is None:
+            return None
+        return pa.table({names[made]: found.column(id_) for made, id_ in top.names}).take(pa.array(places, pa.int64()))
 
     def _stored(self, plan: RefreshPlan) -> exp.Select:
         """The plan's rows as the table keeps them, cast and checked."""
