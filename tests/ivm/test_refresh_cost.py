@@ -53,3 +53,35 @@ def test_a_difference_that_measuring_can_not_tell_does_not_decide() -> None:
     assert not Estimate(full_ms=200, incremental_ms=600).prefers_full
     assert not Estimate(full_ms=60_000, incremental_ms=62_000).prefers_full
     assert Estimate(full_ms=10_000, incremental_ms=12_000).prefers_full
+
+
+@given(full=st.floats(1_000, 60_000), cold=st.floats(1, 10), rows=st.integers(1, 10**6))
+def test_one_slow_refresh_by_changes_is_not_held_against_it_for_ever(full: float, cold: float, rows: int) -> None:
+    """It is tried again, and then it is what is done."""
+    measured = Measured(full, rows * 10, full * cold, rows)
+    work = Work(rows, rows * 10)
+    for _ in range(60):
+        expected = estimate(work, measured)
+        assert expected is not None
+        if not expected.prefers_full:
+            break
+        measured = measured.with_full(full, rows * 10)
+    else:
+        raise AssertionError("never tried again")
+    expected = estimate(work, measured.with_incremental(full / 4, rows))
+    assert expected is not None
+    assert not expected.prefers_full
+
+
+@given(full=st.floats(1_000, 60_000), slower=st.floats(1.6, 8))
+def test_what_stays_slower_is_tried_seldom(full: float, slower: float) -> None:
+    """All in all not much slower than a full refresh each time."""
+    measured, total = Measured(full, 1_000_000, full * slower, 100_000), 0.0
+    for _ in range(100):
+        expected = estimate(Work(100_000, 1_000_000), measured)
+        assert expected is not None
+        if expected.prefers_full:
+            measured, total = measured.with_full(full, 1_000_000), total + full
+        else:
+            measured, total = measured.with_incremental(full * slower, 100_000), total + full * slower
+    assert total <= 100 * full * 1.3

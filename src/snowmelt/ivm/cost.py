@@ -17,6 +17,9 @@ _FEW_ROWS = 10_000
 _CLEARLY = 1.1
 _WORTH_MS = 500.0
 _SMOOTHING = 0.5
+_FORGETTING = 0.95
+"""Of what changes took, each full refresh believes so much: the first one was slow because all was new to Spark, or the
+machine was busy, and nobody would ever find out."""
 _MOST_SCALING = 20.0
 
 
@@ -41,7 +44,8 @@ class Measured:
     """Changed rows then."""
 
     def with_full(self, milliseconds: float, source_rows: int) -> Measured:
-        return Measured(_smoothed(self.full_ms, milliseconds), source_rows, self.incremental_ms, self.incremental_rows)
+        believed = None if self.incremental_ms is None else self.incremental_ms * _FORGETTING
+        return Measured(_smoothed(self.full_ms, milliseconds), source_rows, believed, self.incremental_rows)
 
     def with_incremental(self, milliseconds: float, changed_rows: int) -> Measured:
         return Measured(self.full_ms, self.full_rows, _smoothed(self.incremental_ms, milliseconds), changed_rows)
@@ -70,7 +74,8 @@ def estimate(work: Work, measured: Measured) -> Estimate | None:
         return Estimate(full, unmeasured)
     # The fixed part does not grow with the change; a change that is tiny now says little about a large one.
     fixed = min(measured.incremental_ms, _FIXED_MS)
-    grown = fixed + (measured.incremental_ms - fixed) * _ratio(work.changed_rows, measured.incremental_rows)
+    changed, then = max(work.changed_rows, _FEW_ROWS), max(measured.incremental_rows, _FEW_ROWS)
+    grown = fixed + (measured.incremental_ms - fixed) * _ratio(changed, then)
     larger = work.changed_rows > 4 * max(measured.incremental_rows, 1)
     return Estimate(full, max(grown, unmeasured) if larger else grown)
 
@@ -80,4 +85,7 @@ def _ratio(now: int, then: int) -> float:
 
 
 def _smoothed(before: float | None, now: float) -> float:
-    return now if before is None else _SMOOTHING * before + (1 - _SMOOTHING) * now
+    """What is faster than before is believed at once: it was possible. What is much slower too: that is no noise."""
+    if before is None or not before <= now <= 2 * before:
+        return now
+    return _SMOOTHING * before + (1 - _SMOOTHING) * now
