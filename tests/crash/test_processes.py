@@ -27,7 +27,7 @@ from tests.conftest import SPARK
 from tests.crash.inspection import check_at_rest, contents
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 120.0
+PATIENCE = 240.0
 
 
 def environment(**more: str) -> dict[str, str]:
