@@ -27,7 +27,7 @@ from tests.conftest import SPARK
 from tests.crash.inspection import check_at_rest, contents
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 120.0
+PATIENCE = 240.0
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -55,7 +55,8 @@ class Process:
             text=True, cwd=ROOT, start_new_session=True,
         )  # fmt: skip
         self.printed: list[str] = []
-        self._lines: Queue[str] = Queue()
+        self._lines: Queue[str | None] = Queue()
+        """None: there are no more."""
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -63,15 +64,19 @@ class Process:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._lines.put(line)
+        self._lines.put(None)
 
     def line(self, pattern: str) -> re.Match[str]:
         """The first line from here on that matches."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
-                self.printed.append(self._lines.get(timeout=max(deadline - time.monotonic(), 0.01)))
+                line = self._lines.get(timeout=max(deadline - time.monotonic(), 0.01))
             except Empty:
-                raise AssertionError(f"no line like {pattern!r} in {self.printed}") from None
+                line = None
+            if line is None:
+                raise AssertionError(f"no line like {pattern!r} in {self.printed}")
+            self.printed.append(line)
             found = re.search(pattern, self.printed[-1])
             if found:
                 return found
@@ -88,7 +93,7 @@ class Process:
         code = self.process.wait(PATIENCE)
         self._reader.join(PATIENCE)
         while not self._lines.empty():
-            self.printed.append(self._lines.get())
+            self.printed += [line for line in [self._lines.get()] if line is not None]
         for stream in (self.process.stdin, self.process.stdout):
             assert stream is not None
             stream.close()

@@ -342,3 +342,52 @@ def test_other_kinds_are_created_replaced_and_dropped(project: Project) -> None:
     project.apply(allow_drop=True)
     assert project.steps() == []
     project.session.execute("DROP WAREHOUSE project_wh")
+
+
+def pipeline(project: Project, *, comment: str = "what came", every: str = "1 HOUR") -> None:
+    """Tasks before the streams that they watch, streams before their table."""
+    project.write(
+        "a.sql",
+        f"CREATE TASK load SCHEDULE = '{every}' WHEN SYSTEM$STREAM_HAS_DATA('came') AS\n"
+        "BEGIN\n  INSERT INTO kept SELECT id FROM came;\nEND;\n"
+        "CREATE TASK after_load AFTER load AS INSERT INTO kept VALUES (0);",
+    )
+    project.write("b.sql", f"CREATE OR REPLACE STREAM came ON TABLE landing APPEND_ONLY = TRUE COMMENT = '{comment}';")
+    project.write("c.sql", "CREATE TABLE landing (id INT); CREATE TABLE kept (id INT);")
+
+
+def test_streams_and_tasks(project: Project) -> None:
+    pipeline(project)
+    names = [name for _, name in project.steps()]
+    assert names.index("LANDING") < names.index("CAME") < names.index("LOAD") < names.index("AFTER_LOAD")
+    project.apply()
+    assert project.steps() == []
+    project.session.execute("INSERT INTO landing VALUES (1)")
+    project.session.execute("SELECT SYSTEM$TASK_DEPENDENTS_ENABLE('load')")
+
+    # Another comment keeps the offset, and with it what has not been consumed.
+    pipeline(project, comment="what came in")
+    assert project.steps() == [("alter", "CAME")]
+    project.apply()
+    assert project.steps() == []
+    assert project.session.execute("SELECT SYSTEM$STREAM_HAS_DATA('came')").rows() == [(True,)]
+
+    pipeline(project, comment="what came in", every="2 HOURS")
+    assert project.steps() == [("alter", "LOAD")]
+    assert "not suspended" in failure(project.apply)
+    project.session.execute("ALTER TASK load SUSPEND")
+    project.apply()
+    assert project.steps() == []
+    shown = project.session.execute("SHOW TASKS")
+    place = {column.name: index for index, column in enumerate(shown.columns)}
+    states = {row[place["name"]]: (row[place["state"]], row[place["schedule"]]) for row in shown.rows()}
+    assert states == {"LOAD": ("suspended", "2 HOURS"), "AFTER_LOAD": ("started", None)}
+
+    project.write("b.sql", "CREATE STREAM came ON TABLE kept APPEND_ONLY = TRUE")
+    assert "losing its offset: it is to be on KEPT" in failure(project.plan)
+
+    project.remove("a.sql")
+    project.remove("b.sql")
+    assert project.steps() == [("drop", "AFTER_LOAD"), ("drop", "LOAD"), ("drop", "CAME")]
+    project.apply(allow_drop=True)
+    assert project.plan().unchanged == 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -127,14 +128,28 @@ class World:
     def _decide(self) -> None:
         for _ in range(200):
             self.ticks += 1
-            plan = tick(self._graphs(), self.now)
+            graphs = self._graphs()
+            plan = tick(graphs, self.now)
             self._next = plan.next_due
             assert self._next is None or self._next > self.now
+            self._check_suspending(graphs, plan.decisions)
             done = [self._carry_out(decision) for decision in plan.decisions]
             if not any(done):
                 assert not any(0 < root.suspend_after <= root.failures for root in self._graphs().roots if root.started)
                 return
         raise AssertionError("the tick decides for ever")
+
+    def _check_suspending(self, graphs: Graphs, decisions: Sequence[Decision]) -> None:
+        """Had one failure too many come at this very moment, nothing would begin, not even another attempt."""
+        if not any(isinstance(decision, NewRun | EndRun) for decision in decisions):
+            return
+        failing = [replace(root, suspend_after=1, failures=1) for root in graphs.roots]
+        for decision in tick(replace(graphs, roots=tuple(failing)), self.now).decisions:
+            assert not isinstance(decision, NewRun | PassOver)
+            assert not isinstance(decision, EndRun) or not decision.retry or not self._starts(decision.run)
+
+    def _starts(self, run: str) -> bool:
+        return self.roots[self.runs[run].root].started
 
     def _graphs(self) -> Graphs:
         roots = []

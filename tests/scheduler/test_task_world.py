@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
@@ -9,7 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snowmelt.core.schedules import parse_schedule
-from snowmelt.scheduler.task_graph import Overlap, Root, TaskNode, TaskState
+from snowmelt.scheduler.task_graph import (
+    EndRun,
+    GraphRun,
+    Graphs,
+    NewRun,
+    Overlap,
+    PassOver,
+    Progress,
+    Root,
+    TaskNode,
+    TaskState,
+)
+from snowmelt.scheduler.task_tick import tick
 from tests.scheduler.task_world import START, Shape, World
 
 MONTH = timedelta(days=31)
@@ -30,12 +43,15 @@ def shapes(draw: st.DrawFn, name: str) -> Shape:
         tasks.append(TaskNode(f"{name}.{number}", tuple(above), draw(st.integers(0, 4)) > 0, timeout))
     finalizer = TaskNode(f"{name}.last", started=draw(st.booleans())) if draw(st.booleans()) else None
     triggered = draw(st.integers(0, 4)) == 0
+    overlap = draw(st.sampled_from(list(Overlap)))
+    # Runs that may all overlap and take longer than the workers have time would pile up without end.
+    durations = DURATIONS[:2] if overlap is Overlap.ALL else DURATIONS
     root = Root(
         f"{name}.0",
         schedule=None if triggered else parse_schedule(draw(st.sampled_from(SCHEDULES))),
         beginning=START,
         settled=START,
-        overlap=draw(st.sampled_from(list(Overlap))),
+        overlap=overlap,
         retries=draw(st.integers(0, 2)),
         suspend_after=draw(st.sampled_from([0, 3])),
         trigger_interval=timedelta(minutes=45) if triggered else None,
@@ -44,7 +60,7 @@ def shapes(draw: st.DrawFn, name: str) -> Shape:
         root,
         tuple(tasks),
         finalizer,
-        draw(st.sampled_from(DURATIONS)),
+        draw(st.sampled_from(durations)),
         draw(st.sampled_from([0.0, 0.2])),
         draw(st.sampled_from([0.0, 0.1])),
         0.8,
@@ -120,3 +136,17 @@ def test_a_run_that_is_busy_passes_its_instants_over() -> None:
     assert [run.scheduled for run in world.ran.values()] == [START + timedelta(minutes=n) for n in range(1, 11)]
     world.die(timedelta(hours=3))
     assert len(world.ran) == 11
+
+
+def test_a_run_that_is_over_holds_no_instant_up() -> None:
+    """Its last task ended just before the instant, and nobody looked in between."""
+    later = START + timedelta(minutes=1)
+    done = {"r": Progress(TaskState.SUCCEEDED, START)}
+    run = GraphRun("1", "r", (TaskNode("r"),), None, progress=done)
+    root = Root("r", schedule=parse_schedule("1 MINUTE"), beginning=START, settled=START)
+    decisions = tick(Graphs((root,), (run,)), later).decisions
+    assert decisions == (EndRun("1", TaskState.SUCCEEDED, False), NewRun("r", later))
+    # Another attempt comes first.
+    failed = replace(run, progress={"r": Progress(TaskState.FAILED, START)})
+    decisions = tick(Graphs((replace(root, retries=1),), (failed,)), later).decisions
+    assert decisions == (EndRun("1", TaskState.FAILED, True), PassOver("r", later))

@@ -20,6 +20,7 @@ from snowmelt.sql.statements import (
     ColumnSpec,
     Constraint,
     CreateDynamicTable,
+    CreateStream,
     CreateTable,
     CreateView,
     ForeignKeySpec,
@@ -155,6 +156,21 @@ def view(wanted: CreateView, present: CreateView) -> list[Difference]:
         found.append(Difference("it is to be secure" if wanted.secure else "it is no longer to be secure"))
     if bool(wanted.options.change_tracking) != bool(present.options.change_tracking):
         found.append(Difference("change tracking is another one"))
+    return found + _comment(wanted.options.comment, present.options.comment)
+
+
+# -- streams ----------------------------------------------------------------------------------------------------------
+
+
+def stream(wanted: CreateStream, present: CreateStream, home: Home) -> list[Difference]:
+    """Where a stream begins matters once, when it is created."""
+    found: list[Difference] = []
+    if wanted.source is not None and present.source is not None:
+        if home.complete(wanted.source.parts) != home.complete(present.source.parts):
+            found.append(Difference(f"it is to be on {_named(wanted.source)}", Effect.LOSES))
+        new, old = wanted.options, present.options
+        if (bool(new.append_only), bool(new.insert_only)) != (bool(old.append_only), bool(old.insert_only)):
+            found.append(Difference("its mode is another one", Effect.LOSES))
     return found + _comment(wanted.options.comment, present.options.comment)
 
 

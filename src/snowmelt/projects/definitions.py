@@ -17,7 +17,9 @@ from snowmelt.sql.statements import (
     CreateSchema,
     CreateSequence,
     CreateStage,
+    CreateStream,
     CreateTable,
+    CreateTask,
     CreateView,
     CreateWarehouse,
     NameRef,
@@ -29,13 +31,13 @@ from snowmelt.sql.tokens import SqlText, tokenize
 
 AnyCreate = (
     CreateDatabase | CreateDynamicTable | CreateFileFormat | CreateRoutine | CreateSchema | CreateSequence | CreateStage
-    | CreateTable | CreateView | CreateWarehouse
+    | CreateStream | CreateTable | CreateTask | CreateView | CreateWarehouse
 )  # fmt: skip
 _KINDS: dict[type[Statement], ObjectType] = {
     CreateDatabase: ObjectType.DATABASE, CreateDynamicTable: ObjectType.DYNAMIC_TABLE,
     CreateFileFormat: ObjectType.FILE_FORMAT, CreateSchema: ObjectType.SCHEMA, CreateSequence: ObjectType.SEQUENCE,
-    CreateStage: ObjectType.STAGE, CreateTable: ObjectType.TABLE, CreateView: ObjectType.VIEW,
-    CreateWarehouse: ObjectType.WAREHOUSE,
+    CreateStage: ObjectType.STAGE, CreateStream: ObjectType.STREAM, CreateTable: ObjectType.TABLE,
+    CreateTask: ObjectType.TASK, CreateView: ObjectType.VIEW, CreateWarehouse: ObjectType.WAREHOUSE,
 }  # fmt: skip
 CONTAINERS = frozenset({ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.WAREHOUSE})
 """Kinds that a project makes where they are missing, and that it neither alters nor drops."""

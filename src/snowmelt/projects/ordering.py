@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.core.names import ObjectName
+from snowmelt.core.names import ObjectName, split_name
 from snowmelt.projects.comparing import all_constraints
 from snowmelt.projects.definitions import AnyCreate, Definition, Home
 from snowmelt.projects.queries import calls_in, tables_in
@@ -18,7 +18,9 @@ from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.statements import (
     CreateDynamicTable,
     CreateRoutine,
+    CreateStream,
     CreateTable,
+    CreateTask,
     CreateView,
     ForeignKeySpec,
     ObjectType,
@@ -55,7 +57,27 @@ def needs(statement: AnyCreate, home: Home) -> set[ObjectName]:
         found.add(home.complete(statement.clone.name.parts))
     if isinstance(statement, CreateDynamicTable) and statement.backfill_from is not None:
         found.add(home.complete(statement.backfill_from.parts))
+    if isinstance(statement, CreateStream | CreateTask):
+        found |= {home.complete(parts) for parts in _named_by(statement)}
     return found
+
+
+def _named_by(statement: CreateStream | CreateTask) -> Iterator[tuple[str, ...]]:
+    """What a stream is on, what a task comes after, and the streams that its condition names in quotes."""
+    if statement.clone is not None:
+        yield statement.clone.name.parts
+    if isinstance(statement, CreateStream):
+        if statement.source is not None:
+            yield statement.source.parts
+        return
+    yield from (name.parts for name in statement.after)
+    if statement.options.finalize is not None:
+        yield statement.options.finalize.parts
+    if statement.when is not None:
+        for literal in parse_snowflake(statement.when.text).find_all(exp.Literal):
+            parts = split_name(literal.name) if literal.is_string else None
+            if parts is not None and len(parts) <= 3:
+                yield parts
 
 
 def _expressions(statement: AnyCreate) -> Iterator[exp.Expr]:

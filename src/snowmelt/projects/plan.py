@@ -18,14 +18,15 @@ from snowmelt.projects.definitions import CONTAINERS, RELATIONS, AnyCreate, Defi
 from snowmelt.projects.ordering import ordered
 from snowmelt.sql.statements import (
     CreateDynamicTable,
+    CreateStream,
     CreateTable,
     CreateView,
     ObjectType,
 )
 
 _LAST_DROPPED = (
-    ObjectType.DYNAMIC_TABLE, ObjectType.VIEW, ObjectType.TABLE, ObjectType.PROCEDURE, ObjectType.FUNCTION,
-    ObjectType.STAGE, ObjectType.FILE_FORMAT, ObjectType.SEQUENCE,
+    ObjectType.TASK, ObjectType.STREAM, ObjectType.DYNAMIC_TABLE, ObjectType.VIEW, ObjectType.TABLE,
+    ObjectType.PROCEDURE, ObjectType.FUNCTION, ObjectType.STAGE, ObjectType.FILE_FORMAT, ObjectType.SEQUENCE,
 )  # fmt: skip
 _FIXED = frozenset({ObjectType.SEQUENCE, ObjectType.STAGE})
 """Kinds that hold something which a new one would not have: numbers handed out, files."""
@@ -145,6 +146,8 @@ class _Planner:
             self.unchanged += 1
         elif definition.kind in RELATIONS:
             self._relation(definition, present)
+        elif isinstance(definition.statement, CreateStream) and isinstance(present, CreateStream):
+            self._stream(definition, comparing.stream(definition.statement, present, self.catalog.home))
         else:
             self._other(definition)
 
@@ -162,6 +165,20 @@ class _Planner:
             action, definition, "CREATE OR ALTER", reasons, cost, rows, destructive=effect is Effect.LOSES
         )  # fmt: skip
 
+    def _stream(self, definition: Definition, differences: Sequence[Difference]) -> None:
+        """Altered at most, never replaced: a new one would not stand where the old one does."""
+        reasons = tuple(item.reason for item in differences)
+        if any(item.effect is Effect.LOSES for item in differences):
+            raise errors.project(
+                f"{definition.place}: {definition.name} can't be changed without losing its offset: "
+                f"{', '.join(reasons)}.",
+                hint="DROP it yourself when what it holds is consumed, and let the project create it again.",
+            )
+        if reasons:
+            self._step(Action.ALTER, definition, "CREATE OR ALTER", reasons, "no rows are touched", 0)
+        else:
+            self._unchanged(definition)
+
     def _other(self, definition: Definition) -> None:
         """The catalog keeps these in forms that can't be compared word by word: the last definition is remembered."""
         known = self.noted.get(definition.key)
@@ -177,7 +194,10 @@ class _Planner:
             self._unchanged(definition)
         else:
             why = "its definition is another one" if known is not None else "its definition is not known"
-            self._step(Action.REPLACE, definition, "CREATE OR REPLACE", (why,), "no rows are touched", 0)
+            # A task that is replaced would be suspended, and forget its history.
+            task = definition.kind is ObjectType.TASK
+            action, verb = (Action.ALTER, "CREATE OR ALTER") if task else (Action.REPLACE, "CREATE OR REPLACE")
+            self._step(action, definition, verb, (why,), "no rows are touched", 0)
 
     def _unchanged(self, definition: Definition) -> None:
         self.unchanged += 1

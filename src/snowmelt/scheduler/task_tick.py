@@ -36,8 +36,11 @@ def tick(graphs: Graphs, now: datetime) -> TaskPlan:
     for run in graphs.runs:
         if not run.waiting:
             decisions += _go_on(run, roots.get(run.root), now, may_retry=run.root not in suspended)
+    # A run that is over holds no other one up, even if nobody noticed its end before the next instant came.
+    over = {item.run for item in decisions if isinstance(item, EndRun) and not item.retry}
+    left = [run for run in graphs.runs if run.id not in over]
     for root in graphs.roots:
-        decisions += _begin(root, [run for run in graphs.runs if run.root == root.id], now, root.id in suspended)
+        decisions += _begin(root, [run for run in left if run.root == root.id], now, root.id in suspended)
     return TaskPlan(tuple(decisions), _next_due(graphs, now))
 
 

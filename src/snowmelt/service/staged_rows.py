@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 _MOST_IN_MEMORY = 20_000
+_ROWS_A_TASK = 128 * 1024
+"""Spark reads each such part of the file by itself, side by side."""
 
 
 def needs_file(column: Column) -> bool:
@@ -28,7 +30,7 @@ def as_file(run: Run, rows: pa.Table, columns: Sequence[Column]) -> str:
     """The name of rows in stored form, which lie in a file until the statement ends."""
     folder = run.account.store.root.path(f"_staging-{uuid.uuid4().hex}")
     folder.mkdir(parents=True)
-    pq.write_table(rows, folder / "rows.parquet")
+    pq.write_table(rows, folder / "rows.parquet", row_group_size=_ROWS_A_TASK)
     name = folder.name.replace("-", "_")
     run.staged[name] = folder
     run.tables[name] = TableFiles(

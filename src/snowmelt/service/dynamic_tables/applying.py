@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -123,10 +123,14 @@ class Target:
         existing = self._existing(self._conditions(keys))
         chosen = set(_rows(keys))
         inside = [place for place, key in enumerate(_rows(existing.select(keys.column_names))) if key in chosen]
-        return self._difference(self._present(existing.take(pa.array(inside, pa.int64()))), rows)
+        present = self._present(existing.take(pa.array(inside, pa.int64())))
+        return self._difference(present, rows, keys.column_names)
 
-    def _difference(self, existing: pa.Table, rows: pa.Table) -> RowChanges:
-        """The rows there are less those there should be, and the other way round."""
+    def _difference(self, existing: pa.Table, rows: pa.Table, keys: Sequence[str] = ()) -> RowChanges:
+        """The rows there are less those there should be, and the other way round.
+
+        Where a key has one row before and one after, that is the same row with other values: an update.
+        """
         new = self._conformed(rows)
         wanted: defaultdict[Row, list[int]] = defaultdict(list)
         for place, row in enumerate(_rows(new)):
@@ -137,9 +141,13 @@ class Target:
                 wanted[row].pop()
             else:
                 gone.append(place)
-        came = sorted(place for places in wanted.values() for place in places)
+        follows = _same_keys(existing.select(keys), new.select(keys))
+        updates = {place: follows[place] for place in gone if place in follows}
+        gone = [place for place in gone if place not in updates]
+        came = sorted({place for places in wanted.values() for place in places} - set(updates.values()))
         return RowChanges(
             deleted=_positions(existing, gone) if gone else None,
+            updated=[_updated(existing, new, updates)] if updates else (),
             inserted=new.take(pa.array(came, pa.int64())) if came else None,
         )
 
@@ -175,7 +183,7 @@ class Target:
 
     def _commit(self, changes: RowChanges) -> CommitResult:
         run, pending = self.run, self.pending
-        if not changes.inserted_rows and not changes.deleted_rows:
+        if not (changes.inserted_rows or changes.updated_rows or changes.deleted_rows):
             return CommitResult(version=pending.version, committed=False)
         files = self.files()
         touched = changes.files()
@@ -185,7 +193,7 @@ class Target:
         tag = run.transaction.tag(run.query_id)
         reached("before-commit")
         store, location = run.account.store, self.definition.location
-        if changes.deleted_rows:
+        if changes.updated_rows or changes.deleted_rows:
             result = store.rewrite(
                 location, pending.version, changes, tag, "MERGE", origins=self.definition.change_tracking
             )
@@ -199,6 +207,26 @@ class Target:
 
 def _positions(existing: pa.Table, places: Sequence[int]) -> pa.Table:
     return existing.select([FILE, ROW]).take(pa.array(places, pa.int64()))
+
+
+def _updated(existing: pa.Table, new: pa.Table, updates: Mapping[int, int]) -> pa.Table:
+    """New rows with the positions of those whose place they take."""
+    values = new.take(pa.array(updates.values(), pa.int64()))
+    positions = _positions(existing, list(updates))
+    return values.append_column(FILE, positions.column(FILE)).append_column(ROW, positions.column(ROW))
+
+
+def _same_keys(before: pa.Table, after: pa.Table) -> dict[int, int]:
+    """From the places of rows before to those of rows after, for keys that have one of each."""
+    old, new = _only_places(before), _only_places(after)
+    return {place: new[key] for key, place in old.items() if key in new}
+
+
+def _only_places(keys: pa.Table) -> dict[Row, int]:
+    """The places of keys that occur once."""
+    rows = _rows(keys)
+    counts = Counter(rows)
+    return {key: place for place, key in enumerate(rows) if counts[key] == 1}
 
 
 def _repeated(rows: pa.Table, weights: Sequence[int]) -> pa.Table | None:

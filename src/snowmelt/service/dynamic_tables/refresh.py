@@ -367,8 +367,8 @@ class _Refresh:
             state=state,
             action=action,
             refresh_id=self.row.id if refresh_id == "" else refresh_id,
-            rows_inserted=result.rows_inserted if result is not None else 0,
-            rows_deleted=result.rows_deleted if result is not None else 0,
+            rows_inserted=counts(result)["numInsertedRows"] if result is not None else 0,
+            rows_deleted=counts(result)["numDeletedRows"] if result is not None else 0,
             error=error,
         )
 
@@ -398,9 +398,10 @@ def _untouched(state: StateReader, dynamic: DynamicState, pending: PendingTable)
 
 
 def counts(result: CommitResult) -> dict[str, int]:
+    """What a refresh did, for its history: an update is a row that goes and one that comes."""
     return {
-        "numInsertedRows": result.rows_inserted,
-        "numDeletedRows": result.rows_deleted,
+        "numInsertedRows": result.rows_inserted + result.rows_updated,
+        "numDeletedRows": result.rows_deleted + result.rows_updated,
         "numCopiedRows": 0,
     }
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
-from snowmelt.core.names import quote
+from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import declaring, schema_objects
 from snowmelt.service.handlers.alter_tables import rename, swap
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.results import DONE, Result, status
+from snowmelt.service.streams import tracking
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment
@@ -51,6 +52,13 @@ def create_view(run: Run, statement: CreateView) -> Result:
         secure=statement.secure,
         change_tracking=bool(statement.options.change_tracking),
     )
+    tracked = tracking.tables_behind(run, name, definition) if definition.change_tracking else []
+    result = _created(run, statement, name, definition)
+    tracking.track_all(run, tracked)
+    return result
+
+
+def _created(run: Run, statement: CreateView, name: ObjectName, definition: ViewDefinition) -> Result:
     if statement.or_alter and _altered(run, statement, definition):
         return status(f"View {quote(name.name)} successfully altered.", "CREATE_VIEW")
     return schema_objects.create(
@@ -113,14 +121,21 @@ def alter_view(run: Run, statement: AlterView) -> Result:
                 comment_column(run, view, column, comment)
             case SetOptions(options=options):
                 assert isinstance(options, ViewOptions)
-                tracked = {} if options.change_tracking is None else {"change_tracking": options.change_tracking}
-                schema_objects.alter(run, view, tracked, comment=options.comment)
+                _set_options(run, view, options)
             case UnsetOptions(names=names):
                 untracked = {"change_tracking": False} if "CHANGE_TRACKING" in names else {}
                 schema_objects.alter(run, view, untracked, uncomment="COMMENT" in names)
             case _:
                 raise errors.unsupported(f"ALTER VIEW … {type(action).__name__}")
     return status(DONE, "ALTER_VIEW")
+
+
+def _set_options(run: Run, view: CatalogObject, options: ViewOptions) -> None:
+    assert isinstance(view.definition, ViewDefinition)
+    tables = tracking.tables_behind(run, view.name, view.definition) if options.change_tracking else []
+    changed = {} if options.change_tracking is None else {"change_tracking": options.change_tracking}
+    schema_objects.alter(run, view, changed, comment=options.comment)
+    tracking.track_all(run, tables)
 
 
 def comment_column(run: Run, view: CatalogObject, column: str, comment: str | None) -> None:

@@ -12,7 +12,7 @@ from snowmelt.service import cloning, schema_objects
 from snowmelt.service.reshaping import start_change_feed
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.results import Result, status
-from snowmelt.service.streams import views
+from snowmelt.service.streams import tracking, views
 from snowmelt.service.streams.offsets import definition_of
 from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.statements.streams import CreateStream, StreamOptions
@@ -69,10 +69,10 @@ def _create(run: Run, full: ObjectName, statement: CreateStream, named: NameRef)
 
     def publish(state: StateTransaction) -> None:
         if isinstance(source.definition, ViewDefinition):
-            state.catalog.update(_tracked_view(state, source.id))
+            tracking.track_view(state, source.id)
         versions: list[TableVersion] = []
         for id, version in start.offsets.items():
-            _track(state, id)
+            tracking.track(state, id)
             found = state.versions.visible(id) if version is None else state.versions.upto(id, version)
             assert found is not None
             versions.append(found)
@@ -117,23 +117,6 @@ def _with_change_feed(run: Run, source: CatalogObject, publish: Callable[[StateT
         return
     start_change_feed(run, source, run.open_for_write(source))
     run.transaction.at_commit.append(publish)
-
-
-def _track(state: StateTransaction, table_id: str) -> None:
-    """Change tracking of a table is on from now on, as Snowflake does it for the owner's first stream."""
-    table = state.catalog.by_id(table_id)
-    if table is None or table.dropped_on is not None or not isinstance(table.definition, TableDefinition):
-        raise errors.cannot_operate()
-    wanted = table.definition.model_copy(update={"change_tracking": True, "change_feed": True})
-    if wanted != table.definition:
-        state.catalog.update(table.model_copy(update={"definition": wanted}))
-
-
-def _tracked_view(state: StateTransaction, view_id: str) -> CatalogObject:
-    view = state.catalog.by_id(view_id)
-    if view is None or view.dropped_on is not None or not isinstance(view.definition, ViewDefinition):
-        raise errors.cannot_operate()
-    return view.model_copy(update={"definition": view.definition.model_copy(update={"change_tracking": True})})
 
 
 def _source(run: Run, statement: CreateStream, named: NameRef) -> CatalogObject:
@@ -193,8 +176,8 @@ def _start(run: Run, statement: CreateStream, source: CatalogObject) -> _Start:
         offsets: dict[str, int | None] = {}
         for table in tables:
             assert isinstance(table.definition, TableDefinition)
-            if source is not table and not table.definition.change_feed:
-                raise errors.change_tracking_missing(str(table.name))
+            if source is not table:
+                tracking.require_feed(table)
             # What other tools wrote so far is no change for a stream that begins now.
             catalog.version(table, table.definition, None)
             offsets[table.id] = catalog.version_at(table, point).version if point is not None else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -49,9 +50,10 @@ def _by_birthplace(rows: pa.Table, names: Sequence[str]) -> pa.Table:
     after = pc.and_(last, came)
     old = rows.take(order.filter(before))
     new = rows.take(order.filter(after))
-    # Both are in the order of their keys.
-    old_keys, new_keys = old.column(_KEY).combine_chunks(), new.column(_KEY).combine_chunks()
-    both, also = pc.is_in(old_keys, value_set=new_keys), pc.is_in(new_keys, value_set=old_keys)
+    # Both are in the order of their keys, and have each only once.
+    old_keys, new_keys = old.column(_KEY).to_numpy(), new.column(_KEY).to_numpy()
+    both = pa.array(np.isin(old_keys, new_keys, assume_unique=True))
+    also = pa.array(np.isin(new_keys, old_keys, assume_unique=True))
     changed = pc.invert(same_rows(old.filter(both), new.filter(also), names))
     return pa.concat_tables(
         [

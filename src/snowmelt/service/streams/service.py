@@ -12,9 +12,9 @@ from snowmelt.core.names import split_name
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.streams import offsets
 from snowmelt.service.streams.changes import METADATA_COLUMNS, TableChanges
-from snowmelt.service.streams.views import ViewChanges
+from snowmelt.service.streams.views import ViewChanges, changes_of_view
 from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn
-from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
+from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
 from snowmelt.state.stream_model import StreamMode, StreamState
 
@@ -55,10 +55,12 @@ class Streams:
     def changes(self, catalog: StatementCatalog, source: CatalogObject, span: ChangeSpan) -> Relation:
         """FROM t CHANGES (…)."""
         definition = source.definition
-        if not isinstance(definition, TableDefinition):
-            raise errors.unsupported("CHANGES on a view or stream", hint="Ask for the changes of its tables.")
+        if not isinstance(definition, TableDefinition | ViewDefinition):
+            raise errors.unsupported("CHANGES on a stream", hint="Ask for the changes of its table.")
         if not definition.change_tracking:
             raise errors.change_tracking_missing(str(source.name))
+        if isinstance(definition, ViewDefinition):
+            return _relation(source, *changes_of_view(catalog, source, span).read())
         after = catalog.version_at(source, span.start).version
         upto = catalog.version(source, definition, span.end)
         changes = TableChanges(catalog, source, after, max(after, upto), span.append_only)

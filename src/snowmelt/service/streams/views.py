@@ -34,7 +34,7 @@ from snowmelt.service.streams.netting import UPDATE
 from snowmelt.service.writing import stored
 from snowmelt.sql.dialect import identifier, spark
 from snowmelt.sql.expressions import Environment
-from snowmelt.sql.relations import RelationColumn
+from snowmelt.sql.relations import ChangeSpan, RelationColumn
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.storage.change_files import SIGN
@@ -81,28 +81,33 @@ class BoundView:
 
 def bind(catalog: StatementCatalog, view: CatalogObject, at: datetime, versions: Mapping[str, int] | None) -> BoundView:
     """The view at these versions of its tables (or the newest ones). Raises for what has no changes row by row."""
+    return bind_query(catalog, view.name, f"SELECT * FROM {view.name}", at, versions)
+
+
+def bind_query(
+    catalog: StatementCatalog, name: ObjectName, text: str, at: datetime, versions: Mapping[str, int] | None
+) -> BoundView:
+    """The query of a view of that name, which need not be there yet."""
 
     def choose(table: CatalogObject) -> int:
         if versions is None:
             assert isinstance(table.definition, TableDefinition)
             return catalog.version(table, table.definition, None)
         if table.id not in versions:
-            raise errors.stream_stale(str(view.name))
+            raise errors.stream_stale(str(name))
         return versions[table.id]
 
-    query = DynamicDefinition(
-        query=f"SELECT * FROM {view.name}", database=view.name.database, schema=view.name.schema, warehouse=""
-    )
-    nobody = ObjectName(view.name.database, view.name.schema, "")
+    query = DynamicDefinition(query=text, database=name.database, schema=name.schema, warehouse="")
+    nobody = ObjectName(name.database, name.schema, "")
     bound = definitions.bind(catalog.run, catalog.state, nobody, query, at, choose)
     try:
         plain = lower(bound.query.tree, tables_of(bound))
         with_identity, names = identified(plain)
         Planner(plain)
     except NoIdentityError as error:
-        raise errors.no_change_tracking_on(error.feature, view=str(view.name)) from error
+        raise errors.no_change_tracking_on(error.feature, view=str(name)) from error
     except NotIncrementalError as error:
-        raise errors.no_change_tracking_on(error.operator, view=str(view.name)) from error
+        raise errors.no_change_tracking_on(error.operator, view=str(name)) from error
     return BoundView(bound, plain, with_identity, names)
 
 
@@ -194,6 +199,29 @@ class ViewChanges:
             exp.alias_(_joined(bound.identities), identifier(IDENTITY)),
             exp.alias_(spark("sha1(to_json(_0))", content), identifier(FILE)),
         ).from_(exp.Subquery(this=rows, alias=exp.TableAlias(this=identifier("__rows"))))
+
+
+def changes_of_view(catalog: StatementCatalog, view: CatalogObject, span: ChangeSpan) -> ViewChanges:
+    """CHANGES on a view: those of its tables between two points in time, as the view is defined now."""
+    run = catalog.run
+    bound = bind(catalog, view, run.now, None)
+    after: dict[str, int] = {}
+    upto: dict[str, int] = {}
+    instants: dict[bool, list[datetime]] = {True: [], False: []}
+    for table in bound.bound.sources.values():
+        definition = table.definition
+        assert isinstance(definition, TableDefinition)
+        if not definition.change_tracking:
+            raise errors.change_tracking_missing(str(table.name))
+        start = catalog.version_at(table, span.start)
+        after[table.id] = start.version
+        upto[table.id] = max(start.version, catalog.version(table, definition, span.end))
+        for first, version in ((True, after[table.id]), (False, upto[table.id])):
+            known = catalog.state.versions.upto(table.id, version)
+            if known is not None:
+                instants[first].append(known.committed_at)
+    began, ended = max(instants[True], default=run.now), max(instants[False], default=run.now)
+    return ViewChanges(catalog, view, after, began, upto, ended, bound.fingerprint, span.append_only)
 
 
 class _Sides:

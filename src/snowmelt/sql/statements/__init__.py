@@ -149,6 +149,7 @@ from snowmelt.sql.statements.stages import (
     StageOptions,
     UrlLocation,
 )
+from snowmelt.sql.statements.streams import CreateStream
 from snowmelt.sql.statements.tables import (
     CreateTable,
     TableOptions,
@@ -221,6 +222,7 @@ __all__ = [
     "CreateSchema",
     "CreateSequence",
     "CreateStage",
+    "CreateStream",
     "CreateTable",
     "CreateTask",
     "CreateView",

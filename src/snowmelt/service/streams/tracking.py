@@ -1,0 +1,58 @@
+"""Change tracking: switched on for a table or view, and for the tables that a view reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName
+from snowmelt.service.resolver import StatementCatalog
+from snowmelt.service.streams import views
+from snowmelt.state.model import CatalogObject, TableDefinition, ViewDefinition
+from snowmelt.state.store import StateTransaction
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+
+def tables_behind(run: Run, name: ObjectName, view: ViewDefinition) -> list[str]:
+    """The ids of the tables of a view whose changes can be tracked. Raises for one whose changes can't."""
+    with run.account.state.read() as state:
+        catalog = StatementCatalog(run, state, name.database, name.schema)
+        bound = views.bind_query(catalog, name, view.query, run.now, None)
+        tables = list(bound.bound.sources.values())
+    for table in tables:
+        require_feed(table)
+    return [table.id for table in tables]
+
+
+def require_feed(table: CatalogObject) -> TableDefinition:
+    """Raises for a table whose changes its owner does not want to be kept."""
+    assert isinstance(table.definition, TableDefinition)
+    if not table.definition.change_feed:
+        raise errors.change_tracking_missing(str(table.name))
+    return table.definition
+
+
+def track_all(run: Run, table_ids: list[str]) -> None:
+    with run.account.state.begin() as state:
+        for id in table_ids:
+            track(state, id)
+
+
+def track(state: StateTransaction, table_id: str) -> None:
+    """Change tracking of a table is on from now on, as Snowflake does it for the owner's first stream."""
+    table = state.catalog.by_id(table_id)
+    if table is None or table.dropped_on is not None or not isinstance(table.definition, TableDefinition):
+        raise errors.cannot_operate()
+    wanted = table.definition.model_copy(update={"change_tracking": True, "change_feed": True})
+    if wanted != table.definition:
+        state.catalog.update(table.model_copy(update={"definition": wanted}))
+
+
+def track_view(state: StateTransaction, view_id: str) -> None:
+    view = state.catalog.by_id(view_id)
+    if view is None or view.dropped_on is not None or not isinstance(view.definition, ViewDefinition):
+        raise errors.cannot_operate()
+    definition = view.definition.model_copy(update={"change_tracking": True})
+    state.catalog.update(view.model_copy(update={"definition": definition}))
