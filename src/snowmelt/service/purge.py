@@ -110,6 +110,7 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
     """Everything the state store keeps about an object besides the object."""
     state.counters.drop(item.id)
     state.parameters.unset(ParameterLevel.TABLE, item.id)
+    state.access.forget_object(item.id)
     if isinstance(item.definition, StreamDefinition):
         state.streams.delete_for(item.id)
     if item.kind is ObjectKind.TASK:
@@ -141,6 +142,7 @@ def _purge_containers(account: Account, at: datetime) -> tuple[int, int]:
                 continue
             if not state.catalog.has_objects(schema.id):
                 state.parameters.unset(ParameterLevel.SCHEMA, schema.id)
+                state.access.forget_object(schema.id)
                 state.catalog.purge_schema(schema.id)
                 schemas += 1
         for database in state.catalog.databases(include_dropped=True):
@@ -148,6 +150,7 @@ def _purge_containers(account: Account, at: datetime) -> tuple[int, int]:
                 continue
             if not state.catalog.schemas_of(database.id):
                 state.parameters.unset(ParameterLevel.DATABASE, database.id)
+                state.access.forget_object(database.id)
                 state.catalog.purge_database(database.id)
                 databases += 1
     return schemas, databases

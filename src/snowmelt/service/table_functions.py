@@ -125,13 +125,13 @@ def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expr]
 
 
 def _result_scan(run: Run, arguments: dict[str, exp.Expr]) -> Relation:
-    """The result of an earlier statement, of any session, as long as it is kept."""
+    """The result of an earlier statement of the same user, of any session, as long as it is kept."""
     if "0" not in arguments:
         raise errors.not_enough_arguments("RESULT_SCAN", 1, 0)
     if len(arguments) > 1:
         raise errors.too_many_arguments("RESULT_SCAN", 1, len(arguments))
     query_id = str(run.evaluate(arguments["0"]).value)
-    found = run.account.results.get(query_id)
+    found = run.account.results.get(query_id, run.session.user, run.authority.roles)
     if found is None:
         raise errors.statement_not_found(query_id)
     reference = inputs.attach(run, query_id, lambda: inputs.named_by_position(found.data))

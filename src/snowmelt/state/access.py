@@ -171,17 +171,21 @@ class Access(Repository):
             known = next((old for old in self.granted_on(item.on_kind, item.on_id) if _key(old) == _key(item)), None)
             if known is not None:
                 kept = {"created_on": known.created_on, "grant_option": known.grant_option or item.grant_option}
-                item = item.model_copy(update=kept)
-            self._upsert(GRANTS, [item.model_dump()])
+                self._upsert(GRANTS, [item.model_copy(update=kept).model_dump()])
+            else:
+                self._upsert(GRANTS, [item.model_dump()])
 
     def revoke(self, grants: Sequence[Grant]) -> None:
         self._changing()
         for item in grants:
             self._execute(
                 delete(GRANTS).where(
-                    _G.grantee_kind == item.grantee_kind.value, _G.grantee == item.grantee, _G.on_kind == item.on_kind,
-                    _G.on_id == item.on_id, _G.privilege == item.privilege,
-                )  # fmt: skip
+                    _G.grantee_kind == item.grantee_kind.value,
+                    _G.grantee == item.grantee,
+                    _G.on_kind == item.on_kind,
+                    _G.on_id == item.on_id,
+                    _G.privilege == item.privilege,
+                )
             )
 
     def forget_object(self, id: str) -> None:
@@ -206,9 +210,11 @@ class Access(Repository):
         self._changing()
         self._execute(
             delete(FUTURE_GRANTS).where(
-                _F.container_id == grant.container_id, _F.on_kind == grant.on_kind,
-                _F.privilege == grant.privilege, _F.grantee == grant.grantee,
-            )  # fmt: skip
+                _F.container_id == grant.container_id,
+                _F.on_kind == grant.on_kind,
+                _F.privilege == grant.privilege,
+                _F.grantee == grant.grantee,
+            )
         )
 
     def _forget_grants(self, kind: GranteeKind, name: str) -> None:

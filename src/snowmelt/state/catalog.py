@@ -10,6 +10,7 @@ from sqlalchemy import bindparam, delete, insert, or_, select, update
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName
+from snowmelt.state import new_rights
 from snowmelt.state.containers import Containers
 from snowmelt.state.model import SELECTABLE, CatalogObject, Definition, ObjectKind, RoutineDefinition
 from snowmelt.state.repository import AnyRow
@@ -107,14 +108,17 @@ class Catalog(Containers):
 
     def create(self, object: CatalogObject) -> None:
         """Raises `already_exists` when the name is taken, and `not_found` when there is no such schema."""
-        self._changing()
+        scope = self._changing()
+        schema_id = self._live_schema(object.name.parent).id
+        kind = new_rights.granted_as(object.definition)
+        future = new_rights.future(scope, kind, schema_id, new_rights.database_of(scope, schema_id))
         values = {
             "id": object.id,
-            "schema_id": self._live_schema(object.name.parent).id,
+            "schema_id": schema_id,
             "kind": object.kind.value,
             "name": object.name.name,
             "slot": _slot(object.definition, object.name.name, object.session_id),
-            "owner": object.owner,
+            "owner": new_rights.owner(future, object.owner),
             "comment": object.comment,
             "session_id": object.session_id,
             "created_on": object.created_on,
@@ -124,6 +128,8 @@ class Catalog(Containers):
         }
         with self._unless_taken(object.name):
             self._execute(insert(OBJECTS), values)
+        copied = new_rights.replaced(scope, schema_id, str(values["slot"])) if scope.keeps_grants else None
+        new_rights.give(scope, object.id, kind, future, copied)
 
     def update(self, object: CatalogObject) -> None:
         """Store its owner, comment, instants and definition.

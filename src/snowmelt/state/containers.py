@@ -8,6 +8,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 
 from snowmelt.core import errors
 from snowmelt.core.names import SchemaName, quote
+from snowmelt.state import new_rights
 from snowmelt.state.model import Database, Schema
 from snowmelt.state.repository import AnyRow, Repository, WriteScope
 from snowmelt.state.sight import Owned
@@ -165,11 +166,14 @@ class Containers(Repository):
 
     def create_schema(self, schema: Schema) -> None:
         """Raises `already_exists` when the database has a live schema of that name."""
-        self._changing()
+        scope = self._changing()
         values = schema.model_dump(exclude={"database"})
         values["database_id"] = self._live_database(schema.database).id
+        future = new_rights.future(scope, "SCHEMA", None, values["database_id"])
+        values["owner"] = new_rights.owner(future, schema.owner)
         with self._unless_taken(SchemaName(schema.database, schema.name)):
             self._execute(insert(SCHEMAS), values)
+        new_rights.give(scope, schema.id, "SCHEMA", future, None)
 
     def update_schema(self, schema: Schema) -> None:
         """Store everything about it but its names, which `rename_schema` changes, and `dropped_on`."""

@@ -37,6 +37,8 @@ class WriteScope(Scope):
     generation: int
     next_generation: Callable[[], int]
     rights_changed: bool = False
+    keeps_grants: bool = False
+    """COPY GRANTS: what replaces an object in this transaction has the grants of that one."""
 
     def bump_generation(self) -> None:
         """Note that the catalog changed. Each value is used once, even if this transaction is rolled back."""

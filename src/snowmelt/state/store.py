@@ -95,7 +95,12 @@ class StateTransaction(StateReader):
 
     def __init__(self, scope: WriteScope, sight: Sight | None = None) -> None:
         super().__init__(scope, sight)
+        self._write_scope = scope
         self._now = scope.now
+
+    def without_limits(self) -> StateTransaction:
+        """The same transaction, seeing everything: for what the system has to do on the way."""
+        return StateTransaction(self._write_scope)
 
     @property
     def now(self) -> datetime:
@@ -135,7 +140,7 @@ class StateStore:
         return cls(engines, clock, generation)
 
     @contextmanager
-    def begin(self, sight: Sight | None = None) -> Iterator[StateTransaction]:
+    def begin(self, sight: Sight | None = None, *, keeps_grants: bool = False) -> Iterator[StateTransaction]:
         """One atomic transaction: commits at the end of the block, rolls back when an exception leaves it.
 
         Waits for the writer before it. Keep the block short, and never begin a second one inside it. Raises
@@ -146,7 +151,7 @@ class StateStore:
                 ledger = connection.execute(_LOCK_LEDGER).one()
                 now = max(self._clock.now(), ledger.last_instant + _TICK)
                 self._highest_generation = max(self._highest_generation, ledger.generation)
-                scope = WriteScope(connection, now, ledger.generation, self._next_generation)
+                scope = WriteScope(connection, now, ledger.generation, self._next_generation, keeps_grants=keeps_grants)
                 yield StateTransaction(scope, sight)
                 connection.execute(_ADVANCE, {"now": now, "newest": scope.generation})
             self._generation = scope.generation

@@ -37,7 +37,7 @@ def create_view(run: Run, statement: CreateView) -> Result:
     tree = parse_snowflake(statement.query.text, line=statement.query.line, column=statement.query.column)
     if not statement.columns:
         declaring.require_names(tree)
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         # Names in a view mean what they mean in the view's own schema, wherever it was created from.
         catalog = StatementCatalog(run, state, name.database, name.schema)
         catalog.defining = name
@@ -67,7 +67,7 @@ def create_view(run: Run, statement: CreateView) -> Result:
 
 def _altered(run: Run, statement: CreateView, definition: ViewDefinition) -> bool:
     """Makes the view that has the name what the statement says; False when there is none."""
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = schema_objects.find(run, state, ObjectType.VIEW, statement.name)
     if found is None:
         return False
@@ -93,7 +93,7 @@ def _columns(statement: CreateView, query: BoundQuery) -> tuple[Column, ...]:
 
 
 def alter_view(run: Run, statement: AlterView) -> Result:
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         view = schema_objects.find(run, state, ObjectType.VIEW, statement.name)
     if view is None:
         if statement.if_exists:
@@ -104,7 +104,7 @@ def alter_view(run: Run, statement: AlterView) -> Result:
             case RenameTo(new_name=new_name):
                 rename(run, view, new_name)
             case SwapWith(other=other):
-                with run.account.state.read() as state:
+                with run.state.read() as state:
                     found = schema_objects.require(run, state, ObjectType.VIEW, other)
                 swap(run, view, found)
             case SetSecure(secure=secure):
@@ -124,7 +124,7 @@ def alter_view(run: Run, statement: AlterView) -> Result:
 
 
 def comment_column(run: Run, view: CatalogObject, column: str, comment: str | None) -> None:
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         current = state.catalog.by_id(view.id)
     definition = current.definition if current is not None else view.definition
     assert isinstance(definition, ViewDefinition)

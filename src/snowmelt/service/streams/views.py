@@ -94,7 +94,7 @@ def bind(catalog: StatementCatalog, view: CatalogObject, at: datetime, versions:
         query=f"SELECT * FROM {view.name}", database=view.name.database, schema=view.name.schema, warehouse=""
     )
     nobody = ObjectName(view.name.database, view.name.schema, "")
-    bound = definitions.bind(catalog.run, catalog.state, nobody, query, at, choose)
+    bound = definitions.bind(catalog.run, catalog.state, nobody, query, at, choose, authority=catalog.authority)
     try:
         plain = lower(bound.query.tree, tables_of(bound))
         with_identity, names = identified(plain)

@@ -126,15 +126,13 @@ def _securable(cursor: Cursor) -> Securable:
         return Securable("ACCOUNT")
     scope = cursor.match_any(("ALL", "FUTURE"))
     if scope is None:
-        kind = _kind(cursor)
+        kind = _any_kind(cursor)
         name = object_name(cursor, kind)
         return Securable("OBJECT", kind, name, argument_types(cursor, kind))
     kind = _kind(cursor, plural=True)
     cursor.expect("IN")
     container = ObjectType(cursor.expect_any(("DATABASE", "SCHEMA")))
-    return Securable(
-        "ALL" if scope == "ALL" else "FUTURE", kind, object_name(cursor, container), container=container
-    )
+    return Securable("ALL" if scope == "ALL" else "FUTURE", kind, object_name(cursor, container), container=container)
 
 
 def _kind(cursor: Cursor, *, plural: bool = False) -> ObjectType:
@@ -146,6 +144,15 @@ def _kind(cursor: Cursor, *, plural: bool = False) -> ObjectType:
         if cursor.at(*other.split()) or cursor.at(*f"{other}S".split()):
             raise errors.unsupported(f"GRANT … ON {other}")
     raise cursor.unexpected()
+
+
+def _any_kind(cursor: Cursor) -> ObjectType:
+    """As `_kind`; a bare name is that of a table or view."""
+    dotted = cursor.peek(1).word == "."
+    bare = cursor.at_kind(TokenKind.QUOTED) or (
+        cursor.at_kind(TokenKind.WORD) and (dotted or cursor.peek(1).word in ("TO", "FROM", ""))
+    )
+    return ObjectType.TABLE if bare else _kind(cursor)
 
 
 def _role(cursor: Cursor) -> NameRef:
@@ -187,11 +194,12 @@ def parse_question(sql: SqlText | None) -> GrantsQuestion:
         return GrantsQuestion("OWN")
     cursor = Cursor(sql)
     word = cursor.expect_any(("ON", "TO", "OF", "IN"))
-    form: Literal["ON", "TO", "OF", "IN"] = next(item for item in ("ON", "TO", "OF", "IN") if item == word)  # type: ignore[assignment]
+    form: Literal["ON", "TO", "OF", "IN"] = "ON" if word == "ON" else "TO" if word == "TO" else "OF"
+    form = "IN" if word == "IN" else form
     if form == "ON" and cursor.match("ACCOUNT"):
         question = GrantsQuestion("ON")
     else:
-        kind = _kind(cursor)
+        kind = _kind(cursor) if form != "ON" else _any_kind(cursor)
         question = GrantsQuestion(form, kind, object_name(cursor, kind), argument_types(cursor, kind))
     cursor.done()
     return question
