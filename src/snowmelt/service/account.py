@@ -65,6 +65,7 @@ class Account:
             self._closing.callback(self.engine.stop)
             self.access = AccessControl(self.state)
             self.audit = AuditLog(self.state, clock)
+            self._closing.callback(_quietly, self.audit.flush)
             self.locks = TableLocks()
             self.transactions = TransactionManager(self.state, self.store, self.locks, settings.lock_timeout_seconds)
             self.recovered: Recovered = recover(self.state, self.store)

@@ -17,6 +17,7 @@ import structlog
 from snowmelt.core import errors
 from snowmelt.service import retention
 from snowmelt.service.loading import places
+from snowmelt.service.security.auditing import KEPT as AUDIT_KEPT
 from snowmelt.state.model import (
     CatalogObject,
     Database,
@@ -67,6 +68,7 @@ def purge(account: Account, now: datetime | None = None) -> Purged:
     with account.state.begin() as state:
         state.dynamic.trim(at - _REFRESHES_KEPT)
         state.tasks.trim(at - _TASK_RUNS_KEPT)
+        state.audit.trim(at - AUDIT_KEPT)
     if removed or schemas or databases:
         _log.info("purged", objects=len(removed), schemas=schemas, databases=databases)
     return Purged(tuple(str(item.name) for item in removed), schemas, databases)

@@ -257,6 +257,7 @@ class Session:
             self.account.tasks.wake()
 
     def _failed(self, record: QueryRecord, error: SnowmeltError) -> None:
+        self.account.audit.flush()
         if self.transaction is not None and self.parameter("TRANSACTION_ABORT_ON_ERROR"):
             self.account.transactions.abort(self.transaction)
         self.query_ids = [*self.query_ids[-_KEPT_QUERY_IDS:], record.query_id]

@@ -16,6 +16,7 @@ from snowmelt.core.names import quote, split_name
 from snowmelt.service import costs, histories, inputs
 from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.metadata.columns import Columns, Row
+from snowmelt.service.security import history
 from snowmelt.service.tasks import functions as task_functions
 from snowmelt.sql.relations import Relation
 from snowmelt.state.store import StateReader
@@ -171,6 +172,11 @@ def _range(run: Run, arguments: Arguments) -> histories.EndTimes:
     return histories.EndTimes(start, end)
 
 
+def _login_history(run: Run, _: StateReader, arguments: Arguments) -> list[Row]:
+    start, end = arguments.instant("TIME_RANGE_START"), arguments.instant("TIME_RANGE_END")
+    return history.logins(run, arguments.limit(100), start, end, arguments.identifier("USER_NAME"))
+
+
 def _copy_history(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
     name, start = arguments.text("TABLE_NAME"), arguments.instant("START_TIME")
     if name is None or start is None:
@@ -181,6 +187,7 @@ def _copy_history(run: Run, state: StateReader, arguments: Arguments) -> list[Ro
 _QUERY_ARGUMENTS = (
     "END_TIME_RANGE_START", "END_TIME_RANGE_END", "RESULT_LIMIT", "INCLUDE_CLIENT_GENERATED_STATEMENT",
 )  # fmt: skip
+_LOGIN_ARGUMENTS = ("TIME_RANGE_START", "TIME_RANGE_END", "RESULT_LIMIT")
 FUNCTIONS = {
     function.name: function
     for function in (
@@ -199,6 +206,8 @@ FUNCTIONS = {
             _copy_history,
             required=2,
         ),
+        TableFunction("LOGIN_HISTORY", _LOGIN_ARGUMENTS, history.LOGIN_COLUMNS, _login_history),
+        TableFunction("LOGIN_HISTORY_BY_USER", ("USER_NAME", *_LOGIN_ARGUMENTS), history.LOGIN_COLUMNS, _login_history),
         TableFunction(
             "WAREHOUSE_METERING_HISTORY",
             ("DATE_RANGE_START", "DATE_RANGE_END", "WAREHOUSE_NAME"),

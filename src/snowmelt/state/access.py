@@ -107,6 +107,12 @@ class Access(Repository):
         with self._unless_taken(user.login_name):
             self._upsert(USERS, [row])
 
+    def note_login(self, user: User) -> None:
+        """As `put_user`, for what changes nobody's rights."""
+        self._writing()
+        row = {"name": user.name, "login_name": user.login_name, "record": user.model_dump_json()}
+        self._upsert(USERS, [row])
+
     def drop_user(self, name: str) -> None:
         self._changing()
         self._forget_grants(GranteeKind.USER, name)
@@ -158,6 +164,13 @@ class Access(Repository):
     def granted_on(self, on_kind: str, on_id: str) -> list[Grant]:
         query = select(GRANTS).where(_G.on_kind == on_kind, _G.on_id == on_id)
         return [_grant(row) for row in self._execute(query.order_by(*GRANTS.c))]
+
+    def granted_on_any(self, ids: Sequence[str]) -> list[Grant]:
+        """What is granted on objects, warehouses, databases or schemas."""
+        found: list[Grant] = []
+        for some in chunks(ids):
+            found.extend(_grant(row) for row in self._execute(select(GRANTS).where(_G.on_id.in_(some))))
+        return found
 
     def memberships(self) -> list[Grant]:
         """Every role that was granted to a role or user."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
@@ -22,19 +22,6 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 DONE = "Statement executed successfully."
-
-
-def _audited(work: Callable[[Run, Any], Result]) -> Callable[[Run, Any], Result]:
-    """A refusal is put into the audit log once the transaction that met it has ended."""
-
-    def carried_out(run: Run, statement: Any) -> Result:
-        try:
-            return work(run, statement)
-        except granting.DeniedError as denied:
-            run.account.audit.denied(run, (denied.privilege,), denied.object, denied.error)
-            raise denied.error from None
-
-    return carried_out
 
 
 def grant(run: Run, statement: GrantPrivileges) -> Result:
@@ -238,9 +225,9 @@ def _role(run: Run, state: StateTransaction, name: NameRef) -> str:
 
 
 HANDLERS: dict[type[Statement], Any] = {
-    GrantPrivileges: _audited(grant),
-    RevokePrivileges: _audited(revoke),
-    GrantOwnership: _audited(grant_ownership),
-    GrantRole: _audited(grant_role),
-    RevokeRole: _audited(revoke_role),
+    GrantPrivileges: grant,
+    RevokePrivileges: revoke,
+    GrantOwnership: grant_ownership,
+    GrantRole: grant_role,
+    RevokeRole: revoke_role,
 }

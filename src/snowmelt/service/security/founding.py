@@ -11,7 +11,7 @@ from snowmelt.service.security.privileges import (
     SYSTEM_ROLES,
 )
 from snowmelt.state.access_model import Grant, GranteeKind, Role, User
-from snowmelt.state.store import StateTransaction
+from snowmelt.state.store import StateStore, StateTransaction
 
 ADMIN = "ADMIN"
 
@@ -42,6 +42,15 @@ def found(state: StateTransaction, namespace: str, warehouse: str) -> None:
     )  # fmt: skip
     grants.append(_membership(state, ACCOUNTADMIN, GranteeKind.USER, ADMIN))
     state.access.grant(grants)
+
+
+def forget_admin_password(store: StateStore) -> None:
+    """The administrator's password is the one of the data directory again, not one that ALTER USER has set."""
+    with store.begin() as state:
+        admin = state.access.user(ADMIN)
+        if admin is not None and (admin.password_hash is not None or admin.locked_until is not None):
+            values = {"password_hash": None, "locked_until": None, "failed_logins": 0}
+            state.access.put_user(admin.model_copy(update=values))
 
 
 def _membership(state: StateTransaction, role: str, kind: GranteeKind, grantee: str) -> Grant:

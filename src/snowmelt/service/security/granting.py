@@ -105,17 +105,8 @@ def _manager(state: StateReader, found: Found) -> Owned:
 def require_may_grant(run: Run, state: StateReader, found: Found, privilege: str) -> None:
     if not may_grant(run, state, found, privilege):
         error = errors.insufficient_privileges(found.kind.lower(), found.name)
-        raise DeniedError(error, privilege, f"{found.kind} {found.name}")
-
-
-class DeniedError(Exception):
-    """A refusal inside a state transaction: it can be put into the audit log when that has ended."""
-
-    def __init__(self, error: errors.SnowmeltError, privilege: str, object: str) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.privilege = privilege
-        self.object = object
+        run.account.audit.denied(run, (privilege,), f"{found.kind} {found.name}", error)
+        raise error
 
 
 def set_owner(state: StateTransaction, found: Found, owner: str) -> None:
