@@ -143,7 +143,8 @@ def _to_user(run: Run, state: StateReader, name: str) -> Iterator[Row]:
 
 def future_grants(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
     question = parse_question(statement.grants)
-    assert question.name is not None
+    if question.name is None:
+        return
     if question.form == "TO":
         role = _visible_role(run, state, question.name)
         found = state.access.future_to(role.name)
