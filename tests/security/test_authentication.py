@@ -301,8 +301,8 @@ def test_no_secret_is_kept_or_shown_anywhere(
             shown.append(str(error))
     _code(authenticator, password=secret + "x")
     _code(authenticator, token=token + "x")
-    for text in ("SHOW USERS", "DESCRIBE USER ann", "SHOW USER PATS FOR USER ann", "SHOW GRANTS TO USER ann"):
-        shown.append(admin.execute(text).rows())
+    looks = ("SHOW USERS", "DESCRIBE USER ann", "SHOW USER PATS FOR USER ann", "SHOW GRANTS TO USER ann")
+    shown += [admin.execute(text).rows() for text in looks]
     opened.journal.flush()
     with opened.state.read() as state:
         shown += [event.model_dump_json() for event in state.audit.list(1000)]

@@ -18,7 +18,8 @@ HIDDEN_TABLE, HIDDEN_VIEW, HIDDEN_SCHEMA, HIDDEN_DATABASE = "HIDDEN_T", "HIDDEN_
 _SETUP = f"""
 CREATE DATABASE spied; CREATE SCHEMA shared; CREATE SCHEMA mine; CREATE SCHEMA {HIDDEN_SCHEMA};
 CREATE TABLE {HIDDEN_SCHEMA}.inner_t (a VARCHAR);
-CREATE TABLE shared.{HIDDEN_TABLE} (a VARCHAR, hidden_column INT); INSERT INTO shared.{HIDDEN_TABLE} VALUES ('{SECRET_ROW}', 1);
+CREATE TABLE shared.{HIDDEN_TABLE} (a VARCHAR, hidden_column INT);
+INSERT INTO shared.{HIDDEN_TABLE} VALUES ('{SECRET_ROW}', 1);
 CREATE VIEW shared.{HIDDEN_VIEW} AS SELECT a FROM shared.{HIDDEN_TABLE};
 CREATE STREAM shared.hidden_st ON TABLE shared.{HIDDEN_TABLE}; CREATE STAGE shared.hidden_sg;
 CREATE SEQUENCE shared.hidden_sq; CREATE FUNCTION shared.hidden_f() RETURNS VARCHAR AS '\\'{SECRET_ROW}\\'';
@@ -46,18 +47,21 @@ _ON_A_NAME = st.sampled_from([
     "CREATE TABLE mine.q AS SELECT * FROM {x}", "INSERT INTO shared.written_t SELECT a FROM {x}",
     "INSERT INTO {x} VALUES ('a')", "UPDATE {x} SET a = 'b'", "DELETE FROM {x}", "TRUNCATE TABLE {x}",
     "TRUNCATE TABLE IF EXISTS {x}", "DROP TABLE {x}", "DROP TABLE IF EXISTS {x}", "DROP VIEW IF EXISTS {x}",
-    "ALTER TABLE {x} ADD COLUMN z INT", "ALTER TABLE IF EXISTS {x} ADD COLUMN z INT", "ALTER TABLE {x} RENAME TO mine.r",
+    "ALTER TABLE {x} ADD COLUMN z INT", "ALTER TABLE IF EXISTS {x} ADD COLUMN z INT",
+    "ALTER TABLE {x} RENAME TO mine.r",
     "CREATE STREAM mine.s ON TABLE {x}", "SELECT * FROM {x} AT (OFFSET => -1)",
     "SELECT * FROM {x} CHANGES (INFORMATION => DEFAULT) AT (OFFSET => -1)", "EXPLAIN SELECT * FROM {x}",
     "MERGE INTO shared.written_t t USING {x} s ON t.a = s.a WHEN MATCHED THEN DELETE",
     "EXECUTE IMMEDIATE 'SELECT * FROM {x}'", "BEGIN SELECT a FROM {x}; EXCEPTION WHEN OTHER THEN RETURN SQLERRM; END",
     "GRANT SELECT ON TABLE {x} TO ROLE spy", "GRANT OWNERSHIP ON TABLE {x} TO ROLE spy", "COMMENT ON TABLE {x} IS 'x'",
-    "COPY INTO @~/out FROM {x}", "COPY INTO {x} FROM @~/in", "UNDROP TABLE {x}", "SELECT SYSTEM$LAST_CHANGE_COMMIT_TIME('{x}')",
+    "COPY INTO @~/out FROM {x}", "COPY INTO {x} FROM @~/in", "UNDROP TABLE {x}",
+    "SELECT SYSTEM$LAST_CHANGE_COMMIT_TIME('{x}')",
     "SELECT SYSTEM$STREAM_HAS_DATA('{x}')", "SHOW PRIMARY KEYS IN TABLE {x}", "ALTER TABLE mine.own SWAP WITH {x}",
     "LIST @{x}", "SELECT {x}.NEXTVAL", "CALL {x}()", "SELECT {x}()", "SHOW STREAMS LIKE 'HIDDEN%' IN ACCOUNT",
 ])  # fmt: skip
 _ON_PLACES = st.sampled_from([
-    f"USE SCHEMA spied.{HIDDEN_SCHEMA}", f"SHOW TABLES IN SCHEMA spied.{HIDDEN_SCHEMA}", f"USE DATABASE {HIDDEN_DATABASE}",
+    f"USE SCHEMA spied.{HIDDEN_SCHEMA}", f"SHOW TABLES IN SCHEMA spied.{HIDDEN_SCHEMA}",
+    f"USE DATABASE {HIDDEN_DATABASE}",
     f"DROP SCHEMA IF EXISTS spied.{HIDDEN_SCHEMA}", f"CREATE TABLE spied.{HIDDEN_SCHEMA}.n (a INT)",
     f"SELECT * FROM {HIDDEN_DATABASE}.information_schema.tables", f"DESCRIBE DATABASE {HIDDEN_DATABASE}",
     f"SHOW SCHEMAS IN DATABASE {HIDDEN_DATABASE}", f"GRANT USAGE ON DATABASE {HIDDEN_DATABASE} TO ROLE spy",
@@ -89,9 +93,7 @@ _BLIND = st.sampled_from([
     "SHOW TABLES IN DATABASE spied", "SHOW OBJECTS IN SCHEMA spied.shared", "DESCRIBE SCHEMA spied.shared",
     "DESCRIBE DATABASE spied", "CREATE DATABASE stolen CLONE spied", "CREATE SCHEMA mine2 CLONE spied.shared",
 ])  # fmt: skip
-_STATEMENTS = st.one_of(
-    st.builds(lambda text, name: text.replace("{x}", name), _ON_A_NAME, _NAMES), _ON_PLACES, _BLIND
-)
+_STATEMENTS = st.one_of(st.builds(lambda text, name: text.replace("{x}", name), _ON_A_NAME, _NAMES), _ON_PLACES, _BLIND)
 
 
 class Spied:
@@ -106,9 +108,7 @@ class Spied:
         return self.account.session(user="SPY", role="SPY", database="SPIED", schema="MINE")
 
     def close(self) -> None:
-        self.admin.execute_script(
-            f"DROP DATABASE spied; DROP DATABASE {HIDDEN_DATABASE}; DROP USER spy; DROP ROLE spy"
-        )
+        self.admin.execute_script(f"DROP DATABASE spied; DROP DATABASE {HIDDEN_DATABASE}; DROP USER spy; DROP ROLE spy")
         self.admin.close()
 
 

@@ -12,13 +12,14 @@ from zoneinfo import ZoneInfo
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.core.names import quote, split_name
+from snowmelt.core.names import ObjectName, quote, split_name
 from snowmelt.service import costs, histories, inputs
 from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.metadata.columns import Columns, Row
 from snowmelt.service.security import history
 from snowmelt.service.tasks import functions as task_functions
 from snowmelt.sql.relations import Relation
+from snowmelt.state.model import ObjectKind
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -93,6 +94,9 @@ class TableFunction:
     columns: Columns
     rows: Callable[[Run, StateReader, Arguments], list[Row]]
     required: int = 0
+    about: str | None = None
+    """The column that names what a row is about, beside DATABASE_NAME and SCHEMA_NAME: only those who may know of it
+    get the row."""
 
     def name_of(self, key: str) -> str | None:
         """The argument that a key means: its name, or its position."""
@@ -121,8 +125,29 @@ def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expr]
         raise errors.not_enough_arguments(last, function.required, len(arguments))
     given = Arguments(run, function, arguments)
     key = f"{name} {sorted((key, value.sql()) for key, value in arguments.items())}"
-    reference = inputs.attach(run, key, lambda: inputs.rows_table(function.columns, function.rows(run, state, given)))
+    reference = inputs.attach(run, key, lambda: inputs.rows_table(function.columns, _rows(run, state, function, given)))
     return inputs.table_relation(name, function.columns, reference)
+
+
+def _rows(run: Run, state: StateReader, function: TableFunction, given: Arguments) -> list[Row]:
+    """The rows about what the session's roles may know of."""
+    found = function.rows(run, state, given)
+    if function.about is None or run.authority.sight is None:
+        return found
+    with run.state.read() as seen:
+        names = {_name(row, function.about) for row in found}
+        known = {name for name in names if _seen(seen, name)}
+    return [row for row in found if _name(row, function.about) in known]
+
+
+def _name(row: Row, about: str) -> tuple[str, ...]:
+    return str(row.get("DATABASE_NAME", "")), str(row.get("SCHEMA_NAME", "")), str(row[about])
+
+
+def _seen(state: StateReader, name: tuple[str, ...]) -> bool:
+    if not name[0]:
+        return state.warehouses.get(name[-1]) is not None
+    return state.catalog.find(ObjectName(*name), [ObjectKind.TABLE, ObjectKind.TASK]) is not None
 
 
 def _result_scan(run: Run, arguments: dict[str, exp.Expr]) -> Relation:
@@ -214,30 +239,35 @@ FUNCTIONS = {
             costs.METERING_COLUMNS,
             costs.metering_history,
             required=1,
+            about="WAREHOUSE_NAME",
         ),
         TableFunction(
             "DYNAMIC_TABLES",
             dynamic_functions.TABLE_ARGUMENTS,
             dynamic_functions.TABLE_COLUMNS,
             dynamic_functions.dynamic_tables,
+            about="NAME",
         ),
         TableFunction(
             "DYNAMIC_TABLE_REFRESH_HISTORY",
             dynamic_functions.REFRESH_ARGUMENTS,
             dynamic_functions.REFRESH_COLUMNS,
             dynamic_functions.refresh_history,
+            about="NAME",
         ),
         TableFunction(
             "DYNAMIC_TABLE_GRAPH_HISTORY",
             dynamic_functions.GRAPH_ARGUMENTS,
             dynamic_functions.GRAPH_COLUMNS,
             dynamic_functions.graph_history,
+            about="NAME",
         ),
         TableFunction(
             "TASK_HISTORY",
             task_functions.HISTORY_ARGUMENTS,
             task_functions.HISTORY_COLUMNS,
             task_functions.task_history,
+            about="NAME",
         ),
         TableFunction(
             "TASK_DEPENDENTS",
@@ -251,12 +281,14 @@ FUNCTIONS = {
             task_functions.CURRENT_ARGUMENTS,
             task_functions.CURRENT_COLUMNS,
             task_functions.current_task_graphs,
+            about="ROOT_TASK_NAME",
         ),
         TableFunction(
             "COMPLETE_TASK_GRAPHS",
             task_functions.COMPLETE_ARGUMENTS,
             task_functions.COMPLETE_COLUMNS,
             task_functions.complete_task_graphs,
+            about="ROOT_TASK_NAME",
         ),
     )
 }

@@ -56,6 +56,7 @@ def refresh_run(
     if as_caller and caller is not None:
         user, warehouse = caller.session.user, caller.session.warehouse or warehouse
     session = account.session(user=user, role=owner, database=name.database, schema=name.schema, warehouse=warehouse)
+    session.acts_as_owner = True
     try:
         yield RefreshRun(session, SqlText(f"ALTER DYNAMIC TABLE {name} REFRESH"), transaction, caller)
     finally:

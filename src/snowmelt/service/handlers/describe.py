@@ -21,6 +21,7 @@ from snowmelt.service.metadata.stages import stage_properties
 from snowmelt.service.metadata.table_columns import columns_of, identity_text
 from snowmelt.service.results import Result
 from snowmelt.service.security import credentials
+from snowmelt.service.security.enforcement import may_read_definition
 from snowmelt.service.streams import listing as streams_listing
 from snowmelt.service.tasks import listing as tasks
 from snowmelt.sql.statements.base import NameRef, Statement
@@ -244,7 +245,7 @@ def _routine(run: Run, state: StateReader, statement: DescribeStatement, name: N
     item = matching_routine(run, state, kind, full, words)
     assert isinstance(item.definition, RoutineDefinition)
     for key, value in _routine_properties(item.definition).items():
-        yield {"property": key, "value": value}
+        yield {"property": key, "value": value if key != "body" or may_read_definition(run, item) else None}
 
 
 def _routine_properties(definition: RoutineDefinition) -> dict[str, str]:

@@ -8,7 +8,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import SchemaName
 from snowmelt.service import parameters
 from snowmelt.service.results import Result, status
-from snowmelt.service.security.authority import ALL_ROLES
+from snowmelt.service.security.authority import ALL_ROLES, SYSTEM
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.session import (
     AlterParameters,
@@ -51,7 +51,7 @@ def use(run: Run, statement: Use) -> Result:
 def _use_role(run: Run, role: str) -> None:
     """The user must have the role, itself or through another one."""
     access, session = run.account.access, run.session
-    if role not in _known_roles(run) or (access.is_user(session.user) and role not in access.available(session.user)):
+    if role not in _known_roles(run) or (session.user != SYSTEM and role not in access.available(session.user)):
         raise errors.cannot_operate()
     session.role = role
 

@@ -11,6 +11,7 @@ from snowmelt.service.metadata.columns import columns, result
 from snowmelt.service.results import Result, status
 from snowmelt.service.security import credentials, enforcement
 from snowmelt.service.security.auditing import changed
+from snowmelt.service.security.authority import SYSTEM
 from snowmelt.service.security.privileges import ACCOUNTADMIN, SYSTEM_ROLES
 from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import Drop, RenameTo, SetOptions, UnsetOptions
@@ -51,6 +52,7 @@ _SHOWN_ONCE = columns("token_name, token_secret")
 def create_user(run: Run, statement: CreateUser) -> Result:
     name = run.parts(statement.name)[-1]
     values = _values(statement.options, run.now)
+    _refuse_reserved(name)
     with run.state.begin() as state:
         if state.access.user(name) is not None:
             if statement.if_not_exists:
@@ -98,6 +100,7 @@ def alter_user(run: Run, statement: AlterUser) -> Result:
                 state.access.put_user(user.model_copy(update=_unset(user, names)))
             case RenameTo(new_name=new_name):
                 _require(run, user)
+                _refuse_reserved(run.parts(new_name)[-1])
                 state.access.rename_user(name, run.parts(new_name)[-1])
             case AbortQueries():
                 _require(run, user)
@@ -114,6 +117,11 @@ def _require(run: Run, user: User, *, own: bool = False) -> None:
     """The user's owner may change everything, users themselves a little."""
     if not (own and user.name == run.session.user):
         enforcement.require(run, ("OWNERSHIP",), enforcement.Found("USER", user.name, Owned(user.name, user.owner)))
+
+
+def _refuse_reserved(name: str) -> None:
+    if name == SYSTEM:
+        raise errors.already_exists(quote(name))
 
 
 def _unset(user: User, names: tuple[str, ...]) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from snowmelt.state.sight import Owned, Sight
 from snowmelt.state.store import StateStore
 
 ALL_ROLES = ("ALL",)
+SYSTEM = "SYSTEM"
+"""Who runs tasks and refreshes, with the role of their owners. Nobody can have this name or log in as it."""
 _ACCOUNT = Owned("", "")
 
 
@@ -59,7 +61,6 @@ class _Known:
     granted_to_roles: dict[str, frozenset[str]] = field(default_factory=dict)
     """By role, the roles that were granted to it."""
     granted_to_users: dict[str, frozenset[str]] = field(default_factory=dict)
-    users: frozenset[str] = frozenset()
     authorities: dict[tuple[frozenset[str], frozenset[str]], Authority] = field(default_factory=dict)
 
 
@@ -74,8 +75,7 @@ class AccessControl:
     def of_session(self, user: str, role: str, secondary: tuple[str, ...]) -> Authority:
         """The rights of a user who has chosen these roles; of one that is not the user's any more, those of PUBLIC."""
         known = self._read()
-        if user not in known.users:
-            # The system itself, which nobody can log in as.
+        if user == SYSTEM:
             return self.of_role(role)
         mine = self._closure(known, known.granted_to_users.get(user, frozenset()))
         chosen = known.granted_to_users.get(user, frozenset()) if secondary == ALL_ROLES else frozenset(secondary)
@@ -93,9 +93,6 @@ class AccessControl:
         known = self._read()
         return self._closure(known, known.granted_to_users.get(user, frozenset()))
 
-    def is_user(self, user: str) -> bool:
-        return user in self._read().users
-
     def inherited(self, role: str) -> frozenset[str]:
         """A role and those it brings with it."""
         return self._closure(self._read(), {role})
@@ -111,9 +108,8 @@ class AccessControl:
             return known
         with self._state.read() as state:
             memberships = state.access.memberships()
-            users = frozenset(user.name for user in state.access.users())
         # Asked for before reading: if rights change meanwhile, the next caller reads again.
-        known = _Known(version, users=users)
+        known = _Known(version)
         for kind, table in ((GranteeKind.ROLE, known.granted_to_roles), (GranteeKind.USER, known.granted_to_users)):
             for grant in memberships:
                 if grant.grantee_kind is kind:

@@ -14,12 +14,12 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import SchemaName
 from snowmelt.service import schema_objects
 from snowmelt.service.security.authority import Authority
-from snowmelt.service.security.privileges import ACCOUNT, RULES, Ask, Subject
+from snowmelt.service.security.privileges import ACCOUNT, OWNERSHIP, RULES, Ask, Subject
 from snowmelt.service.security.requests import Named, Request, requests
 from snowmelt.sql.statements.base import ObjectType, Statement
 from snowmelt.sql.statements.tasks import AlterTask, ExecuteTask
 from snowmelt.sql.statements.warehouses import AlterWarehouse, Resume
-from snowmelt.state.model import RELATIONS, SELECTABLE, CatalogObject
+from snowmelt.state.model import RELATIONS, SELECTABLE, CatalogObject, RoutineDefinition, ViewDefinition
 from snowmelt.state.sight import Owned
 from snowmelt.state.store import StateReader
 
@@ -79,6 +79,12 @@ def require_on_account(run: Run, privilege: str) -> None:
 def found_object(item: CatalogObject) -> Found:
     kind = schema_objects.shown_kind(item).replace("_", " ")
     return Found(kind, item.name.name, Owned(item.id, item.owner))
+
+
+def may_read_definition(run: Run, item: CatalogObject) -> bool:
+    """Whose text a role may read: of what is SECURE, only the owner."""
+    secure = isinstance(item.definition, ViewDefinition | RoutineDefinition) and item.definition.secure
+    return not secure or run.authority.holds(OWNERSHIP, Owned(item.id, item.owner))
 
 
 def _creates(ask: Ask) -> bool:
