@@ -395,7 +395,7 @@ def role_not_granted(role: str) -> SnowmeltError:
 
 def incorrect_login() -> SnowmeltError:
     """One message for every reason: who guesses learns nothing."""
-    return SnowmeltError("390100", "08004", "Incorrect username or password was specified.")
+    return SnowmeltError("390100", "08001", "Incorrect username or password was specified.")
 
 
 def login_locked() -> SnowmeltError:
