@@ -145,7 +145,8 @@ def _find(run: Run, state: StateReader, named: Named, *, whole: bool) -> Found |
         item = schema_objects.find(run, state, named.kind, named.name, named.arguments)
         return found_object(item) if item is not None else None
     wanted = schema_objects.kept_as(named.kind)
-    full_name = run.object_name(named.name)
+    parts = run.parts(named.name)
+    full_name = run.object_name(parts[:-1] if named.of_column else parts)
     if named.dropped:
         item = catalog.dropped(full_name, wanted, run.session.id)
     else:

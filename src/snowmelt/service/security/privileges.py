@@ -98,6 +98,9 @@ def _create(kind: str, *more: Ask) -> tuple[Ask, ...]:
 _WAREHOUSE = _ask(Subject.WAREHOUSE, "USAGE")
 _READS = _ask(Subject.TARGET, "SELECT")
 
+_RENAMED = ("TABLE", "VIEW", "DYNAMIC TABLE", "STAGE", "FILE FORMAT", "SEQUENCE", "FUNCTION", "PROCEDURE")
+"""What can be moved to another schema by renaming it."""
+
 RULES: dict[str, tuple[Ask, ...]] = {
     # Rows. What a query reads asks for SELECT where its names are resolved.
     "INSERT": (_ask(Subject.TARGET, "INSERT"),),
@@ -128,7 +131,7 @@ RULES: dict[str, tuple[Ask, ...]] = {
     "CREATE PROCEDURE": _create("PROCEDURE"),
     "CREATE STAGE URL": _create("STAGE", _ask(Subject.ACCOUNT, "CREATE INTEGRATION")),
     "ALTER TABLE": _owner(),
-    "ALTER TABLE RENAME": _owner(_ask(Subject.SCHEMA, "CREATE TABLE")),
+    **{f"ALTER {kind} RENAME": _owner(_ask(Subject.SCHEMA, f"CREATE {kind}")) for kind in _RENAMED},
     "SWAP": _owner(_ask(Subject.SOURCE, OWNERSHIP)),
     "ALTER VIEW": _owner(),
     "ALTER DYNAMIC TABLE": _owner(),

@@ -37,6 +37,8 @@ class Named:
     arguments: tuple[SqlText, ...] | None = None
     dropped: bool = False
     """UNDROP means the one that was dropped last."""
+    of_column: bool = False
+    """The name's last part is a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,23 +186,22 @@ def _altering(statement: Statement) -> Iterator[Request]:
             yield Request(rule, Named(ObjectType.TASK, name))
         case tasks.ExecuteTask(name=name):
             yield Request("EXECUTE TASK", Named(ObjectType.TASK, name))
-        case routines.AlterRoutine(kind=kind, name=name, arguments=arguments):
-            yield Request(f"ALTER {kind}", Named(kind, name, arguments))
+        case routines.AlterRoutine(kind=kind, name=name, action=action, arguments=arguments):
+            yield _altered(f"ALTER {kind}", kind, name, action, arguments)
         case streams.AlterStream(name=name):
             yield Request("ALTER STREAM", Named(ObjectType.STREAM, name))
-        case stages.AlterStage(name=name):
-            yield Request("ALTER STAGE", Named(ObjectType.STAGE, name))
-        case file_formats.AlterFileFormat(name=name):
-            yield Request("ALTER FILE FORMAT", Named(ObjectType.FILE_FORMAT, name))
-        case sequences.AlterSequence(name=name):
-            yield Request("ALTER SEQUENCE", Named(ObjectType.SEQUENCE, name))
+        case stages.AlterStage(name=name, action=action):
+            yield _altered("ALTER STAGE", ObjectType.STAGE, name, action)
+        case file_formats.AlterFileFormat(name=name, action=action):
+            yield _altered("ALTER FILE FORMAT", ObjectType.FILE_FORMAT, name, action)
+        case sequences.AlterSequence(name=name, action=action):
+            yield _altered("ALTER SEQUENCE", ObjectType.SEQUENCE, name, action)
         case changes.Drop(kind=kind, name=name, arguments=arguments):
             yield Request("DROP", Named(kind, name, arguments))
         case changes.Undrop(kind=kind, name=name):
             yield Request("UNDROP", Named(kind, name, dropped=True))
         case changes.CommentOn(kind=None, name=name):
-            whole = NameRef(name.parts[:-1], name.line, name.position)
-            yield Request("COMMENT", Named(ObjectType.TABLE, whole))
+            yield Request("COMMENT", Named(ObjectType.TABLE, name, of_column=True))
         case changes.CommentOn(kind=ObjectType() as kind, name=name, arguments=arguments):
             yield Request("COMMENT ON CONTAINER" if kind in _CONTAINERS else "COMMENT", Named(kind, name, arguments))
 
@@ -217,13 +218,15 @@ def _operates(action: changes.Action) -> bool:
     return isinstance(action, (*_SWITCHES, dynamic_tables.Refresh))
 
 
-def _altered(rule: str, kind: ObjectType, name: NameRef, action: changes.Action) -> Request:
+def _altered(
+    rule: str, kind: ObjectType, name: NameRef, action: changes.Action, arguments: tuple[SqlText, ...] | None = None
+) -> Request:
+    target = Named(kind, name, arguments)
     if isinstance(action, changes.RenameTo):
-        return Request("ALTER TABLE RENAME" if kind is ObjectType.TABLE else rule, Named(kind, name),
-                       created=Named(kind, action.new_name))  # fmt: skip
+        return Request(f"ALTER {kind} RENAME", target, created=Named(kind, action.new_name))
     if isinstance(action, changes.SwapWith):
-        return Request("SWAP", Named(kind, name), source=Named(kind, action.other))
-    return Request(rule, Named(kind, name))
+        return Request("SWAP", target, source=Named(kind, action.other))
+    return Request(rule, target)
 
 
 # -- containers, warehouses, the account -------------------------------------------------------------------------------
