@@ -12,7 +12,6 @@ from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import PASSWORD_VARIABLE, load_credentials
 from snowmelt.serve.wire import result_from_json
 from snowmelt.service.account import Account
-from snowmelt.service.security.authentication import Authenticator
 
 PASSWORD = "correct horse battery"
 
@@ -23,7 +22,6 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     with Account.open(tmp_path / "data") as account:
         credentials, _ = load_credentials(account.data_dir)
         opened = Server(account, credentials)
-        opened.authenticator = Authenticator(account, admin_password=credentials.accepts_password, pause=lambda _: None)
         admin = account.session()
         admin.execute(f"CREATE USER ann PASSWORD = '{PASSWORD}'")
         yield opened
