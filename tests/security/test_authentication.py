@@ -223,12 +223,17 @@ def test_a_token_logs_in_also_as_the_password(admin: Session, authenticator: Aut
     assert _code(authenticator, "admin", token=token) == "394400"
 
 
-def test_a_token_may_be_restricted_to_a_role(admin: Session, authenticator: Authenticator) -> None:
+def test_a_token_may_be_restricted_to_a_role(admin: Session, opened: Account, authenticator: Authenticator) -> None:
     admin.execute("GRANT ROLE sysadmin TO USER ann")
     token = _token(admin, "ROLE_RESTRICTION = 'ANALYST'")
     identity = authenticator.login("ann", token=token)
     assert (identity.role, identity.secondary_roles) == ("ANALYST", ())
+    assert identity.role_restriction == "ANALYST"
     assert _code(authenticator, token=token, role="SYSADMIN") == "390189"
+    session = opened.session(user=identity.user, role=identity.role, role_restriction=identity.role_restriction)
+    for way_out in ("USE ROLE sysadmin", "USE SECONDARY ROLES ALL", "USE SECONDARY ROLES sysadmin"):
+        with pytest.raises(SnowmeltError, match="002043"):
+            session.execute(way_out)
 
 
 def test_a_token_ends(admin: Session, authenticator: Authenticator, clock: _Clock) -> None:

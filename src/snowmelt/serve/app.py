@@ -78,6 +78,7 @@ class Server:
             user=identity.user,
             role=identity.role,
             secondary_roles=identity.secondary_roles,
+            role_restriction=identity.role_restriction,
             database=_text(body, "database") or identity.database,
             schema=_text(body, "schema") or identity.schema,
             warehouse=_text(body, "warehouse") or identity.warehouse,

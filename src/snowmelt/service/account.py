@@ -97,6 +97,7 @@ class Account:
     def session(
         self, *, user: str = "ADMIN", role: str = SYSTEM_ROLE, database: str | None = None, schema: str | None = None,
         warehouse: str | None = None, secondary_roles: tuple[str, ...] = (),
+        role_restriction: str | None = None,
     ) -> Session:  # fmt: skip
         """A new session, with whatever role it is given: who may have one is for `Authenticator.login` to say.
 
@@ -110,6 +111,7 @@ class Account:
             schema=schema or "PUBLIC",
             warehouse=warehouse or self.settings.default_warehouse,
             secondary_roles=secondary_roles,
+            role_restriction=role_restriction,
         )
         with self._lock:
             self._sessions[session.id] = session

@@ -56,6 +56,7 @@ class Session:
         schema: str | None,
         warehouse: str | None,
         secondary_roles: tuple[str, ...] = (),
+        role_restriction: str | None = None,
     ) -> None:
         self.account = account
         self.id = str(uuid.uuid4().int >> 75)
@@ -63,6 +64,8 @@ class Session:
         self.role = role
         self.secondary_roles = secondary_roles
         """Names of roles; `ALL_ROLES` for all that the user has."""
+        self.role_restriction = role_restriction
+        """The only role that the means of logging in allows."""
         self.acts_as_owner = False
         """Inside a procedure with owner's rights: the role is the owner's, not one that the user chose."""
         self.database = database

@@ -51,7 +51,8 @@ def use(run: Run, statement: Use) -> Result:
 def _use_role(run: Run, role: str) -> None:
     """The user must have the role, itself or through another one."""
     access, session = run.account.access, run.session
-    if role not in _known_roles(run) or (session.user != SYSTEM and role not in access.available(session.user)):
+    allowed = access.available(session.user) if session.role_restriction is None else {session.role_restriction}
+    if role not in _known_roles(run) or (session.user != SYSTEM and role not in allowed):
         raise errors.cannot_operate()
     session.role = role
 
@@ -62,6 +63,8 @@ def _known_roles(run: Run) -> set[str]:
 
 
 def _use_secondary_roles(run: Run, names: tuple[str, ...]) -> None:
+    if run.session.role_restriction is not None and names != ("NONE",):
+        raise errors.cannot_operate()
     if names in (("NONE",), ALL_ROLES):
         run.session.secondary_roles = () if names == ("NONE",) else ALL_ROLES
         return

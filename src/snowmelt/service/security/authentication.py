@@ -42,6 +42,8 @@ class Identity:
     user: str
     role: str
     secondary_roles: tuple[str, ...]
+    role_restriction: str | None = None
+    """The one role that an access token allows: the session must not leave it."""
     warehouse: str | None = None
     database: str | None = None
     schema: str | None = None
@@ -159,6 +161,7 @@ class Authenticator:
             user=user.name,
             role=chosen,
             secondary_roles=() if restriction is not None else user.default_secondary_roles,
+            role_restriction=restriction,
             warehouse=user.default_warehouse,
             database=place[0] if place else None,
             schema=place[1] if place and len(place) > 1 else None,
