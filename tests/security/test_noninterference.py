@@ -80,7 +80,7 @@ _BLIND = st.sampled_from([
     "SELECT * FROM information_schema.sequences", "SELECT * FROM information_schema.object_privileges",
     "SELECT * FROM information_schema.table_privileges", "SELECT * FROM information_schema.applicable_roles",
     "SELECT * FROM information_schema.audit_log",
-    "SELECT query_text FROM TABLE(information_schema.query_history())",
+    "SELECT query_text FROM TABLE(information_schema.query_history()) WHERE user_name <> 'SPY'",
     "SELECT * FROM TABLE(information_schema.login_history())",
     "SELECT * FROM TABLE(information_schema.task_history())",
     "SELECT * FROM TABLE(information_schema.dynamic_table_refresh_history())",

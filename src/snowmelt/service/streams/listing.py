@@ -30,10 +30,12 @@ def described(run: Run, state: StateReader, item: CatalogObject) -> Row:
     standing = state.streams.require(item.id)
     gone = invalid_reason(state, item)
     source = state.catalog.by_id(definition.source_id)
-    unseen = source is not None and state.catalog.find(source.name, RELATIONS, run.session.id) is None
+    limited = run.authority.sight is not None
+    unseen = limited and (source is None or state.catalog.find(source.name, RELATIONS, run.session.id) is None)
     until = stale_after(run, state, standing)
     bases = [table.name for id in standing.offsets if (table := state.catalog.by_id(id)) is not None]
-    bases = [name for name in bases if state.catalog.find(name, RELATIONS, run.session.id) is not None]
+    if limited:
+        bases = [name for name in bases if state.catalog.find(name, RELATIONS, run.session.id) is not None]
     named = source.name if source is not None else definition.source_name
     missing = f"Base {gone[0]} '{named}' was dropped, or there is no permission to see it." if gone else None
     if unseen:
