@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tools import function_reference
+from tools import function_reference, privilege_reference
 
 
 def main() -> int:
@@ -16,6 +16,9 @@ def main() -> int:
     function_reference.TARGET.parent.mkdir(parents=True, exist_ok=True)
     function_reference.TARGET.write_text(function_reference.render(documented), encoding="utf-8")
     print(f"{function_reference.TARGET}: {len(documented)} entries")
+    page = privilege_reference.TARGET
+    page.write_text(privilege_reference.render(page.read_text(encoding="utf-8")), encoding="utf-8")
+    print(f"{page}: {len(privilege_reference.TABLES)} tables")
     return 0
 
 

@@ -379,6 +379,39 @@ def insufficient_privileges(kind: str, name: str) -> SnowmeltError:
     )
 
 
+def task_owner_lacks_privilege() -> SnowmeltError:
+    return SnowmeltError(
+        "091089", "42501", "Cannot execute task, EXECUTE TASK privilege must be granted to owner role",
+        hint="GRANT EXECUTE TASK ON ACCOUNT TO ROLE <the task's owner>.",
+    )  # fmt: skip
+
+
+def role_not_granted(role: str) -> SnowmeltError:
+    return SnowmeltError(
+        "390189", "08004",
+        f"Requested role '{role}' is not assigned to the executing user. Specify another role in USE ROLE.",
+    )  # fmt: skip
+
+
+def incorrect_login() -> SnowmeltError:
+    """One message for every reason: who guesses learns nothing."""
+    return SnowmeltError("390100", "08001", "Incorrect username or password was specified.")
+
+
+def login_locked() -> SnowmeltError:
+    return SnowmeltError(
+        "390102", "08004", "User temporarily locked. Try again later, or contact your account administrator."
+    )
+
+
+def invalid_jwt() -> SnowmeltError:
+    return SnowmeltError("390144", "08004", "JWT token is invalid.")
+
+
+def invalid_token() -> SnowmeltError:
+    return SnowmeltError("394400", "08004", "Programmatic access token is invalid.")
+
+
 SELF_REFERENCE = "002035"
 
 

@@ -13,10 +13,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.serve.credentials import Credentials
 from snowmelt.serve.wire import error_to_json, result_to_json
 from snowmelt.service.account import Account
+from snowmelt.service.security.authentication import Authenticator, Identity
+from snowmelt.service.security.founding import ADMIN
+from snowmelt.service.security.privileges import ACCOUNTADMIN
 from snowmelt.service.session import Session
 
 _MAX_BODY = 64 * 1024 * 1024
@@ -50,6 +54,7 @@ class Server:
     def __init__(self, account: Account, credentials: Credentials) -> None:
         self.account = account
         self.credentials = credentials
+        self.authenticator = Authenticator(account, admin_password=credentials.accepts_password)
         self.sessions = _Sessions()
         self.app = Starlette(
             routes=[
@@ -65,19 +70,30 @@ class Server:
 
     async def open_session(self, request: Request) -> Response:
         body = await _json(request)
-        if not self._authenticated(body):
-            error = SnowmeltError("390100", "08004", "Incorrect username or password was specified.")
+        try:
+            identity = await run_in_threadpool(self._identity, body, request.client.host if request.client else None)
+        except SnowmeltError as error:
             return JSONResponse({"error": error_to_json(error)}, status_code=401)
         session = self.account.session(
-            database=_text(body, "database"), schema=_text(body, "schema"), warehouse=_text(body, "warehouse")
+            user=identity.user,
+            role=identity.role,
+            secondary_roles=identity.secondary_roles,
+            role_restriction=identity.role_restriction,
+            database=_text(body, "database") or identity.database,
+            schema=_text(body, "schema") or identity.schema,
+            warehouse=_text(body, "warehouse") or identity.warehouse,
         )
         return JSONResponse({"token": self.sessions.add(session), "session_id": session.id})
 
-    def _authenticated(self, body: dict[str, Any]) -> bool:
+    def _identity(self, body: dict[str, Any], client: str | None) -> Identity:
+        """Whoever can read the data directory is its administrator; everybody else logs in."""
         token = _text(body, "local_token")
         if token is not None:
-            return self.credentials.accepts_token(token)
-        return self.credentials.accepts_password(_text(body, "user") or "", _text(body, "password") or "")
+            if not self.credentials.accepts_token(token):
+                raise errors.incorrect_login()
+            return Identity(ADMIN, ACCOUNTADMIN, ())
+        user, password, role = _text(body, "user") or "", _text(body, "password") or "", _text(body, "role")
+        return self.authenticator.login(user, password=password, role=role, client=client)
 
     async def close_session(self, request: Request) -> Response:
         session = self.sessions.remove(_bearer(request))

@@ -12,6 +12,7 @@ from pathlib import Path
 _PASSWORD_FILE = "admin.password"
 _TOKEN_FILE = "owner.token"
 ADMIN = "admin"
+PASSWORD_VARIABLE = "SNOWMELT_ADMIN_PASSWORD"
 _ROUNDS = {"n": 2**14, "r": 8, "p": 1}
 
 
@@ -34,7 +35,7 @@ class Credentials:
 
 def load_credentials(data_dir: Path) -> tuple[Credentials, str | None]:
     """The credentials, and the password in clear if it was made just now and must be shown once."""
-    given = os.environ.get("SNOWMELT_ADMIN_PASSWORD")
+    given = os.environ.get(PASSWORD_VARIABLE)
     path = data_dir / _PASSWORD_FILE
     made: str | None = None
     if given:

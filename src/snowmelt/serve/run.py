@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import threading
@@ -15,14 +16,17 @@ import uvicorn
 from snowmelt.core import errors
 from snowmelt.core.config import Settings
 from snowmelt.serve.app import Server
-from snowmelt.serve.credentials import ADMIN, load_credentials
+from snowmelt.serve.credentials import ADMIN, PASSWORD_VARIABLE, load_credentials
 from snowmelt.service.account import Account
+from snowmelt.service.security import founding
 
 
 def serve(data_dir: Path, port: int, *, settings: Settings | None, announce: Callable[[str], None]) -> None:
     """Owns the data directory and answers on loopback until stopped. Port 0 takes a free one."""
     with _stopped_by_signal(), Account.open(data_dir, settings=settings) as account:
         credentials, made = load_credentials(account.data_dir)
+        if os.environ.get(PASSWORD_VARIABLE):
+            founding.forget_admin_password(account.state)
         listener = _listen(port)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         if made is not None:

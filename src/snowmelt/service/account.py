@@ -25,6 +25,9 @@ from snowmelt.service.ownership import Ownership
 from snowmelt.service.purge import Purged, purge
 from snowmelt.service.recovery import Recovered, recover
 from snowmelt.service.results import ResultCache
+from snowmelt.service.security import founding
+from snowmelt.service.security.auditing import AuditLog
+from snowmelt.service.security.authority import AccessControl
 from snowmelt.service.session import Session
 from snowmelt.service.streams.service import Streams
 from snowmelt.service.tasks.service import Tasks
@@ -60,6 +63,9 @@ class Account:
             self._closing.callback(self.store.close)
             self.engine = SparkEngine(settings.spark, data_dir / "spark", self.store.root.uri_of(""))
             self._closing.callback(self.engine.stop)
+            self.access = AccessControl(self.state)
+            self.audit = AuditLog(self.state, clock)
+            self._closing.callback(_quietly, self.audit.flush)
             self.locks = TableLocks()
             self.transactions = TransactionManager(self.state, self.store, self.locks, settings.lock_timeout_seconds)
             self.recovered: Recovered = recover(self.state, self.store)
@@ -90,9 +96,13 @@ class Account:
 
     def session(
         self, *, user: str = "ADMIN", role: str = SYSTEM_ROLE, database: str | None = None, schema: str | None = None,
-        warehouse: str | None = None,
+        warehouse: str | None = None, secondary_roles: tuple[str, ...] = (),
+        role_restriction: str | None = None,
     ) -> Session:  # fmt: skip
-        """A new session. Sessions are independent of each other; each runs one statement at a time."""
+        """A new session, with whatever role it is given: who may have one is for `Authenticator.login` to say.
+
+        Sessions are independent of each other; each runs one statement at a time.
+        """
         session = Session(
             self,
             user=user,
@@ -100,6 +110,8 @@ class Account:
             database=database or self.settings.default_database,
             schema=schema or "PUBLIC",
             warehouse=warehouse or self.settings.default_warehouse,
+            secondary_roles=secondary_roles,
+            role_restriction=role_restriction,
         )
         with self._lock:
             self._sessions[session.id] = session
@@ -142,7 +154,7 @@ class Account:
         self.close()
 
     def _bootstrap(self) -> None:
-        """What a new account has: a database with a PUBLIC schema, and a warehouse."""
+        """What a new account has: a database with a PUBLIC schema, a warehouse, roles and an administrator."""
         with self.state.begin() as state:
             if not state.catalog.databases(include_dropped=True):
                 create_database(state, self.settings.default_database)
@@ -157,6 +169,7 @@ class Account:
                         altered_on=state.now,
                     )
                 )
+            founding.found(state, self.settings.default_database, self.settings.default_warehouse)
 
 
 def _quietly(step: Callable[[], None]) -> None:

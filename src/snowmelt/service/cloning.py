@@ -88,14 +88,14 @@ def instant_of(run: Run, point: TimePoint) -> datetime:
     when = time_travel(point)
     tick = timedelta(microseconds=1)
     if when.kind != "STATEMENT":
-        with run.account.state.read() as state:
+        with run.state.read() as state:
             instant = StatementCatalog(run, state, run.session.database, run.session.schema).instant(when)
         return instant - tick if when.before else instant
     query_id = str(run.evaluate(when.expression).value)
     record = run.account.journal.get(query_id)
     if record is None:
         raise errors.statement_not_found(query_id)
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         commits = [version.committed_at for version in state.versions.of_query(query_id)]
     if when.before:
         return (min(commits) if commits else record.start_time) - tick
@@ -114,7 +114,7 @@ def clone_tables(run: Run, sources: list[CatalogObject], rename: Rename, at: dat
     try:
         for source in sources:
             assert isinstance(source.definition, TableDefinition)
-            with run.account.state.read() as state:
+            with run.state.read() as state:
                 found = state.versions.visible(source.id) if at is None else state.versions.as_of(source.id, at)
                 if found is None:
                     raise errors.time_travel_unavailable(source.name.name)

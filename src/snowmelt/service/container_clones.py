@@ -38,7 +38,7 @@ class Contents:
     def of_database(self, clone: CloneSource, target: str) -> None:
         name = self.run.parts(clone.name)[-1]
         at = cloning.instant_of(self.run, clone.point) if clone.point is not None else None
-        with self.run.account.state.read() as state:
+        with self.run.state.read() as state:
             self.database = state.catalog.database(name)
             if self.database is None:
                 raise errors.not_found("Database", quote(name))
@@ -52,7 +52,7 @@ class Contents:
     def of_schema(self, clone: CloneSource, target: SchemaName) -> None:
         name = self.run.schema_name(clone.name)
         at = cloning.instant_of(self.run, clone.point) if clone.point is not None else None
-        with self.run.account.state.read() as state:
+        with self.run.state.read() as state:
             self.schema = state.catalog.schema(name)
             if self.schema is None:
                 raise errors.not_found("Schema", str(name))

@@ -191,7 +191,7 @@ def _foreign_key(
     target = run.object_name(spec.references)
     referred = definition
     if target != name:
-        with run.account.state.read() as state:
+        with run.state.read() as state:
             found = state.catalog.find(target, [ObjectKind.TABLE], run.session.id)
         if found is None or not isinstance(found.definition, TableDefinition):
             raise errors.not_found("Table", str(target))

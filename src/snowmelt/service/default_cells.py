@@ -46,7 +46,7 @@ def _is_default(cell: exp.Expr) -> bool:
 
 def _default(run: Run, table: CatalogObject, column: Column) -> exp.Expr:
     if column.identity is not None:
-        with run.account.state.begin() as state:
+        with run.state.begin() as state:
             identity = column.identity
             number = state.counters.take(table.id, column.name, 1, identity.start, identity.step)
         literal = exp.Literal.number(abs(number))

@@ -40,7 +40,7 @@ def sequence_default(run: Run, default: str) -> CatalogObject | None:
 
 def _sequence(run: Run, parts: tuple[str, ...]) -> CatalogObject:
     name = run.object_name(parts)
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = state.catalog.find(name, [ObjectKind.SEQUENCE], run.session.id)
     if found is None:
         raise errors.not_found("Sequence", str(name))

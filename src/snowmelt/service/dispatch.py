@@ -22,6 +22,7 @@ from snowmelt.service.handlers import (
 )
 from snowmelt.service.results import Result
 from snowmelt.service.scripting import guard
+from snowmelt.service.security.enforcement import authorise
 from snowmelt.service.streams import offsets
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.classify import classify
@@ -61,6 +62,8 @@ def execute(run: Run, statement: Statement) -> Result:
     if transaction is not None and transaction.aborted and not isinstance(statement, Commit | Rollback):
         raise errors.transaction_aborted()
     guard.before(run, statement, kind)
+    authorise(run, statement)
+    run.copies_grants = bool(getattr(statement, "copy_grants", False))
     run.consumes = kind.is_dml or kind.query_type in _CONSUMING
     if isinstance(statement, routines.SCRIPTS):
         return handler(run, statement)

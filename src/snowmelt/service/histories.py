@@ -12,6 +12,7 @@ from snowmelt.core.names import split_name
 from snowmelt.service.loading import places
 from snowmelt.service.metadata.columns import EPOCH, Row, columns
 from snowmelt.state.model import CatalogObject, FileLoad, ObjectKind, QueryRecord
+from snowmelt.state.sight import Owned
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -71,12 +72,21 @@ def queries(
     user: str | None = None,
     warehouse: str | None = None,
 ) -> list[Row]:
-    """Statements, the latest first, at most so many."""
-    unfiltered = ended == EndTimes(None, None) and warehouse is None
+    """Statements, the latest first, at most so many: the user's own, and those of warehouses the roles may monitor."""
+    everybody = run.authority.on_account("MONITOR EXECUTION")
+    unfiltered = ended == EndTimes(None, None) and warehouse is None and everybody
     records = run.account.journal.list(limit if unfiltered else _MANY, session_id, user=user)
-    chosen = [query for query in records if ended.holds(query) and warehouse in (None, query.warehouse)]
-    with run.account.state.read() as state:
-        sizes = {item.name: item.size for item in state.warehouses.list()}
+    with run.state.read() as state:
+        warehouses = state.warehouses.list()
+    sizes = {item.name: item.size for item in warehouses}
+    monitored = {item.name for item in warehouses if run.authority.holds("MONITOR", Owned(item.id, item.owner))}
+    chosen = [
+        query
+        for query in records
+        if ended.holds(query)
+        and warehouse in (None, query.warehouse)
+        and (everybody or query.user == run.session.user or query.warehouse in monitored)
+    ]
     return [_query(query, sizes) for query in chosen[:limit]]
 
 

@@ -79,7 +79,7 @@ def _column_values(
         values = _of_one_type([_literal(run, row[place], column.type) for row in rows])
         values = [_converted(value, column.type) for value in values]
     elif column.identity is not None:
-        with run.account.state.begin() as state:
+        with run.state.begin() as state:
             identity = column.identity
             first = state.counters.take(table.id, column.name, len(rows), identity.start, identity.step)
         values = [first + number * identity.step for number in range(len(rows))]

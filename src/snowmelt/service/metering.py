@@ -19,6 +19,7 @@ from snowmelt.core.clock import Clock
 from snowmelt.engine.session import WAREHOUSE_SIZES, pool_of
 from snowmelt.state.ids import new_id
 from snowmelt.state.model import Warehouse, WarehouseState, WarehouseUsage
+from snowmelt.state.sight import Sight
 from snowmelt.state.store import StateStore, StateTransaction
 
 MINIMUM = timedelta(seconds=60)
@@ -122,13 +123,16 @@ class Metering:
     # -- changes --------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def changing(self) -> Iterator[StateTransaction]:
-        """A transaction in which warehouses may change. Spans that ended by themselves are settled in it first."""
+    def changing(self, sight: Sight | None = None) -> Iterator[StateTransaction]:
+        """A transaction, seen with somebody's eyes, in which warehouses may change.
+
+        Spans that ended by themselves are settled in it first.
+        """
         with self._lock:
             before = {id: replace(open_) for id, open_ in self._open.items()}
             try:
-                with self._state.begin() as state:
-                    self._settle(state)
+                with self._state.begin(sight) as state:
+                    self._settle(state.without_limits())
                     yield state
             except BaseException:
                 self._open = before

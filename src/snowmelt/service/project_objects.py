@@ -29,7 +29,7 @@ _NOT_FOUND = "002003"
 def begin(run: Run, _: StateReader, arguments: Sequence[Any]) -> bool:
     """Notes that a statement follows which creates or changes the object; whether the project owns it then."""
     project, kind, name = map(str, arguments)
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         live = _live(run, state, kind, name)
         row = state.projects.get(project, kind, name)
         known = row is not None and live is not None and live.id == row.object_id
@@ -46,7 +46,7 @@ def begin(run: Run, _: StateReader, arguments: Sequence[Any]) -> bool:
 def end(run: Run, _: StateReader, arguments: Sequence[Any]) -> bool:
     """Notes which definition the object has now; whether the project owns it."""
     project, kind, name, fingerprint = map(str, arguments)
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         live = _live(run, state, kind, name)
         row = state.projects.get(project, kind, name)
         if row is None or live is None or not _same(row, live):
@@ -58,7 +58,7 @@ def end(run: Run, _: StateReader, arguments: Sequence[Any]) -> bool:
 def forget(run: Run, _: StateReader, arguments: Sequence[Any]) -> bool:
     """The project no longer looks after the object."""
     project, kind, name = map(str, arguments)
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         known = state.projects.get(project, kind, name) is not None
         state.projects.remove(project, kind, name)
     return known

@@ -17,6 +17,7 @@ import structlog
 from snowmelt.core import errors
 from snowmelt.service import retention
 from snowmelt.service.loading import places
+from snowmelt.service.security.auditing import KEPT as AUDIT_KEPT
 from snowmelt.state.model import (
     CatalogObject,
     Database,
@@ -67,6 +68,7 @@ def purge(account: Account, now: datetime | None = None) -> Purged:
     with account.state.begin() as state:
         state.dynamic.trim(at - _REFRESHES_KEPT)
         state.tasks.trim(at - _TASK_RUNS_KEPT)
+        state.audit.trim(at - AUDIT_KEPT)
     if removed or schemas or databases:
         _log.info("purged", objects=len(removed), schemas=schemas, databases=databases)
     return Purged(tuple(str(item.name) for item in removed), schemas, databases)
@@ -110,6 +112,7 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
     """Everything the state store keeps about an object besides the object."""
     state.counters.drop(item.id)
     state.parameters.unset(ParameterLevel.TABLE, item.id)
+    state.access.forget_object(item.id)
     if isinstance(item.definition, StreamDefinition):
         state.streams.delete_for(item.id)
     if item.kind is ObjectKind.TASK:
@@ -141,6 +144,7 @@ def _purge_containers(account: Account, at: datetime) -> tuple[int, int]:
                 continue
             if not state.catalog.has_objects(schema.id):
                 state.parameters.unset(ParameterLevel.SCHEMA, schema.id)
+                state.access.forget_object(schema.id)
                 state.catalog.purge_schema(schema.id)
                 schemas += 1
         for database in state.catalog.databases(include_dropped=True):
@@ -148,6 +152,7 @@ def _purge_containers(account: Account, at: datetime) -> tuple[int, int]:
                 continue
             if not state.catalog.schemas_of(database.id):
                 state.parameters.unset(ParameterLevel.DATABASE, database.id)
+                state.access.forget_object(database.id)
                 state.catalog.purge_database(database.id)
                 databases += 1
     return schemas, databases

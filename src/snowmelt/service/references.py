@@ -52,7 +52,7 @@ def container_renamed(state: StateTransaction, rename: Rename) -> None:
     _each_table(state, follow)
     _each_stream(state, rename)
     kinds = [ObjectKind.VIEW, ObjectKind.FUNCTION, ObjectKind.PROCEDURE]
-    for item in state.catalog.objects(kinds, include_dropped=True, all_sessions=True):
+    for item in state.whole_catalog.objects(kinds, include_dropped=True, all_sessions=True):
         definition = item.definition
         assert isinstance(definition, ViewDefinition | RoutineDefinition)
         moved = rename(ObjectName(definition.database, definition.schema_, ""))
@@ -83,7 +83,7 @@ def referring_tables(state: StateTransaction, referred: Callable[[ObjectName], b
     """Tables with a foreign key to one of those tables."""
     return [
         item
-        for item in state.catalog.objects([ObjectKind.TABLE])
+        for item in state.whole_catalog.objects([ObjectKind.TABLE])
         if isinstance(item.definition, TableDefinition)
         and any(referred(key.references) for key in item.definition.foreign_keys)
     ]
@@ -92,7 +92,7 @@ def referring_tables(state: StateTransaction, referred: Callable[[ObjectName], b
 def _each_table(
     state: StateTransaction, follow: Callable[[TableDefinition], TableDefinition], but: str | None = None
 ) -> None:
-    for item in state.catalog.objects([ObjectKind.TABLE], all_sessions=True):
+    for item in state.whole_catalog.objects([ObjectKind.TABLE], all_sessions=True):
         assert isinstance(item.definition, TableDefinition)
         changed = follow(item.definition)
         if changed != item.definition and item.id != but:
@@ -100,7 +100,7 @@ def _each_table(
 
 
 def _each_stream(state: StateTransaction, rename: Rename) -> None:
-    for item in state.catalog.objects([ObjectKind.STREAM], include_dropped=True):
+    for item in state.whole_catalog.objects([ObjectKind.STREAM], include_dropped=True):
         assert isinstance(item.definition, StreamDefinition)
         name = rename(item.definition.source_name)
         if name != item.definition.source_name:

@@ -223,7 +223,7 @@ class _Work:
         """All rows in the new shape, by a Spark job; the schema is replaced in the same commit."""
         run = self.run
         fills = self._bound_fills()
-        with run.account.state.read() as state:
+        with run.state.read() as state:
             catalog = StatementCatalog(run, state, run.session.database, run.session.schema)
             relation = catalog.pin(self.table, self.definition, self.pending.version)
         assert relation.reference is not None

@@ -14,6 +14,8 @@ from snowmelt.core.names import ObjectName, quote, split_name
 from snowmelt.core.types import DataType
 from snowmelt.engine.engine import TableFiles
 from snowmelt.service import information_schema, past_shapes, sequences, system_functions, table_functions
+from snowmelt.service.security import enforcement
+from snowmelt.service.security.authority import Authority
 from snowmelt.sql.expressions import Environment
 from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, ScalarRoutine, TimeTravel, ViewText
 from snowmelt.state.model import (
@@ -38,9 +40,14 @@ INFORMATION_SCHEMA = "INFORMATION_SCHEMA"
 class StatementCatalog:
     """Implements `sql.relations.Relations` over one snapshot of the state store."""
 
-    def __init__(self, run: Run, state: StateReader, database: str | None, schema: str | None) -> None:
+    def __init__(
+        self, run: Run, state: StateReader, database: str | None, schema: str | None,
+        authority: Authority | None = None,
+    ) -> None:  # fmt: skip
         self.run = run
-        self.state = state
+        self.authority = authority or run.authority
+        """With whose rights names are looked up: the statement's, or those of the view's owner."""
+        self.state = state.seen_by(self.authority.sight)
         self.database = database
         self.schema = schema
         self.outermost = True
@@ -48,8 +55,8 @@ class StatementCatalog:
         self.defining: ObjectName | None = None
         """The view being created, which its query must not lead back to."""
 
-    def within(self, database: str, schema: str) -> StatementCatalog:
-        inner = StatementCatalog(self.run, self.state, database, schema)
+    def within(self, database: str, schema: str, owner: str | None) -> StatementCatalog:
+        inner = StatementCatalog(self.run, self.state, database, schema, self.rights_of(owner))
         inner.outermost = False
         inner.defining = self.defining
         return inner
@@ -67,6 +74,15 @@ class StatementCatalog:
             raise errors.no_current_schema("SELECT")
         return ObjectName(self.database, self.schema, parts[0])
 
+    # -- rights ---------------------------------------------------------------------------------------------------
+
+    def rights_of(self, owner: str | None) -> Authority:
+        """Those that the body of something has: its owner's, or, of nobody's, the ones around it."""
+        return self.authority if owner is None else self.run.account.access.of_role(owner)
+
+    def require(self, privilege: str, item: CatalogObject) -> None:
+        enforcement.require_object(self.run, privilege, item, self.authority)
+
     # -- relations ------------------------------------------------------------------------------------------------
 
     def relation(self, parts: tuple[str, ...], when: TimeTravel | None) -> Relation:
@@ -78,6 +94,7 @@ class StatementCatalog:
             raise errors.not_found("Object", str(name) if len(parts) > 1 else quote(parts[0]))
         if name == self.defining:
             raise errors.view_refers_to_itself()
+        self.require("SELECT", found)
         return self.relation_of(found, when)
 
     def metadata_view(self, name: ObjectName) -> Relation:
@@ -88,6 +105,7 @@ class StatementCatalog:
         found = self.state.catalog.find(name, SELECTABLE, self.run.session.id)
         if found is None:
             raise errors.not_found("Object", str(name) if len(parts) > 1 else quote(parts[0]))
+        self.require("SELECT", found)
         return self.run.account.streams.changes(self, found, span)
 
     def relation_of(self, found: CatalogObject, when: TimeTravel | None) -> Relation:
@@ -115,7 +133,7 @@ class StatementCatalog:
         return Relation(
             name=str(view.name),
             columns=tuple(RelationColumn(column.name, column.type) for column in definition.columns),
-            view=ViewText(str(view.name), definition.query, definition.database, definition.schema_),
+            view=ViewText(str(view.name), definition.query, definition.database, definition.schema_, view.owner),
         )
 
     def _table(self, table: CatalogObject, definition: TableDefinition, when: TimeTravel | None) -> Relation:
@@ -243,7 +261,10 @@ class StatementCatalog:
         if len(parts) > 3:
             return None
         found = self.state.catalog.find(self.full_name(parts), [ObjectKind.SEQUENCE], self.run.session.id)
-        return sequences.placeholder(self.run, found) if found is not None else None
+        if found is None:
+            return None
+        self.require("USAGE", found)
+        return sequences.placeholder(self.run, found)
 
     def local(self, name: str) -> tuple[exp.Expr, DataType] | None:
         variable = self.run.local(name) if self.outermost else None
@@ -253,14 +274,16 @@ class StatementCatalog:
         if len(parts) > 3 or (len(parts) < 3 and (self.database is None or (len(parts) == 1 and self.schema is None))):
             return []
         found = self.state.catalog.routines(self.full_name(parts), ObjectKind.FUNCTION, self.run.session.id)
+        for item in found:
+            self.require("USAGE", item)
         return [
-            scalar_routine(str(item.name), item.definition)
+            scalar_routine(str(item.name), item.definition, item.owner)
             for item in found
             if isinstance(item.definition, RoutineDefinition)
         ]
 
 
-def scalar_routine(name: str, definition: RoutineDefinition) -> ScalarRoutine:
+def scalar_routine(name: str, definition: RoutineDefinition, owner: str | None = None) -> ScalarRoutine:
     """A stored function as the binder takes it."""
     if definition.language != "SQL":
         raise errors.unsupported(f"functions in {definition.language}", hint="Python runs in stored procedures.")
@@ -275,4 +298,5 @@ def scalar_routine(name: str, definition: RoutineDefinition) -> ScalarRoutine:
         schema=definition.schema_,
         defaults={a.name: a.default for a in definition.arguments if a.default is not None},
         strict=definition.strict,
+        owner=owner,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -114,20 +114,26 @@ class ResultCache:
 
     budget: int = 256 * 1024 * 1024
     _results: OrderedDict[str, Result] = field(default_factory=OrderedDict)
+    _askers: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Who ran the query, and as which role."""
     _bytes: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def put(self, result: Result) -> None:
+    def put(self, result: Result, user: str, role: str) -> None:
         size = result.data.nbytes
         if size > self.budget:
             return
         with self._lock:
             self._results[result.query_id] = result
+            self._askers[result.query_id] = user, role
             self._bytes += size
             while self._bytes > self.budget:
-                _, dropped = self._results.popitem(last=False)
+                query_id, dropped = self._results.popitem(last=False)
+                del self._askers[query_id]
                 self._bytes -= dropped.data.nbytes
 
-    def get(self, query_id: str) -> Result | None:
+    def get(self, query_id: str, user: str, roles: Collection[str]) -> Result | None:
+        """The result, for the user who asked for it and who still has the role that it was computed with."""
         with self._lock:
-            return self._results.get(query_id)
+            asker, role = self._askers.get(query_id, (None, ""))
+            return self._results.get(query_id) if asker == user and role in roles else None

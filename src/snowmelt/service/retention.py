@@ -49,7 +49,7 @@ def of_database(state: StateReader, id: str) -> int:
 def of_schema(state: StateReader, schema: Schema) -> int:
     own = _own(state, ParameterLevel.SCHEMA, schema.id)
     if own is None:
-        database = state.catalog.database(schema.database)
+        database = state.whole_catalog.database(schema.database)
         own = database.retention_days if database is not None else _DEFAULT
     return min(own, 1) if schema.transient else own
 
@@ -57,15 +57,15 @@ def of_schema(state: StateReader, schema: Schema) -> int:
 def of_table(state: StateReader, table: CatalogObject, *, transient: bool) -> int:
     own = _own(state, ParameterLevel.TABLE, table.id)
     if own is None:
-        schema = state.catalog.schema(SchemaName(table.name.database, table.name.schema))
+        schema = state.whole_catalog.schema(SchemaName(table.name.database, table.name.schema))
         own = schema.retention_days if schema is not None else _DEFAULT
     return min(own, 1) if transient or table.session_id is not None else own
 
 
 def extension_days(state: StateReader, table: CatalogObject, account: Mapping[str, str | int | bool]) -> int:
     """By how many days retention is extended at most for streams; `account`: what ALTER ACCOUNT has set."""
-    schema = state.catalog.schema(table.name.parent)
-    database = state.catalog.database(table.name.database)
+    schema = state.whole_catalog.schema(table.name.parent)
+    database = state.whole_catalog.database(table.name.database)
     holders = [(ParameterLevel.TABLE, table.id)]
     holders += [(ParameterLevel.SCHEMA, schema.id)] if schema is not None else []
     holders += [(ParameterLevel.DATABASE, database.id)] if database is not None else []
@@ -90,8 +90,8 @@ def set_database(state: StateTransaction, database: Database, days: int | None) 
     """Set or, with None, unset the value of a database, and carry it on."""
     _store(state, ParameterLevel.DATABASE, database.id, days)
     changed = database.model_copy(update={"retention_days": of_database(state, database.id)})
-    state.catalog.update_database(changed)
-    for schema in state.catalog.schemas(database.name):
+    state.whole_catalog.update_database(changed)
+    for schema in state.whole_catalog.schemas(database.name):
         _refresh_schema(state, schema)
     return changed
 
@@ -116,11 +116,11 @@ def copy(state: StateTransaction, level: ParameterLevel, source_id: str, target_
 
 def _refresh_schema(state: StateTransaction, schema: Schema) -> Schema:
     changed = schema.model_copy(update={"retention_days": of_schema(state, schema)})
-    state.catalog.update_schema(changed)
-    for table in state.catalog.objects([ObjectKind.TABLE], schema.database, schema.name, all_sessions=True):
+    state.whole_catalog.update_schema(changed)
+    for table in state.whole_catalog.objects([ObjectKind.TABLE], schema.database, schema.name, all_sessions=True):
         refreshed = in_force(state, table)
         if refreshed.definition != table.definition:
-            state.catalog.update(refreshed)
+            state.whole_catalog.update(refreshed)
     return changed
 
 

@@ -86,7 +86,7 @@ class _Rows:
 
     def _any(self, condition: exp.Expr) -> bool:
         run = self.run
-        with run.account.state.read() as state:
+        with run.state.read() as state:
             catalog = StatementCatalog(run, state, run.session.database, run.session.schema)
             reference = catalog.pin(self.alteration.table, self.definition, self.pending.version).reference
         assert reference is not None

@@ -22,6 +22,8 @@ from snowmelt.service import constants, folding
 from snowmelt.service.loading import staged_query
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.results import Result, ResultColumn
+from snowmelt.service.security.authority import Authority
+from snowmelt.service.security.sighted import SightedStore
 from snowmelt.service.sequences import numbered
 from snowmelt.service.transactions import PendingTable, Savepoint, Transaction
 from snowmelt.service.variables import Variable
@@ -35,6 +37,7 @@ from snowmelt.sql.relations import Relation
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
+from snowmelt.state.sight import Owned
 
 if TYPE_CHECKING:
     from snowmelt.service.account import Account
@@ -73,6 +76,8 @@ class Run:
         """The session's transaction, when this statement is the one that began it."""
         self.autocommits = bool(session.parameter("AUTOCOMMIT"))
         """Whether, with no transaction open, the statement is a transaction of its own."""
+        self.copies_grants = False
+        """Whether what the statement replaces leaves its grants to what takes its place."""
         self.consumes = False
         """Whether the streams that the statement reads are consumed when it commits."""
         self.streams: dict[str, StreamWindow] = {}
@@ -90,6 +95,18 @@ class Run:
         self.streams.clear()
         self.input_bytes = 0
 
+    # -- rights ---------------------------------------------------------------------------------------------------
+
+    @property
+    def authority(self) -> Authority:
+        """What the statement may do: the session's rights, or those of the owner it acts for."""
+        return self.session.authority
+
+    @property
+    def state(self) -> SightedStore:
+        """The state store as the session's roles see it. All names of a statement are looked up through it."""
+        return SightedStore(self.account.state, self.authority.sight, self.copies_grants)
+
     # -- context --------------------------------------------------------------------------------------------------
 
     @property
@@ -100,6 +117,9 @@ class Run:
             time_zone=str(session.parameter("TIMEZONE")),
             user=session.user,
             role=session.role,
+            roles=session.authority.roles,
+            secondary_roles=session.secondary_roles,
+            available_roles=self.account.access.available(session.user) | {session.role},
             database=session.database,
             schema=session.schema,
             warehouse=session.warehouse,
@@ -116,8 +136,16 @@ class Run:
         Raises when the session has none, or it is suspended and does not resume by itself.
         """
         if self._warehouse is None:
-            self._warehouse = self.account.metering.begin(self.session.warehouse)
+            self._warehouse = self.account.metering.begin(self._usable_warehouse())
         return self._warehouse[1]
+
+    def _usable_warehouse(self) -> str | None:
+        """The session's warehouse, if its roles may use it."""
+        name = self.session.warehouse
+        with self.state.read() as state:
+            found = state.warehouses.get(name) if name is not None else None
+        usable = found is not None and self.authority.holds("USAGE", Owned(found.id, found.owner))
+        return name if usable or (found is None and self.authority.sight is None) else None
 
     def release_warehouse(self) -> None:
         """The statement is done."""
@@ -189,7 +217,7 @@ class Run:
     def find_table(self, name: NameRef) -> CatalogObject:
         """The table that a DML statement names."""
         full = self.object_name(name)
-        with self.account.state.read() as state:
+        with self.state.read() as state:
             found = state.catalog.find(full, [ObjectKind.TABLE, ObjectKind.VIEW], self.session.id)
         if found is None:
             raise errors.not_found("Object", str(full))
@@ -209,7 +237,7 @@ class Run:
     @contextmanager
     def environment(self) -> Iterator[Environment]:
         """The catalog as of one instant, for binding."""
-        with self.account.state.read() as state:
+        with self.state.read() as state:
             catalog = StatementCatalog(self, state, self.session.database, self.session.schema)
             yield Environment(catalog, self.context)
 

@@ -31,6 +31,8 @@ WORDS = {
     ObjectType.TASK: "Task",
     ObjectType.WAREHOUSE: "Warehouse",
     ObjectType.STREAM: "Stream",
+    ObjectType.USER: "User",
+    ObjectType.ROLE: "Role",
 }
 """How messages call the kinds."""
 CREATED = WORDS | {ObjectType.STAGE: "Stage area", ObjectType.PROCEDURE: "Function"}
@@ -105,7 +107,7 @@ def create(
     session_id = run.session.id if temporary else None
     wanted = ObjectKind(kind.value)
     kinds = RELATIONS if wanted in RELATIONS else [wanted]
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         if state.catalog.database(full.database) is None:
             raise errors.not_found("Database", quote(full.database))
         if state.catalog.schema(full.parent) is None:
@@ -139,7 +141,7 @@ def alter(
     run: Run, item: CatalogObject, definition: dict[str, Any], *, comment: str | None = None, uncomment: bool = False
 ) -> None:
     """Other values for parts of the definition, and another comment or none."""
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         current = state.catalog.by_id(item.id)
         if current is None or current.dropped_on is not None:
             raise errors.cannot_operate()

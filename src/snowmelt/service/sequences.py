@@ -34,7 +34,7 @@ def take(run: Run, sequence: CatalogObject, count: int) -> int:
     """The first of `count` numbers of the sequence."""
     definition = sequence.definition
     assert isinstance(definition, SequenceDefinition)
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         return state.counters.take(sequence.id, COUNTER, count, definition.start, definition.step)
 
 

@@ -18,6 +18,8 @@ from snowmelt.service.binds import substitute
 from snowmelt.service.dispatch import execute
 from snowmelt.service.results import Result
 from snowmelt.service.run import Run
+from snowmelt.service.security.authority import Authority
+from snowmelt.service.security.redaction import redacted, secrets_in, without
 from snowmelt.service.tasks.context import TaskContext
 from snowmelt.service.transactions import Transaction
 from snowmelt.service.variables import Locals, Variable
@@ -36,6 +38,8 @@ _SCHEDULED = frozenset(
 """Statements after which a dynamic table may be due, or free."""
 _TASK_STATEMENTS = frozenset({"CREATE_TASK", "ALTER_TASK", "DROP_TASK", "UNDROP_SCHEMA", "UNDROP_DATABASE"})
 """Statements after which a graph of tasks may be due."""
+_SECRETIVE = frozenset({"ALTER_USER"})
+"""Statements whose results nobody may see again: a new token is shown once."""
 _log = structlog.get_logger(__name__)
 
 
@@ -51,11 +55,19 @@ class Session:
         database: str | None,
         schema: str | None,
         warehouse: str | None,
+        secondary_roles: tuple[str, ...] = (),
+        role_restriction: str | None = None,
     ) -> None:
         self.account = account
         self.id = str(uuid.uuid4().int >> 75)
         self.user = user
         self.role = role
+        self.secondary_roles = secondary_roles
+        """Names of roles; `ALL_ROLES` for all that the user has."""
+        self.role_restriction = role_restriction
+        """The only role that the means of logging in allows."""
+        self.acts_as_owner = False
+        """Inside a procedure with owner's rights: the role is the owner's, not one that the user chose."""
         self.database = database
         self.schema = schema
         self.warehouse = warehouse
@@ -81,6 +93,16 @@ class Session:
             if binds:
                 sql = replace(sql, text=substitute(sql.text, binds))
             return self._execute(sql)
+
+    @property
+    def authority(self) -> Authority:
+        """What the session may do now."""
+        access = self.account.access
+        return (
+            access.of_role(self.role)
+            if self.acts_as_owner
+            else access.of_session(self.user, self.role, self.secondary_roles)
+        )
 
     def execute_script(self, text: str) -> list[Result]:
         """Runs statements separated by `;` one after the other, stopping at the first that fails."""
@@ -146,8 +168,8 @@ class Session:
     def _recorded(self, run: Run, prepare: Callable[[], tuple[str, Callable[[], Result]]]) -> Result:
         """Runs what `prepare` gives, with its query type. Everything that ends here is in the history."""
         record = QueryRecord(
-            query_id=run.query_id, session_id=self.id, text=run.sql.text, query_type="UNKNOWN", database=self.database,
-            schema_name=self.schema, user=self.user, role=self.role, warehouse=self.warehouse,
+            query_id=run.query_id, session_id=self.id, text=redacted(run.sql.text), query_type="UNKNOWN",
+            database=self.database, schema_name=self.schema, user=self.user, role=self.role, warehouse=self.warehouse,
             query_tag=str(self.parameter("QUERY_TAG")), status="running", start_time=run.now,
         )  # fmt: skip
         outer = run.outer
@@ -166,8 +188,11 @@ class Session:
                     statement_type=record.query_type,
                 )
             except SnowmeltError as error:
-                self._failed(record, error)
-                raise
+                hidden = _without_secrets(run.sql.text, error)
+                self._failed(record, hidden)
+                if hidden is error:
+                    raise
+                raise hidden from None
             except RecursionError as error:
                 failure = errors.compilation("000913", "54001", "The statement is nested too deeply.")
                 self._failed(record, failure)
@@ -186,7 +211,8 @@ class Session:
                 self.running = outer
                 run.release_warehouse()
                 run.remove_staged()
-        self.account.results.put(result)
+        if record.query_type not in _SECRETIVE:
+            self.account.results.put(result, self.user, self.role)
         self._finished(record, result)
         return result
 
@@ -234,6 +260,7 @@ class Session:
             self.account.tasks.wake()
 
     def _failed(self, record: QueryRecord, error: SnowmeltError) -> None:
+        self.account.audit.flush()
         if self.transaction is not None and self.parameter("TRANSACTION_ABORT_ON_ERROR"):
             self.account.transactions.abort(self.transaction)
         self.query_ids = [*self.query_ids[-_KEPT_QUERY_IDS:], record.query_id]
@@ -247,3 +274,12 @@ class Session:
                 }
             )
         )
+
+
+def _without_secrets(text: str, error: SnowmeltError) -> SnowmeltError:
+    """The error as it may be shown and kept: one about a statement with a secret in it may quote the secret."""
+    secrets = secrets_in(text)
+    shown = without(error.message, secrets) if secrets else error.message
+    if shown == error.message:
+        return error
+    return SnowmeltError(error.code, error.sqlstate, shown, hint=error.hint)

@@ -60,7 +60,7 @@ def called(run: Run, name: str, arguments: Arguments) -> Result | None:
     function = _function(name, len(arguments))
     if function is None:
         return None
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         value = function.value(run, state, arguments)
     return table_result([ResultColumn(name, function.returns)], [[value]], statement_type="CALL")
 
@@ -187,7 +187,12 @@ def _cancel_query(run: Run, _: StateReader, arguments: Arguments) -> str:
     query_id = _text(arguments[0], "query_id")
     for session in run.account.sessions():
         running = session.running
-        if running is not None and running.query_id == query_id and session is not run.session:
+        if (
+            running is not None
+            and running.query_id == query_id
+            and session is not run.session
+            and _controls(run, session)
+        ):
             session.cancel()
             return f"query [{query_id}] terminated."
     raise errors.SnowmeltError("000605", "57014", "Identified SQL statement is not currently executing.")
@@ -212,9 +217,14 @@ def _abort_session(run: Run, _: StateReader, arguments: Arguments) -> str:
 
 def _session(run: Run, value: Any) -> Session:
     found = next((session for session in run.account.sessions() if session.id == str(value)), None)
-    if found is None:
+    if found is None or not _controls(run, found):
         raise errors.SnowmeltError("390111", "08003", f"Session [{value}] not found.")
     return found
+
+
+def _controls(run: Run, session: Session) -> bool:
+    """Users control their own sessions, the account's administrator all of them."""
+    return session.user == run.session.user or run.authority.on_account("MANAGE ACCOUNT")
 
 
 FUNCTIONS: dict[str, SystemFunction] = {

@@ -12,12 +12,14 @@ from zoneinfo import ZoneInfo
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.core.names import quote, split_name
+from snowmelt.core.names import ObjectName, quote, split_name
 from snowmelt.service import costs, histories, inputs
 from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.metadata.columns import Columns, Row
+from snowmelt.service.security import history
 from snowmelt.service.tasks import functions as task_functions
 from snowmelt.sql.relations import Relation
+from snowmelt.state.model import ObjectKind
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -92,6 +94,9 @@ class TableFunction:
     columns: Columns
     rows: Callable[[Run, StateReader, Arguments], list[Row]]
     required: int = 0
+    about: str | None = None
+    """The column that names what a row is about, beside DATABASE_NAME and SCHEMA_NAME: only those who may know of it
+    get the row."""
 
     def name_of(self, key: str) -> str | None:
         """The argument that a key means: its name, or its position."""
@@ -120,18 +125,39 @@ def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expr]
         raise errors.not_enough_arguments(last, function.required, len(arguments))
     given = Arguments(run, function, arguments)
     key = f"{name} {sorted((key, value.sql()) for key, value in arguments.items())}"
-    reference = inputs.attach(run, key, lambda: inputs.rows_table(function.columns, function.rows(run, state, given)))
+    reference = inputs.attach(run, key, lambda: inputs.rows_table(function.columns, _rows(run, state, function, given)))
     return inputs.table_relation(name, function.columns, reference)
 
 
+def _rows(run: Run, state: StateReader, function: TableFunction, given: Arguments) -> list[Row]:
+    """The rows about what the session's roles may know of."""
+    found = function.rows(run, state, given)
+    if function.about is None or run.authority.sight is None:
+        return found
+    with run.state.read() as seen:
+        names = {_name(row, function.about) for row in found}
+        known = {name for name in names if _seen(seen, name)}
+    return [row for row in found if _name(row, function.about) in known]
+
+
+def _name(row: Row, about: str) -> tuple[str, ...]:
+    return str(row.get("DATABASE_NAME", "")), str(row.get("SCHEMA_NAME", "")), str(row[about])
+
+
+def _seen(state: StateReader, name: tuple[str, ...]) -> bool:
+    if not name[0]:
+        return state.warehouses.get(name[-1]) is not None
+    return state.catalog.find(ObjectName(*name), [ObjectKind.TABLE, ObjectKind.TASK]) is not None
+
+
 def _result_scan(run: Run, arguments: dict[str, exp.Expr]) -> Relation:
-    """The result of an earlier statement, of any session, as long as it is kept."""
+    """The result of an earlier statement of the same user, of any session, as long as it is kept."""
     if "0" not in arguments:
         raise errors.not_enough_arguments("RESULT_SCAN", 1, 0)
     if len(arguments) > 1:
         raise errors.too_many_arguments("RESULT_SCAN", 1, len(arguments))
     query_id = str(run.evaluate(arguments["0"]).value)
-    found = run.account.results.get(query_id)
+    found = run.account.results.get(query_id, run.session.user, run.authority.roles)
     if found is None:
         raise errors.statement_not_found(query_id)
     reference = inputs.attach(run, query_id, lambda: inputs.named_by_position(found.data))
@@ -171,6 +197,11 @@ def _range(run: Run, arguments: Arguments) -> histories.EndTimes:
     return histories.EndTimes(start, end)
 
 
+def _login_history(run: Run, _: StateReader, arguments: Arguments) -> list[Row]:
+    start, end = arguments.instant("TIME_RANGE_START"), arguments.instant("TIME_RANGE_END")
+    return history.logins(run, arguments.limit(100), start, end, arguments.identifier("USER_NAME"))
+
+
 def _copy_history(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
     name, start = arguments.text("TABLE_NAME"), arguments.instant("START_TIME")
     if name is None or start is None:
@@ -181,6 +212,7 @@ def _copy_history(run: Run, state: StateReader, arguments: Arguments) -> list[Ro
 _QUERY_ARGUMENTS = (
     "END_TIME_RANGE_START", "END_TIME_RANGE_END", "RESULT_LIMIT", "INCLUDE_CLIENT_GENERATED_STATEMENT",
 )  # fmt: skip
+_LOGIN_ARGUMENTS = ("TIME_RANGE_START", "TIME_RANGE_END", "RESULT_LIMIT")
 FUNCTIONS = {
     function.name: function
     for function in (
@@ -199,36 +231,43 @@ FUNCTIONS = {
             _copy_history,
             required=2,
         ),
+        TableFunction("LOGIN_HISTORY", _LOGIN_ARGUMENTS, history.LOGIN_COLUMNS, _login_history),
+        TableFunction("LOGIN_HISTORY_BY_USER", ("USER_NAME", *_LOGIN_ARGUMENTS), history.LOGIN_COLUMNS, _login_history),
         TableFunction(
             "WAREHOUSE_METERING_HISTORY",
             ("DATE_RANGE_START", "DATE_RANGE_END", "WAREHOUSE_NAME"),
             costs.METERING_COLUMNS,
             costs.metering_history,
             required=1,
+            about="WAREHOUSE_NAME",
         ),
         TableFunction(
             "DYNAMIC_TABLES",
             dynamic_functions.TABLE_ARGUMENTS,
             dynamic_functions.TABLE_COLUMNS,
             dynamic_functions.dynamic_tables,
+            about="NAME",
         ),
         TableFunction(
             "DYNAMIC_TABLE_REFRESH_HISTORY",
             dynamic_functions.REFRESH_ARGUMENTS,
             dynamic_functions.REFRESH_COLUMNS,
             dynamic_functions.refresh_history,
+            about="NAME",
         ),
         TableFunction(
             "DYNAMIC_TABLE_GRAPH_HISTORY",
             dynamic_functions.GRAPH_ARGUMENTS,
             dynamic_functions.GRAPH_COLUMNS,
             dynamic_functions.graph_history,
+            about="NAME",
         ),
         TableFunction(
             "TASK_HISTORY",
             task_functions.HISTORY_ARGUMENTS,
             task_functions.HISTORY_COLUMNS,
             task_functions.task_history,
+            about="NAME",
         ),
         TableFunction(
             "TASK_DEPENDENTS",
@@ -242,12 +281,14 @@ FUNCTIONS = {
             task_functions.CURRENT_ARGUMENTS,
             task_functions.CURRENT_COLUMNS,
             task_functions.current_task_graphs,
+            about="ROOT_TASK_NAME",
         ),
         TableFunction(
             "COMPLETE_TASK_GRAPHS",
             task_functions.COMPLETE_ARGUMENTS,
             task_functions.COMPLETE_COLUMNS,
             task_functions.complete_task_graphs,
+            about="ROOT_TASK_NAME",
         ),
     )
 }

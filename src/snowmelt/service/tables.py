@@ -38,7 +38,7 @@ class Written:
 
 def already_there(run: Run, name: ObjectName, statement: CreateTable) -> bool:
     """True when IF NOT EXISTS has nothing to do; raises when the name is taken, or its schema is not there."""
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         if state.catalog.database(name.database) is None:
             raise errors.not_found("Database", quote(name.database))
         if state.catalog.schema(name.parent) is None:
@@ -134,7 +134,7 @@ def removed_on_failure(run: Run, table: CatalogObject) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with run.account.state.read() as state:
+        with run.state.read() as state:
             published = state.catalog.by_id(table.id) is not None
         if not published:
             run.account.store.remove(table.definition.location)
@@ -186,7 +186,7 @@ def publish(
     with removed_on_failure(run, table):
         run.account.store.sync(definition.location, written.version, after=-1)
         reached("before-publish")
-        with run.account.state.begin() as state:
+        with run.state.begin() as state:
             existing = state.catalog.find(table.name, RELATIONS, table.session_id)
             if existing is not None and existing.session_id == table.session_id:
                 if not replacing:

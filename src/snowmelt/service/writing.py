@@ -151,7 +151,7 @@ class RowWriter:
         count = self._count(source)
         for column in columns:
             assert column.identity is not None
-            with self.run.account.state.begin() as state:
+            with self.run.state.begin() as state:
                 first = state.counters.take(
                     self.table.id, column.name, max(count, 1), column.identity.start, column.identity.step
                 )

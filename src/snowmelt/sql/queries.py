@@ -71,7 +71,8 @@ class QueryBinder:
     def view(self, relation: Relation) -> BoundQuery:
         view = relation.view
         assert view is not None
-        environment = replace(self.environment, relations=self.environment.relations.within(view.database, view.schema))
+        inside = self.environment.relations.within(view.database, view.schema, view.owner)
+        environment = replace(self.environment, relations=inside)
         try:
             bound = self.within(environment).bind(parse_snowflake(view.query))
         except errors.SnowmeltError as error:

@@ -28,6 +28,8 @@ class ViewText:
     query: str
     database: str
     schema: str
+    owner: str | None = None
+    """The role whose rights the query has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ class ScalarRoutine:
     defaults: dict[str, str] = field(default_factory=dict)
     strict: bool = False
     """RETURNS NULL ON NULL INPUT."""
+    owner: str | None = None
+    """The role whose rights the body has; None for those of whoever calls it."""
 
 
 class Relations(Protocol):
@@ -126,6 +130,6 @@ class Relations(Protocol):
         """The user-defined functions of that name."""
         ...
 
-    def within(self, database: str, schema: str) -> Relations:
-        """The same catalog with names resolved from another schema, for view bodies."""
+    def within(self, database: str, schema: str, owner: str | None) -> Relations:
+        """The same catalog with names resolved from another schema and with its owner's rights, for view bodies."""
         ...

@@ -109,7 +109,7 @@ def check(queries: QueryBinder, binder: ExpressionBinder, routine: ScalarRoutine
 
 def _inside(queries: QueryBinder, routine: ScalarRoutine) -> tuple[Environment, QueryBinder]:
     outer = queries.environment
-    environment = replace(outer, relations=outer.relations.within(routine.database, routine.schema))
+    environment = replace(outer, relations=outer.relations.within(routine.database, routine.schema, routine.owner))
     shown = ", ".join(str(type_.kind) for _, type_ in routine.arguments)
     return environment, queries.within(environment, f"{routine.name}({shown})")
 

@@ -50,7 +50,7 @@ class NoRelations:
     def routine(self, parts: tuple[str, ...]) -> list[ScalarRoutine]:
         return []
 
-    def within(self, database: str, schema: str) -> Relations:
+    def within(self, database: str, schema: str, owner: str | None) -> Relations:
         return self
 
 

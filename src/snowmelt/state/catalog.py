@@ -10,9 +10,11 @@ from sqlalchemy import bindparam, delete, insert, or_, select, update
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName
+from snowmelt.state import new_rights
 from snowmelt.state.containers import Containers
 from snowmelt.state.model import SELECTABLE, CatalogObject, Definition, ObjectKind, RoutineDefinition
 from snowmelt.state.repository import AnyRow
+from snowmelt.state.sight import Owned
 from snowmelt.state.tables import DATABASES, OBJECTS, SCHEMAS
 
 _OBJECTS = select(
@@ -27,6 +29,10 @@ _OBJECTS = select(
     OBJECTS.c.altered_on,
     OBJECTS.c.dropped_on,
     OBJECTS.c.definition,
+    DATABASES.c.id.label("database_id"),
+    DATABASES.c.owner.label("database_owner"),
+    SCHEMAS.c.id.label("schema_id"),
+    SCHEMAS.c.owner.label("schema_owner"),
 ).select_from(
     DATABASES.join(SCHEMAS, SCHEMAS.c.database_id == DATABASES.c.id).join(OBJECTS, OBJECTS.c.schema_id == SCHEMAS.c.id)
 )
@@ -61,11 +67,12 @@ class Catalog(Containers):
         Of several routines that share the name, some one: use `routines`.
         """
         row = self._execute(_FIND, _naming(name, kinds, session_id)).first()
-        return None if row is None else _object(row)
+        return None if row is None or not self._sees_object(row) else _object(row)
 
     def routines(self, name: ObjectName, kind: ObjectKind, session_id: str | None = None) -> list[CatalogObject]:
         """All live functions or procedures of that name, one per list of argument types."""
-        return [_object(row) for row in self._execute(_LIVE, _naming(name, [kind], session_id))]
+        found = self._execute(_LIVE, _naming(name, [kind], session_id))
+        return [_object(row) for row in found if self._sees_object(row)]
 
     def by_id(self, id: str) -> CatalogObject | None:
         """The object, dropped or not, under the name it has or had last."""
@@ -97,18 +104,21 @@ class Catalog(Containers):
                 SCHEMAS.c.dropped_on.is_(None),
                 OBJECTS.c.dropped_on.is_(None),
             )
-        return [_object(row) for row in self._execute(query)]
+        return [_object(row) for row in self._execute(query) if self._sees_object(row)]
 
     def create(self, object: CatalogObject) -> None:
         """Raises `already_exists` when the name is taken, and `not_found` when there is no such schema."""
-        self._changing()
+        scope = self._changing()
+        schema_id = self._live_schema(object.name.parent).id
+        kind = new_rights.granted_as(object.definition)
+        future = new_rights.future(scope, kind, schema_id, new_rights.database_of(scope, schema_id))
         values = {
             "id": object.id,
-            "schema_id": self._live_schema(object.name.parent).id,
+            "schema_id": schema_id,
             "kind": object.kind.value,
             "name": object.name.name,
             "slot": _slot(object.definition, object.name.name, object.session_id),
-            "owner": object.owner,
+            "owner": new_rights.owner(future, object.owner),
             "comment": object.comment,
             "session_id": object.session_id,
             "created_on": object.created_on,
@@ -118,6 +128,8 @@ class Catalog(Containers):
         }
         with self._unless_taken(object.name):
             self._execute(insert(OBJECTS), values)
+        copied = new_rights.replaced(scope, schema_id, str(values["slot"])) if scope.keeps_grants else None
+        new_rights.give(scope, object.id, kind, future, copied)
 
     def update(self, object: CatalogObject) -> None:
         """Store its owner, comment, instants and definition.
@@ -153,7 +165,7 @@ class Catalog(Containers):
     def dropped(self, name: ObjectName, kind: ObjectKind, session_id: str | None = None) -> CatalogObject | None:
         """What `undrop` would bring back."""
         row = self._execute(_DROPPED, _naming(name, [kind], session_id)).first()
-        return None if row is None else _object(row)
+        return None if row is None or not self._sees_object(row) else _object(row)
 
     def undrop(self, name: ObjectName, kind: ObjectKind, session_id: str | None = None) -> CatalogObject | None:
         """Bring back the latest dropped object of that name and kind; None when there is none.
@@ -202,6 +214,13 @@ class Catalog(Containers):
         self._changing()
         self._execute(delete(OBJECTS).where(OBJECTS.c.id == id))
 
+    def _sees_object(self, row: AnyRow) -> bool:
+        if self._sight is None:
+            return True
+        return self._sees(
+            Owned(row.database_id, row.database_owner), Owned(row.schema_id, row.schema_owner), Owned(row.id, row.owner)
+        )
+
     def _live(self, id: str) -> CatalogObject:
         object = self.by_id(id)
         if object is None or object.dropped_on is not None:
@@ -239,7 +258,7 @@ def _slot(definition: Definition, name: str, session_id: str | None) -> str:
 
 
 def _object(row: AnyRow) -> CatalogObject:
-    database, schema, name, id, owner, comment, session_id, created_on, altered_on, dropped_on, definition = row
+    database, schema, name, id, owner, comment, session_id, created_on, altered_on, dropped_on, definition = row[:11]
     return CatalogObject.model_construct(
         id=id,
         name=ObjectName(database, schema, name),

@@ -8,8 +8,10 @@ from sqlalchemy import bindparam, delete, insert, select, update
 
 from snowmelt.core import errors
 from snowmelt.core.names import SchemaName, quote
+from snowmelt.state import new_rights
 from snowmelt.state.model import Database, Schema
 from snowmelt.state.repository import AnyRow, Repository, WriteScope
+from snowmelt.state.sight import Owned
 from snowmelt.state.tables import DATABASES, LEDGER, OBJECTS, SCHEMAS
 
 _DATABASE = select(DATABASES).where(DATABASES.c.name == bindparam("name"), DATABASES.c.dropped_on.is_(None))
@@ -23,7 +25,10 @@ _DROPPED_DATABASE = (
 _SCHEMA_COLUMNS = [
     DATABASES.c.name.label("database"),
     *(column for column in SCHEMAS.c if column.name not in {"database_id", "dropped_with"}),
+    DATABASES.c.id.label("container_id"),
+    DATABASES.c.owner.label("container_owner"),
 ]
+_OF_CONTAINER = frozenset({"container_id", "container_owner"})
 _SCHEMAS = select(*_SCHEMA_COLUMNS).select_from(SCHEMAS.join(DATABASES, SCHEMAS.c.database_id == DATABASES.c.id))
 _NAMED_SCHEMA = _SCHEMAS.where(
     DATABASES.c.name == bindparam("database"),
@@ -37,6 +42,9 @@ _GENERATION = select(LEDGER.c.generation)
 
 class Containers(Repository):
     """The part of the catalog that holds databases and schemas.
+
+    Through a reader with a sight, a name finds only what that sight sees, and lists hold nothing else. An id finds
+    everything: whoever has one was given it by something that may know.
 
     Dropping one keeps its row, and the rows of what was dropped with it, so that it can be undropped.
     """
@@ -55,14 +63,14 @@ class Containers(Repository):
 
     def database(self, name: str) -> Database | None:
         row = self._execute(_DATABASE, {"name": name}).first()
-        return None if row is None else _database(row)
+        return None if row is None or not self._sees(Owned(row.id, row.owner)) else _database(row)
 
     def databases(self, include_dropped: bool = False) -> list[Database]:
         """All databases by name; of those with one name, the oldest first."""
         query = select(DATABASES).order_by(DATABASES.c.name, DATABASES.c.created_on)
         if not include_dropped:
             query = query.where(DATABASES.c.dropped_on.is_(None))
-        return [_database(row) for row in self._execute(query)]
+        return [_database(row) for row in self._execute(query) if self._sees(Owned(row.id, row.owner))]
 
     def create_database(self, database: Database) -> None:
         """Raises `already_exists` when a live database has the name."""
@@ -95,7 +103,7 @@ class Containers(Repository):
     def dropped_database(self, name: str) -> Database | None:
         """What `undrop_database` would bring back."""
         row = self._execute(_DROPPED_DATABASE, {"name": name}).first()
-        return None if row is None else _database(row)
+        return None if row is None or not self._sees(Owned(row.id, row.owner)) else _database(row)
 
     def undrop_database(self, name: str) -> Database | None:
         """Bring back the most recently dropped one, and what was dropped with it; None when there is none.
@@ -145,7 +153,7 @@ class Containers(Repository):
 
     def schema(self, name: SchemaName) -> Schema | None:
         row = self._execute(_SCHEMA, {"database": name.database, "name": name.name}).first()
-        return None if row is None else _schema(row)
+        return None if row is None or not self._sees_schema(row) else _schema(row)
 
     def schemas(self, database: str | None = None, include_dropped: bool = False) -> list[Schema]:
         """All schemas, or those of one database, by database and name."""
@@ -154,15 +162,18 @@ class Containers(Repository):
             query = query.where(DATABASES.c.name == database)
         if not include_dropped:
             query = query.where(DATABASES.c.dropped_on.is_(None), SCHEMAS.c.dropped_on.is_(None))
-        return [_schema(row) for row in self._execute(query)]
+        return [_schema(row) for row in self._execute(query) if self._sees_schema(row)]
 
     def create_schema(self, schema: Schema) -> None:
         """Raises `already_exists` when the database has a live schema of that name."""
-        self._changing()
+        scope = self._changing()
         values = schema.model_dump(exclude={"database"})
         values["database_id"] = self._live_database(schema.database).id
+        future = new_rights.future(scope, "SCHEMA", None, values["database_id"])
+        values["owner"] = new_rights.owner(future, schema.owner)
         with self._unless_taken(SchemaName(schema.database, schema.name)):
             self._execute(insert(SCHEMAS), values)
+        new_rights.give(scope, schema.id, "SCHEMA", future, None)
 
     def update_schema(self, schema: Schema) -> None:
         """Store everything about it but its names, which `rename_schema` changes, and `dropped_on`."""
@@ -186,7 +197,7 @@ class Containers(Repository):
     def dropped_schema(self, name: SchemaName) -> Schema | None:
         """What `undrop_schema` would bring back."""
         row = self._execute(_DROPPED_SCHEMA, {"database": name.database, "name": name.name}).first()
-        return None if row is None else _schema(row)
+        return None if row is None or not self._sees_schema(row) else _schema(row)
 
     def undrop_schema(self, name: SchemaName) -> Schema | None:
         """Bring back the most recently dropped one, and what was dropped with it; None when there is none.
@@ -249,6 +260,9 @@ class Containers(Repository):
         scope.bump_generation()
         return scope
 
+    def _sees_schema(self, row: AnyRow) -> bool:
+        return self._sees(Owned(row.container_id, row.container_owner), Owned(row.id, row.owner))
+
     def _live_database(self, name: str) -> Database:
         database = self.database(name)
         if database is None:
@@ -267,4 +281,4 @@ def _database(row: AnyRow) -> Database:
 
 
 def _schema(row: AnyRow) -> Schema:
-    return Schema.model_construct(**row._mapping)
+    return Schema.model_construct(**{key: value for key, value in row._mapping.items() if key not in _OF_CONTAINER})

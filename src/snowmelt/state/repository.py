@@ -15,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.state.sight import Owned, Sight
 
 AnyRow: TypeAlias = "Row[*tuple[Any, ...]]"
 
@@ -35,6 +36,9 @@ class WriteScope(Scope):
     """The transaction's commit instant."""
     generation: int
     next_generation: Callable[[], int]
+    rights_changed: bool = False
+    keeps_grants: bool = False
+    """COPY GRANTS: what replaces an object in this transaction has the grants of that one."""
 
     def bump_generation(self) -> None:
         """Note that the catalog changed. Each value is used once, even if this transaction is rolled back."""
@@ -42,8 +46,10 @@ class WriteScope(Scope):
 
 
 class Repository:
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, sight: Sight | None = None) -> None:
+        """`sight`: whose eyes it has, where a repository has any; None sees everything."""
         self._scope = scope
+        self._sight = sight
 
     def _execute(
         self,
@@ -51,6 +57,11 @@ class Repository:
         values: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None,
     ) -> CursorResult[*tuple[Any, ...]]:
         return self._scope.connection.execute(statement, values)
+
+    def _sees(self, *items: Owned) -> bool:
+        """Whether whoever asks may know of something: of it, and of all that it is in."""
+        sight = self._sight
+        return sight is None or all(sight.sees(item) for item in items)
 
     def _writing(self) -> WriteScope:
         """The scope of a write. Raises an internal error in a reader."""

@@ -16,6 +16,8 @@ from sqlalchemy.exc import DBAPIError
 
 from snowmelt.core import errors
 from snowmelt.core.clock import Clock
+from snowmelt.state.access import Access
+from snowmelt.state.audit import Audit
 from snowmelt.state.catalog import Catalog
 from snowmelt.state.connect import Engines, open_engines
 from snowmelt.state.counters import Counters
@@ -27,6 +29,7 @@ from snowmelt.state.projects import Projects
 from snowmelt.state.queries import Queries
 from snowmelt.state.repository import Scope, WriteScope
 from snowmelt.state.shapes import Shapes
+from snowmelt.state.sight import Sight
 from snowmelt.state.streams import Streams
 from snowmelt.state.tables import LEDGER
 from snowmelt.state.tasks import Tasks
@@ -57,11 +60,13 @@ def _translated() -> Iterator[None]:
 class StateReader:
     """The repositories as of one snapshot. Their write methods raise an internal error."""
 
-    def __init__(self, scope: Scope) -> None:
-        self.catalog = Catalog(scope)
+    def __init__(self, scope: Scope, sight: Sight | None = None) -> None:
+        self._scope = scope
+        self._sight = sight
+        self.catalog = Catalog(scope, sight)
         self.versions = Versions(scope)
         self.shapes = Shapes(scope)
-        self.warehouses = Warehouses(scope)
+        self.warehouses = Warehouses(scope, sight)
         self.usage = Usage(scope)
         self.parameters = Parameters(scope)
         self.queries = Queries(scope)
@@ -72,14 +77,30 @@ class StateReader:
         self.projects = Projects(scope)
         self.streams = Streams(scope)
         self.tasks = Tasks(scope)
+        self.access = Access(scope)
+        self.audit = Audit(scope)
+
+    @property
+    def whole_catalog(self) -> Catalog:
+        """The catalog without anybody's limits, for what must reach objects that the role does not see."""
+        return self.catalog if self._sight is None else Catalog(self._scope)
+
+    def seen_by(self, sight: Sight | None) -> StateReader:
+        """The same snapshot with other eyes."""
+        return StateReader(self._scope, sight)
 
 
 class StateTransaction(StateReader):
     """The repositories inside one atomic transaction, which see its own writes."""
 
-    def __init__(self, scope: WriteScope) -> None:
-        super().__init__(scope)
+    def __init__(self, scope: WriteScope, sight: Sight | None = None) -> None:
+        super().__init__(scope, sight)
+        self._write_scope = scope
         self._now = scope.now
+
+    def without_limits(self) -> StateTransaction:
+        """The same transaction, seeing everything: for what the system has to do on the way."""
+        return StateTransaction(self._write_scope)
 
     @property
     def now(self) -> datetime:
@@ -96,6 +117,7 @@ class StateStore:
         self._writing_thread: int | None = None
         self._generation = generation
         self._highest_generation = generation
+        self._rights_version = 0
 
     @classmethod
     def open(cls, url: str, clock: Clock) -> StateStore:
@@ -118,7 +140,7 @@ class StateStore:
         return cls(engines, clock, generation)
 
     @contextmanager
-    def begin(self) -> Iterator[StateTransaction]:
+    def begin(self, sight: Sight | None = None, *, keeps_grants: bool = False) -> Iterator[StateTransaction]:
         """One atomic transaction: commits at the end of the block, rolls back when an exception leaves it.
 
         Waits for the writer before it. Keep the block short, and never begin a second one inside it. Raises
@@ -129,16 +151,18 @@ class StateStore:
                 ledger = connection.execute(_LOCK_LEDGER).one()
                 now = max(self._clock.now(), ledger.last_instant + _TICK)
                 self._highest_generation = max(self._highest_generation, ledger.generation)
-                scope = WriteScope(connection, now, ledger.generation, self._next_generation)
-                yield StateTransaction(scope)
+                scope = WriteScope(connection, now, ledger.generation, self._next_generation, keeps_grants=keeps_grants)
+                yield StateTransaction(scope, sight)
                 connection.execute(_ADVANCE, {"now": now, "newest": scope.generation})
             self._generation = scope.generation
+            if scope.rights_changed:
+                self._rights_version += 1
 
     @contextmanager
-    def read(self) -> Iterator[StateReader]:
-        """A consistent snapshot, taken at the first look-up. Never waits for a writer."""
+    def read(self, sight: Sight | None = None) -> Iterator[StateReader]:
+        """A consistent snapshot, taken at the first look-up. Never waits for a writer. `sight`: whose eyes it has."""
         with _translated(), self._engines.read.connect() as connection:
-            yield StateReader(Scope(connection))
+            yield StateReader(Scope(connection), sight)
 
     def settle(self, at: datetime | None = None) -> datetime:
         """An instant, `at` or the present one, at or before which nobody commits any more: its state is complete.
@@ -167,6 +191,10 @@ class StateStore:
         A snapshot may be older: what is cached for later goes by `catalog.generation()` of the reader used.
         """
         return self._generation
+
+    def rights_version(self) -> int:
+        """Changes with every change of users, roles and grants that this process committed."""
+        return self._rights_version
 
     def close(self) -> None:
         """Give back all connections. The store must not be used afterwards."""

@@ -241,3 +241,63 @@ TASK_RUNS = Table(
     Column("scheduled_time", Instant),
     Column("record", Text),
 )
+
+ROLES = Table(
+    "roles",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("record", Text),
+)
+
+USERS = Table(
+    "users",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("login_name", Text),
+    Column("record", Text),
+)
+
+ACCESS_TOKENS = Table(
+    "access_tokens",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("user_name", Text),
+    Column("name", Text),
+    Column("token_hash", Text),
+    Column("record", Text),
+)
+
+GRANTS = Table(
+    "grants",
+    METADATA,
+    Column("grantee_kind", Text, primary_key=True),
+    Column("grantee", Text, primary_key=True),
+    Column("on_kind", Text, primary_key=True),
+    Column("on_id", Text, primary_key=True),
+    Column("privilege", Text, primary_key=True),
+    Column("grant_option", Boolean),
+    Column("granted_by", Text),
+    Column("created_on", Instant),
+)
+
+FUTURE_GRANTS = Table(
+    "future_grants",
+    METADATA,
+    Column("container_id", Text, primary_key=True),
+    Column("on_kind", Text, primary_key=True),
+    Column("privilege", Text, primary_key=True),
+    Column("grantee", Text, primary_key=True),
+    Column("grant_option", Boolean),
+    Column("granted_by", Text),
+    Column("created_on", Instant),
+)
+
+AUDIT_EVENTS = Table(
+    "audit_events",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("at", Instant),
+    Column("kind", Text),
+    Column("user_name", Text),
+    Column("record", Text),
+)

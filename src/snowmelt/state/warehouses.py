@@ -8,20 +8,24 @@ from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.state.model import Warehouse
 from snowmelt.state.repository import Repository
+from snowmelt.state.sight import Owned
 from snowmelt.state.tables import WAREHOUSES
 
 _GET = select(WAREHOUSES.c.record).where(WAREHOUSES.c.name == bindparam("warehouse"))
 
 
 class Warehouses(Repository):
+    """Through a reader with a sight, those that it does not see are not there."""
+
     def get(self, name: str) -> Warehouse | None:
         record = self._execute(_GET, {"warehouse": name}).scalar()
-        return None if record is None else Warehouse.model_validate_json(record)
+        return None if record is None else self._seen(Warehouse.model_validate_json(record))
 
     def list(self) -> list[Warehouse]:
         """All warehouses by name."""
         records = self._execute(select(WAREHOUSES.c.record).order_by(WAREHOUSES.c.name)).scalars()
-        return [Warehouse.model_validate_json(record) for record in records]
+        found = (self._seen(Warehouse.model_validate_json(record)) for record in records)
+        return [warehouse for warehouse in found if warehouse is not None]
 
     def create(self, warehouse: Warehouse) -> None:
         """Raises `already_exists` when the name is taken."""
@@ -49,6 +53,9 @@ class Warehouses(Repository):
         if warehouse is None:
             raise errors.not_found("Warehouse", quote(name))
         self.update(warehouse.model_copy(update={"name": new_name, "altered_on": scope.now}))
+
+    def _seen(self, warehouse: Warehouse) -> Warehouse | None:
+        return warehouse if self._sees(Owned(warehouse.id, warehouse.owner)) else None
 
 
 def _row(warehouse: Warehouse) -> dict[str, object]:

@@ -61,7 +61,7 @@ def test_rows_mention_only_columns_that_are_shown(meta: Session) -> None:
 
 
 def test_grants_by_form(meta: Session) -> None:
-    on = meta.execute("SHOW GRANTS ON DATABASE x")
+    on = meta.execute("SHOW GRANTS ON DATABASE snowmelt")
     to_role = meta.execute("SHOW GRANTS TO ROLE sysadmin")
     of = meta.execute("SHOW GRANTS OF ROLE sysadmin")
     bare = meta.execute("SHOW GRANTS")

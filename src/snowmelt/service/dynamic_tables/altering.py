@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def find(run: Run, name: NameRef) -> CatalogObject | None:
     """The dynamic table that a statement names; a table or view of that name is an error."""
     full = run.object_name(name, "ALTER DYNAMIC TABLE")
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = state.catalog.find(full, RELATIONS, run.session.id)
     if found is not None and dynamic_part(found) is None:
         raise errors.wrong_kind(found.kind, "DYNAMIC_TABLE")
@@ -48,10 +48,10 @@ def dynamic_part(item: CatalogObject) -> DynamicDefinition | None:
 def alter(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
     match actions[0]:
         case Suspend():
-            with run.account.state.begin() as state:
+            with run.state.begin() as state:
                 scheduling.suspend(state, table)
         case Resume():
-            with run.account.state.begin() as state:
+            with run.state.begin() as state:
                 scheduling.resume(state, table)
         case RenameTo(new_name=new_name):
             rename(run, table, new_name)
@@ -75,7 +75,7 @@ def alter(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
 
 
 def _note(run: Run, table: CatalogObject, trigger: str) -> None:
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         scheduling.note_definition(state, table.id, (trigger,))
 
 
@@ -115,7 +115,7 @@ def _set(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
                     reinit = "The frozen region was changed."
     declared = before.model_copy(update=changes)
     check(run, table, declared)
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         current = state.catalog.by_id(table.id)
         if current is None or not isinstance(current.definition, TableDefinition):
             raise errors.not_found("Dynamic table", str(table.name))
@@ -160,7 +160,7 @@ def check(run: Run, table: CatalogObject, declared: DynamicDefinition) -> None:
     """The lag must fit to those of the tables above and below; the frozen region must be a condition."""
     before = dynamic_part(table)
     assert before is not None and isinstance(table.definition, TableDefinition)
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         if declared.target_lag != before.target_lag:
             nodes = graph.load(state).nodes
             changed = table.model_copy(update={"definition": table.definition.model_copy(update={"dynamic": declared})})
@@ -177,5 +177,5 @@ def check(run: Run, table: CatalogObject, declared: DynamicDefinition) -> None:
 
 def bound_now(run: Run, name: ObjectName, declared: DynamicDefinition) -> BoundDefinition:
     """The query over what anybody would read now."""
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         return bind(run, state, name, declared, run.now, visible_versions(run))

@@ -36,7 +36,7 @@ def removed(catalog: DefinitionCatalog, tree: exp.Expr) -> tuple[exp.Expr, froze
         raise _both(catalog.full_name(parts))
     inside, outside = _closure(catalog, found.inside), _closure(catalog, found.outside)
     for name in sorted(inside & outside):
-        item = catalog.state.catalog.find(name, RELATIONS)
+        item = catalog.state.whole_catalog.find(name, RELATIONS)
         if item is not None and isinstance(item.definition, TableDefinition) and item.definition.dynamic is not None:
             # One version of a table is what a refresh reads.
             raise _both(name)
@@ -53,7 +53,7 @@ def _both(name: ObjectName) -> errors.SnowmeltError:
 
 
 def _check_initialized(catalog: DefinitionCatalog, name: ObjectName) -> None:
-    item = catalog.state.catalog.find(name, RELATIONS)
+    item = catalog.state.whole_catalog.find(name, RELATIONS)
     dynamic = catalog.state.dynamic.get(item.id) if item is not None else None
     if dynamic is not None and dynamic.data_timestamp is None:
         raise errors.not_initialized(str(name))
@@ -68,8 +68,8 @@ def _closure(catalog: DefinitionCatalog, names: Iterable[Parts]) -> set[ObjectNa
         if name in found:
             continue
         found.add(name)
-        item = catalog.state.catalog.find(name, RELATIONS)
+        item = catalog.state.whole_catalog.find(name, RELATIONS)
         if item is not None and isinstance(item.definition, ViewDefinition):
-            home = catalog.within(item.definition.database, item.definition.schema_)
+            home = catalog.within(item.definition.database, item.definition.schema_, item.owner)
             waiting += [home.full_name(parts) for parts in split(parse_snowflake(item.definition.query)).outside]
     return found

@@ -38,7 +38,7 @@ def check(account: Account, table: CatalogObject, caller: Run | None = None) -> 
         dynamic = state.dynamic.require(table.id)
         if dynamic.data_timestamp is None or dynamic.version is None:
             raise errors.not_initialized(str(table.name))
-        with refresh_run(account, table.name, definition.dynamic.warehouse, caller=caller) as run:
+        with refresh_run(account, table.name, table.owner, definition.dynamic.warehouse, caller=caller) as run:
             try:
                 grouped = _grouped(run, state, table, dynamic)
                 found = _verdict(run, definition, grouped)

@@ -41,7 +41,7 @@ _FIRST = "The dynamic table was created."
 
 def existing(run: Run, name: ObjectName) -> CatalogObject | None:
     """The dynamic table of that name; raises when the name belongs to something else, or has no schema."""
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         if state.catalog.database(name.database) is None:
             raise errors.not_found("Database", quote(name.database))
         if state.catalog.schema(name.parent) is None:
@@ -58,7 +58,8 @@ def create(run: Run, name: ObjectName, statement: CreateDynamicTable, replaced: 
     """A new table, in place of the one that has the name. `replaced`: why the rows of that one can't be kept."""
     declared = declarations.declared(run, name, statement)
     warehouse = declared.initialization_warehouse or declared.warehouse
-    with refresh_run(run.account, name, warehouse, caller=run) as inner:
+    with refresh_run(run.account, name, run.session.role, warehouse, caller=run) as inner:
+        inner.copies_grants = run.copies_grants
         maker = _Maker(inner, run, name, statement, declared, replaced)
         inner.session.perform(inner, QUERY_TYPE, maker.make)
 
@@ -132,13 +133,13 @@ class _Maker:
 
     def _costs(self, bound: BoundDefinition, began: datetime) -> RefreshCosts:
         elapsed = round((self.run.account.clock.now() - began).total_seconds() * 1000)
-        with self.run.account.state.read() as state:
+        with self.run.state.read() as state:
             rows = incremental.source_rows(state, bound)
         return incremental.costs_after(RefreshCosts(), elapsed, changed_rows=None, rows=rows)
 
     def _bind(self, at: datetime, *, adopting: bool) -> BoundDefinition:
         """The query at what is visible now, to learn what it reads."""
-        with self.run.account.state.read() as state:
+        with self.run.state.read() as state:
             bound = bind(self.run, state, self.name, self.declared, at, visible_versions(self.run))
         if adopting:
             pins.adopt_foreign(self.run.account, bound.sources)
@@ -234,7 +235,7 @@ def visible_versions(run: Run) -> Choose:
     """What anybody would read now."""
 
     def choose(table: CatalogObject) -> int:
-        with run.account.state.read() as state:
+        with run.state.read() as state:
             visible = state.versions.visible(table.id)
         if visible is None:
             raise errors.not_found("Object", str(table.name))
@@ -254,7 +255,7 @@ def clone(run: Run, name: ObjectName, statement: CreateDynamicTable) -> None:
         raise errors.wrong_kind(source.kind, "DYNAMIC_TABLE")
     point = statement.clone.point
     when = cloning.time_travel(point) if point is not None else None
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         if state.dynamic.require(source.id).data_timestamp is None:
             raise errors.compilation("002739", "22000", "Cannot clone an uninitialized dynamic table.")
         version, definition = cloning.version_and_shape(run, state, source, when)

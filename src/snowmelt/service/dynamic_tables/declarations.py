@@ -70,7 +70,7 @@ def warehouse(run: Run, name: NameRef | None) -> str:
     if name is None:
         return ""
     parts = run.parts(name)
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = state.warehouses.get(parts[-1]) if len(parts) == 1 else None
     if found is None:
         raise errors.compilation("002725", "02000", f"Warehouse '{'.'.join(map(quote, parts))}' does not exist.")

@@ -15,6 +15,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
 from snowmelt.service.dynamic_tables import boundaries, python_frames
 from snowmelt.service.resolver import StatementCatalog
+from snowmelt.service.security.authority import Authority
 from snowmelt.sql import spark_frames
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
@@ -81,12 +82,15 @@ class _Reading:
 class DefinitionCatalog(StatementCatalog):
     """The catalog as the query of a dynamic table sees it."""
 
-    def __init__(self, run: Run, state: StateReader, database: str | None, schema: str | None, reading: _Reading):
-        super().__init__(run, state, database, schema)
+    def __init__(
+        self, run: Run, state: StateReader, database: str | None, schema: str | None, reading: _Reading,
+        authority: Authority | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(run, state, database, schema, authority)
         self.reading = reading
 
-    def within(self, database: str, schema: str) -> DefinitionCatalog:
-        inner = DefinitionCatalog(self.run, self.state, database, schema, self.reading)
+    def within(self, database: str, schema: str, owner: str | None) -> DefinitionCatalog:
+        inner = DefinitionCatalog(self.run, self.state, database, schema, self.reading, self.rights_of(owner))
         inner.outermost = False
         inner.defining = self.defining
         return inner
@@ -237,8 +241,9 @@ def bind(
     at: datetime,
     choose: Choose,
     known: Iterable[Dependency] = (),
+    authority: Authority | None = None,
 ) -> BoundDefinition:
-    """The query as of a data timestamp, which is also what CURRENT_TIMESTAMP gives.
+    """The query as of a data timestamp, which is also what CURRENT_TIMESTAMP gives, with the rights of the run.
 
     `known`: what earlier bindings found; a source's columns that were added since are left out.
     """
@@ -249,7 +254,7 @@ def bind(
     plain = replace(run.context, now=at)
     context = _DefinitionContext(**{item.name: getattr(plain, item.name) for item in fields(SessionContext)})
     reading = _Reading(choose, context, columns)
-    catalog = DefinitionCatalog(run, state, definition.database, definition.schema_, reading)
+    catalog = DefinitionCatalog(run, state, definition.database, definition.schema_, reading, authority)
     catalog.defining = name
     tree, reading.bounded = boundaries.removed(catalog, parse_snowflake(definition.query))
     try:

@@ -37,7 +37,7 @@ def explain(run: Run, statement: ExplainDynamicTable) -> list[list[str]]:
         declared = DynamicDefinition(
             query=statement.query.text, database=name.database, schema=name.schema, warehouse=""
         )
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         bound = bind(run, state, name, declared, run.now, visible_versions(run))
         mode, reason = incremental.resolve_mode(declared.refresh_mode, bound)
         rows = [["Refresh mode", mode.value]]

@@ -15,6 +15,7 @@ from snowmelt.service.metadata.scopes import schema_scope
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.dynamic_model import DynamicDefinition, DynamicState
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
+from snowmelt.state.sight import Owned
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -60,9 +61,16 @@ def dynamic_tables(run: Run, state: StateReader, statement: ShowStatement) -> It
         yield {
             **_declared(item, item.definition, item.definition.dynamic),
             **_standing(state.dynamic.require(item.id)),
+            **_unless_monitored(run, item),
             "rows": version.rows if version is not None else None,
             "bytes": version.bytes if version is not None else None,
         }
+
+
+def _unless_monitored(run: Run, item: CatalogObject) -> dict[str, Any]:
+    """Who may read the rows need not know how they are made: the text is for those who monitor or operate it."""
+    owned = Owned(item.id, item.owner)
+    return {} if any(run.authority.holds(right, owned) for right in ("MONITOR", "OPERATE")) else {"text": None}
 
 
 def _declared(item: CatalogObject, definition: TableDefinition, declared: DynamicDefinition) -> dict[str, Any]:

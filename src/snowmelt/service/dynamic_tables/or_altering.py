@@ -119,7 +119,7 @@ class _Alteration:
             run.open_for_write(self.table)
         assert isinstance(definition, TableDefinition)
         changed = before.model_copy(update={name: getattr(declared, name) for name in _DECLARED})
-        with run.account.state.read() as state:
+        with run.state.read() as state:
             dynamic = state.dynamic.require(self.table.id)
         kept: dict[str, Any] = {
             "reinit_reason": reason or dynamic.reinit_reason,

@@ -124,7 +124,7 @@ def refresh_altered(run: Run, table: CatalogObject, dynamic: DynamicState, data_
     work = _Refresh(run.account, table, data_timestamp, RefreshTrigger.CREATION, run, None, False, False)
     outcome = work.compute(transaction, transaction.pending[table.id], dynamic)
     if not outcome.succeeded:
-        with run.account.state.begin() as state:
+        with run.state.begin() as state:
             state.dynamic.forget_refresh(work.row.id)
     return outcome
 
@@ -211,7 +211,13 @@ class _Refresh:
         done: list[_Done] = []
         try:
             with refresh_run(
-                account, self.table.name, warehouse, transaction, self.caller, as_caller=self.as_caller
+                account,
+                self.table.name,
+                self.table.owner,
+                warehouse,
+                transaction,
+                self.caller,
+                as_caller=self.as_caller,
             ) as run:
                 self.row = self.row.model_copy(update={"query_id": run.query_id, "warehouse": run.session.warehouse})
                 with account.state.begin() as state:

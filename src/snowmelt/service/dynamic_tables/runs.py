@@ -41,17 +41,22 @@ class RefreshRun(Run):
 def refresh_run(
     account: Account,
     name: ObjectName,
+    owner: str,
     warehouse: str,
     transaction: Transaction | None = None,
     caller: Run | None = None,
     *,
     as_caller: bool = False,
 ) -> Iterator[RefreshRun]:
-    """A run in a session of its own, which ends with the block. `as_caller`: with the caller's user and warehouse."""
+    """A run in a session of its own, which ends with the block, with the rights of the table's owner.
+
+    `as_caller`: with the caller's user and warehouse.
+    """
     user = "SYSTEM"
     if as_caller and caller is not None:
         user, warehouse = caller.session.user, caller.session.warehouse or warehouse
-    session = account.session(user=user, database=name.database, schema=name.schema, warehouse=warehouse)
+    session = account.session(user=user, role=owner, database=name.database, schema=name.schema, warehouse=warehouse)
+    session.acts_as_owner = True
     try:
         yield RefreshRun(session, SqlText(f"ALTER DYNAMIC TABLE {name} REFRESH"), transaction, caller)
     finally:

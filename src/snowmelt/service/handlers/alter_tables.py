@@ -53,7 +53,7 @@ def alter_table(run: Run, statement: AlterTable) -> Result:
 
 def find_table(run: Run, name: NameRef) -> CatalogObject | None:
     full = run.object_name(name, "ALTER TABLE")
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = state.catalog.find(full, RELATIONS, run.session.id)
     if found is not None and found.kind is not ObjectKind.TABLE:
         raise errors.wrong_kind(found.kind, "TABLE")
@@ -132,7 +132,7 @@ def _rename_counter(state: StateTransaction, table_id: str, old: str, new: str) 
 def rename(run: Run, item: CatalogObject, new_name: NameRef) -> None:
     """RENAME TO for anything that lives in a schema; a name with a schema moves it there."""
     target = run.object_name(new_name, "ALTER")
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         if state.catalog.schema(target.parent) is None:
             raise errors.not_found("Schema", str(target.parent))
         try:
@@ -148,7 +148,7 @@ def swap(run: Run, item: CatalogObject, other: CatalogObject) -> None:
     """SWAP WITH: two objects of one kind exchange their names."""
     if item.id == other.id:
         raise errors.compilation("002230", "42601", f"cannot swap '{other.name}' with itself")
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         state.catalog.swap(item.id, other.id)
         if item.kind is ObjectKind.VIEW:
             references.renamed(state, item, other.name)
@@ -188,7 +188,7 @@ def _set_options(run: Run, table: CatalogObject, options: TableOptions, unset: t
 
     # The feed itself is never switched off again: a gap in it would cost its readers a fresh start.
     if not options.change_tracking or definition.change_feed:
-        with run.account.state.begin() as state:
+        with run.state.begin() as state:
             record(state)
         return
     changed["change_feed"] = True

@@ -33,7 +33,9 @@ def _comment(run: Run, statement: CommentOn, text: str | None) -> errors.Snowmel
         return _comment_column(run, statement.name, text)
     if kind in (ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.WAREHOUSE):
         return _comment_container(run, kind, statement.name, text)
-    with run.account.state.read() as state:
+    if kind in (ObjectType.USER, ObjectType.ROLE):
+        return _comment_principal(run, kind, statement.name, text)
+    with run.state.read() as state:
         found = schema_objects.find(run, state, kind, statement.name, statement.arguments)
     if found is None:
         return schema_objects.missing(run, kind, statement.name, statement.arguments)
@@ -41,8 +43,22 @@ def _comment(run: Run, statement: CommentOn, text: str | None) -> errors.Snowmel
     return None
 
 
+def _comment_principal(run: Run, kind: ObjectType, name: NameRef, text: str | None) -> errors.SnowmeltError | None:
+    called = run.parts(name)[-1]
+    with run.state.begin() as state:
+        user = state.access.user(called) if kind is ObjectType.USER else None
+        role = state.access.role(called) if kind is ObjectType.ROLE else None
+        if user is not None:
+            state.access.put_user(user.model_copy(update={"comment": text}))
+        elif role is not None:
+            state.access.put_role(role.model_copy(update={"comment": text}))
+        else:
+            return errors.not_found(kind.capitalize(), quote(called))
+    return None
+
+
 def _comment_container(run: Run, kind: ObjectType, name: NameRef, text: str | None) -> errors.SnowmeltError | None:
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         if kind is ObjectType.SCHEMA:
             full = run.schema_name(name)
             schema = state.catalog.schema(full)
@@ -67,7 +83,7 @@ def _comment_container(run: Run, kind: ObjectType, name: NameRef, text: str | No
 def _comment_column(run: Run, name: NameRef, text: str | None) -> errors.SnowmeltError | None:
     *parts, column = run.parts(name)
     relation = run.object_name(tuple(parts))
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = state.catalog.find(relation, RELATIONS, run.session.id)
     if found is None:
         return errors.not_found("Object", str(relation))

@@ -40,7 +40,7 @@ _RECORDED = ("MAX_DATA_EXTENSION_TIME_IN_DAYS", "REPLACE_INVALID_CHARACTERS", "L
 def create_database_(run: Run, statement: CreateDatabase) -> Result:
     name = run.parts(statement.name)[-1]
     retention.check(statement.options.data_retention_time_in_days, transient=statement.transient)
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         taken = state.catalog.database(name) is not None
     if taken and statement.if_not_exists:
         return status(f"{quote(name)} already exists, statement succeeded.", "CREATE_DATABASE")
@@ -49,7 +49,7 @@ def create_database_(run: Run, statement: CreateDatabase) -> Result:
     contents = Contents(run)
     if statement.clone is not None:
         contents.of_database(statement.clone, name)
-    with contents.published(), run.account.state.begin() as state:
+    with contents.published(), run.state.begin() as state:
         if state.catalog.database(name) is not None:
             if not statement.or_replace:
                 raise errors.already_exists(quote(name))
@@ -75,7 +75,7 @@ def create_database_(run: Run, statement: CreateDatabase) -> Result:
 def create_schema_(run: Run, statement: CreateSchema) -> Result:
     name = run.schema_name(statement.name)
     retention.check(statement.options.data_retention_time_in_days, transient=statement.transient)
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         if state.catalog.database(name.database) is None:
             raise errors.not_found("Database", quote(name.database))
         taken = state.catalog.schema(name) is not None or name.name == "INFORMATION_SCHEMA"
@@ -87,7 +87,7 @@ def create_schema_(run: Run, statement: CreateSchema) -> Result:
     contents = Contents(run)
     if statement.clone is not None:
         contents.of_schema(statement.clone, name)
-    with contents.published(), run.account.state.begin() as state:
+    with contents.published(), run.state.begin() as state:
         if state.catalog.schema(name) is not None:
             if not statement.or_replace:
                 raise errors.already_exists(run.written(statement.name))
@@ -140,7 +140,7 @@ def _record(state: StateTransaction, level: ParameterLevel, id: str, options: Co
 
 def alter_database(run: Run, statement: AlterDatabase) -> Result:
     name = run.parts(statement.name)[-1]
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         database = state.catalog.database(name)
         if database is None:
             if statement.if_exists:
@@ -186,7 +186,7 @@ def _alter_database(run: Run, state: StateTransaction, database: Database, actio
 def alter_schema(run: Run, statement: AlterSchema) -> Result:
     name = run.schema_name(statement.name)
     refuse_information_schema(name.name)
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         schema = state.catalog.schema(name)
         if schema is None:
             if statement.if_exists:

@@ -9,10 +9,12 @@ from snowmelt.service.handlers import (
     comments,
     containers,
     drops,
+    grants,
     sequences,
     stages,
     streams,
     tables,
+    users_roles,
     views,
     warehouses,
 )
@@ -29,4 +31,6 @@ HANDLERS: dict[type[Statement], Any] = {
     **warehouses.HANDLERS,
     **drops.HANDLERS,
     **comments.HANDLERS,
+    **users_roles.HANDLERS,
+    **grants.HANDLERS,
 }

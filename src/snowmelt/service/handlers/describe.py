@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service.metadata import formats, layouts
+from snowmelt.service.metadata.access import find_user
 from snowmelt.service.metadata.catalog import INFORMATION_SCHEMA, find_relation, objects
-from snowmelt.service.metadata.columns import Columns, Row, result, yes
+from snowmelt.service.metadata.columns import Columns, Row, result, word, yes
 from snowmelt.service.metadata.ddl_routines import created_by
 from snowmelt.service.metadata.ddl_scripts import matching_routine
 from snowmelt.service.metadata.routines import returned_type, signature
@@ -18,6 +20,8 @@ from snowmelt.service.metadata.scopes import existing_schema
 from snowmelt.service.metadata.stages import stage_properties
 from snowmelt.service.metadata.table_columns import columns_of, identity_text
 from snowmelt.service.results import Result
+from snowmelt.service.security import credentials
+from snowmelt.service.security.enforcement import may_read_definition
 from snowmelt.service.streams import listing as streams_listing
 from snowmelt.service.tasks import listing as tasks
 from snowmelt.sql.statements.base import NameRef, Statement
@@ -48,11 +52,10 @@ _SCHEMA_OBJECTS = {
     "SEQUENCE": (ObjectKind.SEQUENCE, "Sequence"),
     "TASK": (ObjectKind.TASK, "Task"),
 }
-_PRIMARY_USER = "ADMIN"
 
 
 def describe(run: Run, statement: DescribeStatement) -> Result:
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         layout, rows = _described(run, state, statement)
         return result(layout, list(rows), "DESCRIBE")
 
@@ -77,7 +80,7 @@ def _described(run: Run, state: StateReader, statement: DescribeStatement) -> tu
         case "FUNCTION" | "PROCEDURE":
             return layouts.DESCRIBE_ROUTINE, _routine(run, state, statement, name)
         case "USER":
-            return layouts.DESCRIBE_USER, _user(run, name)
+            return layouts.DESCRIBE_USER, _user(run, state, name)
     if kind == "STREAM":
         stream = _find(run, state, name, ObjectKind.STREAM, "Stream")
         return layouts.SHOW["STREAMS"], iter([streams_listing.described(run, state, stream)])
@@ -142,7 +145,7 @@ def _table_stage(item: CatalogObject) -> Iterator[Row]:
 def _result(run: Run, statement: DescribeStatement) -> Iterator[Row]:
     assert statement.query_id is not None, "DESCRIBE RESULT has a query id"
     query_id = str(run.evaluate(statement.query_id).value)
-    found = run.account.results.get(query_id)
+    found = run.account.results.get(query_id, run.session.user, run.authority.roles)
     if found is None:
         raise errors.statement_not_found(query_id)
     for column in found.columns:
@@ -183,21 +186,32 @@ def _warehouse(run: Run, state: StateReader, name: NameRef) -> Iterator[Row]:
     yield {"created_on": warehouse.created_on, "name": warehouse.name, "kind": "WAREHOUSE"}
 
 
-def _user(run: Run, name: NameRef) -> Iterator[Row]:
-    user = run.parts(name)[-1]
-    if user not in {_PRIMARY_USER, *(session.user for session in run.account.sessions())}:
-        raise errors.not_found("User", quote(user))
-    settings = run.account.settings
+def _user(run: Run, state: StateReader, name: NameRef) -> Iterator[Row]:
+    """Says of secrets only that they are there; of a key its fingerprint, which is public."""
+    user = find_user(run, state, run.parts(name)[-1])
+    keys = (user.rsa_public_key, user.rsa_public_key_2)
+    prints = [credentials.fingerprint(key) if key is not None else None for key in keys]
     properties = {
-        "NAME": (user, "Name"),
-        "LOGIN_NAME": (user, "Login name of the user"),
-        "DISPLAY_NAME": (user, "Display name of the user"),
-        "DISABLED": ("false", "Whether the user is disabled"),
-        "DEFAULT_WAREHOUSE": (settings.default_warehouse, "Default warehouse of the user's sessions"),
-        "DEFAULT_NAMESPACE": (settings.default_database, "Default namespace of the user's sessions"),
+        "NAME": (user.name, "Name"),
+        "COMMENT": (user.comment, "user comment associated to an object in the dictionary"),
+        "DISPLAY_NAME": (user.display_name, "Display name of the user"),
+        "TYPE": (user.type, "Type of the user"),
+        "LOGIN_NAME": (user.login_name, "Login name of the user"),
+        "FIRST_NAME": (user.first_name, "First name of the user"),
+        "LAST_NAME": (user.last_name, "Last name of the user"),
+        "EMAIL": (user.email, "Email address of the user"),
+        "PASSWORD": ("********" if user.password_hash is not None else None, "Password of the user"),
+        "MUST_CHANGE_PASSWORD": (word(user.must_change_password), "User must change the password"),
+        "DISABLED": (word(user.disabled), "Whether the user is disabled"),
+        "DEFAULT_WAREHOUSE": (user.default_warehouse, "Default warehouse of the user's sessions"),
+        "DEFAULT_NAMESPACE": (user.default_namespace, "Default namespace of the user's sessions"),
+        "DEFAULT_ROLE": (user.default_role, "Default role of the user's sessions"),
+        "DEFAULT_SECONDARY_ROLES": (json.dumps(list(user.default_secondary_roles)), "Secondary roles of sessions"),
+        "RSA_PUBLIC_KEY_FP": (prints[0], "Fingerprint of the user's RSA public key"),
+        "RSA_PUBLIC_KEY_2_FP": (prints[1], "Fingerprint of the user's second RSA public key"),
     }
     for key, (value, description) in properties.items():
-        yield {"property": key, "value": value, "default": "null", "description": description}
+        yield {"property": key, "value": value or "null", "default": "null", "description": description}
 
 
 # -- objects in schemas -----------------------------------------------------------------------------------------------
@@ -231,7 +245,7 @@ def _routine(run: Run, state: StateReader, statement: DescribeStatement, name: N
     item = matching_routine(run, state, kind, full, words)
     assert isinstance(item.definition, RoutineDefinition)
     for key, value in _routine_properties(item.definition).items():
-        yield {"property": key, "value": value}
+        yield {"property": key, "value": value if key != "body" or may_read_definition(run, item) else None}
 
 
 def _routine_properties(definition: RoutineDefinition) -> dict[str, str]:

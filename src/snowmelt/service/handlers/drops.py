@@ -10,6 +10,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
 from snowmelt.service import contexts, references, retention, schema_objects
 from snowmelt.service.dynamic_tables import scheduling
+from snowmelt.service.handlers import users_roles
 from snowmelt.service.results import Result, status
 from snowmelt.service.schema_objects import WORDS
 from snowmelt.service.tasks import changing as tasks
@@ -32,6 +33,8 @@ def drop(run: Run, statement: Drop) -> Result:
             name = _drop_schema(run, statement)
         case ObjectType.WAREHOUSE:
             name = _drop_warehouse(run, statement)
+        case ObjectType.USER | ObjectType.ROLE:
+            name = users_roles.DROPS[statement.kind](run, statement)
         case _:
             name = _drop_object(run, statement)
     query_type = f"DROP_{statement.kind.replace(' ', '_')}"
@@ -43,7 +46,7 @@ def drop(run: Run, statement: Drop) -> Result:
 
 def _drop_database(run: Run, statement: Drop) -> str | None:
     name = run.parts(statement.name)[-1]
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         if state.catalog.database(name) is None:
             _check_absent(statement, errors.not_found("Database", quote(name)))
             return None
@@ -57,7 +60,7 @@ def _drop_database(run: Run, statement: Drop) -> str | None:
 def _drop_schema(run: Run, statement: Drop) -> str | None:
     name = run.schema_name(statement.name)
     refuse_information_schema(name.name)
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         if state.catalog.schema(name) is None:
             _check_absent(statement, errors.not_found("Schema", str(name)))
             return None
@@ -71,7 +74,7 @@ def _drop_schema(run: Run, statement: Drop) -> str | None:
 def _drop_warehouse(run: Run, statement: Drop) -> str | None:
     name = run.parts(statement.name)[-1]
     metering = run.account.metering
-    with metering.changing() as state:
+    with metering.changing(run.authority.sight) as state:
         warehouse = state.warehouses.get(name)
         if warehouse is None:
             _check_absent(statement, errors.not_found("Warehouse", quote(name)))
@@ -83,7 +86,7 @@ def _drop_warehouse(run: Run, statement: Drop) -> str | None:
 
 
 def _drop_object(run: Run, statement: Drop) -> str | None:
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         found = schema_objects.find(run, state, statement.kind, statement.name, statement.arguments)
         if found is None:
             missing = schema_objects.missing(run, statement.kind, statement.name, statement.arguments)
@@ -124,7 +127,7 @@ def undrop(run: Run, statement: Undrop) -> Result:
     kind, shown = statement.kind, quote(run.parts(statement.name)[-1])
     if kind in ROUTINES or kind is ObjectType.WAREHOUSE:
         raise errors.unsupported(f"UNDROP {kind}")
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         done = _undrop(run, state, kind, statement.name)
     if not done:
         raise errors.not_restorable(WORDS[kind].replace(" ", "_"), shown)

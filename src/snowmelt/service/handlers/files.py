@@ -15,6 +15,7 @@ from snowmelt.service.loading import places
 from snowmelt.service.loading.compression import compressing, detected
 from snowmelt.service.loading.places import Place, StagedFile
 from snowmelt.service.results import Result, ResultColumn, table_result
+from snowmelt.service.security import enforcement
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.files import Get, ListFiles, Put, PutOptions, RemoveFiles
 
@@ -41,9 +42,10 @@ _COMPRESSED = ("GZIP", "BZ2", "BROTLI", "ZSTD", "DEFLATE", "RAW_DEFLATE", "PARQU
 
 
 def put(run: Run, statement: Put) -> Result:
-    place = places.resolve(run, statement.target)
+    place = places.resolve(run, statement.target, writes=True)
     if place.external:
         raise errors.unsupported("PUT to an external stage", hint="Copy the files to the stage's URL by other means.")
+    _require_local_files(run)
     named = places.local_path(statement.source)
     # A name that holds a bracket need not be a pattern.
     found = [named] if named.is_file() else sorted(Path(named.anchor).glob(str(named.relative_to(named.anchor))))
@@ -55,6 +57,11 @@ def put(run: Run, statement: Put) -> Result:
         run.check_cancelled()
         rows.append(_put_file(place, path, statement.options))
     return table_result(_PUT, rows, statement_type="PUT_FILES")
+
+
+def _require_local_files(run: Run) -> None:
+    """The files are those of this process's machine, which not everybody who may log in may read."""
+    enforcement.require_on_account(run, "CREATE INTEGRATION")
 
 
 def _put_file(place: Place, source: Path, options: PutOptions) -> list[object]:
@@ -92,6 +99,7 @@ def _compression_of(source: Path, declared: str) -> str:
 
 def get(run: Run, statement: Get) -> Result:
     place = places.resolve(run, statement.source)
+    _require_local_files(run)
     folder = places.local_path(statement.target)
     if not folder.is_dir():
         raise SnowmeltError("253006", "22000", f"The local folder '{folder}' does not exist.")
@@ -134,7 +142,7 @@ def list_files(run: Run, statement: ListFiles) -> Result:
 
 
 def remove(run: Run, statement: RemoveFiles) -> Result:
-    place = places.resolve(run, statement.location)
+    place = places.resolve(run, statement.location, writes=True)
     rows = []
     for file in place.matching(statement.pattern):
         place.remove(file)

@@ -46,7 +46,7 @@ def create(run: Run, statement: CreateRoutine) -> Result:
     definition = _definition(run, statement, name)
     _check(run, name, definition)
     kind = ObjectKind(statement.kind)
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         session_id = run.session.id if statement.temporary else None
         types = [argument.type for argument in definition.arguments]
         existing = [
@@ -160,7 +160,7 @@ def alter(run: Run, statement: AlterRoutine) -> Result:
     name = run.object_name(statement.name, f"ALTER {statement.kind}")
     wanted = [_type(text) for text in statement.arguments]
     word: Literal["FUNCTION", "PROCEDURE"] = "FUNCTION" if statement.kind is ObjectType.FUNCTION else "PROCEDURE"
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         found = _overloads(state, name, ObjectKind(word), wanted, run.session.id)
         if not found:
             if statement.if_exists:

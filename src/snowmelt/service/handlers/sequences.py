@@ -35,7 +35,7 @@ def create_sequence(run: Run, statement: CreateSequence) -> Result:
 
 
 def alter_sequence(run: Run, statement: AlterSequence) -> Result:
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         sequence = schema_objects.find(run, state, ObjectType.SEQUENCE, statement.name)
     if sequence is None:
         if statement.if_exists:

@@ -8,6 +8,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import SchemaName
 from snowmelt.service import parameters
 from snowmelt.service.results import Result, status
+from snowmelt.service.security.authority import ALL_ROLES, SYSTEM
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.session import (
     AlterParameters,
@@ -30,14 +31,14 @@ def use(run: Run, statement: Use) -> Result:
     session = run.session
     match statement.kind:
         case "WAREHOUSE":
-            with run.account.state.read() as state:
+            with run.state.read() as state:
                 if state.warehouses.get(parts[0]) is None:
                     raise errors.cannot_operate()
             session.warehouse = parts[0]
         case "ROLE":
-            session.role = parts[0]
+            _use_role(run, parts[0])
         case "SECONDARY ROLES":
-            pass
+            _use_secondary_roles(run, statement.name.parts)
         case "DATABASE":
             _use_database(run, parts[0])
         case "SCHEMA":
@@ -47,17 +48,42 @@ def use(run: Run, statement: Use) -> Result:
     return status(DONE, "USE")
 
 
+def _use_role(run: Run, role: str) -> None:
+    """The user must have the role, itself or through another one."""
+    access, session = run.account.access, run.session
+    allowed = access.available(session.user) if session.role_restriction is None else {session.role_restriction}
+    if role not in _known_roles(run) or (session.user != SYSTEM and role not in allowed):
+        raise errors.cannot_operate()
+    session.role = role
+
+
+def _known_roles(run: Run) -> set[str]:
+    with run.state.read() as state:
+        return {role.name for role in state.access.roles()}
+
+
+def _use_secondary_roles(run: Run, names: tuple[str, ...]) -> None:
+    if run.session.role_restriction is not None and names != ("NONE",):
+        raise errors.cannot_operate()
+    if names in (("NONE",), ALL_ROLES):
+        run.session.secondary_roles = () if names == ("NONE",) else ALL_ROLES
+        return
+    if not set(names) <= run.account.access.available(run.session.user):
+        raise errors.cannot_operate()
+    run.session.secondary_roles = names
+
+
 def _use_either(run: Run, parts: tuple[str, ...]) -> None:
     """`USE x`: a database of that name, or else a schema; `USE d.s` is a schema."""
     if len(parts) == 1:
-        with run.account.state.read() as state:
+        with run.state.read() as state:
             if state.catalog.database(parts[0]) is not None:
                 return _use_database(run, parts[0])
     return _use_schema(run, parts)
 
 
 def _use_database(run: Run, name: str) -> None:
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         if state.catalog.database(name) is None:
             raise errors.cannot_operate()
         public = state.catalog.schema(SchemaName(name, "PUBLIC"))
@@ -67,7 +93,7 @@ def _use_database(run: Run, name: str) -> None:
 
 def _use_schema(run: Run, parts: tuple[str, ...]) -> None:
     name = run.schema_name(parts)
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         if state.catalog.schema(name) is None and name.name != "INFORMATION_SCHEMA":
             raise errors.cannot_operate()
     run.session.database, run.session.schema = name.database, name.name
@@ -95,7 +121,7 @@ def alter_parameters(run: Run, statement: AlterParameters) -> Result:
     for name in statement.unset:
         parameters.check(name, parameters.PARAMETERS[name].default if name in parameters.PARAMETERS else "")
     if statement.level == "ACCOUNT":
-        with run.account.state.begin() as state:
+        with run.state.begin() as state:
             for name, value in checked.items():
                 state.parameters.set("ACCOUNT", "", name, str(value))
             for name in statement.unset:

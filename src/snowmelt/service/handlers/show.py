@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.service.dynamic_tables import listing
 from snowmelt.service.metadata import (
+    access,
     account,
     containers,
     filters,
@@ -60,6 +61,7 @@ LISTINGS: dict[str, Listing] = {
     **schema_objects.LISTINGS,
     **routines.LISTINGS,
     **account.LISTINGS,
+    **access.LISTINGS,
     **settings.LISTINGS,
 }
 _NOTHING = Listing(_empty)
@@ -67,13 +69,15 @@ _NOTHING = Listing(_empty)
 
 def show(run: Run, statement: ShowStatement) -> Result:
     if statement.kind == "GRANTS":
-        return result(_grants(statement), [], "SHOW")
+        with run.state.read() as state:
+            answer, granted = access.grants(run, state, statement)
+            return result(answer, granted, "SHOW")
     layout = _layout(statement)
     if layout is None:
         raise errors.unsupported(f"SHOW {statement.kind}")
     filters.check_limit(statement)
     listing = LISTINGS.get(statement.kind, _NOTHING)
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = listing.rows(run, state, statement)
         rows = filters.chosen(found, statement, listing.named, paged=listing.paged)
     return result(layout, rows, "SHOW")
@@ -85,20 +89,6 @@ def _layout(statement: ShowStatement) -> Columns | None:
     if statement.history and statement.kind in layouts.HISTORY:
         return layouts.HISTORY[statement.kind]
     return layouts.SHOW.get(statement.kind)
-
-
-def _grants(statement: ShowStatement) -> Columns:
-    """There are no privileges to grant yet, but each form of the question has columns of its own."""
-    words = statement.grants.text.upper().split() if statement.grants is not None else []
-    match words:
-        case ["ON", *_]:
-            return layouts.GRANTS["ON"]
-        case ["OF", *_]:
-            return layouts.GRANTS["OF"]
-        case ["TO", "ROLE" | "DATABASE" | "SHARE" | "APPLICATION", *_]:
-            return layouts.GRANTS["TO ROLE"]
-        case _:
-            return layouts.GRANTS[""]
 
 
 HANDLERS: dict[type[Statement], Any] = {ShowStatement: show}

@@ -56,13 +56,13 @@ def _format(run: Run, spec: FileFormatSpec | None) -> dict[str, Any]:
         return {}
     if spec.name is None:
         return {"TYPE": spec.type or "CSV", **spec.options}
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = schema_objects.require(run, state, ObjectType.FILE_FORMAT, spec.name)
     return {"FORMAT_NAME": str(found.name)}
 
 
 def alter_stage(run: Run, statement: AlterStage) -> Result:
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         stage = schema_objects.find(run, state, ObjectType.STAGE, statement.name)
     if stage is None:
         if statement.if_exists:
@@ -116,7 +116,7 @@ def create_file_format(run: Run, statement: CreateFileFormat) -> Result:
 
 
 def alter_file_format(run: Run, statement: AlterFileFormat) -> Result:
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = schema_objects.find(run, state, ObjectType.FILE_FORMAT, statement.name)
     if found is None:
         if statement.if_exists:

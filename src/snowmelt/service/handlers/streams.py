@@ -21,7 +21,7 @@ def create_stream(run: Run, statement: CreateStream) -> Result:
 
 
 def alter_stream(run: Run, statement: AlterStream) -> Result:
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         stream = schema_objects.find(run, state, ObjectType.STREAM, statement.name)
     if stream is None:
         if statement.if_exists:

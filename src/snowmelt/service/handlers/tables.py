@@ -110,7 +110,7 @@ def _create_clone(run: Run, name: ObjectName, statement: CreateTable, clone: Clo
     when = cloning.time_travel(clone.point) if clone.point is not None else None
     days = statement.options.data_retention_time_in_days
     retention.check(days, transient=statement.transient or statement.temporary)
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         version, definition = cloning.version_and_shape(run, state, source, when)
     # CREATE TABLE … CLONE of a dynamic table is a plain table with its rows.
     definition = definition.model_copy(update={"transient": statement.transient, "dynamic": None})
@@ -143,7 +143,7 @@ def _check_lifetime(source: CatalogObject, statement: CreateTable) -> None:
 def truncate(run: Run, statement: Truncate) -> Result:
     """All rows go in one commit that reads none of them, and files loaded before may be loaded again."""
     name = run.object_name(statement.name, "TRUNCATE TABLE")
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         table = state.catalog.find(name, RELATIONS, run.session.id)
     if table is None:
         if statement.if_exists:

@@ -29,7 +29,7 @@ def alter_task(run: Run, statement: AlterTask) -> Result:
 
 
 def execute_task(run: Run, statement: ExecuteTask) -> Result:
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         task = changing.require(run, state, statement.name)
         tasks = graph.load(state, task.name.parent)
         node = tasks.nodes[task.name.name]

@@ -38,7 +38,7 @@ def create_view(run: Run, statement: CreateView) -> Result:
     tree = parse_snowflake(statement.query.text, line=statement.query.line, column=statement.query.column)
     if not statement.columns:
         declaring.require_names(tree)
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         # Names in a view mean what they mean in the view's own schema, wherever it was created from.
         catalog = StatementCatalog(run, state, name.database, name.schema)
         catalog.defining = name
@@ -75,7 +75,7 @@ def _created(run: Run, statement: CreateView, name: ObjectName, definition: View
 
 def _altered(run: Run, statement: CreateView, definition: ViewDefinition) -> bool:
     """Makes the view that has the name what the statement says; False when there is none."""
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = schema_objects.find(run, state, ObjectType.VIEW, statement.name)
     if found is None:
         return False
@@ -101,7 +101,7 @@ def _columns(statement: CreateView, query: BoundQuery) -> tuple[Column, ...]:
 
 
 def alter_view(run: Run, statement: AlterView) -> Result:
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         view = schema_objects.find(run, state, ObjectType.VIEW, statement.name)
     if view is None:
         if statement.if_exists:
@@ -112,7 +112,7 @@ def alter_view(run: Run, statement: AlterView) -> Result:
             case RenameTo(new_name=new_name):
                 rename(run, view, new_name)
             case SwapWith(other=other):
-                with run.account.state.read() as state:
+                with run.state.read() as state:
                     found = schema_objects.require(run, state, ObjectType.VIEW, other)
                 swap(run, view, found)
             case SetSecure(secure=secure):
@@ -139,7 +139,7 @@ def _set_options(run: Run, view: CatalogObject, options: ViewOptions) -> None:
 
 
 def comment_column(run: Run, view: CatalogObject, column: str, comment: str | None) -> None:
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         current = state.catalog.by_id(view.id)
     definition = current.definition if current is not None else view.definition
     assert isinstance(definition, ViewDefinition)

@@ -45,7 +45,7 @@ def create_warehouse(run: Run, statement: CreateWarehouse) -> Result:
     name = run.parts(statement.name)[-1]
     options = statement.options
     metering = run.account.metering
-    with metering.changing() as state:
+    with metering.changing(run.authority.sight) as state:
         existing = state.warehouses.get(name)
         if existing is not None:
             if statement.if_not_exists:
@@ -76,7 +76,7 @@ def alter_warehouse(run: Run, statement: AlterWarehouse) -> Result:
         _abort(run, name)
         return status(DONE, "ALTER_WAREHOUSE")
     metering = run.account.metering
-    with metering.changing() as state:
+    with metering.changing(run.authority.sight) as state:
         warehouse = state.warehouses.get(name)
         if warehouse is None:
             if statement.if_exists:
@@ -109,7 +109,7 @@ def alter_warehouse(run: Run, statement: AlterWarehouse) -> Result:
 
 def _follow(state: StateTransaction, old: str, new: str) -> None:
     """Dynamic tables stay with a warehouse that is renamed."""
-    for table in state.catalog.objects([ObjectKind.TABLE], include_dropped=True):
+    for table in state.whole_catalog.objects([ObjectKind.TABLE], include_dropped=True):
         dynamic = table.definition.dynamic if isinstance(table.definition, TableDefinition) else None
         if dynamic is None or old not in (dynamic.warehouse, dynamic.initialization_warehouse):
             continue
@@ -178,7 +178,7 @@ def _rename(run: Run, state: StateTransaction, warehouse: Warehouse, new: str) -
 
 
 def _abort(run: Run, name: str) -> None:
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         if state.warehouses.get(name) is None:
             raise errors.not_found("Warehouse", quote(name))
     for session in run.account.sessions():

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from snowmelt.service.metadata.account import inherited
 from snowmelt.service.metadata.catalog import INFORMATION_SCHEMA
 from snowmelt.service.metadata.columns import Row, long_yes
 from snowmelt.service.metadata.containers import INFORMATION_SCHEMA_COMMENT
+from snowmelt.state.access_model import GranteeKind
 from snowmelt.state.model import Database
 from snowmelt.state.store import StateReader
 
@@ -61,15 +61,22 @@ def _catalog_name(_: Run, __: StateReader, database: Database) -> Iterator[Row]:
     yield {"CATALOG_NAME": database.name}
 
 
-def _applicable_roles(run: Run, _: StateReader, __: Database) -> Iterator[Row]:
-    yield {"GRANTEE": run.session.user, "ROLE_NAME": run.session.role, "ROLE_OWNER": "", "IS_GRANTABLE": "NO"}
-    for role in sorted(inherited(run.session.role)):
-        yield {"GRANTEE": run.session.role, "ROLE_NAME": role, "ROLE_OWNER": "", "IS_GRANTABLE": "NO"}
+def _applicable_roles(run: Run, state: StateReader, _: Database) -> Iterator[Row]:
+    """Who brings which role: those of the user, and those that these bring with them."""
+    owners = {role.name: role.owner for role in state.access.roles()}
+    mine = run.account.access.available(run.session.user) | {run.session.role}
+    for grant in state.access.memberships():
+        if grant.grantee == run.session.user if grant.grantee_kind is GranteeKind.USER else grant.grantee in mine:
+            yield {
+                "GRANTEE": grant.grantee, "ROLE_NAME": grant.on_id, "ROLE_OWNER": owners.get(grant.on_id, ""),
+                "IS_GRANTABLE": long_yes(grant.grant_option),
+            }  # fmt: skip
 
 
-def _enabled_roles(run: Run, _: StateReader, __: Database) -> Iterator[Row]:
-    for role in sorted({run.session.role, *inherited(run.session.role)}):
-        yield {"ROLE_NAME": role, "ROLE_OWNER": ""}
+def _enabled_roles(run: Run, state: StateReader, _: Database) -> Iterator[Row]:
+    owners = {role.name: role.owner for role in state.access.roles()}
+    for role in sorted(run.authority.roles):
+        yield {"ROLE_NAME": role, "ROLE_OWNER": owners.get(role, "")}
 
 
 ROWS = {

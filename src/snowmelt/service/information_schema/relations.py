@@ -10,6 +10,7 @@ from snowmelt.service.metadata.catalog import is_builtin, objects
 from snowmelt.service.metadata.columns import Row, long_yes
 from snowmelt.service.metadata.relations import clustering_key, sizes_of
 from snowmelt.service.metadata.table_columns import columns_of, octets
+from snowmelt.service.security.enforcement import may_read_definition
 from snowmelt.state.model import (
     RELATIONS,
     CatalogObject,
@@ -80,7 +81,7 @@ def _views(run: Run, state: StateReader, database: Database) -> Iterator[Row]:
             "TABLE_SCHEMA": item.name.schema,
             "TABLE_NAME": item.name.name,
             "TABLE_OWNER": None if is_builtin(item) else item.owner,
-            "VIEW_DEFINITION": definition.text or None,
+            "VIEW_DEFINITION": (definition.text or None) if may_read_definition(run, item) else None,
             "CHECK_OPTION": "NONE",
             "IS_UPDATABLE": "NO",
             "INSERTABLE_INTO": "NO",

@@ -11,6 +11,7 @@ from snowmelt.service.metadata.catalog import objects
 from snowmelt.service.metadata.columns import Row, long_yes
 from snowmelt.service.metadata.ddl_routines import created_by
 from snowmelt.service.metadata.routines import returned_type, signature
+from snowmelt.service.security.enforcement import may_read_definition
 from snowmelt.state.model import CatalogObject, Database, ObjectKind, RoutineDefinition
 from snowmelt.state.store import StateReader
 
@@ -23,7 +24,7 @@ def _functions(run: Run, state: StateReader, database: Database) -> Iterator[Row
         written = created_by(definition)
         volatility = written.volatility if written is not None else None
         yield {
-            **_common(item, definition, "FUNCTION"),
+            **_common(run, item, definition, "FUNCTION"),
             "VOLATILITY": "VOLATILE" if definition.volatile else "IMMUTABLE",
             "IS_NULL_CALL": long_yes(not definition.strict),
             "IS_SECURE": long_yes(definition.secure),
@@ -37,7 +38,7 @@ def _functions(run: Run, state: StateReader, database: Database) -> Iterator[Row
 
 def _procedures(run: Run, state: StateReader, database: Database) -> Iterator[Row]:
     for item, definition in _routines(run, state, database, ObjectKind.PROCEDURE):
-        yield {**_common(item, definition, "PROCEDURE"), "OWNER_ROLE_TYPE": "ROLE"}
+        yield {**_common(run, item, definition, "PROCEDURE"), "OWNER_ROLE_TYPE": "ROLE"}
 
 
 def _routines(
@@ -48,7 +49,7 @@ def _routines(
         yield item, item.definition
 
 
-def _common(item: CatalogObject, definition: RoutineDefinition, prefix: str) -> dict[str, Any]:
+def _common(run: Run, item: CatalogObject, definition: RoutineDefinition, prefix: str) -> dict[str, Any]:
     facts = type_facts(definition.returns) if definition.returns is not None else {}
     return {
         f"{prefix}_CATALOG": item.name.database,
@@ -59,7 +60,7 @@ def _common(item: CatalogObject, definition: RoutineDefinition, prefix: str) -> 
         **facts,
         "DATA_TYPE": returned_type(definition),
         f"{prefix}_LANGUAGE": definition.language,
-        f"{prefix}_DEFINITION": definition.body,
+        f"{prefix}_DEFINITION": definition.body if may_read_definition(run, item) else None,
         "CREATED": item.created_on,
         "LAST_ALTERED": item.altered_on,
         "COMMENT": item.comment,

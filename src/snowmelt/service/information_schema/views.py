@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import inputs
-from snowmelt.service.information_schema import constraints, containers, files, relations, routines
+from snowmelt.service.information_schema import constraints, containers, files, privileges, relations, routines
 from snowmelt.service.metadata.columns import Row
 from snowmelt.service.metadata.information_schema import VIEWS
 from snowmelt.sql.relations import Relation
@@ -31,6 +31,7 @@ ROWS: dict[str, Rows] = {
     **constraints.ROWS,
     **files.ROWS,
     **routines.ROWS,
+    **privileges.ROWS,
     "PACKAGES": _nothing,
 }
 

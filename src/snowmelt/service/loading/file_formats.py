@@ -99,7 +99,7 @@ def named(run: Run, text: str) -> FileFormat:
 
 def _stored(run: Run, ref: NameRef) -> tuple[str, Mapping[str, Any]]:
     name = run.object_name(ref)
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = state.catalog.find(name, [ObjectKind.FILE_FORMAT], run.session.id)
     if found is None:
         raise errors.not_found("File format", str(name))

@@ -55,7 +55,7 @@ def forget(run: Run, table: CatalogObject) -> None:
 
 def known(run: Run, table: CatalogObject, keys: Collection[str]) -> dict[str, FileLoad]:
     """The latest successful load of each file that is still remembered."""
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = state.loads.loaded(table.id, keys)
     for action in run.transaction.at_commit:
         if isinstance(action, LoadsForgotten) and action.table_id == table.id:
@@ -71,7 +71,7 @@ def is_uncertain(run: Run, table: CatalogObject, file: StagedFile) -> bool:
     oldest = run.now - KEPT
     if file.modified >= oldest:
         return False
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         loads = state.loads.history(table.id)
     return bool(loads) and loads[0].loaded_at < oldest
 

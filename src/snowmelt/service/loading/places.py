@@ -21,6 +21,7 @@ from deltalake.fs import DeltaStorageHandler
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
+from snowmelt.service.security import enforcement
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.stages import Location, StageLocation, UrlLocation
 from snowmelt.state.model import ObjectKind, StageDefinition
@@ -220,9 +221,11 @@ def _staged(info: pafs.FileInfo, path: str) -> StagedFile:
 # -- resolving ----------------------------------------------------------------------------------------------------
 
 
-def resolve(run: Run, location: Location) -> Place:
-    """The place a statement names. Raises when there is no such stage or table."""
+def resolve(run: Run, location: Location, *, writes: bool = False) -> Place:
+    """The place a statement names, to read or to write. Raises when there is no such stage or table, or no right."""
     if isinstance(location, UrlLocation):
+        # A URL is reached with the server's own means: whoever may set up access to outside storage may name one.
+        enforcement.require_on_account(run, "CREATE INTEGRATION")
         return _url_place(run, location.url)
     path = location.path
     check_path(path)
@@ -232,21 +235,24 @@ def resolve(run: Run, location: Location) -> Place:
     assert location.name is not None
     if location.kind == "TABLE":
         table = run.find_table(location.name)
+        enforcement.require_object(run, "OWNERSHIP", table)
         key = f"@%{table.id}"
         written = f"@%{_spelled(location.name, path)}"
         return _internal(run.account, table_stage(table.id), path, key=key, shown="", written=written)
-    return _named(run, location, path)
+    return _named(run, location, path, writes=writes)
 
 
-def _named(run: Run, location: StageLocation, path: str) -> Place:
+def _named(run: Run, location: StageLocation, path: str, *, writes: bool) -> Place:
     assert location.name is not None
     name = run.object_name(location.name)
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = state.catalog.find(name, [ObjectKind.STAGE], run.session.id)
     if found is None:
         raise errors.not_found("Stage", str(name))
     definition = found.definition
     assert isinstance(definition, StageDefinition)
+    right = "USAGE" if definition.url is not None else "WRITE" if writes else "READ"
+    enforcement.require_object(run, right, found)
     written = f"@{_spelled(location.name, path)}"
     if definition.url is None:
         assert definition.location is not None

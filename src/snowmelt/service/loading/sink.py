@@ -201,6 +201,6 @@ class Sink:
                 raise errors.internal(f"column {column.name} has no numbers")
             return numbers(self._run, sequence, count)
         step = column.identity.step
-        with self._run.account.state.begin() as state:
+        with self._run.state.begin() as state:
             first = state.counters.take(self._table.id, column.name, count, column.identity.start, step)
         return range(first, first + count * step, step)

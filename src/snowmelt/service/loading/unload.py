@@ -243,7 +243,7 @@ def _remove(run: Run, root: str) -> None:
 
 def unloaded(run: Run, statement: CopyIntoLocation) -> Unloaded:
     """Writes the files. When it fails there are none."""
-    place = places.resolve(run, statement.target)
+    place = places.resolve(run, statement.target, writes=True)
     unload = Unload(run, statement, place, effective(run, statement.options.file_format, place.format))
     unload.check()
     bound = unload.bound()

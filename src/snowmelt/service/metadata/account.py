@@ -1,13 +1,12 @@
-"""What belongs to the account rather than to a schema: warehouses, users, roles, transactions, locks."""
+"""What belongs to the account rather than to a schema: warehouses, transactions, locks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from snowmelt.service.metadata.columns import EPOCH, Row, word, yes
+from snowmelt.service.metadata.columns import Row, word, yes
 from snowmelt.service.metadata.listing import Listing
-from snowmelt.service.objects import SYSTEM_ROLE
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.model import Warehouse, WarehouseState
 from snowmelt.state.store import StateReader
@@ -16,17 +15,6 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
     from snowmelt.service.session import Session
     from snowmelt.service.transactions import Transaction
-
-ROLES = {
-    "ACCOUNTADMIN": "Account administrator can manage all aspects of the account.",
-    "PUBLIC": "Public role is automatically available to every user in the account.",
-    "SECURITYADMIN": "Security administrator can manage security aspects of the account.",
-    "SYSADMIN": "System administrator can create and manage databases and warehouses.",
-    "USERADMIN": "User administrator can create and manage users and roles",
-}
-"""The roles that every account has, with their comments."""
-_GRANTED = {"ACCOUNTADMIN": ("SECURITYADMIN", "SYSADMIN"), "SECURITYADMIN": ("USERADMIN",)}
-_ADMIN = "ADMIN"
 
 
 def warehouses(run: Run, state: StateReader, _: ShowStatement) -> Iterator[Row]:
@@ -75,69 +63,6 @@ def _warehouse(run: Run, item: Warehouse, running: int) -> Row:
     }
 
 
-def users(run: Run, _: StateReader, __: ShowStatement) -> Iterator[Row]:
-    """The one administrator, and whoever has a session."""
-    names = {_ADMIN, *(session.user for session in run.account.sessions())}
-    for name in sorted(names):
-        yield {
-            "name": name,
-            "created_on": EPOCH,
-            "login_name": name,
-            "display_name": name,
-            "first_name": "",
-            "last_name": "",
-            "email": "",
-            "mins_to_unlock": "",
-            "days_to_expiry": "",
-            "comment": "",
-            "disabled": "false",
-            "must_change_password": "false",
-            "snowflake_lock": "false",
-            "default_warehouse": run.account.settings.default_warehouse,
-            "default_namespace": run.account.settings.default_database,
-            "default_role": SYSTEM_ROLE,
-            "default_secondary_roles": '["ALL"]',
-            "ext_authn_duo": "false",
-            "ext_authn_uid": "",
-            "mins_to_bypass_mfa": "",
-            "owner": SYSTEM_ROLE,
-            "has_password": "false",
-            "has_rsa_public_key": "false",
-            "type": "PERSON",
-            "has_mfa": "false",
-            "has_pat": "false",
-            "has_workload_identity": "false",
-            "is_from_organization_user": "false",
-        }
-
-
-def roles(run: Run, _: StateReader, __: ShowStatement) -> Iterator[Row]:
-    current = run.session.role
-    for name in sorted({*ROLES, current}):
-        holders = [holder for holder, granted in _GRANTED.items() if name in granted]
-        yield {
-            "created_on": EPOCH,
-            "name": name,
-            "is_default": yes(name == SYSTEM_ROLE),
-            "is_current": yes(name == current),
-            "is_inherited": yes(name in inherited(current)),
-            "assigned_to_users": int(name == SYSTEM_ROLE),
-            "granted_to_roles": len(holders),
-            "granted_roles": len(_GRANTED.get(name, ())),
-            "owner": "",
-            "comment": ROLES.get(name, ""),
-            "is_from_organization_user_group": "false",
-        }
-
-
-def inherited(role: str) -> set[str]:
-    """The roles that a role brings with it. Everybody has PUBLIC."""
-    found = {"PUBLIC"} - {role}
-    for granted in _GRANTED.get(role, ()):
-        found |= {granted, *inherited(granted)}
-    return found
-
-
 def transactions(run: Run, _: StateReader, statement: ShowStatement) -> Iterator[Row]:
     for session, transaction in _open(run, statement):
         yield {
@@ -174,7 +99,7 @@ def locks(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Ro
 
 
 def _open(run: Run, statement: ShowStatement) -> Iterator[tuple[Session, Transaction]]:
-    everybody = statement.scope is not None
+    everybody = statement.scope is not None and run.authority.on_account("MONITOR EXECUTION")
     for session in run.account.sessions():
         transaction = session.transaction
         if transaction is not None and (everybody or session.user == run.session.user):
@@ -183,8 +108,6 @@ def _open(run: Run, statement: ShowStatement) -> Iterator[tuple[Session, Transac
 
 LISTINGS = {
     "WAREHOUSES": Listing(warehouses, paged=False),
-    "USERS": Listing(users),
-    "ROLES": Listing(roles),
     "TRANSACTIONS": Listing(transactions, paged=False),
     "LOCKS": Listing(locks, named="resource", paged=False),
 }

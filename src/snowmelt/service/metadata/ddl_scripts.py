@@ -12,6 +12,7 @@ from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
 from snowmelt.core.types import parse_type
 from snowmelt.service.metadata.catalog import find_relation
 from snowmelt.service.metadata.ddl import database_ddl, object_ddl, schema_ddl, warehouse_ddl
+from snowmelt.service.security.enforcement import may_read_definition
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.state.model import CatalogObject, ObjectKind, RoutineDefinition, Schema, ViewDefinition
 from snowmelt.state.store import StateReader
@@ -55,7 +56,7 @@ def get_ddl(run: Run, state: StateReader, type_: str, name: str, *, qualified: b
             raise errors.not_found(noun, str(full))
         return object_ddl(found, qualified=qualified)
     if kind in _ROUTINES:
-        return object_ddl(find_routine(run, state, _ROUTINES[kind], name), qualified=qualified)
+        return _readable(run, find_routine(run, state, _ROUTINES[kind], name), qualified=qualified)
     if kind == "SCHEMA":
         return _schema(run, state, name, qualified=qualified)
     if kind == "DATABASE":
@@ -80,7 +81,13 @@ def _relation(run: Run, state: StateReader, kind: str, name: str, *, qualified: 
     found = find_relation(run, state, full)
     if found is None:
         raise errors.not_found(kind.replace("_", " ").capitalize(), str(full))
-    return object_ddl(found, qualified=qualified)
+    return _readable(run, found, qualified=qualified)
+
+
+def _readable(run: Run, item: CatalogObject, *, qualified: bool) -> str:
+    if not may_read_definition(run, item):
+        raise errors.insufficient_privileges(item.kind.lower(), item.name.name)
+    return object_ddl(item, qualified=qualified)
 
 
 def _warehouse(state: StateReader, name: str) -> str:
@@ -151,6 +158,7 @@ def _database(run: Run, state: StateReader, name: str, *, qualified: bool) -> st
 
 def _schema_script(run: Run, state: StateReader, schema: Schema, *, qualified: bool) -> list[str]:
     found = state.catalog.objects(None, schema.database, schema.name, session_id=run.session.id)
+    found = [item for item in found if may_read_definition(run, item)]
     statements = [schema_ddl(schema, qualified=qualified)]
     for kind in _ORDER:
         items = [item for item in found if item.kind is kind]

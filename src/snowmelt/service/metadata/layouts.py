@@ -101,6 +101,10 @@ SHOW: dict[str, Columns] = {
             "has_password, has_rsa_public_key, type, has_mfa, has_pat, has_workload_identity, "
             "is_from_organization_user"
         ),
+        **dict.fromkeys(
+            ("USER PATS", "USER PROGRAMMATIC ACCESS TOKENS"),
+            "name, user_name, role_restriction, expires_at:ts, status, comment, created_on:ts, created_by",
+        ),
         "ROLES": (
             "created_on:ts, name, is_default, is_current, is_inherited, assigned_to_users:n, granted_to_roles:n, "
             "granted_roles:n, owner, comment, is_from_organization_user_group"

@@ -10,6 +10,7 @@ from snowmelt.service.metadata.catalog import is_builtin, objects
 from snowmelt.service.metadata.columns import Row, switch, word, yes
 from snowmelt.service.metadata.listing import Listing
 from snowmelt.service.metadata.scopes import schema_scope
+from snowmelt.service.security.enforcement import may_read_definition
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.model import (
     RELATIONS,
@@ -107,7 +108,7 @@ def views(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Ro
             "schema_name": item.name.schema,
             "owner": item.owner,
             "comment": item.comment or "",
-            "text": definition.text,
+            "text": definition.text if may_read_definition(run, item) else "",
             "is_secure": word(definition.secure),
             "is_materialized": "false",
             "owner_role_type": "" if is_builtin(item) else "ROLE",

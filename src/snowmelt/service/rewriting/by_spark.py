@@ -71,7 +71,7 @@ class SparkChange:
         """The first of the numbers for inserted rows, and the step between them."""
         identity = next(column.identity for column in self.plan.definition.columns if column.name == name)
         assert identity is not None
-        with self.run.account.state.begin() as state:
+        with self.run.state.begin() as state:
             first = state.counters.take(self.plan.table.id, name, max(count, 1), identity.start, identity.step)
         return first, identity.step
 

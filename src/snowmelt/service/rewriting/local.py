@@ -257,7 +257,7 @@ class LocalChange:
     def _numbers(self, name: str, count: int) -> pa.Array:
         identity = next(column.identity for column in self.plan.definition.columns if column.name == name)
         assert identity is not None
-        with self.run.account.state.begin() as state:
+        with self.run.state.begin() as state:
             first = state.counters.take(self.plan.table.id, name, count, identity.start, identity.step)
         return pa.array(range(first, first + count * identity.step, identity.step), pa.int64())
 

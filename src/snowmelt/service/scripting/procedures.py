@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors, types
-from snowmelt.core.names import ObjectName
 from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
 from snowmelt.service import system_functions
 from snowmelt.service.results import Result, ResultColumn, arrow_type, table_result
@@ -17,6 +16,7 @@ from snowmelt.service.scripting import evaluation, python
 from snowmelt.service.scripting.failures import script_error
 from snowmelt.service.scripting.frames import MAX_CALLS, Binds, Frame, Slot, TransactionScope, variables_of
 from snowmelt.service.scripting.interpreter import Interpreter, Returned
+from snowmelt.service.security import enforcement
 from snowmelt.service.variables import Locals, Variable
 from snowmelt.sql import overloads
 from snowmelt.sql.scripting.check import check
@@ -25,7 +25,7 @@ from snowmelt.sql.scripting.parser import parse_block, parse_body
 from snowmelt.sql.statements.base import AnonymousBlock, NameRef
 from snowmelt.sql.statements.calls import Call, ExecuteImmediate
 from snowmelt.sql.tokens import SqlText
-from snowmelt.state.model import ObjectKind, RoutineDefinition
+from snowmelt.state.model import CatalogObject, ObjectKind, RoutineDefinition
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -41,6 +41,7 @@ class _Procedure:
     signature: overloads.Signature
     defaults: dict[str, str]
     definition: RoutineDefinition | None = None
+    stored: CatalogObject | None = None
     nested: ProcedureDeclaration | None = None
 
 
@@ -90,6 +91,8 @@ def call_with(
         candidates[0].name, shown or candidates[0].name, signatures, [value.type for value in given], by_name
     )
     procedure = candidates[chosen]
+    if procedure.stored is not None:
+        enforcement.require_object(run, "USAGE", procedure.stored)
     arguments: dict[str, Variable] = {}
     for index, (argument, type_) in enumerate(procedure.signature.arguments):
         if index < len(given):
@@ -146,20 +149,18 @@ def _candidates(run: Run, name: NameRef) -> list[_Procedure]:
         if isinstance(entry, ProcedureDeclaration):
             return [_of_block(entry)]
     full = run.object_name(parts, "CALL")
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = state.catalog.routines(full, ObjectKind.PROCEDURE, run.session.id)
-    stored = [
-        _of_catalog(item.name, item.definition) for item in found if isinstance(item.definition, RoutineDefinition)
-    ]
+    stored = [_of_catalog(item, item.definition) for item in found if isinstance(item.definition, RoutineDefinition)]
     if not stored:
         raise errors.unknown_procedure(str(full) if len(parts) > 1 else parts[0], qualified=len(parts) > 1)
     return stored
 
 
-def _of_catalog(name: ObjectName, definition: RoutineDefinition) -> _Procedure:
+def _of_catalog(item: CatalogObject, definition: RoutineDefinition) -> _Procedure:
     defaults = {item.name: item.default for item in definition.arguments if item.default is not None}
     signature = overloads.Signature(tuple((item.name, item.type) for item in definition.arguments), frozenset(defaults))
-    return _Procedure(name.name, signature, defaults, definition=definition)
+    return _Procedure(item.name.name, signature, defaults, definition=definition, stored=item)
 
 
 def _of_block(declared: ProcedureDeclaration) -> _Procedure:
@@ -178,9 +179,9 @@ def _shown(statement: Call) -> str:
 
 def _run_stored(run: Run, procedure: _Procedure, arguments: dict[str, Variable]) -> Result:
     definition = procedure.definition
-    assert definition is not None
+    assert definition is not None and procedure.stored is not None
     frame = _frame(run, owners_rights=not definition.execute_as_caller, calls=1)
-    with _entered(run, frame, definition):
+    with _entered(run, frame, definition, procedure.stored.owner):
         if definition.strict and any(value.value is None for value in arguments.values()):
             returned = Returned()
         elif definition.language == "PYTHON":
@@ -221,13 +222,18 @@ def _declare(frame: Frame, arguments: dict[str, Variable]) -> None:
 
 
 @contextmanager
-def _entered(run: Run, frame: Frame, definition: RoutineDefinition | None = None) -> Iterator[None]:
-    """Runs what is inside as the frame's: its variables, its schema, its transactions."""
+def _entered(
+    run: Run, frame: Frame, definition: RoutineDefinition | None = None, owner: str | None = None
+) -> Iterator[None]:
+    """Runs what is inside as the frame's: its variables, its schema, its transactions, its owner's rights."""
     session = run.session
     place = session.database, session.schema
+    rights = session.role, session.secondary_roles, session.acts_as_owner
     own_place = definition is not None and not definition.execute_as_caller
     if definition is not None and own_place:
         session.database, session.schema = definition.database, definition.schema_
+        assert owner is not None
+        session.role, session.secondary_roles, session.acts_as_owner = owner, (), True
     finished = False
     try:
         with variables_of(session, frame):
@@ -236,6 +242,7 @@ def _entered(run: Run, frame: Frame, definition: RoutineDefinition | None = None
     finally:
         if own_place:
             session.database, session.schema = place
+            session.role, session.secondary_roles, session.acts_as_owner = rights
         _end_transactions(run, frame, finished=finished)
 
 

@@ -30,7 +30,7 @@ _QUERY_TYPE = "CREATE_STREAM"
 
 def create(run: Run, statement: CreateStream) -> Result:
     full = run.object_name(statement.name, "CREATE STREAM")
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         present = state.catalog.find(full, [ObjectKind.STREAM], run.session.id)
     if present is not None and statement.or_alter:
         schema_objects.alter(run, present, {}, comment=statement.options.comment, uncomment=True)
@@ -49,7 +49,7 @@ def _clone(run: Run, full: ObjectName, statement: CreateStream) -> None:
     assert statement.clone is not None
     if statement.clone.point is not None:
         raise errors.unsupported("CREATE STREAM … CLONE … AT", hint="A clone begins where its source stands.")
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         source = schema_objects.require(run, state, ObjectType.STREAM, statement.clone.name)
         standing = state.streams.require(source.id)
         item = _object(run, state, full, definition_of(source), source.comment)
@@ -112,7 +112,7 @@ class _Start:
 def _with_change_feed(run: Run, source: CatalogObject, publish: Callable[[StateTransaction], None]) -> None:
     """Publishes at once, or together with the commit that switches the change feed on where it was off."""
     if not isinstance(source.definition, TableDefinition) or source.definition.change_feed:
-        with run.account.state.begin() as state:
+        with run.state.begin() as state:
             publish(state)
         return
     start_change_feed(run, source, run.open_for_write(source))
@@ -121,7 +121,7 @@ def _with_change_feed(run: Run, source: CatalogObject, publish: Callable[[StateT
 
 def _source(run: Run, statement: CreateStream, named: NameRef) -> CatalogObject:
     full = run.object_name(named, "CREATE STREAM")
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         found = state.catalog.find(full, RELATIONS, run.session.id)
         if found is None:
             raise errors.not_found(statement.source_word.capitalize(), str(full))
@@ -166,7 +166,7 @@ def _mode(statement: CreateStream) -> StreamMode:
 def _start(run: Run, statement: CreateStream, source: CatalogObject) -> _Start:
     """The version of each base table that AT or BEFORE means, or the newest one."""
     point = cloning.time_travel(statement.point) if statement.point is not None else None
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         catalog = StatementCatalog(run, state, run.session.database, run.session.schema)
         fingerprint = ""
         tables = [source]

@@ -11,7 +11,7 @@ from snowmelt.service.metadata.listing import Listing
 from snowmelt.service.metadata.scopes import schema_scope
 from snowmelt.service.streams.offsets import definition_of, invalid_reason, stale_after
 from snowmelt.sql.statements.show import ShowStatement
-from snowmelt.state.model import CatalogObject, ObjectKind
+from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -30,10 +30,16 @@ def described(run: Run, state: StateReader, item: CatalogObject) -> Row:
     standing = state.streams.require(item.id)
     gone = invalid_reason(state, item)
     source = state.catalog.by_id(definition.source_id)
+    limited = run.authority.sight is not None
+    unseen = limited and (source is None or state.catalog.find(source.name, RELATIONS, run.session.id) is None)
     until = stale_after(run, state, standing)
     bases = [table.name for id in standing.offsets if (table := state.catalog.by_id(id)) is not None]
+    if limited:
+        bases = [name for name in bases if state.catalog.find(name, RELATIONS, run.session.id) is not None]
     named = source.name if source is not None else definition.source_name
     missing = f"Base {gone[0]} '{named}' was dropped, or there is no permission to see it." if gone else None
+    if unseen:
+        missing = "No privilege or table dropped"
     return {
         "created_on": item.created_on,
         "name": item.name.name,
@@ -42,7 +48,7 @@ def described(run: Run, state: StateReader, item: CatalogObject) -> Row:
         "owner": item.owner,
         "comment": item.comment or "",
         "table_name": missing or str(named),
-        "tableOn": named.name,
+        "tableOn": missing or named.name,
         "kind": "DELTA",
         "source_type": definition.source_type,
         "base_tables": ", ".join(str(name) for name in bases),

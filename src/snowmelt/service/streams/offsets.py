@@ -70,7 +70,7 @@ def _take(
     run.account.locks.acquire(
         stream.id, str(stream.name), own.id, run.lock_timeout, run.check_cancelled
     )  # fmt: skip
-    with run.account.state.read() as fresh:
+    with run.state.read() as fresh:
         current = fresh.streams.require(stream.id)
     if kept is not None:
         if not _same(current, kept.state):

@@ -38,6 +38,7 @@ class Streams:
         window = offsets.window_of(catalog, stream)
         source = catalog.state.catalog.by_id(definition.source_id)
         assert source is not None
+        catalog.require("SELECT", source)
         inserts = definition.mode is not StreamMode.DEFAULT
         standing = window.state
         changes: TableChanges | ViewChanges

@@ -99,7 +99,7 @@ def bind_query(
 
     query = DynamicDefinition(query=text, database=name.database, schema=name.schema, warehouse="")
     nobody = ObjectName(name.database, name.schema, "")
-    bound = definitions.bind(catalog.run, catalog.state, nobody, query, at, choose)
+    bound = definitions.bind(catalog.run, catalog.state, nobody, query, at, choose, authority=catalog.authority)
     try:
         plain = lower(bound.query.tree, tables_of(bound))
         with_identity, names = identified(plain)

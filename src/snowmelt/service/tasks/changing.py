@@ -39,7 +39,7 @@ def require(run: Run, state: StateReader, name: NameRef | tuple[str, ...]) -> Ca
 def create(run: Run, statement: CreateTask) -> str:
     """What the answer says."""
     name = run.object_name(statement.name, "CREATE TASK")
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         existing_schema(state, name)
         definitions.check_alone(run, state, statement.options, statement.parameters)
         existing = state.catalog.find(name, [ObjectKind.TASK])
@@ -135,7 +135,7 @@ def _put(
 
 
 def alter(run: Run, name: NameRef, action: Action, *, if_exists: bool) -> None:
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         task = find(run, state, name)
         if task is None:
             if if_exists:

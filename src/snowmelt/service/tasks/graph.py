@@ -51,7 +51,7 @@ class TasksOfSchema:
 
 
 def load(state: StateReader, schema: SchemaName) -> TasksOfSchema:
-    found = state.catalog.objects([ObjectKind.TASK], schema.database, schema.name)
+    found = state.whole_catalog.objects([ObjectKind.TASK], schema.database, schema.name)
     return TasksOfSchema(schema, {item.name.name: Node(item, state.tasks.standing(item.id)) for item in found})
 
 

@@ -42,7 +42,7 @@ def _find(run: Run, state: StateReader, text: Any) -> CatalogObject:
 def dependents_enable(run: Run, state: StateReader, arguments: Arguments) -> str:
     """Resumes a task and everything after it, the root last."""
     found = _find(run, state, arguments[0])
-    with run.account.state.begin() as writer:
+    with run.state.begin() as writer:
         tasks = graph.load(writer, found.name.parent)
         for node in reversed(tasks.graph(found.name.name)):
             standings.resume(writer, tasks, node)

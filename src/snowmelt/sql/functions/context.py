@@ -103,8 +103,15 @@ def _last_query_id(call: Call) -> exp.Expr:
 def _is_role_in_session(call: Call) -> exp.Expr:
     role = constant_string(call.args[0])
     if role is not None:
-        return exp.Boolean(this=role == call.context.role)
-    return spark("_0 = _1", call.args[0], string(call.context.role))
+        return exp.Boolean(this=role in call.context.roles)
+    return exp.In(this=call.args[0], expressions=[string(role) for role in sorted(call.context.roles)])
+
+
+def _secondary_roles(session: SessionContext) -> str:
+    chosen = session.secondary_roles
+    active = session.roles if chosen == ("ALL",) else set(chosen)
+    shown = ",".join(sorted(active - {session.role, "PUBLIC"}))
+    return json.dumps({"roles": shown, "value": ",".join(chosen)}, separators=(",", ":"))
 
 
 def _type_of(call: Call) -> exp.Expr:
@@ -134,8 +141,8 @@ FUNCTIONS = (
     _text("CURRENT_ROLE", lambda session: session.role),
     _text("CURRENT_ROLE_TYPE", lambda session: "ROLE"),
     _text("INVOKER_ROLE", lambda session: session.role),
-    _text("CURRENT_AVAILABLE_ROLES", lambda session: json.dumps([session.role])),
-    _text("CURRENT_SECONDARY_ROLES", lambda session: '{"roles":"","value":""}'),
+    _text("CURRENT_AVAILABLE_ROLES", lambda session: json.dumps(sorted(session.available_roles))),
+    _text("CURRENT_SECONDARY_ROLES", _secondary_roles),
     _text("CURRENT_USER", lambda session: session.user),
     _text("CURRENT_ACCOUNT", lambda session: session.account),
     _text("CURRENT_ACCOUNT_NAME", lambda session: session.account),

@@ -45,6 +45,11 @@ class SessionContext:
     time_zone: str = "UTC"
     user: str = "ADMIN"
     role: str = "ACCOUNTADMIN"
+    roles: frozenset[str] = frozenset({"ACCOUNTADMIN", "PUBLIC"})
+    """All that are active: the role, the secondary ones, and what they bring with them."""
+    secondary_roles: tuple[str, ...] = ()
+    """ALL, or names."""
+    available_roles: frozenset[str] = frozenset({"ACCOUNTADMIN", "PUBLIC"})
     database: str | None = None
     schema: str | None = None
     warehouse: str | None = None

@@ -44,9 +44,13 @@ class ObjectType(StrEnum):
     TASK = "TASK"
     WAREHOUSE = "WAREHOUSE"
     STREAM = "STREAM"
+    USER = "USER"
+    ROLE = "ROLE"
 
 
-NAME_PARTS = {ObjectType.DATABASE: 1, ObjectType.WAREHOUSE: 1, ObjectType.SCHEMA: 2}
+NAME_PARTS = {
+    ObjectType.DATABASE: 1, ObjectType.WAREHOUSE: 1, ObjectType.SCHEMA: 2, ObjectType.USER: 1, ObjectType.ROLE: 1,
+}  # fmt: skip
 """How many parts a name of this kind may have; three where nothing is said."""
 
 

@@ -20,6 +20,7 @@ from snowmelt.sql.statements import (
     dynamic_tables,
     file_formats,
     files,
+    grants,
     routines,
     sequences,
     session,
@@ -28,6 +29,7 @@ from snowmelt.sql.statements import (
     streams,
     tables,
     tasks,
+    users_roles,
     views,
     warehouses,
 )
@@ -180,6 +182,8 @@ CREATE: dict[ObjectType, CreateRule] = {
     ObjectType.TASK: tasks.CREATE_TASK,
     ObjectType.WAREHOUSE: warehouses.CREATE_WAREHOUSE,
     ObjectType.STREAM: streams.CREATE_STREAM,
+    ObjectType.USER: users_roles.CREATE_USER,
+    ObjectType.ROLE: users_roles.CREATE_ROLE,
 }
 MODIFIERS = frozenset().union(*(rule.modifiers for rule in CREATE.values()))
 
@@ -197,6 +201,8 @@ ALTER: dict[ObjectType, AlterParser] = {
     ObjectType.TASK: tasks.parse_alter_task,
     ObjectType.WAREHOUSE: warehouses.parse_alter_warehouse,
     ObjectType.STREAM: streams.parse_alter_stream,
+    ObjectType.USER: users_roles.parse_alter_user,
+    ObjectType.ROLE: users_roles.parse_alter_role,
 }
 
 DROP = dict.fromkeys(ObjectType)
@@ -229,6 +235,8 @@ STATEMENTS: dict[str, Parser] = {
     "RM": files.parse_remove,
     "CALL": calls.parse_call,
     "EXECUTE": _execute,
+    "GRANT": grants.parse_grant,
+    "REVOKE": grants.parse_revoke,
     "SHOW": show.parse_show,
     "DESCRIBE": describe.parse_describe,
     "DESC": describe.parse_describe,

@@ -18,6 +18,7 @@ class Use(Statement):
     kind: Literal["DATABASE", "SCHEMA", "WAREHOUSE", "ROLE", "SECONDARY ROLES"] | None
     """None for a bare `USE name`: a database, or a schema if the name has two parts."""
     name: NameRef
+    """Of secondary roles, every part is the name of one; or it is ALL or NONE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,11 @@ def parse_use(cursor: Cursor) -> Use:
         if cursor.at("ALL"):
             line, position = cursor.source.place(cursor.advance().start)
             return Use("SECONDARY ROLES", NameRef(("ALL",), line, position))
-        first = cursor.name(1)
+        line, position = cursor.source.place(cursor.peek().start)
+        names = [cursor.identifier()]
         while cursor.match(","):
-            cursor.name(1)
-        return Use("SECONDARY ROLES", first)
+            names.append(cursor.identifier())
+        return Use("SECONDARY ROLES", NameRef(tuple(names), line, position))
     # `USE database.s` names a database that is called DATABASE.
     if cursor.peek(1).word != ".":
         if cursor.match("DATABASE"):

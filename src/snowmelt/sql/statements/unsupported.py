@@ -15,14 +15,12 @@ KINDS = (
     "IMAGE REPOSITORY", "GIT REPOSITORY", "CORTEX SEARCH SERVICE", "FAILOVER GROUP", "REPLICATION GROUP",
     "ORGANIZATION ACCOUNT", "MANAGED ACCOUNT", "SNAPSHOT", "SECRET", "STREAMLIT", "NOTEBOOK", "LISTING",
     "DATASET", "CONTACT", "CONNECTION", "MODEL", "INDEX", "SHARE", "PIPE", "ALERT",
-    "USER", "ROLE", "TAG", "CHANNEL", "AGENT", "TYPE", "ACCOUNT",
+    "ROLE", "TAG", "CHANNEL", "AGENT", "TYPE", "ACCOUNT",
 )  # fmt: skip
 """Kinds of objects, the longer names before those they end or begin like."""
 
 LEADING_WORDS = frozenset(
     {
-        "GRANT",
-        "REVOKE",
         "KILL",
         "EXECUTE",
         "DEALLOCATE",

@@ -13,6 +13,7 @@ from snowmelt.state.migrations import (
     v0003_projects,
     v0004_streams,
     v0005_tasks,
+    v0006_access,
 )
 
 Migration = Callable[[Connection], None]
@@ -23,6 +24,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     v0003_projects.apply,
     v0004_streams.apply,
     v0005_tasks.apply,
+    v0006_access.apply,
 )
 """The step at index n leads from version n to version n + 1."""
 

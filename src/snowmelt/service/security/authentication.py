@@ -1,0 +1,227 @@
+"""Logging in: by password, by key pair, by programmatic access token."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+import jwt as tokens
+
+from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.names import split_name
+from snowmelt.service.security import credentials
+from snowmelt.service.security.founding import ADMIN
+from snowmelt.service.security.privileges import PUBLIC
+from snowmelt.state.access_model import User
+
+if TYPE_CHECKING:
+    from snowmelt.service.account import Account
+
+FAILURES = 5
+"""So many failed logins in a row lock a user for a while."""
+LOCKED = timedelta(minutes=15)
+_LONGEST_JWT = timedelta(hours=1)
+_LEEWAY = timedelta(seconds=60)
+_LONGEST_PAUSE = 2.0
+_AT_ONCE = 4
+"""Passwords compared at the same time: each takes 64 MiB."""
+_TOKEN_PREFIX = credentials.TOKEN_PREFIX
+
+Means = Literal["PASSWORD", "RSA_KEYPAIR", "PROGRAMMATIC_ACCESS_TOKEN"]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who logged in, and where their session begins."""
+
+    user: str
+    role: str
+    secondary_roles: tuple[str, ...]
+    role_restriction: str | None = None
+    """The one role that an access token allows: the session must not leave it."""
+    warehouse: str | None = None
+    database: str | None = None
+    schema: str | None = None
+    must_change_password: bool = False
+
+
+class Authenticator:
+    """Says who somebody is. Every attempt is in the audit log; a failed one says nothing about why, and is slow."""
+
+    def __init__(
+        self,
+        account: Account,
+        *,
+        admin_password: Callable[[str, str], bool] | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`admin_password`: compares the password of the data directory's administrator, while the user ADMIN has no
+        password of its own."""
+        self._account = account
+        self._admin_password = admin_password
+        self._pause = pause
+        self._comparing = threading.BoundedSemaphore(_AT_ONCE)
+        self._failures: dict[str, int] = {}
+
+    def login(
+        self,
+        user: str,
+        *,
+        password: str | None = None,
+        token: str | None = None,
+        jwt: str | None = None,
+        role: str | None = None,
+        client: str | None = None,
+    ) -> Identity:
+        """The identity of whoever knows the secret; `role` is the one the client asks for, `client` its address.
+
+        A programmatic access token may come as the password, as drivers send it. Raises 390100, 390102, 390144,
+        390189 or 394400.
+        """
+        login = user.upper()
+        means: Means = "RSA_KEYPAIR" if jwt is not None else "PASSWORD"
+        try:
+            if jwt is not None:
+                known, restriction = self._by_key(login, jwt), None
+            elif token is not None or (password or "").startswith(_TOKEN_PREFIX):
+                means = "PROGRAMMATIC_ACCESS_TOKEN"
+                known, restriction = self._by_token(login, token or password or "")
+            else:
+                known, restriction = self._by_password(login, password or ""), None
+            if known.disabled:
+                raise SnowmeltError("390101", "08004", "User access disabled. Contact your local system administrator.")
+            identity = self._identity(known, role, restriction)
+        except SnowmeltError as error:
+            self._failed(login, means, client, error)
+            raise
+        self._succeeded(known, identity, means, client)
+        return identity
+
+    # -- secrets --------------------------------------------------------------------------------------------------
+
+    def _by_password(self, login: str, password: str) -> User:
+        user = self._user(login)
+        if user is not None and user.locked_until is not None and user.locked_until > self._account.clock.now():
+            raise errors.login_locked()
+        with self._comparing:
+            same = credentials.is_password(password, user.password_hash if user is not None else None)
+        if user is not None and user.password_hash is None and user.name == ADMIN and self._admin_password is not None:
+            same = self._admin_password(login, password)
+        if user is None or not same:
+            raise errors.incorrect_login()
+        return user
+
+    def _by_token(self, login: str, token: str) -> tuple[User, str | None]:
+        with self._account.state.read() as state:
+            found = state.access.token_of_hash(credentials.token_hash(token))
+            user = state.access.user(found.user) if found is not None else None
+        if found is None or user is None or found.disabled or found.expires_at <= self._account.clock.now():
+            raise errors.invalid_token()
+        if login and login not in (user.login_name, user.name):
+            raise errors.invalid_token()
+        return user, found.role_restriction
+
+    def _by_key(self, login: str, jwt: str) -> User:
+        """As Snowflake's drivers make it: issued by ACCOUNT.USER.SHA256:fingerprint, about ACCOUNT.USER."""
+        claims = _claims(jwt)
+        subject, issuer = str(claims.get("sub", "")), str(claims.get("iss", ""))
+        name = subject.partition(".")[2].upper()
+        user = self._user(name)
+        if user is None or (login and login != user.login_name) or not issuer.startswith(f"{subject}."):
+            raise errors.invalid_jwt()
+        wanted = issuer[len(subject) + 1 :]
+        for key in (user.rsa_public_key, user.rsa_public_key_2):
+            if key is not None and credentials.fingerprint(key) == wanted:
+                _verify(jwt, key, self._account.clock.now())
+                return user
+        raise errors.invalid_jwt()
+
+    def _user(self, login: str) -> User | None:
+        with self._account.state.read() as state:
+            return state.access.user_of_login(login)
+
+    # -- what follows ---------------------------------------------------------------------------------------------
+
+    def _identity(self, user: User, role: str | None, restriction: str | None) -> Identity:
+        available = self._account.access.available(user.name)
+        chosen = restriction or role or user.default_role or PUBLIC
+        if chosen not in available:
+            if role is not None or restriction is not None:
+                raise errors.role_not_granted(chosen)
+            chosen = PUBLIC
+        if restriction is not None and role not in (None, restriction):
+            raise errors.role_not_granted(str(role))
+        place = split_name(user.default_namespace) if user.default_namespace else None
+        return Identity(
+            user=user.name,
+            role=chosen,
+            secondary_roles=() if restriction is not None else user.default_secondary_roles,
+            role_restriction=restriction,
+            warehouse=user.default_warehouse,
+            database=place[0] if place else None,
+            schema=place[1] if place and len(place) > 1 else None,
+            must_change_password=user.must_change_password,
+        )
+
+    def _failed(self, login: str, means: Means, client: str | None, error: SnowmeltError) -> None:
+        self._note(login, None, means, client, error)
+        failures = min(self._failures.get(login, 0) + 1, 16)
+        if len(self._failures) > 10_000:
+            self._failures.clear()
+        self._failures[login] = failures
+        user = self._user(login)
+        if user is not None and means == "PASSWORD" and error.code == errors.incorrect_login().code:
+            self._count(user.name)
+        self._pause(min(0.05 * 2**failures, _LONGEST_PAUSE))
+
+    def _count(self, name: str) -> None:
+        with self._account.state.begin() as state:
+            user = state.access.user(name)
+            if user is not None:
+                failed = user.failed_logins + 1
+                locked = state.now + LOCKED if failed % FAILURES == 0 else user.locked_until
+                state.access.note_login(user.model_copy(update={"failed_logins": failed, "locked_until": locked}))
+
+    def _succeeded(self, user: User, identity: Identity, means: Means, client: str | None) -> None:
+        self._failures.pop(user.login_name, None)
+        with self._account.state.begin() as state:
+            current = state.access.user(user.name)
+            if current is not None:
+                values: dict[str, Any] = {"failed_logins": 0, "locked_until": None, "last_login": state.now}
+                state.access.note_login(current.model_copy(update=values))
+        self._note(user.name, identity.role, means, client, None)
+
+    def _note(self, user: str, role: str | None, means: Means, client: str | None, error: SnowmeltError | None) -> None:
+        audit = self._account.audit
+        audit.write(
+            "LOGIN", user=user, role=role, succeeded=error is None, detail=means, client=client,
+            error_code=error.code if error is not None else None,
+            error_message=error.message if error is not None else None,
+        )  # fmt: skip
+        audit.flush()
+
+
+def _claims(jwt: str) -> dict[str, Any]:
+    """What the token says, before anybody has checked that it may."""
+    try:
+        claims: dict[str, Any] = tokens.decode(jwt, options={"verify_signature": False})
+    except tokens.PyJWTError:
+        raise errors.invalid_jwt() from None
+    return claims
+
+
+def _verify(jwt: str, key: str, now: datetime) -> None:
+    try:
+        # The instants are compared by our own clock.
+        unchecked = {"verify_exp": False, "verify_iat": False, "verify_nbf": False, "require": ["exp", "iat"]}
+        claims = tokens.decode(jwt, credentials.loaded_key(key), algorithms=["RS256"], options=unchecked)  # type: ignore[arg-type]
+        issued, expires = (datetime.fromtimestamp(float(claims[name]), UTC) for name in ("iat", "exp"))
+    except (tokens.PyJWTError, ValueError, TypeError, OverflowError, OSError):
+        raise errors.invalid_jwt() from None
+    if not issued - _LEEWAY <= now < min(expires, issued + _LONGEST_JWT) + _LEEWAY:
+        raise errors.invalid_jwt()

@@ -1,0 +1,238 @@
+"""Every rule of the table of privileges, allowed and denied, through SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.service.account import Account
+from snowmelt.service.security.privileges import OWNERSHIP, PRIVILEGES, RULES, Subject
+from snowmelt.service.session import Session
+from snowmelt.sql.statements.base import ObjectType
+
+T, S, D = Subject.TARGET, Subject.SCHEMA, Subject.DATABASE
+REPLACED, SOURCE, WAREHOUSE, ACCOUNT = Subject.REPLACED, Subject.SOURCE, Subject.WAREHOUSE, Subject.ACCOUNT
+
+
+@dataclass(frozen=True)
+class Case:
+    """A statement that asks for a rule, and what its subjects are called here."""
+
+    rule: str
+    sql: str
+    subjects: dict[Subject, str] = field(default_factory=dict)
+    """`TABLE T`, in words that GRANT takes. Schema, database and account need not be given."""
+    before: str = ""
+    """What the administrator does first."""
+    also: tuple[str, ...] = ()
+    """Grants that the statement needs besides, for what it reads."""
+
+    def on(self, subject: Subject) -> str:
+        known = {Subject.SCHEMA: "SCHEMA {db}.S", Subject.DATABASE: "DATABASE {db}", Subject.ACCOUNT: "ACCOUNT"}
+        return self.subjects.get(subject) or known[subject]
+
+
+_V = "SELECT ON TABLE T2"
+CASES = (
+    Case("INSERT", "INSERT INTO t VALUES (9)", {T: "TABLE T"}),
+    Case("INSERT OVERWRITE", "INSERT OVERWRITE INTO t VALUES (9)", {T: "TABLE T"}),
+    Case("UPDATE", "UPDATE t SET a = 3 WHERE a = 1", {T: "TABLE T"}),
+    Case("DELETE", "DELETE FROM t WHERE a = 1", {T: "TABLE T"}),
+    Case("MERGE INSERT", "MERGE INTO t USING t2 ON t.a = t2.a WHEN NOT MATCHED THEN INSERT VALUES (t2.a)",
+         {T: "TABLE T"}, also=(_V,)),
+    Case("MERGE UPDATE", "MERGE INTO t USING t2 ON t.a = t2.a WHEN MATCHED THEN UPDATE SET a = 5",
+         {T: "TABLE T"}, also=(_V,)),
+    Case("MERGE DELETE", "MERGE INTO t USING t2 ON t.a = t2.a WHEN MATCHED THEN DELETE", {T: "TABLE T"}, also=(_V,)),
+    Case("TRUNCATE TABLE", "TRUNCATE TABLE t", {T: "TABLE T"}),
+    Case("COPY INTO TABLE", "COPY INTO t FROM @sg FILE_FORMAT = (TYPE = CSV)", {T: "TABLE T"},
+         also=("READ ON STAGE SG",)),
+    Case("COPY INTO LOCATION", "COPY INTO @sg/out FROM t", {SOURCE: "TABLE T"}, also=("WRITE ON STAGE SG",)),
+    Case("CREATE TABLE", "CREATE TABLE fresh (a INT)"),
+    Case("CREATE TABLE", "CREATE OR REPLACE TABLE t (a INT)", {REPLACED: "TABLE T"}),
+    Case("CREATE TABLE LIKE", "CREATE TABLE fresh LIKE t", {SOURCE: "TABLE T"}),
+    Case("CREATE TABLE CLONE", "CREATE TABLE fresh CLONE t", {SOURCE: "TABLE T"}),
+    Case("CREATE TEMPORARY", "CREATE TEMPORARY TABLE fresh (a INT)"),
+    Case("CREATE VIEW", "CREATE VIEW fresh AS SELECT 1 AS one"),
+    Case("CREATE VIEW", "CREATE OR REPLACE VIEW v AS SELECT 1 AS one", {REPLACED: "VIEW V"}),
+    Case("CREATE DYNAMIC TABLE",
+         "CREATE DYNAMIC TABLE fresh TARGET_LAG = '1 hour' WAREHOUSE = w_{n} AS SELECT a FROM t",
+         {WAREHOUSE: "WAREHOUSE W_{n}"}, also=("SELECT ON TABLE T",)),
+    Case("CREATE DYNAMIC TABLE CLONE", "CREATE DYNAMIC TABLE fresh CLONE dt", {SOURCE: "DYNAMIC TABLE DT"},
+         before="ALTER DYNAMIC TABLE dt REFRESH"),
+    Case("CREATE STREAM", "CREATE STREAM fresh ON TABLE t", {SOURCE: "TABLE T"}),
+    Case("CREATE TASK", "CREATE TASK fresh WAREHOUSE = w_{n} SCHEDULE = '1 hour' AS SELECT 1",
+         {WAREHOUSE: "WAREHOUSE W_{n}"}),
+    Case("CREATE TASK CLONE", "CREATE TASK fresh CLONE tk", {SOURCE: "TASK TK"}),
+    Case("CREATE STAGE", "CREATE STAGE fresh"),
+    Case("CREATE STAGE URL", "CREATE STAGE fresh URL = 'file:///nowhere/'"),
+    Case("CREATE FILE FORMAT", "CREATE FILE FORMAT fresh TYPE = CSV"),
+    Case("CREATE SEQUENCE", "CREATE SEQUENCE fresh"),
+    Case("CREATE FUNCTION", "CREATE FUNCTION fresh() RETURNS INT AS '1'"),
+    Case("CREATE PROCEDURE", "CREATE PROCEDURE fresh() RETURNS INT LANGUAGE SQL AS 'BEGIN RETURN 1; END'"),
+    Case("ALTER TABLE", "ALTER TABLE t ADD COLUMN b INT", {T: "TABLE T"}),
+    Case("ALTER TABLE RENAME", "ALTER TABLE t RENAME TO t9", {T: "TABLE T"}),
+    Case("ALTER VIEW RENAME", "ALTER VIEW v RENAME TO v9", {T: "VIEW V"}),
+    Case("ALTER DYNAMIC TABLE RENAME", "ALTER DYNAMIC TABLE dt RENAME TO dt9", {T: "DYNAMIC TABLE DT"}),
+    Case("ALTER STAGE RENAME", "ALTER STAGE sg RENAME TO sg9", {T: "STAGE SG"}),
+    Case("ALTER FILE FORMAT RENAME", "ALTER FILE FORMAT ff RENAME TO ff9", {T: "FILE FORMAT FF"}),
+    Case("ALTER SEQUENCE RENAME", "ALTER SEQUENCE sq RENAME TO sq9", {T: "SEQUENCE SQ"}),
+    Case("ALTER FUNCTION RENAME", "ALTER FUNCTION f() RENAME TO f9", {T: "FUNCTION F()"}),
+    Case("ALTER PROCEDURE RENAME", "ALTER PROCEDURE p() RENAME TO p9", {T: "PROCEDURE P()"}),
+    Case("COMMENT", "COMMENT ON COLUMN t.a IS 'x'", {T: "TABLE T"}),
+    Case("SWAP", "ALTER TABLE t SWAP WITH t2", {T: "TABLE T", SOURCE: "TABLE T2"}),
+    Case("ALTER VIEW", "ALTER VIEW v SET COMMENT = 'x'", {T: "VIEW V"}),
+    Case("ALTER DYNAMIC TABLE", "ALTER DYNAMIC TABLE dt SET COMMENT = 'x'", {T: "DYNAMIC TABLE DT"}),
+    Case("ALTER DYNAMIC TABLE OPERATE", "ALTER DYNAMIC TABLE dt SUSPEND", {T: "DYNAMIC TABLE DT"}),
+    Case("ALTER STREAM", "ALTER STREAM st SET COMMENT = 'x'", {T: "STREAM ST"}),
+    Case("ALTER TASK", "ALTER TASK tk SET COMMENT = 'x'", {T: "TASK TK"}),
+    Case("ALTER TASK OPERATE", "ALTER TASK tk SUSPEND", {T: "TASK TK"}),
+    Case("EXECUTE TASK", "EXECUTE TASK tk", {T: "TASK TK"}),
+    Case("ALTER STAGE", "ALTER STAGE sg SET COMMENT = 'x'", {T: "STAGE SG"}),
+    Case("ALTER FILE FORMAT", "ALTER FILE FORMAT ff SET COMMENT = 'x'", {T: "FILE FORMAT FF"}),
+    Case("ALTER SEQUENCE", "ALTER SEQUENCE sq SET COMMENT = 'x'", {T: "SEQUENCE SQ"}),
+    Case("ALTER FUNCTION", "ALTER FUNCTION f() SET COMMENT = 'x'", {T: "FUNCTION F()"}),
+    Case("ALTER PROCEDURE", "ALTER PROCEDURE p() SET COMMENT = 'x'", {T: "PROCEDURE P()"}),
+    Case("DROP", "DROP TABLE t", {T: "TABLE T"}),
+    Case("DROP", "DROP VIEW v", {T: "VIEW V"}),
+    Case("DROP", "DROP STREAM st", {T: "STREAM ST"}),
+    Case("DROP", "DROP TASK tk", {T: "TASK TK"}),
+    Case("DROP", "DROP SCHEMA s", {T: "SCHEMA {db}.S"}),
+    Case("DROP", "DROP WAREHOUSE w_{n}", {T: "WAREHOUSE W_{n}"}),
+    Case("DROP", "DROP PROCEDURE p()", {T: "PROCEDURE P()"}),
+    Case("COMMENT", "COMMENT ON TABLE t IS 'x'", {T: "TABLE T"}),
+    Case("CALL", "CALL p()", {T: "PROCEDURE P()"}),
+    Case("EXPLAIN DYNAMIC TABLE", "EXPLAIN DYNAMIC TABLE dt", {T: "DYNAMIC TABLE DT"}, also=("SELECT ON TABLE T",)),
+    Case("CREATE DATABASE", "CREATE DATABASE fresh_{n}"),
+    Case("CREATE DATABASE CLONE", "CREATE DATABASE fresh_{n} CLONE {db}", {SOURCE: "DATABASE {db}"}),
+    Case("CREATE SCHEMA", "CREATE SCHEMA fresh"),
+    Case("CREATE SCHEMA CLONE", "CREATE SCHEMA fresh CLONE s", {SOURCE: "SCHEMA {db}.S"}),
+    Case("CREATE WAREHOUSE", "CREATE WAREHOUSE fresh_{n}"),
+    Case("ALTER DATABASE", "ALTER DATABASE {db} SET COMMENT = 'x'", {T: "DATABASE {db}"}),
+    Case("ALTER DATABASE RENAME", "ALTER DATABASE {db} RENAME TO {db}_x", {T: "DATABASE {db}"}),
+    Case("ALTER SCHEMA", "ALTER SCHEMA s SET COMMENT = 'x'", {T: "SCHEMA {db}.S"}),
+    Case("ALTER SCHEMA RENAME", "ALTER SCHEMA s RENAME TO s9", {T: "SCHEMA {db}.S"}),
+    Case("COMMENT ON CONTAINER", "COMMENT ON SCHEMA s IS 'x'", {T: "SCHEMA {db}.S"}),
+    Case("ALTER WAREHOUSE", "ALTER WAREHOUSE w_{n} SET COMMENT = 'x'", {T: "WAREHOUSE W_{n}"}),
+    Case("ALTER WAREHOUSE OPERATE", "ALTER WAREHOUSE w_{n} SUSPEND", {T: "WAREHOUSE W_{n}"}),
+    Case("ALTER WAREHOUSE RENAME", "ALTER WAREHOUSE w_{n} RENAME TO w9_{n}", {T: "WAREHOUSE W_{n}"}),
+    Case("ALTER ACCOUNT", "ALTER ACCOUNT SET WEEK_START = 0"),
+    Case("CREATE USER", "CREATE USER fresh_{n}"),
+    Case("CREATE ROLE", "CREATE ROLE fresh_{n}"),
+    Case("ALTER ROLE", "ALTER ROLE other_{n} SET COMMENT = 'x'", {T: "ROLE OTHER_{n}"}),
+    Case("UNDROP", "UNDROP TABLE gone", {T: "TABLE GONE"}),
+)  # fmt: skip
+_ELSEWHERE = {"ALTER USER"}
+"""Rules that tests of their own are about."""
+_SETUP = """
+CREATE DATABASE {db}; CREATE SCHEMA s; CREATE TABLE t (a INT); CREATE TABLE t2 (a INT); CREATE TABLE gone (a INT);
+INSERT INTO t VALUES (1); CREATE VIEW v AS SELECT a FROM t; CREATE STREAM st ON TABLE t; CREATE STAGE sg;
+CREATE FILE FORMAT ff TYPE = CSV; CREATE SEQUENCE sq; CREATE FUNCTION f() RETURNS INT AS '1';
+CREATE PROCEDURE p() RETURNS INT LANGUAGE SQL AS 'BEGIN RETURN 1; END';
+CREATE WAREHOUSE w_{n}; CREATE TASK tk WAREHOUSE = w_{n} SCHEDULE = '1 hour' AS SELECT 1;
+CREATE DYNAMIC TABLE dt TARGET_LAG = '1 hour' WAREHOUSE = w_{n} INITIALIZE = ON_SCHEDULE AS SELECT a FROM t;
+CREATE ROLE r_{n}; CREATE ROLE other_{n}; GRANT EXECUTE TASK ON ACCOUNT TO ROLE r_{n};
+CREATE USER u_{n} DEFAULT_SECONDARY_ROLES = (); GRANT ROLE r_{n} TO USER u_{n};
+GRANT ROLE r_{n} TO ROLE sysadmin;
+GRANT USAGE ON DATABASE {db} TO ROLE r_{n}; GRANT USAGE ON SCHEMA {db}.s TO ROLE r_{n};
+"""
+_DENIED = {"003001", "002003", "002043", "002140", "002725", "001007"}
+"""The last three are what CALL, and the warehouse of a dynamic table or task, say of a name that is not there."""
+
+
+class Place:
+    """The objects of one case, and a user who has nothing but USAGE of their database and schema."""
+
+    def __init__(self, account: Account, number: int) -> None:
+        self.account = account
+        self.words = {"n": str(number), "db": f"SEC_{number}"}
+        self.admin = account.session()
+        self.admin.execute_script(_SETUP.format(**self.words))
+        self.user = self.login()
+
+    def login(self) -> Session:
+        name = self.words["n"]
+        return self.account.session(
+            user=f"U_{name}", role=f"R_{name}", database=self.words["db"], schema="S", warehouse=f"W_{name}"
+        )
+
+    def sql(self, text: str) -> str:
+        return text.format(**self.words)
+
+    def grant(self, privilege: str, on: str) -> None:
+        option = " COPY CURRENT GRANTS" if privilege == OWNERSHIP else ""
+        self.admin.execute(self.sql(f"GRANT {privilege} ON {on} TO ROLE r_{{n}}{option}"))
+
+    def revoke(self, privilege: str, on: str) -> None:
+        if privilege == OWNERSHIP:
+            self.admin.execute(self.sql(f"GRANT OWNERSHIP ON {on} TO ROLE ACCOUNTADMIN COPY CURRENT GRANTS"))
+        else:
+            self.admin.execute(self.sql(f"REVOKE {privilege} ON {on} FROM ROLE r_{{n}}"))
+
+    def close(self) -> None:
+        self.user.close()
+        self.admin.execute("USE DATABASE SNOWMELT")
+        for name in (self.words["db"], f"{self.words['db']}_X", f"FRESH_{self.words['n']}"):
+            self.admin.execute(f"DROP DATABASE IF EXISTS {name}")
+        for name in ("W", "W9", "FRESH"):
+            self.admin.execute(f"DROP WAREHOUSE IF EXISTS {name}_{self.words['n']}")
+        for name in ("R", "OTHER", "FRESH"):
+            self.admin.execute(f"DROP ROLE IF EXISTS {name}_{self.words['n']}")
+        self.admin.execute(self.sql("DROP USER IF EXISTS u_{n}"))
+        self.admin.execute(self.sql("DROP USER IF EXISTS fresh_{n}"))
+        self.admin.close()
+
+
+@pytest.fixture
+def place(account: Account, request: pytest.FixtureRequest) -> Iterator[Place]:
+    opened = Place(account, CASES.index(request.param))
+    yield opened
+    opened.close()
+
+
+def _outcome(place: Place, case: Case) -> str | None:
+    try:
+        place.user.execute(place.sql(case.sql))
+    except SnowmeltError as error:
+        return error.code
+    return None
+
+
+@pytest.mark.parametrize(
+    ("place", "case"), [(case, case) for case in CASES], ids=lambda case: case.sql[:40], indirect=["place"]
+)
+def test_a_statement_is_denied_without_each_privilege_and_allowed_with_all(place: Place, case: Case) -> None:
+    asks = [(ask.subject, ask.privileges[0]) for ask in RULES[case.rule]]
+    asks = [(subject, privilege) for subject, privilege in asks if subject is not REPLACED or REPLACED in case.subjects]
+    wanted = [(privilege, case.on(subject)) for subject, privilege in asks if (subject, privilege) != (S, "USAGE")]
+    if not any("WAREHOUSE" in on for on in case.subjects.values()):
+        place.grant("USAGE", "WAREHOUSE W_{n}")
+    if case.before:
+        place.admin.execute(case.before)
+    for grant in case.also:
+        privilege, _, on = grant.partition(" ON ")
+        place.grant(privilege, on)
+    if case.rule == "UNDROP":
+        place.grant(OWNERSHIP, "TABLE GONE")
+        place.admin.execute("DROP TABLE gone")
+        wanted = []
+    for missing in wanted:
+        held = [item for item in wanted if item != missing]
+        for privilege, on in held:
+            place.grant(privilege, on)
+        assert _outcome(place, case) in _DENIED, f"without {missing}"
+        for privilege, on in held:
+            place.revoke(privilege, on)
+    for privilege, on in wanted:
+        place.grant(privilege, on)
+    assert _outcome(place, case) is None
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {case.rule for case in CASES} | _ELSEWHERE == set(RULES)
+
+
+def test_every_kind_has_its_privileges() -> None:
+    assert set(PRIVILEGES) == {"ACCOUNT", *ObjectType}

@@ -1,0 +1,64 @@
+"""Logging in at the server: who gets which session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from snowmelt.serve.app import Server
+from snowmelt.serve.credentials import PASSWORD_VARIABLE, load_credentials
+from snowmelt.serve.wire import result_from_json
+from snowmelt.service.account import Account
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv(PASSWORD_VARIABLE, "of the first start")
+    with Account.open(tmp_path / "data") as account:
+        credentials, _ = load_credentials(account.data_dir)
+        opened = Server(account, credentials)
+        admin = account.session()
+        admin.execute(f"CREATE USER ann PASSWORD = '{PASSWORD}'")
+        yield opened
+
+
+def _run(client: TestClient, sql: str, **login: str) -> object:
+    opened = client.post("/api/v1/sessions", json=login)
+    if opened.status_code != 200:
+        return opened.json()["error"]["code"]
+    token = {"Authorization": f"Bearer {opened.json()['token']}"}
+    answer = client.post("/api/v1/statements", json={"sql": sql}, headers=token).json()
+    return (
+        answer["error"]["code"]
+        if "error" in answer
+        else [list(row) for row in result_from_json(answer["result"]).rows()]
+    )
+
+
+def test_everybody_gets_a_session_of_their_own_rights(server: Server) -> None:
+    client = TestClient(server.app)
+    who = "SELECT CURRENT_USER(), CURRENT_ROLE()"
+    assert _run(client, who, user="ann", password=PASSWORD) == [["ANN", "PUBLIC"]]
+    assert _run(client, who, user="admin", password="of the first start") == [["ADMIN", "ACCOUNTADMIN"]]
+    assert _run(client, who, local_token=server.credentials.local_token) == [["ADMIN", "ACCOUNTADMIN"]]
+    assert _run(client, who, user="ann", password=PASSWORD, role="ACCOUNTADMIN") == "390189"
+    assert _run(client, "CREATE DATABASE d", user="ann", password=PASSWORD) == "003001"
+
+
+@pytest.mark.parametrize(
+    "login",
+    [
+        {},
+        {"user": "ann"},
+        {"user": "ann", "password": "x"},
+        {"user": "nobody", "password": PASSWORD},
+        {"local_token": "x"},
+    ],
+)
+def test_whoever_knows_no_secret_gets_none(server: Server, login: dict[str, str]) -> None:
+    assert _run(TestClient(server.app), "SELECT 1", **login) == "390100"
