@@ -14,7 +14,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.serve.authentication import AdminAuthenticator, Authenticator
 from snowmelt.serve.credentials import Credentials
+from snowmelt.serve.protocol.door import Door
+from snowmelt.serve.protocol.sessions import Lifetimes
 from snowmelt.serve.wire import error_to_json, result_to_json
 from snowmelt.service.account import Account
 from snowmelt.service.session import Session
@@ -47,12 +50,17 @@ class _Sessions:
 class Server:
     """Routes over one account."""
 
-    def __init__(self, account: Account, credentials: Credentials) -> None:
+    def __init__(
+        self, account: Account, credentials: Credentials, *, authenticator: Authenticator | None = None,
+        lifetimes: Lifetimes | None = None,
+    ) -> None:  # fmt: skip
         self.account = account
         self.credentials = credentials
         self.sessions = _Sessions()
+        self.door = Door(account, authenticator or AdminAuthenticator(credentials), lifetimes)
         self.app = Starlette(
             routes=[
+                *self.door.routes(),
                 Route("/healthz", self.healthz),
                 Route("/api/v1/sessions", self.open_session, methods=["POST"]),
                 Route("/api/v1/sessions/current", self.close_session, methods=["DELETE"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -35,6 +35,21 @@ class Result:
     rows_affected: int | None = None
     """Rows inserted, updated and deleted by a DML statement."""
     time_zone: str = "UTC"
+
+    @property
+    def row_count(self) -> int:
+        return int(self.data.num_rows)
+
+    @property
+    def bytes(self) -> int:
+        """How much memory the rows take, or would take."""
+        return int(self.data.nbytes)
+
+    def slices(self, first: int, size: int) -> Iterator[pa.Table]:
+        """The rows piece by piece: `first` of them, then `size` at a time."""
+        yield self.data.slice(0, first)
+        for start in range(first, self.data.num_rows, size):
+            yield self.data.slice(start, size)
 
     def rows(self) -> list[tuple[Any, ...]]:
         """The rows as Python values: int, Decimal, float, str, bool, bytes, date, time, datetime, None."""

@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 class Run:
     """What handlers work with. Lives as long as its statement."""
 
-    def __init__(self, session: Session, sql: SqlText) -> None:
+    def __init__(self, session: Session, sql: SqlText, query_id: str | None = None) -> None:
         self.session = session
         self.account: Account = session.account
         self.sql = sql
-        self.query_id = str(uuid.uuid4())
+        self.query_id = query_id or str(uuid.uuid4())
         self.tag = new_tag()
         self.now = self.account.clock.now()
         self.outer: Run | None = session.running

@@ -15,11 +15,13 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.service import parameters
 from snowmelt.service.binds import substitute
+from snowmelt.service.describing import described
 from snowmelt.service.dispatch import execute
-from snowmelt.service.results import Result
+from snowmelt.service.results import Result, ResultColumn
 from snowmelt.service.run import Run
 from snowmelt.service.tasks.context import TaskContext
 from snowmelt.service.transactions import Transaction
+from snowmelt.service.transfers import Transfer, is_transfer, transferred
 from snowmelt.service.variables import Locals, Variable
 from snowmelt.sql.statements.classify import classify
 from snowmelt.sql.statements.parse import parse_statement
@@ -72,15 +74,59 @@ class Session:
         """Set in a session that runs the body of a task."""
         self._lock = threading.RLock()
 
-    def execute(self, text: str | SqlText, binds: Sequence[Any] | None = None) -> Result:
-        """Runs one statement. `binds` replace `?` and `:1` in order."""
+    def execute(
+        self, text: str | SqlText, binds: Sequence[Any] | None = None, *, query_id: str | None = None
+    ) -> Result:
+        """Runs one statement. `binds` replace `?` and `:1` in order. `query_id` is for who must know it before."""
         with self._lock:
-            if self.closed:
-                raise errors.SnowmeltError("390111", "08003", "The session no longer exists. New login required.")
+            self._check_open()
             sql = text if isinstance(text, SqlText) else SqlText(text)
             if binds:
                 sql = replace(sql, text=substitute(sql.text, binds))
-            return self._execute(sql)
+            return self._execute(sql, query_id)
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise errors.SnowmeltError("390111", "08003", "The session no longer exists. New login required.")
+
+    def describe(self, text: SqlText) -> tuple[str, tuple[ResultColumn, ...]]:
+        """The query type and the columns of the result that a statement would have. It leaves no trace."""
+        with self._lock:
+            self._check_open()
+            run = Run(self, text)
+            statement = parse_statement(text)
+            return classify(statement).query_type, described(run, statement)
+
+    def transfer(self, text: SqlText, query_id: str) -> Transfer | None:
+        """What a client has to do for PUT or GET with files on its own machine; None for any other statement."""
+        with self._lock:
+            self._check_open()
+            run = Run(self, text, query_id)
+            found: list[Transfer] = []
+            statement = parse_statement(text)
+
+            def prepare() -> tuple[str, Callable[[], Result]]:
+                return classify(statement).query_type, lambda: transferred(run, statement, found)
+
+            if not is_transfer(statement):
+                return None
+            self._recorded(run, prepare)
+            return found[0]
+
+    def beside(self) -> Session:
+        """A session in the same place that runs a statement while this one goes on, and sees what this one sees.
+
+        It is the same session to its user: temporary objects are shared. It ends with its statement; never close it.
+        """
+        twin = Session(
+            self.account, user=self.user, role=self.role, database=self.database, schema=self.schema,
+            warehouse=self.warehouse,
+        )  # fmt: skip
+        twin.id = self.id
+        twin.variables = dict(self.variables)
+        twin.parameters = dict(self.parameters)
+        twin.query_ids = self.query_ids
+        return twin
 
     def execute_script(self, text: str) -> list[Result]:
         """Runs statements separated by `;` one after the other, stopping at the first that fails."""
@@ -134,8 +180,8 @@ class Session:
         with self._lock:
             return self._recorded(run, lambda: (query_type, work))
 
-    def _execute(self, sql: SqlText) -> Result:
-        run = Run(self, sql)
+    def _execute(self, sql: SqlText, query_id: str | None) -> Result:
+        run = Run(self, sql, query_id)
 
         def prepare() -> tuple[str, Callable[[], Result]]:
             statement = parse_statement(sql)
@@ -215,8 +261,12 @@ class Session:
         finally:
             timer.cancel()
 
+    def _remember(self, query_id: str) -> None:
+        del self.query_ids[:-_KEPT_QUERY_IDS]
+        self.query_ids.append(query_id)
+
     def _finished(self, record: QueryRecord, result: Result) -> None:
-        self.query_ids = [*self.query_ids[-_KEPT_QUERY_IDS:], record.query_id]
+        self._remember(record.query_id)
         self.account.journal.finish(
             record.model_copy(
                 update={
@@ -236,7 +286,7 @@ class Session:
     def _failed(self, record: QueryRecord, error: SnowmeltError) -> None:
         if self.transaction is not None and self.parameter("TRANSACTION_ABORT_ON_ERROR"):
             self.account.transactions.abort(self.transaction)
-        self.query_ids = [*self.query_ids[-_KEPT_QUERY_IDS:], record.query_id]
+        self._remember(record.query_id)
         self.account.journal.finish(
             record.model_copy(
                 update={
