@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.serve.authentication import AdminAuthenticator, Authenticator
@@ -22,6 +24,7 @@ from snowmelt.serve.wire import error_to_json, result_to_json
 from snowmelt.service.account import Account
 from snowmelt.service.session import Session
 
+_SLASHES = re.compile("/{2,}")
 _MAX_BODY = 64 * 1024 * 1024
 
 
@@ -47,6 +50,18 @@ class _Sessions:
             return self.by_token.pop(token, None)
 
 
+class _OneSlash:
+    """Reads `/queries//x` as `/queries/x`: some clients put their paths together like that."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and "//" in scope["path"]:
+            scope = {**scope, "path": _SLASHES.sub("/", scope["path"])}
+        await self._app(scope, receive, send)
+
+
 class Server:
     """Routes over one account."""
 
@@ -58,14 +73,16 @@ class Server:
         self.credentials = credentials
         self.sessions = _Sessions()
         self.door = Door(account, authenticator or AdminAuthenticator(credentials), lifetimes)
-        self.app = Starlette(
-            routes=[
-                *self.door.routes(),
-                Route("/healthz", self.healthz),
-                Route("/api/v1/sessions", self.open_session, methods=["POST"]),
-                Route("/api/v1/sessions/current", self.close_session, methods=["DELETE"]),
-                Route("/api/v1/statements", self.execute, methods=["POST"]),
-            ]
+        self.app: ASGIApp = _OneSlash(
+            Starlette(
+                routes=[
+                    *self.door.routes(),
+                    Route("/healthz", self.healthz),
+                    Route("/api/v1/sessions", self.open_session, methods=["POST"]),
+                    Route("/api/v1/sessions/current", self.close_session, methods=["DELETE"]),
+                    Route("/api/v1/statements", self.execute, methods=["POST"]),
+                ]
+            )
         )
 
     async def healthz(self, _: Request) -> Response:

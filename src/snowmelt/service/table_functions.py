@@ -15,6 +15,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import quote, split_name
 from snowmelt.service import costs, histories, inputs
 from snowmelt.service.dynamic_tables import functions as dynamic_functions
+from snowmelt.service.loading import inference
 from snowmelt.service.metadata.columns import Columns, Row
 from snowmelt.service.tasks import functions as task_functions
 from snowmelt.sql.relations import Relation
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 MAX_RESULTS = 10_000
-_REFUSED = frozenset({"INFER_SCHEMA", "VALIDATE", "VALIDATE_PIPE_LOAD"})
+_ANYWHERE = frozenset({"INFER_SCHEMA"})
+"""Functions that belong to no schema."""
+_REFUSED = frozenset({"VALIDATE", "VALIDATE_PIPE_LOAD"})
 """Snowflake has them, and people will look for them here."""
 
 
@@ -112,7 +115,7 @@ def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expr]
         known = ["RESULT_SCAN", *FUNCTIONS]
         nearest = difflib.get_close_matches(last, known, n=1, cutoff=0.6)
         raise errors.unknown_function(name, nearest[0] if nearest else None)
-    if not schema and run.session.schema != "INFORMATION_SCHEMA":
+    if not schema and last not in _ANYWHERE and run.session.schema != "INFORMATION_SCHEMA":
         raise errors.unknown_function(name, f"INFORMATION_SCHEMA.{last}")
     if len(schema) > 1 and state.catalog.database(schema[0]) is None:
         raise errors.not_found("Database", quote(schema[0]))
@@ -178,6 +181,13 @@ def _copy_history(run: Run, state: StateReader, arguments: Arguments) -> list[Ro
     return histories.loads(run, state, name, start, arguments.instant("END_TIME"))
 
 
+def _infer_schema(run: Run, _: StateReader, arguments: Arguments) -> list[Row]:
+    ignore_case = str(arguments.value("IGNORE_CASE")).upper() == "TRUE"
+    return inference.inferred(
+        run, arguments.text("LOCATION") or "", arguments.text("FILE_FORMAT"), ignore_case=ignore_case
+    )
+
+
 _QUERY_ARGUMENTS = (
     "END_TIME_RANGE_START", "END_TIME_RANGE_END", "RESULT_LIMIT", "INCLUDE_CLIENT_GENERATED_STATEMENT",
 )  # fmt: skip
@@ -191,6 +201,13 @@ FUNCTIONS = {
         TableFunction("QUERY_HISTORY_BY_USER", ("USER_NAME", *_QUERY_ARGUMENTS), histories.QUERY_COLUMNS, _by_user),
         TableFunction(
             "QUERY_HISTORY_BY_WAREHOUSE", ("WAREHOUSE_NAME", *_QUERY_ARGUMENTS), histories.QUERY_COLUMNS, _by_warehouse
+        ),
+        TableFunction(
+            "INFER_SCHEMA",
+            ("LOCATION", "FILE_FORMAT", "FILES", "IGNORE_CASE", "MAX_FILE_COUNT", "MAX_RECORDS_PER_FILE"),
+            inference.COLUMNS,
+            _infer_schema,
+            required=1,
         ),
         TableFunction(
             "COPY_HISTORY",

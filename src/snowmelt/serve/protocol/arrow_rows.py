@@ -8,13 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snowmelt.core.types import MAX_VARCHAR, TZ_INSTANT, TZ_OFFSET, DataType, Kind
-from snowmelt.serve.protocol.json_rows import ZONE_SHIFT
+from snowmelt.serve.protocol.json_rows import ZONE_SHIFT, microseconds
 from snowmelt.serve.protocol.rowtypes import fraction_digits, type_name
 from snowmelt.service.results import ResultColumn
 
 _MICROSECONDS = 1_000_000
 _EPOCH = pa.struct([("epoch", pa.int64()), ("fraction", pa.int32())])
 _ZONED = pa.struct([("epoch", pa.int64()), ("fraction", pa.int32()), ("timezone", pa.int32())])
+_ZONED_BYTES = "16"
+"""By this clients know that a TIMESTAMP_TZ has three fields."""
 _WHOLE = 18
 """Digits that a 64-bit integer holds for certain."""
 
@@ -38,7 +40,7 @@ def _field(column: ResultColumn, type_: pa.DataType) -> pa.Field:
         "precision": str(kind.precision or 38) if kind.is_number else "38",
         "scale": str(scale if kind.is_number or kind.is_timestamp or kind.kind is Kind.TIME else 0),
         "charLength": str(kind.length or MAX_VARCHAR),
-        "byteLength": str(kind.length or MAX_VARCHAR),
+        "byteLength": _ZONED_BYTES if kind.kind is Kind.TIMESTAMP_TZ else str(kind.length or MAX_VARCHAR),
         "finalType": "T",
     }
     return pa.field(column.name, type_, nullable=column.nullable, metadata=metadata)
@@ -51,9 +53,9 @@ def _encoded(type_: DataType, values: pa.ChunkedArray) -> pa.ChunkedArray:
         case Kind.NUMBER if not pa.types.is_integer(values.type):
             return _number(type_, values)
         case Kind.TIME:
-            return _time(values.cast(pa.int64()), fraction_digits(type_))
+            return _time(microseconds(values), fraction_digits(type_))
         case Kind.TIMESTAMP_NTZ | Kind.TIMESTAMP_LTZ:
-            return _by_chunk(values, _EPOCH, lambda chunk: _split(chunk.cast(pa.int64()), chunk.is_null()))
+            return _by_chunk(values, _EPOCH, lambda chunk: _split(microseconds(chunk), chunk.is_null()))
         case Kind.TIMESTAMP_TZ:
             return _by_chunk(values, _ZONED, _zoned)
         case _:
@@ -90,6 +92,6 @@ def _split(micros: pa.Array, nulls: pa.Array) -> pa.StructArray:
 
 
 def _zoned(chunk: pa.StructArray) -> pa.StructArray:
-    whole, fraction = _parts(pc.struct_field(chunk, TZ_INSTANT).cast(pa.int64()))
+    whole, fraction = _parts(microseconds(pc.struct_field(chunk, TZ_INSTANT)))
     offset = pc.add(pc.struct_field(chunk, TZ_OFFSET), ZONE_SHIFT).cast(pa.int32())
     return pa.StructArray.from_arrays([whole, fraction, offset], fields=list(_ZONED), mask=chunk.is_null())

@@ -66,9 +66,9 @@ class Door:
             Route("/monitoring/queries/{query_id}", _guarded(self.monitor), methods=get),
             Route("/telemetry/send", _guarded(self.telemetry), methods=post),
             Route("/telemetry/send/sessionless", _guarded(self.telemetry), methods=post),
-            Route("/results/{secret}/{number}", self.part, methods=get),
-            Route("/stage-files/{secret}/{name:path}", self.receive, methods=["PUT"]),
-            Route("/stage-files/{secret}/{name:path}", self.send, methods=get),
+            Route("/results/{secret}/{number}", _plain(self.part), methods=get),
+            Route("/stage-files/{secret}/{name:path}", _plain(self.receive), methods=["PUT"]),
+            Route("/stage-files/{secret}/{name:path}", _plain(self.send), methods=get),
         ]
 
     # -- sessions -------------------------------------------------------------------------------------------------
@@ -205,18 +205,19 @@ class Door:
         grant = self._files.find(request.path_params["secret"])
         if grant is None or not grant.writes:
             return Response(status_code=404)
+        pieces = request.stream()
+        first = await anext(pieces, b"")
+        name = written_name(grant, request.path_params["name"], first)
+        if request.headers.get("x-goog-if-generation-match") == "0" and grant.place.find(name) is not None:
+            return Response(status_code=412)
+        receiving = await run_in_threadpool(Receiving, grant.place, name)
         try:
-            receiving = await run_in_threadpool(
-                Receiving, grant.place, written_name(grant, request.path_params["name"])
-            )
-        except SnowmeltError:
-            return Response(status_code=404)
-        try:
-            async for piece in request.stream():
+            await run_in_threadpool(receiving.write, first)
+            async for piece in pieces:
                 await run_in_threadpool(receiving.write, piece)
         except (ClientDisconnect, OSError):
             await run_in_threadpool(receiving.discard)
-            return Response(status_code=408)
+            raise
         await run_in_threadpool(receiving.publish)
         return Response(status_code=200)
 
@@ -258,5 +259,18 @@ def _guarded(endpoint: Endpoint) -> Endpoint:
         except Exception:
             _log.exception("request failed unexpectedly", path=request.url.path)
             return Answer(failure(errors.internal("The request failed. The server's log has the details.")))
+
+    return call
+
+
+def _plain(endpoint: Endpoint) -> Endpoint:
+    """For bytes that are no JSON: what goes wrong is the status, and one that clients do not repeat forever."""
+
+    async def call(request: HttpRequest) -> Response:
+        try:
+            return await endpoint(request)
+        except Exception as error:
+            _log.warning("file_not_moved", path=request.url.path.split("/")[1], error=type(error).__name__)
+            return Response(status_code=409)
 
     return call

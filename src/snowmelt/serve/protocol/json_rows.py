@@ -46,7 +46,7 @@ def _texts(type_: DataType, values: pa.ChunkedArray) -> list[Value]:
             return _mapped(values.cast(pa.int32()), str)
         case Kind.TIME | Kind.TIMESTAMP_NTZ | Kind.TIMESTAMP_LTZ:
             digits = fraction_digits(type_)
-            return _mapped(values.cast(pa.int64()), lambda value: seconds(value, digits))
+            return _mapped(microseconds(values), lambda value: seconds(value, digits))
         case Kind.TIMESTAMP_TZ:
             return _zoned(values, fraction_digits(type_))
     raise AssertionError(type_)
@@ -62,7 +62,7 @@ def _mapped(values: pa.ChunkedArray, convert: Callable[[Any], str]) -> list[Valu
 
 
 def _zoned(values: pa.ChunkedArray, digits: int) -> list[Value]:
-    instants = pc.struct_field(values, TZ_INSTANT).cast(pa.int64()).to_pylist()
+    instants = microseconds(pc.struct_field(values, TZ_INSTANT)).to_pylist()
     offsets = pc.struct_field(values, TZ_OFFSET).to_pylist()
     return [
         None if instant is None else f"{seconds(instant, digits)} {offset + ZONE_SHIFT}"
@@ -70,10 +70,17 @@ def _zoned(values: pa.ChunkedArray, digits: int) -> list[Value]:
     ]
 
 
-def seconds(microseconds: int, digits: int) -> str:
+def microseconds(values: Any) -> Any:
+    """Times of day since midnight, timestamps since 1970; Spark gives times of day in nanoseconds."""
+    if pa.types.is_time(values.type):
+        return values.cast(pa.time64("us")).cast(pa.int64())
+    return values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
+
+
+def seconds(micros: int, digits: int) -> str:
     """Seconds with so many digits behind the point, as one decimal number."""
-    sign = "-" if microseconds < 0 else ""
-    whole, rest = divmod(abs(microseconds), 1_000_000)
+    sign = "-" if micros < 0 else ""
+    whole, rest = divmod(abs(micros), 1_000_000)
     return f"{sign}{whole}.{f'{rest:06d}000'[:digits]}" if digits else f"{sign}{whole}"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -14,7 +13,13 @@ from snowmelt.serve.protocol.rowtypes import statement_type_id
 from snowmelt.service.loading.places import Place
 from snowmelt.service.transfers import Download, Transfer, Upload
 
+_GZIP = b"\x1f\x8b"
+_COMPRESSED = (".gz", ".gzip", ".tgz")
 _MOST_GRANTS = 50_000
+_SIGNED = "X-Goog-SignedHeaders=" + quote(
+    "host;x-goog-if-generation-match;x-goog-meta-sfc-digest;x-goog-meta-encryptiondata;x-goog-meta-matdesc"
+)
+"""The headers that the address allows: clients send no condition that it does not."""
 _WILD = frozenset("*?[")
 
 
@@ -26,6 +31,8 @@ class Grant:
     path: str
     """The file to read; for writing, the file's name where the client can't choose it."""
     writes: bool
+    compresses: bool = False
+    """Whether the client may have compressed what it sends, though it asked under the old name."""
 
 
 class StageFiles:
@@ -58,7 +65,9 @@ class StageFiles:
 
     def _upload(self, upload: Upload, base_url: str) -> dict[str, Any]:
         name = "" if set(upload.name) & _WILD else upload.name
-        secret = self._granted(Grant(upload.place, name, writes=True))
+        secret = self._granted(
+            Grant(upload.place, name, writes=True, compresses=upload.options.auto_compress is not False)
+        )
         options = upload.options
         return {
             "command": "UPLOAD",
@@ -67,7 +76,7 @@ class StageFiles:
             "autoCompress": options.auto_compress is not False,
             "overwrite": bool(options.overwrite),
             "sourceCompression": (options.source_compression or "AUTO_DETECT").lower(),
-            "stageInfo": _stage(f"{base_url}/stage-files/{secret}/{quote(name)}", upload.place),
+            "stageInfo": _stage(f"{base_url}/stage-files/{secret}/{quote(name)}?{_SIGNED}", upload.place),
             "clientShowEncryptionParameter": False,
         }
 
@@ -78,16 +87,12 @@ class StageFiles:
         ]
         return {
             "command": "DOWNLOAD",
-            "src_locations": _relative(download.place, [file.path for file in download.files]),
+            "src_locations": [file.path for file in download.files],
             "localLocation": download.folder,
             "presignedUrls": addresses,
             "parallel": 4,
             "stageInfo": _stage(addresses[0] if addresses else "", download.place),
         }
-
-
-def _relative(_: Place, paths: Sequence[str]) -> list[str]:
-    return list(paths)
 
 
 def _stage(address: str, place: Place) -> dict[str, Any]:
@@ -98,6 +103,8 @@ def _stage(address: str, place: Place) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def written_name(grant: Grant, from_address: str) -> str:
-    """The name that a file gets: what the address says, for clients that send several files by one address."""
-    return grant.path or unquote(from_address)
+def written_name(grant: Grant, from_address: str, start: bytes) -> str:
+    """The name that a file gets. A client that compressed it need not have asked again under the name it has now."""
+    name = grant.path or unquote(from_address)
+    compressed = grant.compresses and start[:2] == _GZIP
+    return f"{name}.gz" if compressed and "." + name.rpartition(".")[2].lower() not in _COMPRESSED else name
