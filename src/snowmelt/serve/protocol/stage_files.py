@@ -65,15 +65,14 @@ class StageFiles:
 
     def _upload(self, upload: Upload, base_url: str) -> dict[str, Any]:
         name = "" if set(upload.name) & _WILD else upload.name
-        secret = self._granted(
-            Grant(upload.place, name, writes=True, compresses=upload.options.auto_compress is not False)
-        )
         options = upload.options
+        compresses = options.auto_compress is not False
+        secret = self._granted(Grant(upload.place, name, writes=True, compresses=compresses))
         return {
             "command": "UPLOAD",
             "src_locations": [upload.source],
             "parallel": options.parallel or 4,
-            "autoCompress": options.auto_compress is not False,
+            "autoCompress": compresses,
             "overwrite": bool(options.overwrite),
             "sourceCompression": (options.source_compression or "AUTO_DETECT").lower(),
             "stageInfo": _stage(f"{base_url}/stage-files/{secret}/{quote(name)}?{_SIGNED}", upload.place),
