@@ -96,8 +96,8 @@ class Typed:
 
 
 def _starts_value(tokens: Sequence[Any], index: int) -> bool:
-    """`x:1` is a path into a VARIANT, `(:1` is a bind."""
-    if index == 0:
+    """`x:1` is a path into a VARIANT, `(:1` and `SELECT :1` are binds."""
+    if index == 0 or tokens[index - 1].end < tokens[index].start:
         return True
     before = tokens[index - 1].text
     return not (before[-1:].isalnum() or before[-1:] in "_])\"'$")

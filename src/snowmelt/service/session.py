@@ -38,6 +38,7 @@ _SCHEDULED = frozenset(
 """Statements after which a dynamic table may be due, or free."""
 _TASK_STATEMENTS = frozenset({"CREATE_TASK", "ALTER_TASK", "DROP_TASK", "UNDROP_SCHEMA", "UNDROP_DATABASE"})
 """Statements after which a graph of tasks may be due."""
+_TIMED_OUT = errors.timed_out(0).code
 _log = structlog.get_logger(__name__)
 
 
@@ -116,7 +117,8 @@ class Session:
     def beside(self) -> Session:
         """A session in the same place that runs a statement while this one goes on, and sees what this one sees.
 
-        It is the same session to its user: temporary objects are shared. It ends with its statement; never close it.
+        It is the same session to its user: temporary objects are shared. `leave` it when the statement is done; it must
+        not be closed, since that would drop them.
         """
         twin = Session(
             self.account, user=self.user, role=self.role, database=self.database, schema=self.schema,
@@ -126,7 +128,12 @@ class Session:
         twin.variables = dict(self.variables)
         twin.parameters = dict(self.parameters)
         twin.query_ids = self.query_ids
+        self.account.add(twin)
         return twin
+
+    def leave(self) -> None:
+        """The end of a session beside another one."""
+        self.account.forget(self)
 
     def execute_script(self, text: str) -> list[Result]:
         """Runs statements separated by `;` one after the other, stopping at the first that fails."""
@@ -212,8 +219,11 @@ class Session:
                     statement_type=record.query_type,
                 )
             except SnowmeltError as error:
-                self._failed(record, error)
-                raise
+                # Whatever broke because the statement was stopped, stopping it is what the user asked for.
+                stopped = run.cancelled and error.code != _TIMED_OUT
+                failure = errors.cancelled() if stopped else error
+                self._failed(record, failure)
+                raise failure from error
             except RecursionError as error:
                 failure = errors.compilation("000913", "54001", "The statement is nested too deeply.")
                 self._failed(record, failure)

@@ -208,6 +208,9 @@ class Door:
         pieces = request.stream()
         first = await anext(pieces, b"")
         name = written_name(grant, request.path_params["name"], first)
+        if not name:
+            # PUT with a wild card: the client asks again for each file when it hears this.
+            return Response(status_code=400)
         if request.headers.get("x-goog-if-generation-match") == "0" and grant.place.find(name) is not None:
             return Response(status_code=412)
         receiving = await run_in_threadpool(Receiving, grant.place, name)

@@ -61,6 +61,9 @@ class Renderer:
         except Exception:
             _log.exception("statement failed unexpectedly", query_id=execution.query_id)
             return _bytes(failure(errors.internal("The server's log has the details."), execution.query_id))
+        finally:
+            if execution.beside:
+                execution.session.leave()
 
     def _carried_out(self, execution: Execution, asked: Request, delivery: Delivery) -> dict[str, Any]:
         session = execution.session
