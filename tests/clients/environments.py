@@ -35,6 +35,18 @@ def client_command(name: str, command: str) -> Path:
     return client_python(name).parent / command
 
 
+def node_modules(source: Path) -> Path:
+    """A folder with `source` and the packages that its package-lock.json describes."""
+    described = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(source.iterdir()))).hexdigest()[:16]
+    folder = default_cache().parent / "clients" / f"node-{described}"
+    if not folder.exists():
+        draft = folder.with_name(f".{folder.name}-{os.getpid()}")
+        shutil.copytree(source, draft)
+        _run("npm", "ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", draft)
+        draft.replace(folder)
+    return folder
+
+
 def client_environment() -> dict[str, str]:
     """The variables that a client's process gets: nothing of ours that would lead it astray."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SNOWFLAKE_", "DBT_"))}

@@ -23,9 +23,8 @@ def serving(account: Account, lifetimes: Lifetimes | None = None) -> Iterator[in
     """The port on loopback. The account must have been opened with SNOWMELT_ADMIN_PASSWORD set to `PASSWORD`."""
     server = Server(account, load_credentials(account.data_dir)[0], lifetimes=lifetimes)
     listener = listen("127.0.0.1", 0)
-    running = uvicorn.Server(
-        uvicorn.Config(server.app, log_level="warning", timeout_graceful_shutdown=5, log_config=None)
-    )
+    config = uvicorn.Config(server.app, log_level="warning", timeout_graceful_shutdown=5, log_config=None)
+    running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:

@@ -2,7 +2,8 @@
 
 from connection import CREDENTIALS, DATABASE
 from snowflake.snowpark import Session
-from snowflake.snowpark.functions import col, count, sum as total
+from snowflake.snowpark.functions import col, count
+from snowflake.snowpark.functions import sum as total
 
 session = Session.builder.configs({**CREDENTIALS, "database": DATABASE, "schema": "PUBLIC"}).create()
 frame = session.create_dataframe([[1, "ada", 1.5], [2, "grace", 2.5], [3, "ada", 4.0]], schema=["id", "who", "amount"])

@@ -4,8 +4,8 @@ import datetime as dt
 import decimal
 
 from connection import CREDENTIALS, DATABASE
-from sqlalchemy import Column, Integer, MetaData, Numeric, String, Table, create_engine, inspect, select, text
 from snowflake.sqlalchemy import TIMESTAMP_NTZ, URL
+from sqlalchemy import Column, Integer, MetaData, Numeric, String, Table, create_engine, inspect, select, text
 
 address = {key: CREDENTIALS[key] for key in ("user", "password", "account", "host", "port")}
 engine = create_engine(URL(**address, database=DATABASE, schema="PUBLIC"), connect_args={"protocol": "http"})
@@ -21,10 +21,8 @@ people = Table(
 metadata.create_all(engine)
 since = dt.datetime(2024, 1, 2, 3, 4, 5)
 with engine.begin() as connection:
-    connection.execute(
-        people.insert(),
-        [{"id": 1, "name": "ada", "balance": decimal.Decimal("1.50"), "since": since}, {"id": 2, "name": "grace", "balance": None, "since": None}],
-    )
+    first = {"id": 1, "name": "ada", "balance": decimal.Decimal("1.50"), "since": since}
+    connection.execute(people.insert(), [first, {"id": 2, "name": "grace", "balance": None, "since": None}])
     connection.execute(text("CREATE VIEW rich AS SELECT * FROM people WHERE balance > 1"))
 with engine.connect() as connection:
     rows = connection.execute(select(people).order_by(people.c.id)).all()
