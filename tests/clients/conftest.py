@@ -21,11 +21,9 @@ Client = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="session")
 def door(account: Account) -> Iterator[int]:
     """The port of the server."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SNOWMELT_ADMIN_PASSWORD", PASSWORD)
-        account.engine.session()
-        with serving(account) as port:
-            yield port
+    account.engine.session()
+    with serving(account) as port:
+        yield port
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ PASSWORD = "correct horse"
 
 @contextmanager
 def serving(account: Account, lifetimes: Lifetimes | None = None) -> Iterator[int]:
-    """The port on loopback. The account must have been opened with SNOWMELT_ADMIN_PASSWORD set to `PASSWORD`."""
-    server = Server(account, load_credentials(account.data_dir)[0], lifetimes=lifetimes)
+    """The port on loopback."""
+    server = Server(account, load_credentials(account.data_dir, PASSWORD)[0], lifetimes=lifetimes)
     listener = listen("127.0.0.1", 0)
     config = uvicorn.Config(server.app, log_level="warning", timeout_graceful_shutdown=5, log_config=None)
     running = uvicorn.Server(config)

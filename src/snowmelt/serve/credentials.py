@@ -32,9 +32,9 @@ class Credentials:
         return hmac.compare_digest(token.encode(), self.local_token.encode())
 
 
-def load_credentials(data_dir: Path) -> tuple[Credentials, str | None]:
+def load_credentials(data_dir: Path, password: str | None = None) -> tuple[Credentials, str | None]:
     """The credentials, and the password in clear if it was made just now and must be shown once."""
-    given = os.environ.get("SNOWMELT_ADMIN_PASSWORD")
+    given = password or os.environ.get("SNOWMELT_ADMIN_PASSWORD")
     path = data_dir / _PASSWORD_FILE
     made: str | None = None
     if given:

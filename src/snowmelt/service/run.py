@@ -18,7 +18,7 @@ from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
 from snowmelt.core.types import DataType
 from snowmelt.engine.engine import Lane, TableFiles, new_tag
 from snowmelt.engine.frames import FrameView
-from snowmelt.service import constants, folding
+from snowmelt.service import constants, folding, spilling
 from snowmelt.service.loading import staged_query
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.results import Result, ResultColumn
@@ -255,6 +255,8 @@ class Run:
         folded = constants.fold_query(bound, columns)
         if folded is not None:
             return folded
+        if spilling.worth_it(self, bound):
+            return spilling.spilled(self, bound, columns)
         data = self.account.engine.to_arrow(
             to_spark_sql(presented(bound)),
             list(self.tables.values()),

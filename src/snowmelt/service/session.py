@@ -67,6 +67,8 @@ class Session:
         """Session parameters that were set here; `parameter` knows the rest."""
         self.transaction: Transaction | None = None
         self.query_ids: list[str] = []
+        self.spills = False
+        """Whether large results may lie in files: for who reads them piece by piece."""
         self.closed = False
         self.running: Run | None = None
         self.script: Locals | None = None
@@ -128,6 +130,7 @@ class Session:
         twin.variables = dict(self.variables)
         twin.parameters = dict(self.parameters)
         twin.query_ids = self.query_ids
+        twin.spills = self.spills
         self.account.add(twin)
         return twin
 
@@ -282,7 +285,7 @@ class Session:
                 update={
                     "status": "success",
                     "end_time": self.account.clock.now(),
-                    "rows_produced": result.data.num_rows,
+                    "rows_produced": result.row_count,
                     "rows_inserted": result.rows_affected,
                 }
             )

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote, split_name
-from snowmelt.service import costs, histories, inputs
+from snowmelt.service import costs, histories, inputs, spilling
 from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.loading import inference
 from snowmelt.service.metadata.columns import Columns, Row
@@ -137,7 +137,12 @@ def _result_scan(run: Run, arguments: dict[str, exp.Expr]) -> Relation:
     found = run.account.results.get(query_id)
     if found is None:
         raise errors.statement_not_found(query_id)
-    reference = inputs.attach(run, query_id, lambda: inputs.named_by_position(found.data))
+    if found.spilled is not None:
+        reference = spilling.attached(run, query_id, found)
+        if reference is None:
+            raise errors.statement_not_found(query_id)
+    else:
+        reference = inputs.attach(run, query_id, lambda: inputs.named_by_position(found.data))
     return inputs.table_relation("RESULT_SCAN", found.columns, reference)
 
 

@@ -23,12 +23,13 @@ from snowmelt.serve.protocol.bodies import read_body, text
 from snowmelt.serve.protocol.executions import Execution, StatementPool
 from snowmelt.serve.protocol.login import Names
 from snowmelt.serve.protocol.monitoring import query_status
-from snowmelt.serve.protocol.parts import FOLDER, ResultParts
+from snowmelt.serve.protocol.parts import ResultParts
 from snowmelt.serve.protocol.rendering import Renderer
 from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes, Sessions
 from snowmelt.serve.protocol.stage_files import StageFiles, written_name
 from snowmelt.serve.protocol.statements import Request, new_query_id, read_request, runs_beside
 from snowmelt.service.account import Account
+from snowmelt.service.spilling import FOLDER
 from snowmelt.service.transfers import Receiving, content
 
 _log = structlog.get_logger(__name__)

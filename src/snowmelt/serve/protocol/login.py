@@ -85,6 +85,7 @@ def open_session(account: Account, identity: Identity, names: Names) -> Session:
         if session.warehouse is not None and state.warehouses.get(session.warehouse) is None:
             session.warehouse = None
     session.parameters.update(names.settings)
+    session.spills = True
     return session
 
 

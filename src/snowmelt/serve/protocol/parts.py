@@ -18,7 +18,6 @@ from snowmelt.serve.protocol.json_rows import chunk_text, json_rows
 from snowmelt.serve.protocol.rowtypes import may_be_arrow, row_type
 from snowmelt.service.results import Result
 
-FOLDER = "results"
 _FIRST = 256 * 1024
 """Bytes of rows that travel with the answer."""
 _PART = 4 * 1024 * 1024
@@ -96,8 +95,8 @@ class ResultParts:
     def remove(self, owner: str) -> None:
         with self._lock:
             secrets_of = self._by_owner.pop(owner, [])
-        for secret in secrets_of:
-            shutil.rmtree(self._folder / secret, ignore_errors=True)
+        for folder in (owner, *secrets_of):
+            shutil.rmtree(self._folder / folder, ignore_errors=True)
 
 
 def _pieces(result: Result) -> Iterator[pa.Table]:
