@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import uvicorn
 
 from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import load_credentials
+from snowmelt.serve.protocol.door import HELD
 from snowmelt.serve.protocol.sessions import Lifetimes
 from snowmelt.serve.run import listen
 from snowmelt.service.account import Account
@@ -19,11 +21,17 @@ PASSWORD = "correct horse"
 
 
 @contextmanager
-def serving(account: Account, lifetimes: Lifetimes | None = None) -> Iterator[int]:
-    """The port on loopback."""
-    server = Server(account, load_credentials(account.data_dir, PASSWORD)[0], lifetimes=lifetimes)
+def serving(
+    account: Account, lifetimes: Lifetimes | None = None, held: float = HELD, *, tls: tuple[Path, Path] | None = None
+) -> Iterator[int]:
+    """The port on loopback. `tls` is the certificate and its key."""
+    server = Server(account, load_credentials(account.data_dir, PASSWORD)[0], lifetimes=lifetimes, held=held)
     listener = listen("127.0.0.1", 0)
-    config = uvicorn.Config(server.app, log_level="warning", timeout_graceful_shutdown=5, log_config=None)
+    certificate, key = tls or (None, None)
+    config = uvicorn.Config(
+        server.app, log_level="warning", timeout_graceful_shutdown=5, log_config=None, ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )  # fmt: skip
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

@@ -38,3 +38,10 @@ def test_an_expired_token_is_renewed_without_the_users_help(client: Client, acco
     with serving(account, short) as port:
         done = client(environment, "python", str(SUITES / "long_connection.py"), SNOWMELT_PORT=str(port))
     assert passed(done).strip() == "kept"
+
+
+@GENERATIONS
+def test_a_long_query_is_asked_for_again_and_again(client: Client, account: Account, environment: str) -> None:
+    with serving(account, held=0.2) as port:
+        done = client(environment, "python", str(SUITES / "slow_query.py"), SNOWMELT_PORT=str(port))
+    assert passed(done).strip() == "waited 2 seconds"

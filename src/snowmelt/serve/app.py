@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.serve.authentication import AdminAuthenticator, Authenticator
 from snowmelt.serve.credentials import Credentials
-from snowmelt.serve.protocol.door import Door
+from snowmelt.serve.protocol.door import HELD, Door
 from snowmelt.serve.protocol.sessions import Lifetimes
 from snowmelt.serve.wire import error_to_json, result_to_json
 from snowmelt.service.account import Account
@@ -67,12 +67,12 @@ class Server:
 
     def __init__(
         self, account: Account, credentials: Credentials, *, authenticator: Authenticator | None = None,
-        lifetimes: Lifetimes | None = None,
+        lifetimes: Lifetimes | None = None, held: float = HELD,
     ) -> None:  # fmt: skip
         self.account = account
         self.credentials = credentials
         self.sessions = _Sessions()
-        self.door = Door(account, authenticator or AdminAuthenticator(credentials), lifetimes)
+        self.door = Door(account, authenticator or AdminAuthenticator(credentials), lifetimes, held)
         self.app: ASGIApp = _OneSlash(
             Starlette(
                 routes=[

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 import structlog
 from starlette.concurrency import run_in_threadpool
@@ -33,8 +35,10 @@ from snowmelt.service.spilling import FOLDER
 from snowmelt.service.transfers import Receiving, content
 
 _log = structlog.get_logger(__name__)
-_HELD = 45.0
+HELD = 45.0
 """Seconds that a request waits for its statement before the client is told to ask again."""
+_LOOKS = 30.0
+"""Seconds between two looks for expired sessions."""
 _TOKEN = re.compile(r'\s*Snowflake\s+Token="([^"]*)"\s*\Z', re.IGNORECASE)
 Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 
@@ -42,8 +46,11 @@ Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 class Door:
     """One account, as Snowflake's clients see it."""
 
-    def __init__(self, account: Account, authenticator: Authenticator, lifetimes: Lifetimes | None = None) -> None:
+    def __init__(
+        self, account: Account, authenticator: Authenticator, lifetimes: Lifetimes | None = None, held: float = HELD
+    ) -> None:
         self._account = account
+        self._held_seconds = held
         self._authenticator = authenticator
         settings = account.settings
         self._sessions = Sessions(account.clock, lifetimes or Lifetimes(), settings.max_sessions, self._session_closed)
@@ -51,7 +58,10 @@ class Door:
         self._parts = ResultParts(account.data_dir / FOLDER)
         self._files = StageFiles()
         self._renderer = Renderer(account, self._parts, self._files)
-        self._by_query: dict[str, Execution] = {}
+        self._by_query: WeakValueDictionary[str, Execution] = WeakValueDictionary()
+        """As long as their session remembers them."""
+        self._stopping = threading.Event()
+        threading.Thread(target=self._end_expired, name="snowmelt-door-sessions", daemon=True).start()
 
     def routes(self) -> list[Route]:
         post, get = ["POST"], ["GET"]
@@ -157,7 +167,7 @@ class Door:
             execution.answer.set_result(bytes(Answer(failure(error, execution.query_id)).body))
 
     async def _held(self, execution: Execution) -> Response:
-        done, _ = await asyncio.wait([asyncio.wrap_future(execution.answer)], timeout=_HELD)
+        done, _ = await asyncio.wait([asyncio.wrap_future(execution.answer)], timeout=self._held_seconds)
         if not done:
             return Answer(answers.in_progress(execution.query_id, answers.QUERY_IN_PROGRESS))
         return Response(execution.answer.result(), media_type="application/json")
@@ -233,8 +243,14 @@ class Door:
 
     # -- the end --------------------------------------------------------------------------------------------------
 
+    def _end_expired(self) -> None:
+        """What an expired session holds, such as locks of an open transaction, must not wait for the next login."""
+        while not self._stopping.wait(_LOOKS):
+            self._sessions.close_expired()
+
     def stop(self) -> None:
         """Cancels what runs, and ends every session."""
+        self._stopping.set()
         for found in self._sessions.all():
             for execution in found.executions():
                 execution.cancel()

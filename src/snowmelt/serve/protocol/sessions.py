@@ -95,13 +95,16 @@ class Sessions:
         self._by_master: dict[str, DoorSession] = {}
         self._lock = threading.Lock()
 
-    def check_room(self) -> None:
-        """Closes what has expired; raises when there is no room for one more."""
+    def close_expired(self) -> None:
         now = self._clock.now()
-        with self._lock:
-            expired = [found for found in self._by_master.values() if found.master_until <= now]
-        for found in expired:
-            self.close(found)
+        for found in self.all():
+            if found.master_until <= now:
+                self.close(found)
+
+    def check_room(self) -> None:
+        """Raises when there is no room for one more."""
+        if len(self._by_master) >= self._most:
+            self.close_expired()
         if len(self._by_master) >= self._most:
             raise too_many_sessions(self._most)
 
