@@ -21,7 +21,6 @@ Client = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="session")
 def door(account: Account) -> Iterator[int]:
     """The port of the server."""
-    account.engine.session()
     with serving(account) as port:
         yield port
 
