@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import uuid
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -57,6 +58,7 @@ class Run:
         self.sees_locals = True
         """False for the definitions of views and functions, which outlive the variables around them."""
         self.cancelled = False
+        self.ended = threading.Event()
         self.tables: dict[str, TableFiles] = {}
         """Pinned table versions by the name of their Spark view."""
         self.inputs: dict[str, pa.Table] = {}

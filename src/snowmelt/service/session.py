@@ -38,6 +38,8 @@ _SCHEDULED = frozenset(
 """Statements after which a dynamic table may be due, or free."""
 _TASK_STATEMENTS = frozenset({"CREATE_TASK", "ALTER_TASK", "DROP_TASK", "UNDROP_SCHEMA", "UNDROP_DATABASE"})
 """Statements after which a graph of tasks may be due."""
+_STOP_AGAIN = 0.25
+"""Seconds between two attempts to stop a statement."""
 _TIMED_OUT = errors.timed_out(0).code
 _log = structlog.get_logger(__name__)
 
@@ -155,11 +157,22 @@ class Session:
     def _stop(self, within: Run | None = None) -> None:
         """Stops what runs now and the blocks and procedures around it, up to one of them."""
         run = self.running
+        stopped: list[Run] = []
         while run is not None:
             run.cancelled = True
-            self.account.engine.cancel(run.tag)
+            stopped.append(run)
             run = run.outer if run is not within else None
+        for run in stopped:
+            self.account.engine.cancel(run.tag)
         self.account.locks.wake()
+        if stopped:
+            threading.Thread(target=self._until_stopped, args=(stopped,), daemon=True).start()
+
+    def _until_stopped(self, runs: list[Run]) -> None:
+        """Spark stops what it runs; a job that starts a moment later has to be stopped as well."""
+        while not runs[-1].ended.wait(_STOP_AGAIN):
+            for run in runs:
+                self.account.engine.cancel(run.tag)
 
     def close(self) -> None:
         """Rolls back what is open and drops what was temporary."""
@@ -243,6 +256,7 @@ class Session:
                 raise failure from error
             finally:
                 self.running = outer
+                run.ended.set()
                 run.release_warehouse()
                 run.remove_staged()
         self.account.results.put(result)
