@@ -11,7 +11,13 @@ import structlog
 def configure_logging(level: str, *, as_json: bool) -> None:
     """Every line has the query's and the session's id while one runs, so that a statement can be followed."""
     renderer = (
-        structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        structlog.processors.JSONRenderer()
+        if as_json
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(),
+            # Never with the values of variables: a password may be among them.
+            exception_formatter=structlog.dev.plain_traceback,
+        )
     )
     structlog.configure(
         processors=[

@@ -21,6 +21,7 @@ from snowmelt.cli.shell import run_shell
 from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.serve.client import RemoteSession
+from snowmelt.serve.run import Address
 from snowmelt.serve.run import serve as run_server
 from snowmelt.service.account import Account
 from snowmelt.service.ownership import current_owner
@@ -163,13 +164,24 @@ def apply(
 @app.command()
 def serve(
     data: DataOption = Path("snowmelt-data"),
-    port: Annotated[int, typer.Option(help="Port on loopback; 0 takes a free one.")] = 8085,
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8085,
+    host: Annotated[str, typer.Option(help="Address to listen on; other machines reach only what is not loopback.")] = (
+        "127.0.0.1"
+    ),
+    certificate: Annotated[
+        Path | None, typer.Option("--tls-certificate", help="PEM file with the server's certificate.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option("--tls-key", help="PEM file with the certificate's key.")] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Listen on a network without TLS: anybody on the way can read passwords.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Serve a data directory until stopped with Ctrl-C."""
+    """Serve a data directory to Snowflake's clients until stopped with Ctrl-C."""
+    address = Address(port, host, certificate, key, insecure)
 
     def work() -> int:
-        run_server(data, port, settings=_settings(data, config), announce=lambda line: print(line, flush=True))
+        run_server(data, address, settings=_settings(data, config), announce=lambda line: print(line, flush=True))
         return 0
 
     raise typer.Exit(_guarded(work))

@@ -44,6 +44,14 @@ class Settings(BaseModel):
     """How many dynamic tables are refreshed at once."""
     parallel_tasks: int = 4
     """How many tasks run at once."""
+    held_result_bytes: int = 64 * 1024 * 1024
+    """Results of queries over large inputs are kept in files beyond this size, and in memory below it."""
+    parallel_statements: int = Field(default=16, ge=1)
+    """How many statements of clients the server runs at once."""
+    waiting_statements: int = Field(default=1000, ge=0)
+    """How many more may wait for their turn; the rest is refused at once."""
+    max_sessions: int = Field(default=1000, ge=1)
+    """How many sessions clients may have open on the server."""
     stop_seconds: float = 10.0
     """How long refreshes and tasks that run may go on when the account is closed. Then they are cancelled."""
     small_query_bytes: int = 64 * 1024 * 1024

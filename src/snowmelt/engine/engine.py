@@ -176,11 +176,20 @@ class SparkEngine:
 
     def spill(
         self, sql: str, tables: Sequence[TableFiles], path: str, *, tag: str | None = None, pool: str | None = None,
-        inputs: Mapping[str, pa.Table] | None = None,
+        inputs: Mapping[str, pa.Table] | None = None, positional: bool = False,
     ) -> None:  # fmt: skip
-        """Writes a query's result as Parquet files to a folder, in order: for results too large to bring here."""
+        """Writes a query's result as Parquet files to a folder, in order: for results too large to bring here.
+
+        `positional` names the columns c0, c1, …, since results may name two columns alike.
+        """
         with self._prepared(Lane.HEAVY, tables, inputs or {}) as state:
-            self._run(state.session, tag, pool, lambda: state.session.sql(sql).write.parquet(path))
+
+            def write() -> None:
+                frame = state.session.sql(sql)
+                names = [f"c{index}" for index in range(len(frame.columns))] if positional else frame.columns
+                frame.toDF(*names).write.parquet(path)
+
+            self._run(state.session, tag, pool, write)
 
     def append(
         self, sql: str, tables: Sequence[TableFiles], path: str, *, user_metadata: str, tag: str | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 from dataclasses import dataclass, field
@@ -12,10 +13,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.serve.credentials import Credentials
+from snowmelt.serve.protocol.door import HELD, Door
+from snowmelt.serve.protocol.sessions import Lifetimes
 from snowmelt.serve.wire import error_to_json, result_to_json
 from snowmelt.service.account import Account
 from snowmelt.service.security.authentication import Authenticator, Identity
@@ -23,6 +27,7 @@ from snowmelt.service.security.founding import ADMIN
 from snowmelt.service.security.privileges import ACCOUNTADMIN
 from snowmelt.service.session import Session
 
+_SLASHES = re.compile("/{2,}")
 _MAX_BODY = 64 * 1024 * 1024
 
 
@@ -48,21 +53,39 @@ class _Sessions:
             return self.by_token.pop(token, None)
 
 
+class _OneSlash:
+    """Reads `/queries//x` as `/queries/x`: some clients put their paths together like that."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and "//" in scope["path"]:
+            scope = {**scope, "path": _SLASHES.sub("/", scope["path"])}
+        await self._app(scope, receive, send)
+
+
 class Server:
     """Routes over one account."""
 
-    def __init__(self, account: Account, credentials: Credentials) -> None:
+    def __init__(
+        self, account: Account, credentials: Credentials, *, lifetimes: Lifetimes | None = None, held: float = HELD,
+    ) -> None:  # fmt: skip
         self.account = account
         self.credentials = credentials
         self.authenticator = Authenticator(account, admin_password=credentials.accepts_password)
         self.sessions = _Sessions()
-        self.app = Starlette(
-            routes=[
-                Route("/healthz", self.healthz),
-                Route("/api/v1/sessions", self.open_session, methods=["POST"]),
-                Route("/api/v1/sessions/current", self.close_session, methods=["DELETE"]),
-                Route("/api/v1/statements", self.execute, methods=["POST"]),
-            ]
+        self.door = Door(account, self.authenticator, lifetimes, held)
+        self.app: ASGIApp = _OneSlash(
+            Starlette(
+                routes=[
+                    *self.door.routes(),
+                    Route("/healthz", self.healthz),
+                    Route("/api/v1/sessions", self.open_session, methods=["POST"]),
+                    Route("/api/v1/sessions/current", self.close_session, methods=["DELETE"]),
+                    Route("/api/v1/statements", self.execute, methods=["POST"]),
+                ]
+            )
         )
 
     async def healthz(self, _: Request) -> Response:

@@ -33,9 +33,9 @@ class Credentials:
         return hmac.compare_digest(token.encode(), self.local_token.encode())
 
 
-def load_credentials(data_dir: Path) -> tuple[Credentials, str | None]:
+def load_credentials(data_dir: Path, password: str | None = None) -> tuple[Credentials, str | None]:
     """The credentials, and the password in clear if it was made just now and must be shown once."""
-    given = os.environ.get(PASSWORD_VARIABLE)
+    given = password or os.environ.get(PASSWORD_VARIABLE)
     path = data_dir / _PASSWORD_FILE
     made: str | None = None
     if given:

@@ -50,7 +50,7 @@ class Account:
         self.settings = settings
         self.clock = clock
         self.ownership = ownership
-        self._sessions: dict[str, Session] = {}
+        self._sessions: list[Session] = []
         self._lock = threading.Lock()
         self._closing = ExitStack()
         """What to undo at the end, in the opposite order; every step happens, even if another one fails."""
@@ -113,9 +113,12 @@ class Account:
             secondary_roles=secondary_roles,
             role_restriction=role_restriction,
         )
-        with self._lock:
-            self._sessions[session.id] = session
+        self.add(session)
         return session
+
+    def add(self, session: Session) -> None:
+        with self._lock:
+            self._sessions.append(session)
 
     def load_parameters(self) -> None:
         """Reads the parameters that ALTER ACCOUNT has set, which sessions fall back to."""
@@ -125,11 +128,11 @@ class Account:
 
     def forget(self, session: Session) -> None:
         with self._lock:
-            self._sessions.pop(session.id, None)
+            self._sessions = [known for known in self._sessions if known is not session]
 
     def sessions(self) -> list[Session]:
         with self._lock:
-            return list(self._sessions.values())
+            return list(self._sessions)
 
     def maintain(self) -> Purged:
         """What has to happen now and then: forgetting what was dropped long enough ago."""

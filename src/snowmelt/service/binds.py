@@ -4,21 +4,44 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
 from snowmelt.core import errors
-from snowmelt.sql.tokens import tokenize
+from snowmelt.sql.tokens import Token, tokenize
 
 
-def substitute(text: str, values: Sequence[Any]) -> str:
-    """The statement with its placeholders replaced. Raises when there are more placeholders than values."""
-    source = tokenize(text)
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A text with its placeholders taken out: `pieces` stand before, between and behind them."""
+
+    pieces: tuple[str, ...]
+    numbers: tuple[int, ...]
+    """The value, counted from 0, that each placeholder takes."""
+
+    def fill(self, values: Sequence[Any]) -> str:
+        """The text with its placeholders replaced. Raises when one has no value."""
+        filled = [self.pieces[0]]
+        for number, piece in zip(self.numbers, self.pieces[1:], strict=True):
+            if not 0 <= number < len(values):
+                raise errors.compilation("002049", "42601", f"Bind variable {number + 1} not set.")
+            filled += (sql_literal(values[number]), piece)
+        return "".join(filled)
+
+    @property
+    def count(self) -> int:
+        """How many values it takes."""
+        return max(self.numbers, default=-1) + 1
+
+
+def template(text: str) -> Template:
+    tokens = tokenize(text).tokens
     pieces: list[str] = []
+    numbers: list[int] = []
     position = 0
     used = 0
-    tokens = source.tokens
     for index, token in enumerate(tokens):
         if token.text == "?":
             number, width = used, 1
@@ -32,17 +55,49 @@ def substitute(text: str, values: Sequence[Any]) -> str:
             number, width = int(tokens[index + 1].text) - 1, 1 + len(tokens[index + 1].text)
         else:
             continue
-        if not 0 <= number < len(values):
-            raise errors.compilation("002049", "42601", f"Bind variable {number + 1} not set.")
         pieces.append(text[position : token.start])
-        pieces.append(sql_literal(values[number]))
+        numbers.append(number)
         position = token.start + width
-    return "".join([*pieces, text[position:]])
+    return Template((*pieces, text[position:]), tuple(numbers))
+
+
+def substitute(text: str, values: Sequence[Any]) -> str:
+    """The statement with its placeholders replaced. Raises when there are more placeholders than values."""
+    return template(text).fill(values)
+
+
+def merged_insert(text: str, rows: Sequence[Sequence[Any]]) -> str | None:
+    """One INSERT with a row for each of `rows`, where the statement is INSERT … VALUES with one list of values."""
+    tokens = [token for token in tokenize(text).tokens if token.text]
+    values = next((index for index, token in enumerate(tokens) if token.word == "VALUES"), None)
+    if not rows or values is None or tokens[0].word != "INSERT" or not _one_list(tokens[values + 1 :]):
+        return None
+    end = tokens[values].end
+    row = template(text[end:].rstrip().rstrip(";"))
+    return f"{text[:end]} {', '.join(row.fill(given) for given in rows)}"
+
+
+def _one_list(tokens: Sequence[Token]) -> bool:
+    """Whether the tokens are one pair of parentheses and what is in it."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if depth == 0:
+            return all(rest.text == ";" for rest in tokens[index + 1 :]) and token.text == ")"
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Text that stands for a value of a type that no Python type means."""
+
+    text: str
+    type: str
 
 
 def _starts_value(tokens: Sequence[Any], index: int) -> bool:
-    """`x:1` is a path into a VARIANT, `(:1` is a bind."""
-    if index == 0:
+    """`x:1` is a path into a VARIANT, `(:1` and `SELECT :1` are binds."""
+    if index == 0 or tokens[index - 1].end < tokens[index].start:
         return True
     before = tokens[index - 1].text
     return not (before[-1:].isalnum() or before[-1:] in "_])\"'$")
@@ -68,6 +123,8 @@ def sql_literal(value: Any) -> str:
         return f"'{value.isoformat()}'::DATE"
     if isinstance(value, time):
         return f"'{value.isoformat()}'::TIME"
+    if isinstance(value, Typed):
+        return f"{_quoted(value.text)}::{value.type}"
     if isinstance(value, dict | list | tuple):
         return f"PARSE_JSON({_quoted(json.dumps(value))})"
     return _quoted(str(value))

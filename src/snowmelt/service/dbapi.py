@@ -13,10 +13,9 @@ import pyarrow as pa
 from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.service.account import Account
-from snowmelt.service.binds import sql_literal
+from snowmelt.service.binds import merged_insert, sql_literal
 from snowmelt.service.results import Result
 from snowmelt.service.session import Session
-from snowmelt.sql.tokens import tokenize
 
 apilevel = "2.0"
 threadsafety = 2
@@ -149,9 +148,9 @@ class Cursor:
 
     def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> Self:
         """Runs the statement for each row; INSERT … VALUES with one placeholder list becomes one INSERT."""
-        merged = _merged_insert(sql, rows)
+        merged = merged_insert(sql, rows)
         if merged is not None:
-            return self.execute(*merged)
+            return self.execute(merged)
         for row in rows:
             self.execute(sql, row)
         return self
@@ -201,16 +200,3 @@ def _prepared(sql: str, parameters: Sequence[Any] | Mapping[str, Any] | None) ->
     if "%s" in sql and "?" not in sql:
         return sql % tuple(sql_literal(value) for value in parameters), None
     return sql, parameters
-
-
-def _merged_insert(sql: str, rows: Sequence[Sequence[Any]]) -> tuple[str, list[Any]] | None:
-    tokens = tokenize(sql).tokens
-    values = next((index for index, token in enumerate(tokens) if token.word == "VALUES"), None)
-    if not rows or not tokens or tokens[0].word != "INSERT" or values is None:
-        return None
-    shape = [token.text for token in tokens[values + 1 :] if token.text]
-    if shape != ["(", *", ".join("?" * len(rows[0])).replace(" ", ""), ")"]:
-        return None
-    head = sql[: tokens[values].end]
-    row = f"({', '.join('?' * len(rows[0]))})"
-    return f"{head} {', '.join([row] * len(rows))}", [value for row_ in rows for value in row_]

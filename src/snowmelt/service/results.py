@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -12,6 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from snowmelt.core import types
 from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
@@ -25,6 +26,21 @@ class ResultColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class SpilledRows:
+    """Rows in Parquet files, in their order, with columns named by position."""
+
+    files: tuple[str, ...]
+    rows: int
+    bytes: int
+
+    def batches(self, size: int) -> Iterator[pa.Table]:
+        for file in self.files:
+            with pq.ParquetFile(file) as opened:
+                for batch in opened.iter_batches(batch_size=size):
+                    yield pa.Table.from_batches([batch])
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What a statement gave back. VARIANT, OBJECT and ARRAY values are JSON text in `data`."""
 
@@ -35,6 +51,32 @@ class Result:
     rows_affected: int | None = None
     """Rows inserted, updated and deleted by a DML statement."""
     time_zone: str = "UTC"
+    spilled: SpilledRows | None = None
+    """Where the rows are when there are too many to be held: `data` has none of them then."""
+
+    @property
+    def row_count(self) -> int:
+        if self.spilled is not None:
+            return self.spilled.rows
+        return int(self.data.num_rows)
+
+    @property
+    def bytes(self) -> int:
+        """How much memory the rows take, or would take."""
+        if self.spilled is not None:
+            return self.spilled.bytes
+        return int(self.data.nbytes)
+
+    def slices(self, first: int, size: int) -> Iterator[pa.Table]:
+        """The rows piece by piece: at most `first` of them, perhaps none, then at most `size` at a time."""
+        if self.spilled is not None:
+            yield self.data
+            for batch in self.spilled.batches(size):
+                yield batch.cast(self.data.schema)
+            return
+        yield self.data.slice(0, first)
+        for start in range(first, self.data.num_rows, size):
+            yield self.data.slice(start, size)
 
     def rows(self) -> list[tuple[Any, ...]]:
         """The rows as Python values: int, Decimal, float, str, bool, bytes, date, time, datetime, None."""

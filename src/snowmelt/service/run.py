@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import uuid
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
 from snowmelt.core.types import DataType
 from snowmelt.engine.engine import Lane, TableFiles, new_tag
 from snowmelt.engine.frames import FrameView
-from snowmelt.service import constants, folding
+from snowmelt.service import constants, folding, spilling
 from snowmelt.service.loading import staged_query
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.results import Result, ResultColumn
@@ -48,11 +49,11 @@ if TYPE_CHECKING:
 class Run:
     """What handlers work with. Lives as long as its statement."""
 
-    def __init__(self, session: Session, sql: SqlText) -> None:
+    def __init__(self, session: Session, sql: SqlText, query_id: str | None = None) -> None:
         self.session = session
         self.account: Account = session.account
         self.sql = sql
-        self.query_id = str(uuid.uuid4())
+        self.query_id = query_id or str(uuid.uuid4())
         self.tag = new_tag()
         self.now = self.account.clock.now()
         self.outer: Run | None = session.running
@@ -60,6 +61,7 @@ class Run:
         self.sees_locals = True
         """False for the definitions of views and functions, which outlive the variables around them."""
         self.cancelled = False
+        self.ended = threading.Event()
         self.tables: dict[str, TableFiles] = {}
         """Pinned table versions by the name of their Spark view."""
         self.inputs: dict[str, pa.Table] = {}
@@ -283,6 +285,8 @@ class Run:
         folded = constants.fold_query(bound, columns)
         if folded is not None:
             return folded
+        if spilling.worth_it(self, bound):
+            return spilling.spilled(self, bound, columns)
         data = self.account.engine.to_arrow(
             to_spark_sql(presented(bound)),
             list(self.tables.values()),

@@ -15,13 +15,15 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.service import parameters
 from snowmelt.service.binds import substitute
+from snowmelt.service.describing import described
 from snowmelt.service.dispatch import execute
-from snowmelt.service.results import Result
+from snowmelt.service.results import Result, ResultColumn
 from snowmelt.service.run import Run
 from snowmelt.service.security.authority import Authority
 from snowmelt.service.security.redaction import redacted, secrets_in, without
 from snowmelt.service.tasks.context import TaskContext
 from snowmelt.service.transactions import Transaction
+from snowmelt.service.transfers import Transfer, is_transfer, transferred
 from snowmelt.service.variables import Locals, Variable
 from snowmelt.sql.statements.classify import classify
 from snowmelt.sql.statements.parse import parse_statement
@@ -40,6 +42,9 @@ _TASK_STATEMENTS = frozenset({"CREATE_TASK", "ALTER_TASK", "DROP_TASK", "UNDROP_
 """Statements after which a graph of tasks may be due."""
 _SECRETIVE = frozenset({"ALTER_USER"})
 """Statements whose results nobody may see again: a new token is shown once."""
+_STOP_AGAIN = 0.25
+"""Seconds between two attempts to stop a statement."""
+_TIMED_OUT = errors.timed_out(0).code
 _log = structlog.get_logger(__name__)
 
 
@@ -76,6 +81,8 @@ class Session:
         """Session parameters that were set here; `parameter` knows the rest."""
         self.transaction: Transaction | None = None
         self.query_ids: list[str] = []
+        self.spills = False
+        """Whether large results may lie in files: for who reads them piece by piece."""
         self.closed = False
         self.running: Run | None = None
         self.script: Locals | None = None
@@ -84,15 +91,67 @@ class Session:
         """Set in a session that runs the body of a task."""
         self._lock = threading.RLock()
 
-    def execute(self, text: str | SqlText, binds: Sequence[Any] | None = None) -> Result:
-        """Runs one statement. `binds` replace `?` and `:1` in order."""
+    def execute(
+        self, text: str | SqlText, binds: Sequence[Any] | None = None, *, query_id: str | None = None
+    ) -> Result:
+        """Runs one statement. `binds` replace `?` and `:1` in order. `query_id` is for who must know it before."""
         with self._lock:
-            if self.closed:
-                raise errors.SnowmeltError("390111", "08003", "The session no longer exists. New login required.")
+            self._check_open()
             sql = text if isinstance(text, SqlText) else SqlText(text)
             if binds:
                 sql = replace(sql, text=substitute(sql.text, binds))
-            return self._execute(sql)
+            return self._execute(sql, query_id)
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise errors.SnowmeltError("390111", "08003", "The session no longer exists. New login required.")
+
+    def describe(self, text: SqlText) -> tuple[str, tuple[ResultColumn, ...]]:
+        """The query type and the columns of the result that a statement would have. It leaves no trace."""
+        with self._lock:
+            self._check_open()
+            run = Run(self, text)
+            statement = parse_statement(text)
+            return classify(statement).query_type, described(run, statement)
+
+    def transfer(self, text: SqlText, query_id: str) -> Transfer | None:
+        """What a client has to do for PUT or GET with files on its own machine; None for any other statement."""
+        with self._lock:
+            self._check_open()
+            run = Run(self, text, query_id)
+            found: list[Transfer] = []
+            statement = parse_statement(text)
+
+            def prepare() -> tuple[str, Callable[[], Result]]:
+                return classify(statement).query_type, lambda: transferred(run, statement, found)
+
+            if not is_transfer(statement):
+                return None
+            self._recorded(run, prepare)
+            return found[0]
+
+    def beside(self) -> Session:
+        """A session in the same place that runs a statement while this one goes on, and sees what this one sees.
+
+        It is the same session to its user: temporary objects are shared. `leave` it when the statement is done; it must
+        not be closed, since that would drop them.
+        """
+        twin = Session(
+            self.account, user=self.user, role=self.role, database=self.database, schema=self.schema,
+            warehouse=self.warehouse, secondary_roles=self.secondary_roles, role_restriction=self.role_restriction,
+        )  # fmt: skip
+        twin.id = self.id
+        twin.acts_as_owner = self.acts_as_owner
+        twin.variables = dict(self.variables)
+        twin.parameters = dict(self.parameters)
+        twin.query_ids = self.query_ids
+        twin.spills = self.spills
+        self.account.add(twin)
+        return twin
+
+    def leave(self) -> None:
+        """The end of a session beside another one."""
+        self.account.forget(self)
 
     @property
     def authority(self) -> Authority:
@@ -121,11 +180,22 @@ class Session:
     def _stop(self, within: Run | None = None) -> None:
         """Stops what runs now and the blocks and procedures around it, up to one of them."""
         run = self.running
+        stopped: list[Run] = []
         while run is not None:
             run.cancelled = True
-            self.account.engine.cancel(run.tag)
+            stopped.append(run)
             run = run.outer if run is not within else None
+        for run in stopped:
+            self.account.engine.cancel(run.tag)
         self.account.locks.wake()
+        if stopped:
+            threading.Thread(target=self._until_stopped, args=(stopped,), daemon=True).start()
+
+    def _until_stopped(self, runs: list[Run]) -> None:
+        """Spark stops what it runs; a job that starts a moment later has to be stopped as well."""
+        while not runs[-1].ended.wait(_STOP_AGAIN):
+            for run in runs:
+                self.account.engine.cancel(run.tag)
 
     def close(self) -> None:
         """Rolls back what is open and drops what was temporary."""
@@ -156,8 +226,8 @@ class Session:
         with self._lock:
             return self._recorded(run, lambda: (query_type, work))
 
-    def _execute(self, sql: SqlText) -> Result:
-        run = Run(self, sql)
+    def _execute(self, sql: SqlText, query_id: str | None) -> Result:
+        run = Run(self, sql, query_id)
 
         def prepare() -> tuple[str, Callable[[], Result]]:
             statement = parse_statement(sql)
@@ -188,11 +258,13 @@ class Session:
                     statement_type=record.query_type,
                 )
             except SnowmeltError as error:
-                hidden = _without_secrets(run.sql.text, error)
-                self._failed(record, hidden)
-                if hidden is error:
+                # Whatever broke because the statement was stopped, stopping it is what the user asked for.
+                stopped = run.cancelled and error.code != _TIMED_OUT
+                failure = errors.cancelled() if stopped else _without_secrets(run.sql.text, error)
+                self._failed(record, failure)
+                if failure is error:
                     raise
-                raise hidden from None
+                raise failure from (error if stopped else None)
             except RecursionError as error:
                 failure = errors.compilation("000913", "54001", "The statement is nested too deeply.")
                 self._failed(record, failure)
@@ -209,6 +281,7 @@ class Session:
                 raise failure from error
             finally:
                 self.running = outer
+                run.ended.set()
                 run.release_warehouse()
                 run.remove_staged()
         if record.query_type not in _SECRETIVE:
@@ -241,14 +314,18 @@ class Session:
         finally:
             timer.cancel()
 
+    def _remember(self, query_id: str) -> None:
+        del self.query_ids[:-_KEPT_QUERY_IDS]
+        self.query_ids.append(query_id)
+
     def _finished(self, record: QueryRecord, result: Result) -> None:
-        self.query_ids = [*self.query_ids[-_KEPT_QUERY_IDS:], record.query_id]
+        self._remember(record.query_id)
         self.account.journal.finish(
             record.model_copy(
                 update={
                     "status": "success",
                     "end_time": self.account.clock.now(),
-                    "rows_produced": result.data.num_rows,
+                    "rows_produced": result.row_count,
                     "rows_inserted": result.rows_affected,
                 }
             )
@@ -263,7 +340,7 @@ class Session:
         self.account.audit.flush()
         if self.transaction is not None and self.parameter("TRANSACTION_ABORT_ON_ERROR"):
             self.account.transactions.abort(self.transaction)
-        self.query_ids = [*self.query_ids[-_KEPT_QUERY_IDS:], record.query_id]
+        self._remember(record.query_id)
         self.account.journal.finish(
             record.model_copy(
                 update={

@@ -13,8 +13,9 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote, split_name
-from snowmelt.service import costs, histories, inputs
+from snowmelt.service import costs, histories, inputs, spilling
 from snowmelt.service.dynamic_tables import functions as dynamic_functions
+from snowmelt.service.loading import inference
 from snowmelt.service.metadata.columns import Columns, Row
 from snowmelt.service.security import history
 from snowmelt.service.tasks import functions as task_functions
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 MAX_RESULTS = 10_000
-_REFUSED = frozenset({"INFER_SCHEMA", "VALIDATE", "VALIDATE_PIPE_LOAD"})
+_ANYWHERE = frozenset({"INFER_SCHEMA"})
+"""Functions that belong to no schema."""
+_REFUSED = frozenset({"VALIDATE", "VALIDATE_PIPE_LOAD"})
 """Snowflake has them, and people will look for them here."""
 
 
@@ -117,7 +120,7 @@ def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expr]
         known = ["RESULT_SCAN", *FUNCTIONS]
         nearest = difflib.get_close_matches(last, known, n=1, cutoff=0.6)
         raise errors.unknown_function(name, nearest[0] if nearest else None)
-    if not schema and run.session.schema != "INFORMATION_SCHEMA":
+    if not schema and last not in _ANYWHERE and run.session.schema != "INFORMATION_SCHEMA":
         raise errors.unknown_function(name, f"INFORMATION_SCHEMA.{last}")
     if len(schema) > 1 and state.catalog.database(schema[0]) is None:
         raise errors.not_found("Database", quote(schema[0]))
@@ -160,7 +163,12 @@ def _result_scan(run: Run, arguments: dict[str, exp.Expr]) -> Relation:
     found = run.account.results.get(query_id, run.session.user, run.authority.roles)
     if found is None:
         raise errors.statement_not_found(query_id)
-    reference = inputs.attach(run, query_id, lambda: inputs.named_by_position(found.data))
+    if found.spilled is not None:
+        reference = spilling.attached(run, query_id, found)
+        if reference is None:
+            raise errors.statement_not_found(query_id)
+    else:
+        reference = inputs.attach(run, query_id, lambda: inputs.named_by_position(found.data))
     return inputs.table_relation("RESULT_SCAN", found.columns, reference)
 
 
@@ -209,6 +217,13 @@ def _copy_history(run: Run, state: StateReader, arguments: Arguments) -> list[Ro
     return histories.loads(run, state, name, start, arguments.instant("END_TIME"))
 
 
+def _infer_schema(run: Run, _: StateReader, arguments: Arguments) -> list[Row]:
+    ignore_case = str(arguments.value("IGNORE_CASE")).upper() == "TRUE"
+    return inference.inferred(
+        run, arguments.text("LOCATION") or "", arguments.text("FILE_FORMAT"), ignore_case=ignore_case
+    )
+
+
 _QUERY_ARGUMENTS = (
     "END_TIME_RANGE_START", "END_TIME_RANGE_END", "RESULT_LIMIT", "INCLUDE_CLIENT_GENERATED_STATEMENT",
 )  # fmt: skip
@@ -223,6 +238,13 @@ FUNCTIONS = {
         TableFunction("QUERY_HISTORY_BY_USER", ("USER_NAME", *_QUERY_ARGUMENTS), histories.QUERY_COLUMNS, _by_user),
         TableFunction(
             "QUERY_HISTORY_BY_WAREHOUSE", ("WAREHOUSE_NAME", *_QUERY_ARGUMENTS), histories.QUERY_COLUMNS, _by_warehouse
+        ),
+        TableFunction(
+            "INFER_SCHEMA",
+            ("LOCATION", "FILE_FORMAT", "FILES", "IGNORE_CASE", "MAX_FILE_COUNT", "MAX_RECORDS_PER_FILE"),
+            inference.COLUMNS,
+            _infer_schema,
+            required=1,
         ),
         TableFunction(
             "COPY_HISTORY",

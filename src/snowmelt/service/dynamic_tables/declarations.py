@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.lag import show_lag
 from snowmelt.core.names import ObjectName, quote
+from snowmelt.core.types import DataType, Kind
 from snowmelt.service import declaring, retention
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition
 from snowmelt.service.dynamic_tables.graph import Graph
+from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.statements.base import NameRef
+from snowmelt.sql.statements.columns import ColumnSpec
 from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
 from snowmelt.state.dynamic_model import DynamicDefinition, RefreshMode
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
@@ -84,6 +87,7 @@ def _escaped(text: str) -> str:
 def definition_of(
     run: Run, statement: CreateDynamicTable, dynamic: DynamicDefinition, bound: BoundDefinition
 ) -> TableDefinition:
+    check_contract(statement.columns, bound.query)
     columns = [
         column.model_copy(update={"default": None})
         for column in declaring.columns_of_query(run, statement.columns, bound.query)
@@ -97,6 +101,42 @@ def definition_of(
         cluster_by=tuple(item.text for item in statement.cluster_by),
         dynamic=dynamic,
     )
+
+
+def check_contract(specs: Sequence[ColumnSpec], query: BoundQuery) -> None:
+    """Columns that are declared with types are a promise: the query must give those, in that order, and no others.
+
+    A list that shares no name with the query only gives its columns other names, as Snowflake has it.
+    """
+    declared = [spec.name for spec in specs]
+    produced = [column.name for column in query.columns]
+    if not any(spec.type is not None for spec in specs) or not set(declared) & set(produced):
+        return
+    problems = [f"{name} is declared, and the query does not give it" for name in declared if name not in produced]
+    problems += [f"{name} is not declared" for name in produced if name not in declared]
+    if not problems and declared != produced:
+        problems = [f"the query's order is {', '.join(produced)}"]
+    if not problems:
+        problems = [
+            f"{spec.name} is declared as {declared_type}, and the query gives {column.type}"
+            for spec, column in zip(specs, query.columns, strict=True)
+            if spec.type is not None and not _keeps(declared_type := declaring.type_of(spec.type), column.type)
+        ]
+    if problems:
+        raise errors.compilation(
+            "002026", "42601", f"Invalid column definition list: {'; '.join(problems)}.",
+            hint="Change the query or the declared columns, so that both say the same. Nothing was changed.",
+        )  # fmt: skip
+
+
+def _keeps(declared: DataType, produced: DataType) -> bool:
+    """Whether every value of the produced type is one of the declared type, unchanged."""
+    if declared.kind is not produced.kind:
+        return produced.kind is Kind.NULL
+    if declared.kind is not Kind.NUMBER:
+        return True
+    whole = (declared.precision or 0) - (declared.scale or 0)
+    return declared.scale == produced.scale and whole >= min(38, produced.precision or 0) - (produced.scale or 0)
 
 
 def check_frozen(columns: Iterable[Column], dynamic: DynamicDefinition) -> None:

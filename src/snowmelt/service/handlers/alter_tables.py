@@ -14,7 +14,7 @@ from snowmelt.service.row_checks import check_rows
 from snowmelt.service.transactions import PendingTable
 from snowmelt.sql.statements.alter_table import AlterTable
 from snowmelt.sql.statements.base import NameRef, Statement
-from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, SwapWith, UnsetOptions
+from snowmelt.sql.statements.changes import Action, RenameTo, SetColumnComment, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.tables import TableOptions
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, PastColumn, TableDefinition, TableShape
 from snowmelt.state.store import StateTransaction
@@ -27,7 +27,9 @@ _OPTIONS = ("retention_days", "change_tracking", "change_feed", "schema_evolutio
 
 
 def alter_table(run: Run, statement: AlterTable) -> Result:
-    table = find_table(run, statement.name)
+    # Comments are all that this statement may change of a dynamic table, whose columns are its query's.
+    comments = all(isinstance(action, SetColumnComment) for action in statement.actions)
+    table = find_table(run, statement.name, dynamic=comments)
     if table is None:
         if statement.if_exists:
             return status(DONE, "ALTER_TABLE")
@@ -51,13 +53,15 @@ def alter_table(run: Run, statement: AlterTable) -> Result:
     return status(DONE, "ALTER_TABLE")
 
 
-def find_table(run: Run, name: NameRef) -> CatalogObject | None:
+def find_table(run: Run, name: NameRef, *, dynamic: bool = False) -> CatalogObject | None:
+    """The table of that name, which is a dynamic one only if the caller can take one."""
     full = run.object_name(name, "ALTER TABLE")
     with run.state.read() as state:
         found = state.catalog.find(full, RELATIONS, run.session.id)
     if found is not None and found.kind is not ObjectKind.TABLE:
         raise errors.wrong_kind(found.kind, "TABLE")
-    if found is not None and isinstance(found.definition, TableDefinition) and found.definition.dynamic is not None:
+    definition = found.definition if found is not None else None
+    if isinstance(definition, TableDefinition) and definition.dynamic is not None and not dynamic:
         raise errors.wrong_kind("DYNAMIC_TABLE", "TABLE")
     return found
 

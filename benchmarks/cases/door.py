@@ -1,0 +1,123 @@
+"""The Snowflake door: what HTTP adds to a statement, and a hundred connections at once."""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import uvicorn
+
+from benchmarks.door_load import statement
+from benchmarks.events import events
+from benchmarks.measuring import Aim, Measure, Outcome, Samples, quantile, side_by_side
+from benchmarks.workbench import Workbench
+from snowmelt.serve.app import Server
+from snowmelt.serve.credentials import load_credentials
+from snowmelt.serve.run import listen
+
+_CONNECTIONS = 100
+_SECONDS = 20
+_AIM_MS = 15
+_WARMUP = 5
+
+
+def run(bench: Workbench) -> Outcome:
+    """First one connection, beside the same statement in the process; then a hundred, beside Spark's own threads."""
+    rows = bench.rows(100_000)
+    bench.load(events("events", rows))
+    bench.connection.execute("USE WAREHOUSE COMPUTE_WH")
+    password = secrets.token_urlsafe(12)
+    with _serving(bench, password) as port:
+        added = _added(bench, port, password, rows)
+        crowd, facts = _crowd(bench, port, password, rows)
+    over = added.snowmelt.median - (added.plain.median if added.plain is not None else 0)
+    aims = (
+        Aim(f"the door adds less than {_AIM_MS} ms at p50", f"{over:.1f} ms", over < _AIM_MS),
+        Aim("no error with a hundred connections", str(facts["errors"]), facts["errors"] == 0),
+    )
+    return Outcome((added, crowd), aims, {"rows": rows, "connections": _CONNECTIONS, **facts})
+
+
+@contextmanager
+def _serving(bench: Workbench, password: str) -> Iterator[int]:
+    server = Server(bench.account, load_credentials(bench.account.data_dir, password)[0])
+    listener = listen("127.0.0.1", 0)
+    running = uvicorn.Server(uvicorn.Config(server.app, log_level="warning", log_config=None))
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        running.should_exit = True
+        thread.join(20)
+        server.door.stop()
+        listener.close()
+
+
+def _added(bench: Workbench, port: int, password: str, rows: int) -> Measure:
+    """Here the other side is Snowmelt itself, without HTTP: the difference is the door."""
+    keys = random.Random(7).sample(range(rows), _WARMUP + bench.rounds(40))
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as http:
+        data = {"LOGIN_NAME": "admin", "PASSWORD": password, "CLIENT_APP_ID": "bench"}
+        token = http.post("/session/v1/login-request", json={"data": data}).json()["data"]["token"]
+
+        def through(number: int) -> Any:
+            body = {"sqlText": f"SELECT id, customer FROM events WHERE id = {keys[number]}"}
+            address = f"/queries/v1/query-request?requestId={uuid.uuid4()}"
+            answer = http.post(address, json=body, headers={"authorization": f'Snowflake Token="{token}"'}).json()
+            return [[str(value) for value in row] for row in answer["data"]["rowset"]]
+
+        def inside(number: int) -> Any:
+            found = bench.snowmelt_rows(f"SELECT id, customer FROM events WHERE id = {keys[number]}")
+            return [[str(value) for value in row] for row in found]
+
+        return side_by_side(
+            "one row by key: through the door, and in the process", through, inside, rounds=bench.rounds(40),
+            warmup=_WARMUP, compare=lambda ours, theirs: None if ours == theirs else f"{ours} and {theirs}",
+            step=bench.step,
+        )  # fmt: skip
+
+
+def _crowd(bench: Workbench, port: int, password: str, rows: int) -> tuple[Measure, dict[str, str | int | float]]:
+    seconds = bench.rounds(_SECONDS)
+    bench.step(f"{_CONNECTIONS} connections for {seconds} s")
+    command = [sys.executable, "-m", "benchmarks.door_load", str(port), password, str(_CONNECTIONS), str(seconds)]
+    done = subprocess.run([*command, str(rows)], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    bench.step(f"{_CONNECTIONS} threads of Spark for {seconds} s")
+    plain = _plain_crowd(bench, rows, seconds)
+    facts: dict[str, str | int | float] = {
+        "errors": len(found["errors"]),
+        "statements": len(found["ms"]),
+        "p99 ms": round(quantile(found["ms"], 0.99)),
+        "statements of plain Spark": len(plain),
+        "p99 ms of plain Spark": round(quantile(plain, 0.99)),
+    }
+    return Measure(f"mixed, {_CONNECTIONS} at once", Samples(tuple(found["ms"])), Samples(tuple(plain))), facts
+
+
+def _plain_crowd(bench: Workbench, rows: int, seconds: float) -> list[float]:
+    taken: list[float] = []
+    until = time.monotonic() + seconds
+
+    def client(seed: int) -> None:
+        chance = random.Random(seed)
+        while time.monotonic() < until:
+            began = time.perf_counter()
+            bench.plain_rows(statement(chance, rows))
+            taken.append((time.perf_counter() - began) * 1000)
+
+    with ThreadPoolExecutor(_CONNECTIONS) as pool:
+        list(pool.map(client, range(_CONNECTIONS)))
+    return taken

@@ -1,0 +1,35 @@
+"""What a client says of itself when it logs in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from snowmelt.service.security.authentication import Authenticator, Identity
+
+
+@dataclass(frozen=True, slots=True)
+class LoginAttempt:
+    """Secrets are left out where it is printed."""
+
+    user: str
+    authenticator: str = "SNOWFLAKE"
+    """SNOWFLAKE: a password. SNOWFLAKE_JWT: a token signed with the user's key. PROGRAMMATIC_ACCESS_TOKEN, OAUTH."""
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    role: str | None = None
+    """The role that the client asks for, folded as an identifier."""
+    client: str = ""
+    address: str = ""
+    """Where the client connects from."""
+
+    def checked_by(self, authenticator: Authenticator) -> Identity:
+        """Who it is. Raises when the secret is not theirs, never saying which part was wrong."""
+        by_key = self.authenticator == "SNOWFLAKE_JWT"
+        return authenticator.login(
+            self.user,
+            password=self.password,
+            token=None if by_key else self.token,
+            jwt=self.token if by_key else None,
+            role=self.role,
+            client=self.address,
+        )

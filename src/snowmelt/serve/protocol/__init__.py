@@ -1,0 +1,1 @@
+"""The protocol of Snowflake's clients over HTTP. See docs/design/snowflake-door.md."""

@@ -1,0 +1,120 @@
+"""Statements of clients on their way: waiting, running, done. A bounded number runs, a bounded number waits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
+
+if TYPE_CHECKING:
+    from snowmelt.serve.protocol.sessions import DoorSession
+    from snowmelt.service.session import Session
+
+Work = Callable[["Execution"], bytes]
+
+
+class Execution:
+    """One request to run SQL, and its answer once there is one."""
+
+    def __init__(self, request_id: str, query_id: str, door_session: DoorSession) -> None:
+        self.request_id = request_id
+        self.query_id = query_id
+        self.door_session = door_session
+        self.session: Session = door_session.session
+        """Where it runs: the client's session, or one beside it."""
+        self.answer: Future[bytes] = Future()
+        self.cancelled = False
+        self.running = False
+        self.since = time.monotonic()
+        self._lock = threading.Lock()
+
+    @property
+    def done(self) -> bool:
+        return self.answer.done()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the answer that are kept."""
+        return len(self.answer.result()) if self.answer.done() else 0
+
+    @property
+    def beside(self) -> bool:
+        return self.session is not self.door_session.session
+
+    def begin(self) -> None:
+        """From here on cancelling reaches the session. Raises when it was cancelled before."""
+        with self._lock:
+            if self.cancelled:
+                raise errors.cancelled()
+            self.running = True
+
+    def cancel(self) -> None:
+        """Stops it, wherever it is. Again, or too late, does nothing."""
+        with self._lock:
+            self.cancelled = True
+            running = self.running and not self.done
+        if running:
+            self.session.cancel()
+
+    def check_cancelled(self) -> None:
+        if self.cancelled:
+            raise errors.cancelled()
+
+
+def overloaded(most: int) -> SnowmeltError:
+    return SnowmeltError(
+        "370002", "53300", f"The server is busy: {most} statements are waiting already, and this one was not taken.",
+        hint="Try again in a moment, or raise parallel_statements or waiting_statements.", transient=True,
+    )  # fmt: skip
+
+
+class StatementPool:
+    """Runs statements in threads. One session never holds more than one of them, but for what runs beside it."""
+
+    def __init__(self, parallel: int, waiting: int) -> None:
+        self._threads = ThreadPoolExecutor(parallel, thread_name_prefix="snowmelt-door")
+        self._most = parallel + waiting
+        self._taken = 0
+        self._waiting = waiting
+        self._lock = threading.Lock()
+
+    def submit(self, execution: Execution, work: Work) -> None:
+        """Takes the statement, or raises when too many are waiting."""
+        with self._lock:
+            if self._taken >= self._most:
+                raise overloaded(self._waiting)
+            self._taken += 1
+        if execution.beside:
+            self._threads.submit(self._run, execution, work)
+            return
+        owner = execution.door_session
+        with owner.lock:
+            if owner.active is not None:
+                owner.waiting.append((execution, work))
+                return
+            owner.active = execution
+        self._threads.submit(self._run_in_turn, execution, work)
+
+    def _run_in_turn(self, execution: Execution, work: Work) -> None:
+        self._run(execution, work)
+        owner = execution.door_session
+        with owner.lock:
+            following = owner.waiting.popleft() if owner.waiting else None
+            owner.active = following[0] if following is not None else None
+        if following is not None:
+            self._threads.submit(self._run_in_turn, *following)
+
+    def _run(self, execution: Execution, work: Work) -> None:
+        try:
+            execution.answer.set_result(work(execution))
+        finally:
+            with self._lock:
+                self._taken -= 1
+
+    def stop(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,139 @@
+"""Logging in: what a client says of itself, and the session it gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import Request as HttpRequest
+
+from snowmelt import __version__
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.names import SchemaName, split_name
+from snowmelt.serve.authentication import LoginAttempt
+from snowmelt.serve.protocol.bodies import Body, part, text
+from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes
+from snowmelt.service import parameters
+from snowmelt.service.account import Account
+from snowmelt.service.security.authentication import Identity
+from snowmelt.service.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Where the client wants to start, and what it sets."""
+
+    database: str | None = None
+    schema: str | None = None
+    warehouse: str | None = None
+    role: str | None = None
+    client: str = ""
+    settings: dict[str, parameters.Value] = field(default_factory=dict)
+
+
+def read_login(body: Body, request: HttpRequest) -> tuple[LoginAttempt, Names]:
+    data = part(body, "data")
+    asked = request.query_params
+    client = text(data, "CLIENT_APP_ID") or ""
+    names = Names(
+        _folded(asked.get("databaseName")), _folded(asked.get("schemaName")), _folded(asked.get("warehouse")),
+        _folded(asked.get("roleName")), client, _settings(part(data, "SESSION_PARAMETERS")),
+    )  # fmt: skip
+    attempt = LoginAttempt(
+        user=text(data, "LOGIN_NAME") or "",
+        authenticator=(text(data, "AUTHENTICATOR") or "SNOWFLAKE").upper(),
+        password=text(data, "PASSWORD"),
+        token=text(data, "TOKEN"),
+        role=names.role,
+        client=client,
+        address=request.client.host if request.client is not None else "",
+    )
+    return attempt, names
+
+
+def _folded(name: str | None) -> str | None:
+    """The name as an identifier; None where there is none, or no valid one."""
+    if not name:
+        return None
+    parts = split_name(name)
+    return parts[0] if parts is not None and len(parts) == 1 else name
+
+
+def _settings(given: Body) -> dict[str, parameters.Value]:
+    """The parameters that mean something here. Clients send many that are theirs alone."""
+    known: dict[str, parameters.Value] = {}
+    for name, value in given.items():
+        try:
+            known[name.upper()] = parameters.check(name.upper(), value)
+        except SnowmeltError:
+            continue
+    return known
+
+
+def open_session(account: Account, identity: Identity, names: Names) -> Session:
+    """A session where the client asked for; a database, schema or warehouse that is not there is no error yet."""
+    database = names.database or identity.database
+    schema = names.schema or identity.schema
+    warehouse = names.warehouse or identity.warehouse
+    session = account.session(
+        user=identity.user, role=identity.role, secondary_roles=identity.secondary_roles,
+        role_restriction=identity.role_restriction, database=database, schema=schema, warehouse=warehouse,
+    )  # fmt: skip
+    with account.state.read(session.authority.sight) as state:
+        if session.database is not None and state.catalog.database(session.database) is None:
+            session.database = session.schema = None
+        if session.database is not None and session.schema is not None:
+            there = state.catalog.schema(SchemaName(session.database, session.schema)) is not None
+            session.schema = session.schema if there or session.schema == "INFORMATION_SCHEMA" else None
+        if session.warehouse is not None and state.warehouses.get(session.warehouse) is None:
+            session.warehouse = None
+    session.parameters.update(names.settings)
+    session.spills = True
+    return session
+
+
+_SHOWN = (
+    "AUTOCOMMIT", "BINARY_OUTPUT_FORMAT", "CLIENT_SESSION_KEEP_ALIVE", "CLIENT_TELEMETRY_ENABLED",
+    "CLIENT_PREFETCH_THREADS", "CLIENT_STAGE_ARRAY_BINDING_THRESHOLD", "DATE_OUTPUT_FORMAT", "QUERY_TAG",
+    "PYTHON_CONNECTOR_QUERY_RESULT_FORMAT", "TIMESTAMP_LTZ_OUTPUT_FORMAT", "TIMESTAMP_NTZ_OUTPUT_FORMAT",
+    "TIMESTAMP_OUTPUT_FORMAT", "TIMESTAMP_TZ_OUTPUT_FORMAT", "TIMEZONE", "TIME_OUTPUT_FORMAT",
+    "CLIENT_RESULT_COLUMN_CASE_INSENSITIVE", "CLIENT_METADATA_REQUEST_USE_CONNECTION_CTX",
+    "CLIENT_SESSION_KEEP_ALIVE_HEARTBEAT_FREQUENCY", "GEOGRAPHY_OUTPUT_FORMAT", "CLIENT_MEMORY_LIMIT",
+)  # fmt: skip
+
+
+def session_parameters(session: Session) -> list[dict[str, Any]]:
+    """The parameters by which clients convert values."""
+    return [{"name": name, "value": session.parameter(name)} for name in _SHOWN]
+
+
+def session_info(session: Session) -> dict[str, Any]:
+    return {
+        "databaseName": session.database, "schemaName": session.schema, "warehouseName": session.warehouse,
+        "roleName": session.role,
+    }  # fmt: skip
+
+
+def logged_in(opened: DoorSession, token: str, master: str, lifetimes: Lifetimes) -> dict[str, Any]:
+    session = opened.session
+    return {
+        "token": token,
+        "masterToken": master,
+        "validityInSeconds": int(lifetimes.session.total_seconds()),
+        "masterValidityInSeconds": int(lifetimes.master.total_seconds()),
+        "displayUserName": session.user,
+        "serverVersion": __version__,
+        "firstLogin": False,
+        "remMeToken": None,
+        "remMeValidityInSeconds": 0,
+        "healthCheckInterval": 45,
+        "newClientForUpgrade": None,
+        "sessionId": int(session.id),
+        "parameters": session_parameters(session),
+        "sessionInfo": session_info(session),
+        "idToken": None,
+        "idTokenValidityInSeconds": 0,
+        "responseData": None,
+        "mfaToken": None,
+        "mfaTokenValidityInSeconds": 0,
+    }

@@ -1,0 +1,110 @@
+"""Parts of large results, on disk until they are fetched or the session ends."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from snowmelt.serve.protocol.arrow_rows import arrow_stream
+from snowmelt.serve.protocol.json_rows import chunk_text, json_rows
+from snowmelt.serve.protocol.rowtypes import may_be_arrow, row_type
+from snowmelt.service.results import Result
+
+_FIRST = 256 * 1024
+"""Bytes of rows that travel with the answer."""
+_PART = 4 * 1024 * 1024
+_MOST_ROWS = 200_000
+"""Rows of a part, whatever their size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How a client wants its rows, and where it reaches this server."""
+
+    arrow: bool
+    base_url: str
+    owner: str
+    """The session whose end removes what lies on disk."""
+
+
+class ResultParts:
+    """Writes parts, and finds them by the secret in their address."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        shutil.rmtree(folder, ignore_errors=True)
+        self._by_owner: dict[str, list[str]] = {}
+        self._lock = threading.Lock()
+
+    def rendered(self, result: Result, delivery: Delivery) -> dict[str, Any]:
+        """The rows as the answer holds them: some in it, the others by address."""
+        arrow = delivery.arrow and may_be_arrow(result.statement_type)
+        body: dict[str, Any] = {
+            "rowtype": [row_type(column) for column in result.columns],
+            "queryResultFormat": "arrow" if arrow else "json",
+            "total": result.row_count,
+            "returned": result.row_count,
+        }
+        pieces = _pieces(result)
+        first = next(pieces)
+        if arrow:
+            stream = arrow_stream(result.columns, first) if result.row_count else b""
+            body["rowsetBase64"] = base64.b64encode(stream).decode("ascii")
+        else:
+            body["rowset"] = json_rows(result.columns, first)
+        if first.num_rows < result.row_count:
+            body |= {"chunks": self._written(result, pieces, delivery, arrow=arrow), "chunkHeaders": {}, "qrmk": ""}
+        return body
+
+    def _written(
+        self, result: Result, pieces: Iterator[pa.Table], delivery: Delivery, *, arrow: bool
+    ) -> list[dict[str, Any]]:
+        secret = secrets.token_urlsafe(24)
+        folder = self._folder / secret
+        folder.mkdir(parents=True)
+        with self._lock:
+            self._by_owner.setdefault(delivery.owner, []).append(secret)
+        chunks = []
+        for number, piece in enumerate(pieces):
+            content = arrow_stream(result.columns, piece) if arrow else chunk_text(json_rows(result.columns, piece))
+            (folder / str(number)).write_bytes(content)
+            chunks.append(
+                {
+                    "url": f"{delivery.base_url}/results/{secret}/{number}",
+                    "rowCount": piece.num_rows,
+                    "uncompressedSize": len(content),
+                    "compressedSize": len(content),
+                }
+            )
+        return chunks
+
+    def find(self, secret: str, number: str) -> Path | None:
+        if not number.isdigit() or not secret.replace("-", "").replace("_", "").isalnum():
+            return None
+        path = self._folder / secret / str(int(number))
+        return path if path.is_file() else None
+
+    def remove(self, owner: str) -> None:
+        with self._lock:
+            secrets_of = self._by_owner.pop(owner, [])
+        for folder in (owner, *secrets_of):
+            shutil.rmtree(self._folder / folder, ignore_errors=True)
+
+
+def _pieces(result: Result) -> Iterator[pa.Table]:
+    """The rows in slices: first what fits into the answer, then parts of even size. Always at least one."""
+    if not result.row_count:
+        yield result.data
+        return
+    width = max(1, result.bytes // result.row_count)
+    size = min(max(1, _PART // width), _MOST_ROWS)
+    first = min(max(1, _FIRST // width), _MOST_ROWS)
+    yield from result.slices(result.row_count if result.bytes <= _FIRST else first, size)

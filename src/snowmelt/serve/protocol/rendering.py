@@ -1,0 +1,168 @@
+"""From a request to the bytes of its answer, in a thread of the pool."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import structlog
+
+from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.serve.protocol import rowtypes
+from snowmelt.serve.protocol.answers import Answer, envelope, failure
+from snowmelt.serve.protocol.executions import Execution
+from snowmelt.serve.protocol.login import session_parameters
+from snowmelt.serve.protocol.parts import Delivery, ResultParts
+from snowmelt.serve.protocol.sessions import DoorSession
+from snowmelt.serve.protocol.stage_files import StageFiles
+from snowmelt.serve.protocol.statements import (
+    Described,
+    Outcome,
+    Request,
+    Several,
+    carry_out,
+    overlaid,
+    several_data,
+)
+from snowmelt.service.account import Account
+from snowmelt.service.binds import substitute
+from snowmelt.service.results import Result
+from snowmelt.service.session import Session
+from snowmelt.sql.tokens import SqlText, split_statements
+
+_log = structlog.get_logger(__name__)
+_PYTHON = ("PythonConnector", "PythonSnowpark", "Snowpark", "PythonUDAF")
+_VERBS = ("inserted", "updated", "deleted")
+_DML = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
+
+
+class Renderer:
+    def __init__(self, account: Account, parts: ResultParts, files: StageFiles) -> None:
+        self._account = account
+        self._parts = parts
+        self._files = files
+
+    def delivery(self, found: DoorSession, base_url: str) -> Delivery:
+        wanted = str(found.session.parameter("PYTHON_CONNECTOR_QUERY_RESULT_FORMAT")).upper()
+        arrow = found.client.startswith(_PYTHON) and wanted != "JSON"
+        return Delivery(arrow, base_url, found.session.id)
+
+    def answer(self, execution: Execution, asked: Request, delivery: Delivery) -> bytes:
+        """Runs the request. Never raises: what goes wrong is the answer."""
+        try:
+            execution.begin()
+            _check_waited(execution)
+            with overlaid(execution.session, asked.settings):
+                data = self._carried_out(execution, asked, delivery)
+            return _bytes(envelope(data))
+        except SnowmeltError as error:
+            return _bytes(failure(error, execution.query_id))
+        except Exception:
+            _log.exception("statement failed unexpectedly", query_id=execution.query_id)
+            return _bytes(failure(errors.internal("The server's log has the details."), execution.query_id))
+        finally:
+            if execution.beside:
+                execution.session.leave()
+
+    def _carried_out(self, execution: Execution, asked: Request, delivery: Delivery) -> dict[str, Any]:
+        session = execution.session
+        transfer = None if asked.describe_only else _transfer(session, asked, execution.query_id)
+        if transfer is not None:
+            data = self._files.described(transfer, delivery.base_url, execution.query_id)
+            return {**_context(session), **data}
+        return self._data(session, carry_out(session, asked, execution.query_id), execution.query_id, delivery)
+
+    def _data(self, session: Session, outcome: Outcome, query_id: str, delivery: Delivery) -> dict[str, Any]:
+        if isinstance(outcome, Several):
+            return {**_context(session), **several_data(outcome, query_id)}
+        if isinstance(outcome, Described):
+            return {**_context(session), **_described(outcome, query_id)}
+        return self.result_data(session, outcome, delivery)
+
+    def result_data(self, session: Session, result: Result, delivery: Delivery) -> dict[str, Any]:
+        data = {
+            **_context(session),
+            "queryId": result.query_id,
+            "statementTypeId": rowtypes.statement_type_id(result.statement_type),
+            "numberOfBinds": 0,
+            "arrayBindSupported": result.statement_type in _DML,
+            **self._parts.rendered(result, delivery),
+        }
+        if result.statement_type in _DML:
+            data["stats"] = _stats(result)
+        return data
+
+    def kept_answer(self, found: DoorSession, query_id: str, delivery: Delivery) -> bytes:
+        """The result of an earlier query, as long as it is kept."""
+        try:
+            record = self._account.journal.get(query_id)
+            result = self._account.results.get(query_id, found.session.user, found.session.authority.roles)
+            if record is None or record.user != found.session.user:
+                raise errors.statement_not_found(query_id)
+            if record.status == "failed_with_error":
+                message = record.error_message or ""
+                raise SnowmeltError(record.error_code or "000000", "XX000", message)
+            if result is None:
+                raise errors.statement_not_found(query_id)
+            return _bytes(envelope(self.result_data(found.session, result, delivery)))
+        except SnowmeltError as error:
+            return _bytes(failure(error, query_id))
+
+
+def _transfer(session: Session, asked: Request, query_id: str) -> Any:
+    if asked.sql.lstrip()[:3].upper() not in ("PUT", "GET") and "file://" not in asked.sql:
+        return None
+    text = substitute(asked.sql, asked.bindings.rows[0]) if asked.bindings.rows else asked.sql
+    statements = split_statements(text)
+    first = statements[0].text.split(None, 1)[0].upper() if len(statements) == 1 else ""
+    return session.transfer(SqlText(statements[0].text), query_id) if first in ("PUT", "GET") else None
+
+
+def _check_waited(execution: Execution) -> None:
+    limit = int(execution.session.parameter("STATEMENT_QUEUED_TIMEOUT_IN_SECONDS"))
+    if limit and time.monotonic() - execution.since > limit:
+        raise errors.timed_out(limit)
+
+
+def _context(session: Session) -> dict[str, Any]:
+    return {
+        "parameters": session_parameters(session),
+        "finalDatabaseName": session.database,
+        "finalSchemaName": session.schema,
+        "finalWarehouseName": session.warehouse,
+        "finalRoleName": session.role,
+        "databaseProvider": None,
+        "version": 1,
+        "sendResultTime": int(time.time() * 1000),
+    }
+
+
+def _described(outcome: Described, query_id: str) -> dict[str, Any]:
+    return {
+        "queryId": query_id,
+        "rowtype": [rowtypes.row_type(column) for column in outcome.columns],
+        "rowset": [],
+        "total": 0,
+        "returned": 0,
+        "queryResultFormat": "json",
+        "statementTypeId": rowtypes.statement_type_id(outcome.query_type),
+        "numberOfBinds": outcome.binds,
+        "arrayBindSupported": outcome.query_type in _DML,
+        "metaDataOfBinds": [
+            {"name": str(number + 1), "type": "text", "nullable": True, "length": 16777216, "byteLength": 16777216,
+             "precision": None, "scale": None}
+            for number in range(outcome.binds)
+        ],
+    }  # fmt: skip
+
+
+def _stats(result: Result) -> dict[str, int]:
+    """What a DML statement changed, by kind."""
+    numbers = dict(zip((column.name for column in result.columns), result.rows()[0], strict=True))
+    stats = {f"numRows{verb.title()}": numbers.get(f"number of rows {verb}", 0) for verb in _VERBS}
+    return {**stats, "numDmlDuplicates": 0}
+
+
+def _bytes(body: dict[str, Any]) -> bytes:
+    return bytes(Answer(body).body)

@@ -1,0 +1,69 @@
+"""Clients with their real packages, each in a process of its own, against one server in this process."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from snowmelt.service.account import Account
+from tests.clients.environments import client_command, client_environment
+from tests.clients.server import PASSWORD, serving
+from tests.support.slt import drop_database
+
+collect_ignore_glob = ["suites/*"]
+"""They run in the clients' own environments."""
+Client = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def door(account: Account) -> Iterator[int]:
+    """The port of the server."""
+    with serving(account) as port:
+        yield port
+
+
+@pytest.fixture
+def database(account: Account, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A database for one test."""
+    name = f"CLIENT_{abs(hash(request.node.nodeid)) % 10**9}"
+    session = account.session()
+    session.execute(f"CREATE DATABASE {name}")
+    session.close()
+    yield name
+    drop_database(account, name)
+
+
+@pytest.fixture
+def client(door: int, database: str, tmp_path: Path) -> Client:
+    """Runs a client's command: the environment's name, the program in it, its arguments."""
+
+    def run(environment: str, program: str, *arguments: str, cwd: Path = tmp_path, **variables: str):  # type: ignore[no-untyped-def]
+        command = [str(client_command(environment, program)), *arguments]
+        given = client_environment() | {
+            "HOME": str(tmp_path),
+            "SNOWMELT_PORT": str(door),
+            "SNOWMELT_ADMIN_PASSWORD": PASSWORD,
+            "SNOWMELT_DATABASE": database,
+            **variables,
+        }
+        return subprocess.run(
+            command,
+            cwd=cwd,
+            env=given,
+            capture_output=True,
+            text=True,
+            timeout=280,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+
+    return run
+
+
+def passed(done: subprocess.CompletedProcess[str]) -> str:
+    """The client's output, once it says that all went well."""
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-3000:]}"
+    return done.stdout

@@ -1,0 +1,2 @@
+{{ config(materialized='table') }}
+select id, customer from {{ ref('as_table') }}

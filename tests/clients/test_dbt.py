@@ -1,0 +1,114 @@
+"""dbt with its Snowflake adapter, unmodified: a data product, and everything else that projects use."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from snowmelt.service.account import Account
+from tests.clients.conftest import Client, passed
+
+ROOT = Path(__file__).parents[2]
+PRODUCT = ROOT / "examples" / "dbt_data_product"
+FEATURES = Path(__file__).parent / "dbt_features"
+SCHEMA = "PRODUCT"
+
+
+class Project:
+    """A copy of a project, so that dbt's files are not left in the repository."""
+
+    def __init__(self, source: Path, folder: Path, client: Client) -> None:
+        self.folder = folder / source.name
+        shutil.copytree(source, self.folder, ignore=shutil.ignore_patterns("target", "logs"))
+        self._client = client
+
+    def run(self, *arguments: str):  # type: ignore[no-untyped-def]
+        return self._client(
+            "dbt", "dbt", "--no-use-colors", *arguments, "--no-version-check", cwd=self.folder, SNOWMELT_SCHEMA=SCHEMA,
+            DBT_PROFILES_DIR=str(self.folder),
+        )  # fmt: skip
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        path = self.folder / file
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+@pytest.fixture
+def product(tmp_path: Path, client: Client) -> Project:
+    made = Project(PRODUCT, tmp_path, client)
+    passed(made.run("run-operation", "prepare_events"))
+    return made
+
+
+def test_the_data_product(product: Project, account: Account, database: str) -> None:
+    passed(product.run("build"))
+    session = account.session(database=database, schema=SCHEMA)
+
+    def count() -> int:
+        return int(session.execute("SELECT COUNT(*) FROM orders").rows()[0][0])
+
+    assert count() == 20
+    session.execute("CALL generate_events(5)")
+    session.execute("ALTER DYNAMIC TABLE orders REFRESH")
+    assert count() == 25
+    before = session.execute("SHOW DYNAMIC TABLES").rows()
+    broken = {
+        "an undeclared column": ("    ordered_at\n", "    ordered_at,\n    1 as extra\n"),
+        "a missing column": ("    amount,\n", ""),
+        "another type": ("    amount,\n", "    amount::varchar as amount,\n"),
+    }
+    for what, (old, new) in broken.items():
+        product.edit("models/product/orders.sql", old, new)
+        done = product.run("run", "--select", "orders", "--full-refresh")
+        assert done.returncode == 1 and "contract" in done.stdout.lower(), f"{what}: {done.stdout[-2000:]}"
+        shutil.copy(PRODUCT / "models/product/orders.sql", product.folder / "models/product/orders.sql")
+    assert session.execute("SHOW DYNAMIC TABLES").rows() == before
+    session.execute("INSERT INTO raw_events SELECT OBJECT_CONSTRUCT('event_id', 'x'), NULL")
+    with pytest.raises(Exception, match="NULL"):
+        session.execute("ALTER DYNAMIC TABLE orders REFRESH")
+    assert count() == 25
+    session.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_everything_else_of_dbt(tmp_path: Path, client: Client, account: Account, database: str) -> None:
+    project = Project(FEATURES, tmp_path, client)
+    passed(project.run("debug"))
+    passed(project.run("build"))
+    (project.folder / "seeds" / "orders_seed.csv").write_text(
+        "id,customer,amount,placed_at\n1,ada,11.5,2026-01-01 10:00:00\n2,grace,20.0,2026-01-02 11:00:00\n"
+        "3,ada,5.25,2026-01-03 12:00:00\n4,alan,7.0,2026-01-04 12:00:00\n",
+        encoding="utf-8",
+    )
+    passed(project.run("build", "--vars", json.dumps({"lag": "5 minutes"})))
+    session = account.session(database=database, schema=SCHEMA)
+
+    def rows(query: str) -> list[tuple[object, ...]]:
+        return session.execute(query).rows()
+
+    counted = {
+        strategy: rows(f"SELECT COUNT(*), COUNT(DISTINCT id) FROM incremental_{strategy}")[0]
+        for strategy in ("merge", "append", "delete_insert", "insert_overwrite", "microbatch")
+    }
+    assert counted["merge"] == counted["delete_insert"] == counted["microbatch"] == (4, 4)
+    assert counted["append"] == (5, 4)
+    assert counted["insert_overwrite"] == (2, 2)
+    assert rows("SELECT COUNT(*) FROM orders_snapshot WHERE dbt_valid_to IS NOT NULL") == [(1,)]
+    assert rows("SELECT COUNT(*) FROM orders_snapshot") == [(5,)]
+    session.execute("SHOW DYNAMIC TABLES LIKE 'FRESH'")
+    assert rows('SELECT "target_lag" FROM TABLE(RESULT_SCAN(LAST_QUERY_ID()))') == [("5 minutes",)]
+    passed(project.run("run", "--full-refresh"))
+    assert rows("SELECT COUNT(*) FROM incremental_append") == [(4,)]
+    described = session.execute("DESCRIBE TABLE as_table")
+    comment = [column.name for column in described.columns].index("comment")
+    assert described.rows()[0][comment] == "Unique for every order."
+    passed(project.run("docs", "generate"))
+    catalog = json.loads((project.folder / "target" / "catalog.json").read_text(encoding="utf-8"))
+    assert set(catalog["nodes"]["model.features.as_table"]["columns"]) == {"ID", "CUSTOMER", "AMOUNT", "PLACED_AT"}
+    session.close()
