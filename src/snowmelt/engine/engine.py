@@ -267,12 +267,13 @@ class SparkEngine:
     def cancel(self, tag: str) -> None:
         """Stops the jobs of the statement that runs under the tag."""
         if self.started.is_set():
-            self.session().interruptTag(tag)
+            # A session's own interruptTag finds only tags that the calling thread has set, and this is another thread.
+            self.session().sparkContext.cancelJobsWithTag(tag)
 
     def _run(self, session: SparkSession, tag: str | None, pool: str | None, work: Callable[[], Result]) -> Result:
         choose_pool(session, pool)
         if tag is not None:
-            session.addTag(tag)
+            session.sparkContext.addJobTag(tag)
         try:
             return work()
         except SnowmeltError:
@@ -281,7 +282,7 @@ class SparkEngine:
             raise spark_errors.translate(error) from error
         finally:
             if tag is not None:
-                session.removeTag(tag)
+                session.sparkContext.removeJobTag(tag)
 
     # -- views ----------------------------------------------------------------------------------------------------
 
