@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def tables_behind(run: Run, name: ObjectName, view: ViewDefinition) -> list[str]:
     """The ids of the tables of a view whose changes can be tracked. Raises for one whose changes can't."""
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         catalog = StatementCatalog(run, state, name.database, name.schema)
         bound = views.bind_query(catalog, name, view.query, run.now, None)
         tables = list(bound.bound.sources.values())
@@ -35,7 +35,7 @@ def require_feed(table: CatalogObject) -> TableDefinition:
 
 
 def track_all(run: Run, table_ids: list[str]) -> None:
-    with run.account.state.begin() as state:
+    with run.state.begin() as state:
         for id in table_ids:
             track(state, id)
 
