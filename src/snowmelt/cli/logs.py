@@ -27,5 +27,6 @@ def configure_logging(level: str, *, as_json: bool) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping().get(level.upper(), 30)),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        # Looked up each time: whoever redirects standard error gets what is logged from then on.
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
