@@ -1,5 +1,6 @@
 """Snowmelt: continuously refreshing data pipelines on your own Spark and Delta Lake."""
 
+from snowmelt.core.version import VERSION
 from snowmelt.projects.columns import Window
 from snowmelt.projects.functions import functions
 from snowmelt.projects.python import dynamic_table, view
@@ -9,4 +10,4 @@ __all__ = [
     "Connection", "Cursor", "Error", "Window", "apilevel", "connect", "dynamic_table", "functions", "paramstyle",
     "threadsafety", "view",
 ]  # fmt: skip
-__version__ = "0.1.0"
+__version__ = VERSION

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.version import VERSION
 from snowmelt.serve.credentials import Credentials
 from snowmelt.serve.protocol.door import HELD, Door
 from snowmelt.serve.protocol.sessions import Lifetimes
@@ -89,7 +90,7 @@ class Server:
         )
 
     async def healthz(self, _: Request) -> Response:
-        return JSONResponse({"status": "ok", "version": "0.1.0"})
+        return JSONResponse({"status": "ok", "version": VERSION})
 
     async def open_session(self, request: Request) -> Response:
         body = await _json(request)

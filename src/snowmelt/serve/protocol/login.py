@@ -7,9 +7,9 @@ from typing import Any
 
 from starlette.requests import Request as HttpRequest
 
-from snowmelt import __version__
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import SchemaName, split_name
+from snowmelt.core.version import VERSION
 from snowmelt.serve.authentication import LoginAttempt
 from snowmelt.serve.protocol.bodies import Body, part, text
 from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes
@@ -122,7 +122,7 @@ def logged_in(opened: DoorSession, token: str, master: str, lifetimes: Lifetimes
         "validityInSeconds": int(lifetimes.session.total_seconds()),
         "masterValidityInSeconds": int(lifetimes.master.total_seconds()),
         "displayUserName": session.user,
-        "serverVersion": __version__,
+        "serverVersion": VERSION,
         "firstLogin": False,
         "remMeToken": None,
         "remMeValidityInSeconds": 0,

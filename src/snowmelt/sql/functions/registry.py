@@ -23,6 +23,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.core.types import DataType
+from snowmelt.core.version import VERSION
 from snowmelt.sql.dialect import spark
 
 
@@ -55,7 +56,7 @@ class SessionContext:
     warehouse: str | None = None
     session_id: str = ""
     account: str = "SNOWMELT"
-    version: str = "0.1.0"
+    version: str = VERSION
     last_query_ids: tuple[str, ...] = ()
     transaction_id: str | None = None
     parameters: dict[str, str | int | bool] = field(default_factory=dict)
