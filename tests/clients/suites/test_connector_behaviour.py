@@ -266,6 +266,7 @@ def test_cancelling_stops_the_statement(connection: Any) -> None:
         assert own.is_an_error(own.get_query_status(query_id))
 
 
+@pytest.mark.skipif(not GENERATION_4, reason="connector 5.2 sends nothing when the time is over, and waits on")
 def test_a_time_limit_of_the_client(cursor: Any) -> None:
     with pytest.raises(snowflake.connector.Error, match=r"000604|cancel"):
         cursor.execute(SLOW, timeout=2)
