@@ -21,9 +21,13 @@ _MOST_BYTES = 16 * 1024
 
 def frame_of(session: SparkSession, data: pa.Table) -> DataFrame:
     """An Arrow table as Spark's, in which a timestamp without a zone stays one: by default it would get a zone."""
-    # PySpark loses rows of a table whose columns are chunked differently.
-    whole = data.combine_chunks()
+    # PySpark loses rows of a table whose columns are chunked differently, and fails where there is no chunk at all.
+    whole = data.combine_chunks() if data.num_rows else _empty(data.schema)
     return session.createDataFrame(whole, schema=from_arrow_schema(data.schema, prefer_timestamp_ntz=True))
+
+
+def _empty(schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
 
 
 def with_rows(sql: str, inputs: Mapping[str, pa.Table]) -> tuple[str, dict[str, pa.Table]]:
