@@ -103,7 +103,7 @@ class Door:
 
     async def renew(self, request: HttpRequest) -> Response:
         await read_body(request)
-        token, master = self._sessions.renew(_token(request))
+        found, token, master = self._sessions.renew(_token(request))
         lifetimes = self._sessions.lifetimes
         return Answer(
             envelope(
@@ -112,7 +112,7 @@ class Door:
                     "masterToken": master,
                     "validityInSecondsST": int(lifetimes.session.total_seconds()),
                     "validityInSecondsMT": int(lifetimes.master.total_seconds()),
-                    "sessionId": None,
+                    "sessionId": int(found.session.id),
                 }
             )
         )

@@ -130,8 +130,8 @@ class Sessions:
             raise _expired()
         return found
 
-    def renew(self, master: str) -> tuple[str, str]:
-        """A new session token and a new master token. What was valid before is not from now on."""
+    def renew(self, master: str) -> tuple[DoorSession, str, str]:
+        """The session, a new session token and a new master token. What was valid before is not from now on."""
         now = self._clock.now()
         with self._lock:
             found = self._by_master.pop(_key(master), None)
@@ -145,7 +145,7 @@ class Sessions:
             found.master_key, found.master_until = _key(new_master), now + self.lifetimes.master
             self._by_key[found.session_key] = found
             self._by_master[found.master_key] = found
-        return token, new_master
+        return found, token, new_master
 
     def keep(self, found: DoorSession) -> None:
         """A heartbeat: the master token lasts longer."""
