@@ -7,16 +7,12 @@ import random
 import secrets
 import subprocess
 import sys
-import threading
 import time
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import httpx
-import uvicorn
 
 from benchmarks.door_load import statement
 from benchmarks.events import events
@@ -24,7 +20,7 @@ from benchmarks.measuring import Aim, Measure, Outcome, Samples, quantile, side_
 from benchmarks.workbench import Workbench
 from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import load_credentials
-from snowmelt.serve.run import listen
+from snowmelt.serve.run import Address, serving_beside
 
 _CONNECTIONS = 100
 _SECONDS = 20
@@ -38,7 +34,8 @@ def run(bench: Workbench) -> Outcome:
     bench.load(events("events", rows))
     bench.connection.execute("USE WAREHOUSE COMPUTE_WH")
     password = secrets.token_urlsafe(12)
-    with _serving(bench, password) as port:
+    server = Server(bench.account, load_credentials(bench.account.data_dir, password)[0])
+    with serving_beside(server, Address(port=0)) as port:
         added = _added(bench, port, password, rows)
         crowd, facts = _crowd(bench, port, password, rows)
     over = added.snowmelt.median - (added.plain.median if added.plain is not None else 0)
@@ -47,22 +44,6 @@ def run(bench: Workbench) -> Outcome:
         Aim("no error with a hundred connections", str(facts["errors"]), facts["errors"] == 0),
     )
     return Outcome((added, crowd), aims, {"rows": rows, "connections": _CONNECTIONS, **facts})
-
-
-@contextmanager
-def _serving(bench: Workbench, password: str) -> Iterator[int]:
-    server = Server(bench.account, load_credentials(bench.account.data_dir, password)[0])
-    listener = listen("127.0.0.1", 0)
-    running = uvicorn.Server(uvicorn.Config(server.app, log_level="warning", log_config=None))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    try:
-        yield listener.getsockname()[1]
-    finally:
-        running.should_exit = True
-        thread.join(20)
-        server.door.stop()
-        listener.close()
 
 
 def _added(bench: Workbench, port: int, password: str, rows: int) -> Measure:

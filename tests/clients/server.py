@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import uvicorn
 
 from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import load_credentials
 from snowmelt.serve.protocol.door import HELD
 from snowmelt.serve.protocol.sessions import Lifetimes
-from snowmelt.serve.run import listen
+from snowmelt.serve.run import Address, serving_beside
 from snowmelt.service.account import Account
 
 PASSWORD = "correct horse"
@@ -26,19 +23,6 @@ def serving(
 ) -> Iterator[int]:
     """The port on loopback. `tls` is the certificate and its key."""
     server = Server(account, load_credentials(account.data_dir, PASSWORD)[0], lifetimes=lifetimes, held=held)
-    listener = listen("127.0.0.1", 0)
     certificate, key = tls or (None, None)
-    config = uvicorn.Config(
-        server.app, log_level="warning", timeout_graceful_shutdown=5, log_config=None, ssl_certfile=certificate,
-        ssl_keyfile=key,
-    )  # fmt: skip
-    running = uvicorn.Server(config)
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    try:
-        yield listener.getsockname()[1]
-    finally:
-        running.should_exit = True
-        thread.join(20)
-        server.door.stop()
-        listener.close()
+    with serving_beside(server, Address(port=0, certificate=certificate, key=key)) as port:
+        yield port

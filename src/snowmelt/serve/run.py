@@ -22,6 +22,7 @@ from snowmelt.serve.credentials import ADMIN, PASSWORD_VARIABLE, load_credential
 from snowmelt.service.account import Account
 from snowmelt.service.security import founding
 
+_STOPPING_SECONDS = 20
 _BACKLOG = 1024
 """Connections that may wait to be taken: a hundred clients at once are no attack."""
 
@@ -75,16 +76,35 @@ def serve(data_dir: Path, address: Address, *, settings: Settings | None, announ
         account.ownership.announce(url)
         announce(f"Snowmelt serves {account.data_dir} at {url}")
         server = Server(account, credentials)
-        config = uvicorn.Config(
-            server.app, log_level="warning", timeout_graceful_shutdown=20, timeout_keep_alive=75, server_header=False,
-            # uvicorn's own configuration of logging would switch loggers back on that are off for a reason.
-            log_config=None,
-            ssl_certfile=address.certificate, ssl_keyfile=address.key,
-        )  # fmt: skip
         try:
-            uvicorn.Server(config).run(sockets=[listener])
+            _answering(server, address).run(sockets=[listener])
         finally:
             server.door.stop()
+
+
+@contextmanager
+def serving_beside(server: Server, address: Address) -> Iterator[int]:
+    """Answers in a thread while the block runs, which gets the port."""
+    listener = listen(address.host, address.port)
+    running = _answering(server, address)
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        running.should_exit = True
+        thread.join(_STOPPING_SECONDS)
+        server.door.stop()
+        listener.close()
+
+
+def _answering(server: Server, address: Address) -> uvicorn.Server:
+    return uvicorn.Server(uvicorn.Config(
+        server.app, log_level="warning", timeout_graceful_shutdown=_STOPPING_SECONDS, timeout_keep_alive=75,
+        server_header=False, ssl_certfile=address.certificate, ssl_keyfile=address.key,
+        # uvicorn's own configuration of logging would switch loggers back on that are off for a reason.
+        log_config=None,
+    ))  # fmt: skip
 
 
 @contextmanager
