@@ -56,6 +56,8 @@ class Measure:
         """The middle half of the ratios of rounds that ran one right after the other."""
         if self.plain is None:
             return None
+        if len(self.snowmelt.values) != len(self.plain.values):
+            return None  # not taken in turns
         ratios = [a / b for a, b in zip(self.snowmelt.values, self.plain.values, strict=True)]
         return quantile(ratios, 0.25), quantile(ratios, 0.75)
 
