@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from snowmelt.storage.append import conform
+from snowmelt.storage.columns import local_path
 from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.log import Action
 from snowmelt.storage.origins import ORIGINS, born_in, kept_origins, with_origins
@@ -101,7 +102,7 @@ def _commit_rows(
 
 
 def _rows(uri: str, schema: pa.Schema, location: str) -> pa.Table:
-    with pq.ParquetFile(_path(uri)) as opened:
+    with pq.ParquetFile(local_path(uri)) as opened:
         rows = _in_schema(opened, schema, location)
         return with_origins(rows, _name(uri), kept_origins(opened))
 
@@ -120,7 +121,7 @@ def _images(
     uri: str, version: int, schema: pa.Schema, location: str, *, inserts: bool
 ) -> tuple[pa.Table, bool]:  # fmt: skip
     """The rows of a file of the change feed, and whether it knows where they were born."""
-    with pq.ParquetFile(_path(uri)) as opened:
+    with pq.ParquetFile(local_path(uri)) as opened:
         rows = _in_schema(opened, schema, location)
         kinds = opened.read([CHANGE_TYPE]).column(CHANGE_TYPE).cast(pa.string())
         origins = kept_origins(opened)
@@ -161,10 +162,6 @@ def _signed(rows: pa.Table, sign: int, version: int) -> pa.Table:
 
 def _empty(schema: pa.Schema) -> pa.Table:
     return _signed(with_origins(schema.empty_table(), ""), 1, 0)
-
-
-def _path(uri: str) -> str:
-    return uri.removeprefix("file://")
 
 
 def _name(uri: str) -> str:

@@ -138,9 +138,6 @@ class _Test:
             return self
         return self if self.condition.possible(low, high) else None
 
-    def holds(self, column: pa.Array) -> pa.Array:
-        return self.condition.holds(column)
-
 
 class _Search:
     """One search through many files."""
@@ -221,6 +218,6 @@ def _places(read: Mapping[str, KeptColumn], tests: Sequence[_Test], count: int) 
     for test in tests:
         column = read[test.condition.column].values
         column = column if places is None else column.take(pa.array(places))
-        inside = np.flatnonzero(test.holds(column).to_numpy(zero_copy_only=False))
+        inside = np.flatnonzero(test.condition.holds(column).to_numpy(zero_copy_only=False))
         places = inside if places is None else places[inside]
     return places if places is not None else np.arange(count)

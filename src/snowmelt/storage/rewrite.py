@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from deltalake.exceptions import CommitFailedError
 
 from snowmelt.storage.append import conform, new_file, parts, write_file
-from snowmelt.storage.columns import COLUMNS
+from snowmelt.storage.columns import COLUMNS, local_path
 from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
@@ -238,7 +238,7 @@ def _groups(files: Sequence[DataFile]) -> list[list[DataFile]]:
 
 
 def _read(file: DataFile, schema: pa.Schema, location: str, *, origins: bool = False) -> pa.Table:
-    with pq.ParquetFile(file.uri.removeprefix("file://")) as opened:
+    with pq.ParquetFile(local_path(file.uri)) as opened:
         # Spark leaves columns of its own in files of a table with a change feed.
         present = set(opened.schema_arrow.names)
         rows = conform(opened.read([name for name in schema.names if name in present]), schema, location)

@@ -122,7 +122,9 @@ def _in_one_task(query: exp.Select) -> exp.Select:
     tree = query.copy()
     for select in list(tree.find_all(exp.Select)):
         joins = select.args.get("joins") or []
-        if all(join.this.alias for join in joins) and not any(column.table for column in select.find_all(exp.Column)):
+        if not joins or not all(join.this.alias for join in joins):
+            continue
+        if not any(column.table for column in select.find_all(exp.Column)):
             while len(joins) > 1:
                 _nest(select)
                 joins = select.args["joins"]
@@ -143,11 +145,10 @@ def _nest(select: exp.Select) -> None:
 
 
 def _hint(select: exp.Select) -> None:
-    aliases = [identifier(join.this.alias) for join in select.args.get("joins") or ()]
-    if aliases:
-        hints = {"SHUFFLE_HASH": aliases, "COALESCE": [exp.Literal.number(1)]}
-        called = [exp.Anonymous(this=name, expressions=given) for name, given in hints.items()]
-        select.set("hint", exp.Hint(expressions=called))
+    aliases = [identifier(join.this.alias) for join in select.args["joins"]]
+    hints = {"SHUFFLE_HASH": aliases, "COALESCE": [exp.Literal.number(1)]}
+    called = [exp.Anonymous(this=name, expressions=given) for name, given in hints.items()]
+    select.set("hint", exp.Hint(expressions=called))
 
 
 def resolved(query: exp.Select, relations: Mapping[str, exp.Expr]) -> exp.Select:
