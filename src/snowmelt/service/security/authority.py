@@ -97,10 +97,6 @@ class AccessControl:
         """A role and those it brings with it."""
         return self._closure(self._read(), {role})
 
-    def direct(self, user: str) -> frozenset[str]:
-        """The roles granted to the user, without those they bring."""
-        return self._read().granted_to_users.get(user, frozenset())
-
     def _read(self) -> _Known:
         version = self._state.rights_version()
         known = self._known
