@@ -27,7 +27,7 @@ _WEIGHT = "__w"
 _EXACT_DIGITS = 27
 """Digits that leave room to multiply by a weight; beyond, Spark keeps six fractional digits and no more."""
 _KEPT_SCALE = 6
-_COMPARABLE = {Kind.NUMBER, Kind.VARCHAR, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP_NTZ, Kind.TIMESTAMP_LTZ}
+EQUAL_IS_SAME = {Kind.NUMBER, Kind.VARCHAR, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP_NTZ, Kind.TIMESTAMP_LTZ}
 """Whose values are the same when they are equal: FLOAT has two zeros, a zone is a part of TIMESTAMP_TZ."""
 
 
@@ -159,7 +159,7 @@ def _final(value: exp.Expr, known: Mapping[str, Column], partial: _Partials) -> 
         total = partial(value, call("sum", _signed(arguments[0])))
         present = _count(arguments, partial)
         return exp.Case(ifs=[exp.If(this=exp.GT(this=present, expression=number(0)), true=total)])
-    if name in ("min", "max") and len(arguments) == 1 and _comparable(arguments[0], known):
+    if name in ("min", "max") and len(arguments) == 1 and _is_comparable(arguments[0], known):
         came, gone = (_among(arguments[0], sign) for sign in (exp.GT, exp.LT))
         return partial(value, call(name, came), call(name, gone))
     if name in ("bool_or", "bool_and"):
@@ -198,15 +198,15 @@ def _signed(tree: exp.Expr) -> exp.Expr:
 
 
 def _summable(tree: exp.Expr, known: Mapping[str, Column]) -> bool:
-    type_ = _type(tree, known)
+    type_ = type_of(tree, known)
     if type_ is None or type_.kind is not Kind.NUMBER:
         return False
     return type_.int64 or (type_.precision or 38) <= _EXACT_DIGITS or (type_.scale or 0) <= _KEPT_SCALE
 
 
-def _comparable(tree: exp.Expr, known: Mapping[str, Column]) -> bool:
-    type_ = _type(tree, known)
-    return type_ is not None and type_.kind in _COMPARABLE
+def _is_comparable(tree: exp.Expr, known: Mapping[str, Column]) -> bool:
+    type_ = type_of(tree, known)
+    return type_ is not None and type_.kind in EQUAL_IS_SAME
 
 
 def _among(tree: exp.Expr, sign: type[exp.Binary]) -> exp.Expr:
@@ -214,7 +214,8 @@ def _among(tree: exp.Expr, sign: type[exp.Binary]) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=sign(this=_weight(), expression=number(0)), true=tree.copy())])
 
 
-def _type(tree: exp.Expr, known: Mapping[str, Column]) -> DataType | None:
+def type_of(tree: exp.Expr, known: Mapping[str, Column]) -> DataType | None:
+    """What is known of an expression over these columns."""
     while isinstance(tree, exp.Paren):
         tree = tree.this
     if isinstance(tree, exp.Column) and tree.name in known:
