@@ -11,38 +11,23 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from snowmelt.storage.packing import KeptColumn, packed
 from snowmelt.storage.parquet import ROW_GROUP_ROWS
-from snowmelt.storage.schema import as_type
 
 _MOST_BYTES = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8, 256 * 1024 * 1024)
 """An eighth of the machine's memory."""
 _MOST_BYTES_EACH = 16 * 1024 * 1024
 _MOST_FOOTERS = 2048
-_WORTH_SORTED_ROWS = 1024
 _LATELY_SECONDS = 900
 Place = tuple[str, int, str]
 """A file, a row group, a column."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeptColumn:
-    values: pa.Array
-    ascending: npt.NDArray[np.int64] | None
-    """The same values, if they are integers in order: then a key is found without looking at all of them."""
-
-    def of_type(self, type_: pa.DataType) -> KeptColumn:
-        """The column of a table whose type was widened since."""
-        return self if self.values.type == type_ else KeptColumn(as_type(self.values, type_), self.ascending)
 
 
 class ColumnCache:
@@ -83,10 +68,10 @@ class ColumnCache:
         for name in names:
             values = rows.column(name).combine_chunks()
             for group, start in enumerate(range(0, len(values), ROW_GROUP_ROWS)):
-                self.keep((path, group, name), _kept(values.slice(start, ROW_GROUP_ROWS)))
+                self.keep((path, group, name), packed(values.slice(start, ROW_GROUP_ROWS)))
 
     def keep(self, place: Place, column: KeptColumn) -> None:
-        size = column.values.nbytes
+        size = column.nbytes
         if size > _MOST_BYTES_EACH:
             return
         with self._lock:
@@ -95,7 +80,7 @@ class ColumnCache:
             self._kept[place] = column
             self._bytes += size
             while self._bytes > self._most_bytes:
-                self._bytes -= self._kept.popitem(last=False)[1].values.nbytes
+                self._bytes -= self._kept.popitem(last=False)[1].nbytes
 
 
 COLUMNS = ColumnCache()
@@ -157,12 +142,12 @@ class ColumnReader:
         """Columns of one row group in the types of the table; those that the file does not have are left out."""
         fields = [field for field in wanted if field.name in self.footer.names]
         found = self._cache.find((self._path, group, field.name) for field in fields)
-        found = {name: column for name, column in found.items() if len(column.values) == self.footer.rows[group]}
+        found = {name: column for name, column in found.items() if len(column) == self.footer.rows[group]}
         missing = [field.name for field in fields if field.name not in found]
         if missing:
             rows = self._file().read_row_group(group, missing)
             for name in missing:
-                found[name] = _kept(rows.column(name).combine_chunks())
+                found[name] = packed(rows.column(name).combine_chunks())
                 self._cache.keep((self._path, group, name), found[name])
         return {field.name: found[field.name].of_type(field.type) for field in fields}
 
@@ -185,18 +170,3 @@ def local_path(uri: str) -> str:
 
 def _folder(path: str) -> str:
     return path.rsplit("/", 1)[0]
-
-
-def _kept(values: pa.Array) -> KeptColumn:
-    if not pa.types.is_int64(values.type) or values.null_count or len(values) < _WORTH_SORTED_ROWS:
-        return KeptColumn(values, None)
-    numbers = values.to_numpy()
-    return KeptColumn(values, numbers if bool(np.all(numbers[1:] >= numbers[:-1])) else None)
-
-
-def places_among(ascending: npt.NDArray[np.int64], keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Where values in order are one of the keys, which are in order too and differ."""
-    first, last = np.searchsorted(ascending, keys, "left"), np.searchsorted(ascending, keys, "right")
-    counts = last - first
-    starts = np.repeat(first - np.concatenate(([0], np.cumsum(counts)[:-1])), counts) if len(keys) else first
-    return np.arange(int(counts.sum()), dtype=np.int64) + starts

@@ -13,16 +13,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snowmelt.storage.columns import COLUMNS, ColumnReader, KeptColumn, local_path, places_among
+from snowmelt.storage.columns import COLUMNS, ColumnReader, local_path
+from snowmelt.storage.packing import KeptColumn, Places
 from snowmelt.storage.rewrite import FILE, ROW
 from snowmelt.storage.snapshot import DataFile, FileList
 
 _THREADS = 2 * (os.cpu_count() or 2)
-Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,24 +199,20 @@ class _Search:
 
     def _taken(self, reader: ColumnReader, group: int, places: Places) -> dict[str, pa.Array]:
         read = reader.read(group, self._wanted)
-        chosen = pa.array(places)
-        columns = {name: column.values.take(chosen) for name, column in read.items()}
+        columns = {name: column.take(places) for name, column in read.items()}
         missing = {f.name: pa.nulls(len(places), f.type) for f in self._wanted if f.name not in columns}
         return {**columns, **missing}
 
 
 def _places(read: Mapping[str, KeptColumn], tests: Sequence[_Test], count: int) -> Places:
-    """Where all tests hold in a row group."""
+    """Where all tests hold in a row group: first what is found fastest, the others only there."""
     places: Places | None = None
-    for test in tests:
-        ascending = read[test.condition.column].ascending
-        if test.keys is not None and ascending is not None:
-            places = places_among(ascending, test.keys)
-            tests = [other for other in tests if other is not test]
-            break
-    for test in tests:
-        column = read[test.condition.column].values
-        column = column if places is None else column.take(pa.array(places))
-        inside = np.flatnonzero(test.condition.holds(column).to_numpy(zero_copy_only=False))
-        places = inside if places is None else places[inside]
+    for test in sorted(tests, key=lambda one: (one.keys is None, not read[one.condition.column].in_order)):
+        column = read[test.condition.column]
+        if places is not None:
+            places = places[test.condition.holds(column.take(places)).to_numpy(zero_copy_only=False)]
+            continue
+        places = column.places_of(test.keys) if test.keys is not None else None
+        if places is None:
+            places = column.places_where(test.condition)
     return places if places is not None else np.arange(count)

@@ -1,0 +1,250 @@
+"""Columns in as few bytes as their values take, to be searched.
+
+Within a row group numbers are close together and words are few: most columns then take one, two or four bytes a value
+where Arrow takes eight or sixteen. More of a table stays in memory, and a search reads less of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snowmelt.storage.schema import as_type
+
+_WORTH_SORTED_ROWS = 1024
+_WIDTHS = (np.uint8, np.uint16, np.uint32, np.uint64)
+_MOST_SPREAD = 2**63 - 1
+_MOST_DIGITS = 18
+_MOST_WORDS = 256
+_SAMPLE_ROWS, _SAMPLE_WORDS = 512, 64
+_MOST_MARKS = 1 << 22
+"""Values for which a table of yes and no is made, one entry for each."""
+Places = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int64]
+
+
+class Test(Protocol):
+    def holds(self, column: pa.Array) -> pa.Array:
+        """For each value whether it passes; never NULL."""
+        ...
+
+
+class KeptColumn(Protocol):
+    """The values of a column in a row group."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def in_order(self) -> bool:
+        """Whether these are integers in order: then a key is found without looking at all of them."""
+        ...
+
+    def take(self, places: Places) -> pa.Array: ...
+
+    def places_of(self, keys: Numbers) -> Places | None:
+        """Where the integers are one of the keys, which are in order and differ; None when they can't be told so."""
+        ...
+
+    def places_where(self, test: Test) -> Places: ...
+
+    def of_type(self, type_: pa.DataType) -> KeptColumn:
+        """The column of a table whose type was widened since."""
+        ...
+
+
+def packed(values: pa.Array) -> KeptColumn:
+    if pa.types.is_string(values.type):
+        return _words(values) or PlainColumn(values)
+    numbers = _numbers(values)
+    if numbers is None or not len(numbers):
+        return PlainColumn(values)
+    valid = None
+    if values.null_count:
+        valid = values.is_valid().to_numpy(zero_copy_only=False)
+        numbers = np.where(valid, numbers, numbers[valid].min() if valid.any() else 0)
+    base, top = int(numbers.min()), int(numbers.max())
+    if top - base > _MOST_SPREAD:
+        return PlainColumn(values)
+    width = next(width for width in _WIDTHS if top - base <= np.iinfo(width).max)
+    return NumberColumn((numbers - base).astype(width), base, top - base, values.type, valid)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainColumn:
+    """As Arrow has them."""
+
+    values: pa.Array
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.values.nbytes)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def in_order(self) -> bool:
+        return False
+
+    def take(self, places: Places) -> pa.Array:
+        return self.values.take(pa.array(places))
+
+    def places_of(self, keys: Numbers) -> Places | None:
+        return None
+
+    def places_where(self, test: Test) -> Places:
+        return _true(test.holds(self.values))
+
+    def of_type(self, type_: pa.DataType) -> KeptColumn:
+        return self if self.values.type == type_ else PlainColumn(as_type(self.values, type_))
+
+
+@dataclass(frozen=True, slots=True)
+class WordColumn:
+    """A few words, and the number of the word for each value. NULL is one of the words."""
+
+    words: pa.Array
+    codes: npt.NDArray[np.uint8]
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.words.nbytes + self.codes.nbytes)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def in_order(self) -> bool:
+        return False
+
+    def take(self, places: Places) -> pa.Array:
+        return self.words.take(pa.array(self.codes[places]))
+
+    def places_of(self, keys: Numbers) -> Places | None:
+        return None
+
+    def places_where(self, test: Test) -> Places:
+        return np.flatnonzero(_flags(test.holds(self.words))[self.codes])
+
+    def of_type(self, type_: pa.DataType) -> KeptColumn:
+        return self if self.words.type == type_ else WordColumn(as_type(self.words, type_), self.codes)
+
+
+class NumberColumn:
+    """Whole numbers, decimals, dates or times as what they are more than the smallest one."""
+
+    def __init__(
+        self,
+        more: npt.NDArray[np.unsignedinteger],
+        base: int,
+        spread: int,
+        type_: pa.DataType,
+        valid: npt.NDArray[np.bool_] | None,
+    ) -> None:
+        self._more, self._base, self._spread = more, base, spread
+        self._type = type_
+        self._valid = valid
+        comparable = pa.types.is_int64(type_) and valid is None and len(more) >= _WORTH_SORTED_ROWS
+        self.in_order = comparable and bool(np.all(more[1:] >= more[:-1]))
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._more.nbytes + (self._valid.nbytes if self._valid is not None else 0))
+
+    def __len__(self) -> int:
+        return len(self._more)
+
+    def take(self, places: Places) -> pa.Array:
+        return self._arrow(self._more[places], self._valid[places] if self._valid is not None else None)
+
+    def places_of(self, keys: Numbers) -> Places | None:
+        if not pa.types.is_int64(self._type):
+            return None
+        first = np.searchsorted(keys, self._base, "left")
+        last = np.searchsorted(keys, self._base + self._spread, "right")
+        # Of the same type, or a search would make a wider copy of all values.
+        wanted = (keys[first:last] - self._base).astype(self._more.dtype)
+        if self.in_order:
+            return _places_among(self._more, wanted)
+        found = np.flatnonzero(self._marked(wanted))
+        return found if self._valid is None else found[self._valid[found]]
+
+    def _marked(self, wanted: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.bool_]:
+        if self._spread > _MOST_MARKS:
+            return _flags(pc.is_in(pa.array(self._more), value_set=pa.array(wanted)))
+        marks = np.zeros(self._spread + 1, dtype=np.bool_)
+        marks[wanted] = True
+        marked: npt.NDArray[np.bool_] = marks[self._more]
+        return marked
+
+    def places_where(self, test: Test) -> Places:
+        return _true(test.holds(self._arrow(self._more, self._valid)))
+
+    def of_type(self, type_: pa.DataType) -> KeptColumn:
+        return self if self._type == type_ else packed(as_type(self._arrow(self._more, self._valid), type_))
+
+    def _arrow(self, more: npt.NDArray[np.unsignedinteger], valid: npt.NDArray[np.bool_] | None) -> pa.Array:
+        numbers = pa.array(more.astype(np.int64) + self._base, mask=~valid if valid is not None else None)
+        if pa.types.is_decimal(self._type):
+            return _decimals(numbers, self._type)
+        if pa.types.is_date32(self._type):
+            return numbers.cast(pa.int32()).view(self._type)
+        return numbers.view(self._type) if pa.types.is_timestamp(self._type) else numbers.cast(self._type)
+
+
+def _numbers(values: pa.Array) -> Numbers | None:
+    """The values as whole numbers, whatever stands where they are NULL."""
+    type_ = values.type
+    if pa.types.is_decimal128(type_) and type_.precision <= _MOST_DIGITS:
+        halves = np.frombuffer(values.buffers()[1], dtype=np.int64)
+        return halves[2 * values.offset : 2 * (values.offset + len(values)) : 2]
+    if pa.types.is_date32(type_):
+        values = values.view(pa.int32())
+    elif pa.types.is_timestamp(type_):
+        values = values.view(pa.int64())
+    elif not pa.types.is_signed_integer(type_):
+        return None
+    found: Numbers = values.cast(pa.int64()).fill_null(0).to_numpy()
+    return found
+
+
+def _decimals(numbers: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Whole numbers as the digits of decimals: 128 bits, of which the upper half is only the sign."""
+    lower = numbers.fill_null(0).to_numpy()
+    halves = np.column_stack((lower, lower >> 63))
+    return pa.Array.from_buffers(type_, len(numbers), [numbers.buffers()[0], pa.py_buffer(halves)])
+
+
+def _words(values: pa.Array) -> WordColumn | None:
+    """None where there are too many of them. A few rows tell most of the time."""
+    if len(pc.unique(values.slice(0, _SAMPLE_ROWS))) > _SAMPLE_WORDS:
+        return None
+    encoded = pc.dictionary_encode(values, null_encoding="encode")
+    if len(encoded.dictionary) > _MOST_WORDS:
+        return None
+    return WordColumn(encoded.dictionary, encoded.indices.to_numpy().astype(np.uint8))
+
+
+def _true(passing: pa.Array) -> Places:
+    return np.flatnonzero(_flags(passing))
+
+
+def _flags(passing: pa.Array) -> npt.NDArray[np.bool_]:
+    flags: npt.NDArray[np.bool_] = passing.to_numpy(zero_copy_only=False)
+    return flags
+
+
+def _places_among(ascending: npt.NDArray[np.unsignedinteger], keys: npt.NDArray[np.unsignedinteger]) -> Places:
+    """Where values in order are one of the keys, which are in order too and differ."""
+    first, last = np.searchsorted(ascending, keys, "left"), np.searchsorted(ascending, keys, "right")
+    counts = last - first
+    starts = np.repeat(first - np.concatenate(([0], np.cumsum(counts)[:-1])), counts) if len(keys) else first
+    return np.arange(int(counts.sum()), dtype=np.int64) + starts
