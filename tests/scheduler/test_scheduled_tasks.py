@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.service.account import Account
 from snowmelt.service.session import Session
 from snowmelt.state.task_model import GraphRun, RunState, TaskRun
@@ -194,6 +195,20 @@ def test_branches_on_what_became_of_other_tasks(place: Place) -> None:
         "alarm": "SUCCEEDED", "calm": "SKIPPED", "cleaner": "SUCCEEDED", "behind_off": "SUCCEEDED",
         "rest": "SUCCEEDED", "late": "SUCCEEDED", "hopeful": "SKIPPED", "picky": "SUCCEEDED",
     }  # fmt: skip
+
+
+def test_a_run_can_be_repeated_for_a_fortnight(place: Place) -> None:
+    place.sql("CREATE TASK root SCHEDULE = '60 MINUTES' AS INSERT INTO nowhere VALUES (1)")
+    place.sql("EXECUTE TASK root")
+    await_that(lambda: place.states("ROOT") == [RunState.FAILED])
+    await_that(lambda: place.graph_runs()[0].state is RunState.FAILED)
+    place.advance(days=13)
+    place.sql("EXECUTE TASK root RETRY LAST")
+    await_that(lambda: place.states("ROOT") == [RunState.FAILED] * 2)
+    await_that(lambda: place.graph_runs()[0].state is RunState.FAILED)
+    place.advance(days=15)
+    with pytest.raises(SnowmeltError, match="no suitable run"):
+        place.sql("EXECUTE TASK root RETRY LAST")
 
 
 def test_the_return_value_of_a_task_further_up(place: Place) -> None:
