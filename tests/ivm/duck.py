@@ -46,6 +46,8 @@ _NAMES = {
     "element_at": "list_extract",
     "array": "list_value",
     "int": "to_int",
+    "max_by": "arg_max_null",
+    "min_by": "arg_min_null",
 }
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(L|BD)")
 _MACROS = (

@@ -26,10 +26,16 @@ class Mutant:
     new: str
     about: str = ""
     """What queries must have in their text to notice it; the others need not be run."""
+    stateful: bool = False
+    """Whether only a view with states can notice it."""
 
 
 def _m(name: str, module: str, old: str, new: str, about: str = "") -> Mutant:
     return Mutant(name, f"snowmelt.ivm.{module}", old, new, about)
+
+
+def _of_states(name: str, module: str, old: str, new: str) -> Mutant:
+    return Mutant(name, f"snowmelt.ivm.{module}", old, new, "M", stateful=True)
 
 
 _INNER_SIDES = "(other, When.NEW if index < place else When.OLD)"
@@ -102,6 +108,10 @@ MUTANTS = (
        "exp.If(this=positive[1], true=exp.false())", " IN (SELECT"),
     _m("FULL JOIN without unmatched right rows", "lowering", "Union((matched, unmatched), outputs)",
        "Union((matched,), outputs)"),
+    _of_states("an extreme that went stays", "extremes", "exp.and_(went, exp.Not(", "exp.and_(exp.false(), exp.Not("),
+    _of_states("the oldest extreme counts", "states", 'call("max_by", column', 'call("min_by", column'),
+    _of_states("extremes only move inwards", "extremes", '"least" if partial.is_least else "greatest"',
+               '"greatest" if partial.is_least else "least"'),
     _m("FLOAT sums as a bag", "plan", "if self._inexact & {column.id for _, column in self.view.outputs}:",
        "if False:"),
 )  # fmt: skip
@@ -140,8 +150,9 @@ def main(name: str) -> int:
     mutant = next(mutant for mutant in MUTANTS if mutant.name == name)
     sys.meta_path.insert(0, _Finder(mutant))
     cases = import_module("tests.ivm.cases")
+    make = import_module("tests.ivm.views").StatefulView if mutant.stateful else import_module("tests.ivm.duck").View
     seeds = (seed for seed in range(20 * SEEDS) if mutant.about in cases.make_case(seed).query)
-    _, failures = cases.run_seeds(islice(seeds, SEEDS), until_failure=True)
+    _, failures = cases.run_seeds(islice(seeds, SEEDS), make, until_failure=True)
     if failures:
         sys.stdout.write(f"noticed at {failures[0][:300]!r}\n")
         return KILLED

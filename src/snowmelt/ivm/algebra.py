@@ -7,7 +7,7 @@ never clash. Nodes are compared by identity: one node may be the input of severa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -302,6 +302,22 @@ class Limit(Node):
     @property
     def expressions(self) -> tuple[exp.Expr, ...]:
         return self.order
+
+
+def over(node: Node, inputs: Sequence[Node]) -> Node:
+    """The node over other inputs that have the same columns."""
+    if all(mine is other for mine, other in zip(node.inputs, inputs, strict=True)):
+        return node
+    match node:
+        case InnerJoin():
+            return replace(node, parts=tuple(inputs))
+        case Union():
+            return replace(node, branches=tuple(inputs))
+        case Join():
+            return replace(node, left=inputs[0], right=inputs[1])
+        case Project() | Filter() | Aggregate() | Window() | Unnest() | Limit():
+            return replace(node, input=inputs[0])
+    raise AssertionError(node)
 
 
 def columns_in(tree: exp.Expr) -> frozenset[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from snowmelt.ivm import extremes
 from snowmelt.ivm.algebra import (
     Aggregate,
     Column,
@@ -346,7 +347,7 @@ class Rules:
         state = self.renderer.states.get(id(node))
         if state is not None:
             self.grows(state)
-            return Restriction(state.added, tuple((column.id, column.id) for column in keys))
+            return Restriction(state.changed, tuple((column.id, column.id) for column in keys))
         what = "groups" if isinstance(node, Aggregate) else "partitions"
         return self.distinct_keys(f"{what} that changed", change.query, keys)
 
@@ -364,9 +365,17 @@ class Rules:
             change = self.change(state.node.input)
             self._added[state.name] = change is not None
             if change is not None:
-                query = self.renderer.addition(state, change.query.copy())
-                self.stages.append(Stage(state.added, "sums of what changed", query))
+                self._grow(state, change)
         return self._added[state.name]
+
+    def _grow(self, state: State, change: Change) -> None:
+        query = change.query.copy()
+        if not state.extremes:
+            self._add(state.added, "sums of what changed", self.renderer.addition(state, query))
+            return
+        if not change.inserts_only:
+            query = self.netted(query, state.node.input.columns)
+        extremes.grow(self.renderer, state, query, inserts_only=change.inserts_only, add=self._add)
 
     def _first_seen(self, node: Aggregate, keys: Restriction) -> Change:
         """DISTINCT over rows that only came: those that were not there before."""
@@ -404,8 +413,11 @@ class Rules:
 
     def stage(self, purpose: str, query: exp.Select) -> str:
         name = f"s{len(self.stages) + 1}"
-        self.stages.append(Stage(name, purpose, query))
+        self._add(name, purpose, query)
         return name
+
+    def _add(self, name: str, purpose: str, query: exp.Select) -> None:
+        self.stages.append(Stage(name, purpose, query))
 
     def kept(self, change: Change, node: Node, purpose: str) -> Change:
         """The change as a stage of its own, netted: what came and went again is gone."""

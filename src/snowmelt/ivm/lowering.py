@@ -30,6 +30,7 @@ from snowmelt.ivm.algebra import (
     columns_in,
     conjuncts,
 )
+from snowmelt.ivm.distinct import in_two_steps
 from snowmelt.ivm.pruning import pruned
 from snowmelt.ivm.reasons import NotIncrementalError, Reason
 from snowmelt.ivm.rendering import moves
@@ -90,7 +91,8 @@ class Names:
 
 def lower(query: exp.Expr, tables: Tables) -> View:
     """The algebra of a bound query. Raises `NotIncrementalError` for what it has no operator for."""
-    lowered = Lowering(tables).query(query, None, {})
+    lowering = Lowering(tables)
+    lowered = lowering.query(query, None, {})
     root = lowered.node
     outputs = lowered.outputs
     if len({column.id for _, column in outputs}) < len(outputs) or len(root.columns) != len(outputs):
@@ -99,7 +101,7 @@ def lower(query: exp.Expr, tables: Tables) -> View:
         raise NotIncrementalError(
             Reason.UNSUPPORTED_OPERATOR, "subquery over grouping sets", "Put the grouping sets into a subquery in FROM."
         )
-    return View(pruned(root), outputs)
+    return View(pruned(in_two_steps(pruned(root), lowering.fresh)), outputs)
 
 
 class Lowering:

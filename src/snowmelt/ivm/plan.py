@@ -11,7 +11,8 @@ from sqlglot import exp
 
 from snowmelt.ivm.algebra import Aggregate, Filter, Limit, Node, Project, Window
 from snowmelt.ivm.changes import Rules, Stage, TableChange
-from snowmelt.ivm.checks import check, inexact_ids
+from snowmelt.ivm.checks import check
+from snowmelt.ivm.exactness import inexact_ids
 from snowmelt.ivm.lowering import View
 from snowmelt.ivm.rendering import WEIGHT, Renderer, Restriction, When, quoted
 from snowmelt.ivm.states import State, states_of

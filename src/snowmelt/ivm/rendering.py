@@ -31,7 +31,7 @@ from snowmelt.ivm.algebra import (
     conjuncts,
     equal_columns,
 )
-from snowmelt.ivm.states import ROWS, State
+from snowmelt.ivm.states import AGE, ROWS, State
 from snowmelt.ivm.trees import aggregate_name, call, mapped, number, same
 from snowmelt.sql.notes import note_of
 
@@ -238,14 +238,14 @@ class Renderer:
     def _from_state(self, state: State, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
         keys = state.node.keys
         inside = restriction.only({column.id for column in keys}) if restriction is not None else None
-        names = [*(column.id for column in keys), ROWS, *(partial.name for partial in state.partials)]
-        branches = [self._stored(state, names, inside)]
+        names = [*(column.id for column in keys), *state.names]
+        branches = [self.stored(state, inside)]
         if when is When.NEW and self.grows(state):
-            added = self._named(state.added, names)
-            mine = inside is not None and inside.stage != state.added
+            added = self.named(state.added, names)
+            mine = inside is not None and inside.stage != state.changed
             branches.append(self._restricted(added, inside) if inside is not None and mine else added)
-        totals = [_as(state.summed(name), name) for name in names[len(keys) :]]
-        sums = self._by_key(state.node, totals, self.united(branches, names))
+        totals = [_as(state.together(name), name) for name in state.names]
+        sums = self.by_key(state.node, totals, self.united(branches, names))
         if keys:
             there = exp.NEQ(this=call("sum", exp.column(quoted(ROWS))), expression=number(0))
             sums.set("having", exp.Having(this=there))
@@ -253,14 +253,17 @@ class Renderer:
         rows = exp.select(*[_as(key.ref, key.id) for key in keys], *finals).from_(self.source(sums))
         return rows, inside == restriction
 
-    def _stored(self, state: State, names: Sequence[str], restriction: Restriction | None) -> exp.Select:
-        rows = self._named(state.stored, names)
+    def stored(self, state: State, restriction: Restriction | None) -> exp.Select:
+        """The rows of a state before the refresh, restricted by its keys."""
+        names = [*(column.id for column in state.node.keys), *state.names]
+        rows = self.named(state.stored, names)
         if restriction is None:
             return rows
         query = self._restricted(rows, restriction)
-        return self._named(self.finder.look_up_state(state, names, restriction, query), names)
+        return self.named(self.finder.look_up_state(state, names, restriction, query), names)
 
-    def _named(self, table: str, names: Sequence[str]) -> exp.Select:
+    def named(self, table: str, names: Sequence[str]) -> exp.Select:
+        """Columns of a stage or a state."""
         columns = [_as(exp.column(quoted(name)), name) for name in names]
         return exp.select(*columns).from_(self.source(exp.Table(this=quoted(table))))
 
@@ -269,14 +272,18 @@ class Renderer:
         node = state.node
         values = [_as(exp.cast(call("count", number(1)), "BIGINT"), ROWS)]
         values += [_as(self.at(partial.initial, When.NEW), partial.name) for partial in state.partials]
-        return self._by_key(node, values, self.rows(node.input, When.NEW))
+        if state.extremes:
+            values.append(_as(exp.cast(number(0), "BIGINT"), AGE))
+        return self.by_key(node, values, self.rows(node.input, When.NEW))
 
     def addition(self, state: State, change: exp.Select) -> exp.Select:
-        """What a change of its input adds to a state."""
-        node = state.node
+        """What a change of its input adds to a state; of extremes, those of what came and of what went."""
         values = [_as(call("sum", exp.column(quoted(WEIGHT))), ROWS)]
-        values += [_as(state.typed(p.name, self.at(p.change, When.NEW)), p.name) for p in state.partials]
-        return self._by_key(node, values, change)
+        for partial in state.partials:
+            values.append(_as(state.typed(partial.name, self.at(partial.change, When.NEW)), partial.name))
+            if partial.gone is not None:
+                values.append(_as(self.at(partial.gone, When.NEW), partial.gone_name))
+        return self.by_key(state.node, values, change)
 
     def _window(self, node: Window, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
         keys = {column.id for column in node.partition}
@@ -332,9 +339,10 @@ class Renderer:
 
     def grouped(self, below: exp.Select, node: Aggregate, when: When) -> exp.Select:
         items = [_as(self.at(item.value, when), item.column.id) for item in node.items]
-        return self._by_key(node, items, below)
+        return self.by_key(node, items, below)
 
-    def _by_key(self, node: Aggregate, values: Sequence[exp.Expr], below: exp.Expr) -> exp.Select:
+    def by_key(self, node: Aggregate, values: Sequence[exp.Expr], below: exp.Expr) -> exp.Select:
+        """The values of each group."""
         query = exp.select(*[_as(key.ref, key.id) for key in node.keys], *values).from_(self.source(below))
         if node.keys:
             query.set("group", exp.Group(expressions=[key.ref for key in node.keys]))

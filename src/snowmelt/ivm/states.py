@@ -2,29 +2,39 @@
 
 The state of an aggregate is a set of rows (keys, number of rows, partial sums) of which those with equal keys belong
 together: its value is their sum. A refresh appends the sums of what changed, with signs, and never looks for the rows
-it changes. Only what can be summed exactly has a state; other aggregates are computed again for the groups that
-changed.
+it changes. Sums must be exact to have a state. MIN and MAX have one as well (`ivm/extremes.py`): of them each row has
+the whole value, and the newest row counts. Other aggregates are computed again for the groups that changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from sqlglot import exp
 
 from snowmelt.core.types import DataType, Kind
 from snowmelt.ivm.algebra import Aggregate, Column, Node
+from snowmelt.ivm.exactness import inexact_ids
 from snowmelt.ivm.trees import call, number
 from snowmelt.sql.notes import note_of
 
 ROWS = "n"
+AGE = "g"
+"""How often a group's extremes were told, where there are any: the row with the largest number counts."""
 _WEIGHT = "__w"
 _EXACT_DIGITS = 27
 """Digits that leave room to multiply by a weight; beyond, Spark keeps six fractional digits and no more."""
 _KEPT_SCALE = 6
-_Partials = Callable[[exp.Expr, exp.Expr], exp.Expr]
-"""Gives the column of a partial, by what it is at first and what it is of a change."""
+EQUAL_IS_SAME = {Kind.NUMBER, Kind.VARCHAR, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP_NTZ, Kind.TIMESTAMP_LTZ}
+"""Whose values are the same when they are equal: FLOAT has two zeros, a zone is a part of TIMESTAMP_TZ."""
+
+
+class _Partials(Protocol):
+    def __call__(self, initial: exp.Expr, change: exp.Expr, gone: exp.Expr | None = None) -> exp.Expr:
+        """The column of a partial, by what it is at first and what it is of a change."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +45,21 @@ class Partial:
     initial: exp.Expr
     """Over the rows there are."""
     change: exp.Expr
-    """Over rows with weights."""
+    """Over rows with weights; of an extreme, over those that came."""
+    gone: exp.Expr | None = None
+    """Of an extreme: over the rows that went."""
+
+    @property
+    def is_extreme(self) -> bool:
+        return self.gone is not None
+
+    @property
+    def gone_name(self) -> str:
+        return f"{self.name}_gone"
+
+    @property
+    def is_least(self) -> bool:
+        return self.initial.name == "min"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +82,28 @@ class State:
         """What plans call the rows that a refresh adds."""
         return f"{self.name}__added"
 
-    def summed(self, name: str) -> exp.Expr:
-        return self.typed(name, call("sum", exp.column(exp.Identifier(this=name, quoted=True))))
+    @property
+    def changed(self) -> str:
+        """What plans call the groups that a refresh changes."""
+        return f"{self.name}__changed" if self.extremes else self.added
+
+    @property
+    def extremes(self) -> tuple[Partial, ...]:
+        return tuple(partial for partial in self.partials if partial.is_extreme)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns behind the keys."""
+        return [ROWS, *(partial.name for partial in self.partials), *([AGE] if self.extremes else [])]
+
+    def together(self, name: str) -> exp.Expr:
+        """The column over all rows of a group."""
+        column = exp.column(exp.Identifier(this=name, quoted=True))
+        if name == AGE:
+            return call("max", column)
+        if any(partial.name == name for partial in self.extremes):
+            return call("max_by", column, exp.column(exp.Identifier(this=AGE, quoted=True)))
+        return self.typed(name, call("sum", column))
 
     def typed(self, name: str, tree: exp.Expr) -> exp.Expr:
         """The value as the column keeps it."""
@@ -70,8 +114,10 @@ class State:
 def states_of(root: Node, types: Mapping[str, Mapping[str, str]] | None = None) -> dict[int, State]:
     """The states of a view by the identity of their nodes, inner ones first; they have the same names each time."""
     found: dict[int, State] = {}
+    inexact = inexact_ids(root)
     for node in root.walk():
-        if isinstance(node, Aggregate) and node.tables:
+        # What is not the same when it is computed again can't be taken from a sum that it was added to.
+        if isinstance(node, Aggregate) and node.tables and not node.input.ids & inexact:
             name = f"a{len(found) + 1}"
             state = _state(name, node, (types or {}).get(name, {}))
             if state is not None:
@@ -86,8 +132,8 @@ def _state(name: str, node: Aggregate, types: Mapping[str, str]) -> State | None
     partials: dict[exp.Expr, Partial] = {}
     finals: dict[str, exp.Expr] = {}
 
-    def partial(initial: exp.Expr, change: exp.Expr) -> exp.Expr:
-        made = partials.setdefault(initial, Partial(f"p{len(partials) + 1}", initial, change))
+    def partial(initial: exp.Expr, change: exp.Expr, gone: exp.Expr | None = None) -> exp.Expr:
+        made = partials.setdefault(initial, Partial(f"p{len(partials) + 1}", initial, change, gone))
         return exp.column(exp.Identifier(this=made.name, quoted=True))
 
     for item in node.items:
@@ -113,6 +159,9 @@ def _final(value: exp.Expr, known: Mapping[str, Column], partial: _Partials) -> 
         total = partial(value, call("sum", _signed(arguments[0])))
         present = _count(arguments, partial)
         return exp.Case(ifs=[exp.If(this=exp.GT(this=present, expression=number(0)), true=total)])
+    if name in ("min", "max") and len(arguments) == 1 and _is_comparable(arguments[0], known):
+        came, gone = (_among(arguments[0], sign) for sign in (exp.GT, exp.LT))
+        return partial(value, call(name, came), call(name, gone))
     if name in ("bool_or", "bool_and"):
         condition = arguments[0]
         test = condition if name == "bool_or" else exp.Not(this=exp.Paren(this=condition.copy()))
@@ -149,13 +198,24 @@ def _signed(tree: exp.Expr) -> exp.Expr:
 
 
 def _summable(tree: exp.Expr, known: Mapping[str, Column]) -> bool:
-    type_ = _type(tree, known)
+    type_ = type_of(tree, known)
     if type_ is None or type_.kind is not Kind.NUMBER:
         return False
     return type_.int64 or (type_.precision or 38) <= _EXACT_DIGITS or (type_.scale or 0) <= _KEPT_SCALE
 
 
-def _type(tree: exp.Expr, known: Mapping[str, Column]) -> DataType | None:
+def _is_comparable(tree: exp.Expr, known: Mapping[str, Column]) -> bool:
+    type_ = type_of(tree, known)
+    return type_ is not None and type_.kind in EQUAL_IS_SAME
+
+
+def _among(tree: exp.Expr, sign: type[exp.Binary]) -> exp.Expr:
+    """The value in the rows that came, or that went."""
+    return exp.Case(ifs=[exp.If(this=sign(this=_weight(), expression=number(0)), true=tree.copy())])
+
+
+def type_of(tree: exp.Expr, known: Mapping[str, Column]) -> DataType | None:
+    """What is known of an expression over these columns."""
     while isinstance(tree, exp.Paren):
         tree = tree.this
     if isinstance(tree, exp.Column) and tree.name in known:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from sqlglot import exp
 
 from snowmelt.engine.engine import TableFiles
 from snowmelt.ivm.plan import InitialPlan
-from snowmelt.ivm.states import State
+from snowmelt.ivm.states import AGE, State
 from snowmelt.service.dynamic_tables.lookups import Searched
 from snowmelt.service.dynamic_tables.stages import resolved
 from snowmelt.service.faults import reached
@@ -118,7 +119,7 @@ class OperatorStates:
         if len(small) >= _MOST_FILES:
             earlier = [pq.read_table(self._folder / file) for file in small]
             together = pa.concat_tables([*earlier, rows], promote_options="permissive")
-            rows = _summed(together, [column.id for column in state.node.keys])
+            rows = _put_together(together, state)
             recorded = recorded.model_copy(update={"files": tuple(f for f in recorded.files if f not in small)})
         file = self._folder / f"{state.name}-{uuid.uuid4().hex}.parquet"
         self._folder.mkdir(exist_ok=True)
@@ -163,9 +164,18 @@ def _schema_of(files: Sequence[Path]) -> dict[str, str]:
     return {field["name"]: field["type"] for field in described["fields"]}
 
 
-def _summed(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    names = [name for name in rows.column_names if name not in keys]
-    sums = rows.group_by(list(keys)).aggregate([(name, "sum") for name in names])
-    columns = {name: sums.column(name) for name in keys}
-    columns.update({name: sums.column(f"{name}_sum").cast(rows.schema.field(name).type) for name in names})
-    return pa.table({name: columns[name] for name in rows.column_names})
+def _put_together(rows: pa.Table, state: State) -> pa.Table:
+    """One row for each group: sums are added up, of extremes the newest counts."""
+    keys = [column.id for column in state.node.keys]
+    extremes = {partial.name for partial in state.extremes}
+    newest, nulls_too = "last", pc.ScalarAggregateOptions(skip_nulls=False)
+    wanted = [
+        (name, newest, nulls_too) if name in extremes or name == AGE else (name, "sum", None)
+        for name in rows.column_names
+        if name not in keys
+    ]
+    if extremes:
+        rows = rows.sort_by(AGE)
+    grouped = rows.group_by(keys, use_threads=False).aggregate(wanted)
+    made = {name: grouped.column(f"{name}_{how}").cast(rows.schema.field(name).type) for name, how, _ in wanted}
+    return pa.table({name: made[name] if name in made else grouped.column(name) for name in rows.column_names})
