@@ -93,8 +93,9 @@ def place(account: Account) -> Iterator[tuple[Account, Session]]:
     session.close()
 
 
-def fill(session: Session, name: str, batches: list[list[Row]]) -> None:
-    session.execute(f"CREATE OR REPLACE TABLE {name} {_DDL}")
+def fill(session: Session, name: str, batches: list[list[Row]], *, tracked: bool = False) -> None:
+    tracking = "CHANGE_TRACKING = TRUE" if tracked else ""
+    session.execute(f"CREATE OR REPLACE TABLE {name} {_DDL} {tracking}")
     for batch in batches:
         if not batch:
             continue
@@ -160,10 +161,10 @@ cases = st.fixed_dictionaries({
 slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 
 
-def check(place: tuple[Account, Session], case: dict[str, Any]) -> None:
+def check(place: tuple[Account, Session], case: dict[str, Any], *, tracked: bool = False) -> None:
     account, session = place
     session.execute(f"USE SCHEMA {_DATABASE}.PUBLIC")
-    fill(session, "t", case["target"])
+    fill(session, "t", case["target"], tracked=tracked)
     fill(session, "s", [case["source"]])
     target = [row for batch in case["target"] for row in batch]
     run_and_compare(account, session, target, case["source"], case["changes"])
@@ -211,6 +212,12 @@ def test_by_spark_alone(place: tuple[Account, Session], case: dict[str, Any]) ->
     check(place, case)
 
 
+@pytest.mark.usefixtures("by_spark_alone")
+@examples(10)
+def test_decided_by_spark_and_rewritten_here(place: tuple[Account, Session], case: dict[str, Any]) -> None:
+    check(place, case, tracked=True)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @examples(150)
@@ -232,3 +239,11 @@ def test_found_by_spark_and_rewritten_here_for_long(place: tuple[Account, Sessio
 @examples(30)
 def test_by_spark_alone_for_long(place: tuple[Account, Session], case: dict[str, Any]) -> None:
     check(place, case)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("by_spark_alone")
+@examples(80)
+def test_decided_by_spark_and_rewritten_here_for_long(place: tuple[Account, Session], case: dict[str, Any]) -> None:
+    check(place, case, tracked=True)

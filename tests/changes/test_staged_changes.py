@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from snowmelt.core.config import Settings
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.service.account import Account
 from snowmelt.service.rewriting import local
+from snowmelt.service.run import Run
+from snowmelt.storage import rewrite_many
 from snowmelt.storage.table import DeltaStore
 from tests.conftest import SPARK
 
@@ -42,6 +45,40 @@ def test_nothing_is_left_of_a_statement_nor_of_a_crash(tmp_path: Path, monkeypat
         assert [location.rsplit("-", 1)[0] for location in account.recovered.removed] == ["snowmelt/public/t_changes"]
         assert folders(tmp_path) == ["t"]
         assert account.session().execute("SELECT id, n FROM t ORDER BY id").rows() == [(1, 0), (2, 2)]
+
+
+@pytest.mark.usefixtures("by_spark")
+def test_nothing_is_left_where_rows_keep_their_identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark's decisions lie in a folder of their own until the statement ends."""
+    settings = Settings(spark=SPARK)
+
+    def left() -> list[str]:
+        kept = {path.name for path in (tmp_path / "tables").glob("*/*/t-*/**/*.parquet")}
+        staged = [path.name for path in (tmp_path / "tables").glob("_staging-*")]
+        return staged + sorted(kept - files)
+
+    with Account.open(tmp_path, settings=settings) as account:
+        session = account.session()
+        session.execute("CREATE TABLE t (id INT, n INT) CHANGE_TRACKING = TRUE")
+        session.execute("INSERT INTO t VALUES (1, 0), (2, 0)")
+        files = {path.name for path in (tmp_path / "tables").glob("*/*/t-*/**/*.parquet")}
+
+        def fail(*_: object) -> None:
+            raise OSError("no space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(rewrite_many, "write_feed", fail)
+            with pytest.raises(SnowmeltError):
+                session.execute(_STAGED)
+        assert left() == []
+        with monkeypatch.context() as patch:
+            # As if the process were killed before the clean-up.
+            patch.setattr(Run, "remove_staged", lambda self: None)
+            assert session.execute(_STAGED).rows() == [(1, 0)]
+        assert any(name.startswith("_staging-") for name in left())
+    with Account.open(tmp_path, settings=settings) as account:
+        assert not any(name.startswith("_staging-") for name in left())
+        assert account.session().execute("SELECT id, n FROM t ORDER BY id").rows() == [(1, 0), (2, 1)]
 
 
 def test_a_change_to_every_row_of_a_large_table_is_sparks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -221,8 +221,11 @@ class World:
             assert run.state(run.root) is not TaskState.SKIPPED
             return
         assert nodes[task].started or task == run.root
+        if nodes[task].branches:
+            assert run.state(run.root) is not TaskState.SKIPPED
         for predecessor in nodes[task].predecessors:
-            assert _is_done(run, nodes, predecessor), (run, task)
+            ready = _is_over if nodes[task].branches else _is_done
+            assert ready(run, nodes, predecessor), (run, task)
 
     def _end(self, run: str, task: str, state: TaskState) -> None:
         since = self.runs[run].progress[task].since
@@ -258,6 +261,8 @@ class World:
         for node in run.tasks:
             assert run.state(node.id) is not TaskState.EXECUTING
             possible = all(_is_done(run, nodes, above) for above in node.predecessors)
+            if node.branches:
+                possible = run.state(run.root) is not TaskState.SKIPPED
             wanted = possible and (node.started or node.id == run.root)
             assert (node.id in run.progress) == wanted, (run, node)
         last = run.finalizer
@@ -283,3 +288,12 @@ def _is_done(run: GraphRun, nodes: dict[str, TaskNode], task: str) -> bool:
         return True
     node = nodes[task]
     return not node.started and task != run.root and all(_is_done(run, nodes, above) for above in node.predecessors)
+
+
+def _is_over(run: GraphRun, nodes: dict[str, TaskNode], task: str) -> bool:
+    """Whether nothing more is to come of a task: it ended, or all above it did and it does not start."""
+    if task in run.progress:
+        return run.state(task) is not TaskState.EXECUTING
+    node = nodes[task]
+    starts = node.started and (node.branches or all(_is_done(run, nodes, above) for above in node.predecessors))
+    return not starts and all(_is_over(run, nodes, above) for above in node.predecessors)

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.service.account import Account
 from snowmelt.service.session import Session
-from snowmelt.state.task_model import RunState, TaskRun
+from snowmelt.state.task_model import GraphRun, RunState, TaskRun
 
 DEADLINE = 120.0
 
@@ -53,6 +54,10 @@ class Place:
 
     def states(self, task: str) -> list[RunState]:
         return [run.state for run in self.runs(task)]
+
+    def graph_runs(self) -> list[GraphRun]:
+        with self.account.state.read() as state:
+            return state.tasks.graph_runs()
 
     def rows(self, table: str) -> int:
         with self.account.state.read() as state:
@@ -152,6 +157,71 @@ def test_overlapping_runs(place: Place) -> None:
     place.advance(minutes=1)
     await_that(lambda: place.states("C") == [RunState.EXECUTING] * 2)
     assert len({run.group_id for run in place.runs("C")}) == 2
+
+
+def test_branches_on_what_became_of_other_tasks(place: Place) -> None:
+    place.sql("CREATE TABLE t (who VARCHAR)")
+
+    def task(name: str, clauses: str, table: str = "t") -> None:
+        place.sql(f"CREATE TASK {name} {clauses} AS INSERT INTO {table} VALUES ('{name}')")
+
+    task("root", "SCHEDULE = '60 MINUTES'")
+    task("good", "AFTER root")
+    task("bad", "AFTER root", "nowhere")
+    task("idle", "AFTER root WHEN SYSTEM$GET_PREDECESSOR_RETURN_VALUE() = 'never'")
+    task("off", "AFTER bad")
+    task("usual", "AFTER bad, good")
+    conditions = {
+        "alarm": ("bad, good", "SYSTEM$PREDECESSORS_STATE('AT_LEAST_ONE_FAILED')"),
+        "calm": ("bad, good", "SYSTEM$PREDECESSORS_STATE('NONE_FAILED')"),
+        "cleaner": ("bad, good, idle", "SYSTEM$PREDECESSORS_STATE('all_done')"),
+        "behind_off": ("off", "SYSTEM$PREDECESSORS_STATE('ALL_FAILED')"),
+        "rest": ("idle", "SYSTEM$PREDECESSORS_STATE('ALL_SKIPPED')"),
+        "late": ("usual", "SYSTEM$TASK_COMPLETION_STATE('USUAL') = 'NOT_EXECUTED'"),
+        "hopeful": ("usual", "SYSTEM$PREDECESSORS_STATE('ALL_DONE')"),
+        "picky": ("cleaner", "SYSTEM$TASK_COMPLETION_STATE('BAD') = 'FAILED' AND "
+                             "SYSTEM$TASK_COMPLETION_STATE('ROOT') = 'SUCCEEDED'"),
+    }  # fmt: skip
+    for name, (after, condition) in conditions.items():
+        task(name, f"AFTER {after} WHEN {condition}")
+    place.sql("SELECT SYSTEM$TASK_DEPENDENTS_ENABLE('root')")
+    place.sql("ALTER TASK root SUSPEND")
+    place.sql("ALTER TASK off SUSPEND")
+    place.sql("EXECUTE TASK root")
+    await_that(lambda: any(run.state is RunState.FAILED for run in place.graph_runs()))
+    found = {run.name.name.lower(): str(run.state) for run in place.runs()}
+    assert found == {
+        "root": "SUCCEEDED", "good": "SUCCEEDED", "bad": "FAILED", "idle": "SKIPPED",
+        "alarm": "SUCCEEDED", "calm": "SKIPPED", "cleaner": "SUCCEEDED", "behind_off": "SUCCEEDED",
+        "rest": "SUCCEEDED", "late": "SUCCEEDED", "hopeful": "SKIPPED", "picky": "SUCCEEDED",
+    }  # fmt: skip
+
+
+def test_a_run_can_be_repeated_for_a_fortnight(place: Place) -> None:
+    place.sql("CREATE TASK root SCHEDULE = '60 MINUTES' AS INSERT INTO nowhere VALUES (1)")
+    place.sql("EXECUTE TASK root")
+    await_that(lambda: place.states("ROOT") == [RunState.FAILED])
+    await_that(lambda: place.graph_runs()[0].state is RunState.FAILED)
+    place.advance(days=13)
+    place.sql("EXECUTE TASK root RETRY LAST")
+    await_that(lambda: place.states("ROOT") == [RunState.FAILED] * 2)
+    await_that(lambda: place.graph_runs()[0].state is RunState.FAILED)
+    place.advance(days=15)
+    with pytest.raises(SnowmeltError, match="no suitable run"):
+        place.sql("EXECUTE TASK root RETRY LAST")
+
+
+def test_the_return_value_of_a_task_further_up(place: Place) -> None:
+    place.sql("CREATE TABLE t (said VARCHAR)")
+    place.sql("CREATE TASK root SCHEDULE = '60 MINUTES' AS CALL SYSTEM$SET_RETURN_VALUE('from the top')")
+    place.sql("CREATE TASK middle AFTER root AS INSERT INTO t VALUES ('middle')")
+    place.sql(
+        "CREATE TASK last AFTER middle WHEN SYSTEM$GET_PREDECESSOR_RETURN_VALUE('ROOT') = 'from the top' "
+        "AS INSERT INTO t VALUES ('last')"
+    )
+    place.sql("SELECT SYSTEM$TASK_DEPENDENTS_ENABLE('root')")
+    place.sql("EXECUTE TASK root")
+    await_that(lambda: place.states("LAST") == [RunState.SUCCEEDED])
 
 
 def test_a_graph_keeps_its_version_while_it_runs(place: Place) -> None:

@@ -40,7 +40,8 @@ def shapes(draw: st.DrawFn, name: str) -> Shape:
         known = [node.id for node in tasks]
         above = draw(st.lists(st.sampled_from(known), min_size=1, max_size=3, unique=True))
         timeout = draw(st.sampled_from([None, timedelta(minutes=1)]))
-        tasks.append(TaskNode(f"{name}.{number}", tuple(above), draw(st.integers(0, 4)) > 0, timeout))
+        started, branches = draw(st.integers(0, 4)) > 0, draw(st.integers(0, 3)) == 0
+        tasks.append(TaskNode(f"{name}.{number}", tuple(above), started, timeout, branches))
     finalizer = TaskNode(f"{name}.last", started=draw(st.booleans())) if draw(st.booleans()) else None
     triggered = draw(st.integers(0, 4)) == 0
     overlap = draw(st.sampled_from(list(Overlap)))

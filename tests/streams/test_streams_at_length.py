@@ -150,6 +150,7 @@ def test_changes_that_spark_carries_out(by_spark: Session) -> None:
         (1, "A", "INSERT", True), (1, "a", "DELETE", True), (2, "B", "INSERT", True), (2, "b", "DELETE", True),
     ]  # fmt: skip
     assert Counter(Counter(row[4] for row in found).values()) == Counter({2: 2}), "one id for both halves"
+    ids = {row[0]: row[4] for row in found}
     by_spark.execute("UPDATE t SET name = name || '!' WHERE id = 1")
     by_spark.execute("DELETE FROM t WHERE id = 3")
     by_spark.execute(
@@ -165,6 +166,7 @@ def test_changes_that_spark_carries_out(by_spark: Session) -> None:
     assert without_ids(changes(by_spark)) == [
         (2, "b", "DELETE", True), (2, "merged", "INSERT", True), (3, "c", "DELETE", False),
     ]  # fmt: skip
+    assert {row[4] for row in changes(by_spark) if row[0] == 2} == {ids[2]}, "the row is still the same"
 
 
 def their_table(account: Account) -> DeltaTable:

@@ -177,17 +177,18 @@ class SparkEngine:
     def spill(
         self, sql: str, tables: Sequence[TableFiles], path: str, *, tag: str | None = None, pool: str | None = None,
         inputs: Mapping[str, pa.Table] | None = None, positional: bool = False,
+        options: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         """Writes a query's result as Parquet files to a folder, in order: for results too large to bring here.
 
-        `positional` names the columns c0, c1, …, since results may name two columns alike.
+        `positional` names the columns c0, c1, …, since results may name two columns alike. `options` are the writer's.
         """
         with self._prepared(Lane.HEAVY, tables, inputs or {}) as state:
 
             def write() -> None:
                 frame = state.session.sql(sql)
                 names = [f"c{index}" for index in range(len(frame.columns))] if positional else frame.columns
-                frame.toDF(*names).write.parquet(path)
+                frame.toDF(*names).write.options(**(options or {})).parquet(path)
 
             self._run(state.session, tag, pool, write)
 

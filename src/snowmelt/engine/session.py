@@ -37,6 +37,8 @@ _FIXED = {
     "spark.sql.timeType.enabled": "true",
     # ${…} in a text is that text.
     "spark.sql.variable.substitute": "false",
+    # Parquet files that Spark writes for us to read have a VARIANT as its two parts, and not in columns of their own.
+    "spark.sql.variant.writeShredding.enabled": "false",
     # 1 in GROUP BY would otherwise mean the first column even where it is a constant of the query.
     "spark.sql.groupByOrdinal": "false",
     "spark.sql.orderByOrdinal": "false",

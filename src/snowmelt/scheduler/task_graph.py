@@ -38,6 +38,8 @@ class TaskNode:
     started: bool = True
     """A suspended task counts as done when its predecessors are."""
     timeout: timedelta | None = None
+    branches: bool = False
+    """Its condition asks what became of other tasks: it starts when its predecessors have ended, however they did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,24 @@ class GraphRun:
             if self.state(node.id) is TaskState.SUCCEEDED or (above and suspended):
                 passed.add(node.id)
         return frozenset(passed)
+
+    @cached_property
+    def settled(self) -> frozenset[str]:
+        """Tasks of which nothing more is to come: they have ended, or will never start."""
+        nodes = {node.id: node for node in self.tasks}
+        settled: set[str] = set()
+        for node in _in_order(nodes):
+            state = self.state(node.id)
+            above = all(name in settled for name in node.predecessors)
+            if state is not TaskState.EXECUTING and (state is not None or (above and not self._starts(node))):
+                settled.add(node.id)
+        return frozenset(settled)
+
+    def _starts(self, node: TaskNode) -> bool:
+        """Whether a task starts once all its predecessors are settled."""
+        if not (node.started or node.id == self.root):
+            return False
+        return node.branches or all(name in self.passed for name in node.predecessors)
 
 
 def _in_order(nodes: Mapping[str, TaskNode]) -> list[TaskNode]:

@@ -71,6 +71,8 @@ def _is_ready(run: GraphRun, node: TaskNode) -> bool:
     """Whether a task is to start: suspended ones never are, but the root runs when its graph does."""
     if node.id in run.progress or not (node.started or node.id == run.root):
         return False
+    if node.branches and run.state(run.root) is not TaskState.SKIPPED:
+        return all(name in run.settled for name in node.predecessors)
     return all(name in run.passed for name in node.predecessors)
 
 

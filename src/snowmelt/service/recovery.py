@@ -63,6 +63,7 @@ def recover(state_store: StateStore, store: DeltaStore) -> Recovered:
             adopted.append(str(table.name))
     _end_refreshes(state_store)
     _end_tasks(state_store)
+    store.root.remove_staging()
     removed = _remove_orphans(
         store, {t.definition.location for t in tables if isinstance(t.definition, TableDefinition)}
     )

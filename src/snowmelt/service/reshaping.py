@@ -3,7 +3,8 @@
 Three ways, the first that will do:
 
 * the schema alone, where no stored value changes and no column goes;
-* writing the rows anew, where the table is small: it stays a table that both writers know;
+* writing the rows anew, where the table is small or its changes are tracked: it stays a table that both writers know,
+  and rows keep their birthplaces;
 * Spark: column mapping to rename and drop without touching files, which leaves the table to Spark from then on, or an
   overwrite by a Spark job.
 
@@ -75,7 +76,7 @@ def reshape(run: Run, table: CatalogObject, pending: PendingTable, change: Colum
     reached("before-commit")
     if evolves and not work.touches_rows and not definition.spark_only:
         done = work.by_schema()
-    elif evolves and work.touches_rows and small:
+    elif evolves and work.touches_rows and (small or work.tracked):
         done = work.by_rewrite()
     else:
         done = work.by_spark()
@@ -106,6 +107,11 @@ class _Work:
     @property
     def present(self) -> dict[str, Column]:
         return {column.name: column for column in self.definition.columns}
+
+    @property
+    def tracked(self) -> bool:
+        """Whether somebody asks which rows are the same, and the files tell."""
+        return self.definition.change_tracking and not self.definition.spark_only
 
     @property
     def dropped(self) -> list[str]:
@@ -158,7 +164,9 @@ class _Work:
 
     def by_rewrite(self) -> Reshaped:
         shape = Reshape(self.change.columns, self.change.sources, self.change.fills)
-        result = self.run.account.store.reshape(self.definition.location, shape, self._tag)
+        result = self.run.account.store.reshape(
+            self.definition.location, shape, self._tag, origins=self.definition.change_tracking
+        )
         self._wrote(result)
         return Reshaped(spark_only=False, moved=(result.version, result.version))
 

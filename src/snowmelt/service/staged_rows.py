@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 from snowmelt.core.types import Kind
 from snowmelt.engine.engine import TableFiles
 from snowmelt.state.model import Column
+from snowmelt.storage.layout import STAGING
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -26,13 +28,19 @@ def needs_file(column: Column) -> bool:
     return column.type.is_semi_structured or column.type.kind is Kind.TIME
 
 
-def as_file(run: Run, rows: pa.Table, columns: Sequence[Column]) -> str:
-    """The name of rows in stored form, which lie in a file until the statement ends."""
-    folder = run.account.store.root.path(f"_staging-{uuid.uuid4().hex}")
+def new_folder(run: Run) -> tuple[str, Path]:
+    """A folder that is there until the statement ends, and a name for what lies in it."""
+    folder = run.account.store.root.path(f"{STAGING}{uuid.uuid4().hex}")
     folder.mkdir(parents=True)
-    pq.write_table(rows, folder / "rows.parquet", row_group_size=_ROWS_A_TASK)
     name = folder.name.replace("-", "_")
     run.staged[name] = folder
+    return name, folder
+
+
+def as_file(run: Run, rows: pa.Table, columns: Sequence[Column]) -> str:
+    """The name of rows in stored form, which lie in a file until the statement ends."""
+    name, folder = new_folder(run)
+    pq.write_table(rows, folder / "rows.parquet", row_group_size=_ROWS_A_TASK)
     run.tables[name] = TableFiles(
         reference=name, columns=tuple(columns), files=((folder / "rows.parquet").as_uri(),), bytes=rows.nbytes
     )

@@ -21,6 +21,7 @@ from snowmelt.service.metadata import clustering
 from snowmelt.service.metadata.columns import EPOCH
 from snowmelt.service.metadata.ddl_scripts import get_ddl
 from snowmelt.service.results import Result, ResultColumn, table_result
+from snowmelt.service.tasks import branching
 from snowmelt.service.tasks import system as tasks
 from snowmelt.service.variables import literal
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
@@ -246,6 +247,8 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": SystemFunction(1, 1, types.INTEGER, _stream_table_timestamp),
     "SYSTEM$STREAM_HAS_DATA": SystemFunction(1, 1, types.BOOLEAN, _stream_has_data),
     "SYSTEM$SET_RETURN_VALUE": SystemFunction(1, 1, types.VARCHAR, tasks.set_return_value),
+    "SYSTEM$PREDECESSORS_STATE": SystemFunction(1, 1, types.BOOLEAN, branching.predecessors_state),
+    "SYSTEM$TASK_COMPLETION_STATE": SystemFunction(1, 1, types.VARCHAR, branching.completion_state),
     "SYSTEM$TASK_DEPENDENTS_ENABLE": SystemFunction(1, 1, types.VARCHAR, tasks.dependents_enable),
     "SYSTEM$TASK_RUNTIME_INFO": SystemFunction(1, 1, types.VARCHAR, tasks.runtime_info),
     "SYSTEM$USER_TASK_CANCEL_ONGOING_EXECUTIONS": SystemFunction(1, 1, types.VARCHAR, tasks.cancel_executions),

@@ -24,6 +24,8 @@ from snowmelt.storage.first import new_metadata
 from snowmelt.storage.handles import Handle
 from snowmelt.storage.layout import StorageRoot
 from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
+from snowmelt.storage.origins import ORIGINS, with_origins
+from snowmelt.storage.rewrite_many import slices
 from snowmelt.storage.schema import VARIANT, as_type
 from snowmelt.storage.snapshot import FileList, TableMetadata
 from snowmelt.storage.variant import encode
@@ -60,15 +62,20 @@ def set_columns(handle: Handle, files: FileList, columns: Sequence[Column], tag:
 
 
 def write_anew(
-    root: StorageRoot, handle: Handle, files: FileList, shape: Reshape, tag: CommitTag
+    root: StorageRoot, handle: Handle, files: FileList, shape: Reshape, tag: CommitTag, *, origins: bool = False
 ) -> tuple[int, list[Action]]:
-    """Write all rows in the new shape and commit them in place of the present files."""
+    """Write all rows in the new shape and commit them in place of the present files.
+
+    `origins`: keep where each row was born, if the files are such that this is known.
+    """
+    origins = origins and files.plain
     metadata = _evolved(files.metadata, shape.columns)
     target = metadata.arrow_schema
     folder = root.path(handle.location)
     adds: list[Action] = []
-    for part in _rows(handle, files, shape):
+    for part in _rows(handle, files, shape, origins=origins):
         data = conform(_reshaped(part, shape, target), target, handle.location)
+        data = with_origins(data, "", part.select(ORIGINS)) if origins else data
         adds += write_files(data, folder)
     now = int(time.time() * 1000)
     moved: list[Action] = [
@@ -156,25 +163,34 @@ def _commit(
     return version, actions
 
 
-def _rows(handle: Handle, files: FileList, shape: Reshape) -> Iterator[pa.Table]:
+def _rows(handle: Handle, files: FileList, shape: Reshape, *, origins: bool) -> Iterator[pa.Table]:
     """The present rows that the new shape needs, in pieces of about one file each."""
     present = files.metadata.arrow_schema
     wanted = set(shape.sources.values())
     kept = pa.schema([item for item in present if item.name in wanted])
     # A shape that keeps no column still has rows; one of the old columns counts them.
     schema = kept if len(kept) else pa.schema([present.field(0)])
-    reader = pa.RecordBatchReader.from_stream(handle.at(files.version).scan(columns=schema.names))
-    batches: list[pa.RecordBatch] = []
+    gathered: list[pa.Table] = []
     size = 0
-    for batch in reader:
-        if batch.num_rows:
-            batches.append(in_schema(batch, schema))
-            size += batch.nbytes
+    for part in _with_origins(files, schema, handle.location) if origins else _scanned(handle, files, schema):
+        gathered.append(part)
+        size += part.nbytes
         if size >= TARGET_FILE_BYTES:
-            yield pa.Table.from_batches(batches, schema=schema)
-            batches, size = [], 0
-    if batches:
-        yield pa.Table.from_batches(batches, schema=schema)
+            yield pa.concat_tables(gathered)
+            gathered, size = [], 0
+    if gathered:
+        yield pa.concat_tables(gathered)
+
+
+def _with_origins(files: FileList, schema: pa.Schema, location: str) -> Iterator[pa.Table]:
+    for file in files.files:
+        yield from (rows for _, rows in slices(file, schema, location, origins=True))
+
+
+def _scanned(handle: Handle, files: FileList, schema: pa.Schema) -> Iterator[pa.Table]:
+    for batch in pa.RecordBatchReader.from_stream(handle.at(files.version).scan(columns=schema.names)):
+        if batch.num_rows:
+            yield pa.Table.from_batches([in_schema(batch, schema)], schema=schema)
 
 
 def _reshaped(data: pa.Table, shape: Reshape, target: pa.Schema) -> pa.Table:

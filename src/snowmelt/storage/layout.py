@@ -17,6 +17,8 @@ from snowmelt.core.errors import configuration, internal
 LOG_FOLDER = "_delta_log"
 FILES_FOLDER = "_files"
 """Below the root, for files that are not tables': stages. No table's location begins with `_`."""
+STAGING = "_staging-"
+"""Below the root, the beginning of the names of folders that last as long as a statement."""
 _UNSAFE = re.compile(r"[^a-z0-9_]+")
 _OWN_NAME = re.compile(r"-[0-9a-f]{8}\Z")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -81,6 +83,12 @@ class StorageRoot:
         paths = [info.path for info in listed if info.type == pyarrow.fs.FileType.File]
         for path in sorted(paths, key=lambda path: path.startswith(LOG_FOLDER)):
             files.delete_file(path)
+
+    def remove_staging(self) -> None:
+        """Delete what statements left behind that never ended."""
+        if self.is_local:
+            for folder in Path(self.uri).glob(f"{STAGING}*"):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def folders(self) -> Iterator[str]:
         """Every location below the root that is named as `new_location` does, with a Delta log or without."""

@@ -39,9 +39,15 @@ def _following(first: int, count: int) -> pa.Array:
 
 def kept_origins(opened: pq.ParquetFile) -> pa.Table | None:
     """The birthplaces that a file carries; None when its rows were born in it."""
-    if ORIGIN_ROW not in opened.schema_arrow.names:
-        return None
-    found = opened.read(list(ORIGINS))
+    return as_origins(opened.read(list(ORIGINS))) if carries_origins(opened) else None
+
+
+def carries_origins(opened: pq.ParquetFile) -> bool:
+    return ORIGIN_ROW in opened.schema_arrow.names
+
+
+def as_origins(found: pa.Table) -> pa.Table:
+    """Birthplaces as they were read from a file, in the types that they have here."""
     files = found.column(ORIGIN_FILE)
     if not pa.types.is_dictionary(files.type):
         files = files.dictionary_encode()

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -35,11 +36,11 @@ CHANGE_FOLDER = "_change_data"
 _SMALL_FILE = 8 * 1024 * 1024
 """Touched files below this size are put together into one."""
 _SMALL_GROUP = 64 * 1024 * 1024
-_PART_BYTES = 32 * 1024 * 1024
+PART_BYTES = 32 * 1024 * 1024
 """Of memory per new file. Files of tables that are changed become small, so that the next change rewrites less."""
 _MOST_PIECES = 4096
 """Up to so many changes of a file keep every row in its place; with more, the new rows go to the end."""
-_THREADS = 4
+THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class RowChanges:
 
 
 @dataclass(slots=True)
-class _Edit:
+class RowEdit:
     """The changes of one file, each part sorted by row."""
 
     deleted: pa.Table | None = None
@@ -91,7 +92,7 @@ class _Edited:
 
 def rewritable(files: FileList) -> bool:
     """Whether rows can be changed this way: nothing about the table asks for more than files of plain rows."""
-    names = {_name(file.path) for file in files.files}
+    names = {file_name(file.path) for file in files.files}
     return files.plain and files.metadata.plain_append and len(names) == len(files.files)
 
 
@@ -103,18 +104,18 @@ def write_changes(
     `origins`: rows that move, and the images in the change feed, carry where they were born.
     """
     schema = files.metadata.arrow_schema
-    by_name = {_name(file.path): file for file in files.files}
-    edits = _by_file(changes)
+    by_name = {file_name(file.path): file for file in files.files}
+    edits = by_file(changes)
     feed = files.metadata.change_feed
 
     def edit(file: DataFile) -> _Edited:
-        return _edited(_read(file, schema, location, origins=origins), edits[_name(file.path)], feed=feed)
+        return edited_rows(_read(file, schema, location, origins=origins), edits[file_name(file.path)], feed=feed)
 
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="snowmelt-rewrite") as workers:
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="snowmelt-rewrite") as workers:
         touched = [by_name[name] for name in edits]
         edited = dict(zip(touched, workers.map(edit, touched), strict=True))
         images = [image for one in edited.values() for image in one.images]
-        rows = [pa.concat_tables([edited[file].rows for file in group]) for group in _groups(touched)]
+        rows = [pa.concat_tables([edited[file].rows for file in group]) for group in grouped(touched)]
         pieces = _pieces(rows, folder)
         if changes.inserted_rows:
             assert changes.inserted is not None
@@ -122,19 +123,17 @@ def write_changes(
             pieces += inserted
             # Without removals the feed is read from the added files themselves.
             if images:
-                images += [_insert_image(piece, path, origins=origins) for piece, path in inserted]
+                images += [insert_image(piece, path, origins=origins) for piece, path in inserted]
         written = _write(pieces, images, folder, workers)
-    now = int(time.time() * 1000)
-    removed = [removal(by_name[name], now) for name in edits]
-    return [*removed, *written]
+    return [*removals(touched), *written]
 
 
 def _pieces(rows: Sequence[pa.Table], folder: Path) -> list[tuple[pa.Table, Path]]:
     """The rows as they will be in files, with the files."""
-    return [(piece, new_file(folder)) for table in rows for piece in parts(table, _PART_BYTES)]
+    return [(piece, new_file(folder)) for table in rows for piece in parts(table, PART_BYTES)]
 
 
-def _insert_image(rows: pa.Table, path: Path, *, origins: bool) -> pa.Table:
+def insert_image(rows: pa.Table, path: Path, *, origins: bool) -> pa.Table:
     if origins:
         rows = with_origins(rows, path.name, born_in(path.name, rows.num_rows))
     return _marked(rows, "insert")
@@ -150,7 +149,7 @@ def _write(
         asked = COLUMNS.asked_of(str(path), piece.column_names)
         workers.submit(COLUMNS.keep_rows, str(path), piece, asked)
     if images:
-        jobs.append(workers.submit(_write_feed, pa.concat_tables(images), feed))
+        jobs.append(workers.submit(write_feed, pa.concat_tables(images), feed))
     try:
         return [job.result() for job in jobs]
     except BaseException:
@@ -160,7 +159,13 @@ def _write(
         raise
 
 
-def removal(file: DataFile, now: int) -> Action:
+def removals(files: Iterable[DataFile]) -> list[Action]:
+    """What takes the files out of the table."""
+    now = int(time.time() * 1000)
+    return [_removal(file, now) for file in files]
+
+
+def _removal(file: DataFile, now: int) -> Action:
     return {
         "remove": {
             "path": quote(file.path, safe="/:@!$&'()*+,;=~"),
@@ -200,14 +205,14 @@ def commit_changes(
     return version + 1, all_actions
 
 
-def _by_file(changes: RowChanges) -> dict[str, _Edit]:
-    edits: dict[str, _Edit] = {}
+def by_file(changes: RowChanges) -> dict[str, RowEdit]:
+    edits: dict[str, RowEdit] = {}
     for part in changes.updated:
         for name, rows in _split(part):
-            edits.setdefault(name, _Edit()).updated.append(rows)
+            edits.setdefault(name, RowEdit()).updated.append(rows)
     if changes.deleted is not None:
         for name, rows in _split(changes.deleted):
-            edits.setdefault(name, _Edit()).deleted = rows
+            edits.setdefault(name, RowEdit()).deleted = rows
     return edits
 
 
@@ -222,7 +227,7 @@ def _split(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         start = end
 
 
-def _groups(files: Sequence[DataFile]) -> list[list[DataFile]]:
+def grouped(files: Sequence[DataFile]) -> list[list[DataFile]]:
     """Which touched files become one: the small ones together, each large one alone."""
     groups: list[list[DataFile]] = []
     pending: list[DataFile] = []
@@ -242,10 +247,10 @@ def _read(file: DataFile, schema: pa.Schema, location: str, *, origins: bool = F
         # Spark leaves columns of its own in files of a table with a change feed.
         present = set(opened.schema_arrow.names)
         rows = conform(opened.read([name for name in schema.names if name in present]), schema, location)
-        return with_origins(rows, _name(file.path), kept_origins(opened)) if origins else rows
+        return with_origins(rows, file_name(file.path), kept_origins(opened)) if origins else rows
 
 
-def _edited(rows: pa.Table, edit: _Edit, *, feed: bool) -> _Edited:
+def edited_rows(rows: pa.Table, edit: RowEdit, *, feed: bool) -> _Edited:
     images: list[pa.Table] = []
     replaced: list[pa.Table] = []
     for part in edit.updated:
@@ -254,16 +259,15 @@ def _edited(rows: pa.Table, edit: _Edit, *, feed: bool) -> _Edited:
         replaced.append(after.append_column(ROW, part.column(ROW)))
         if feed:
             images += [_marked(before, "update_preimage"), _marked(after, "update_postimage")]
-    gone = edit.deleted.column(ROW).to_pylist() if edit.deleted is not None else []
-    if gone and feed:
-        assert edit.deleted is not None
-        images.append(_marked(rows.take(edit.deleted.column(ROW)), "delete"))
+    gone = edit.deleted.column(ROW) if edit.deleted is not None else pa.chunked_array([], pa.int64())
+    if len(gone) and feed:
+        images.append(_marked(rows.take(gone), "delete"))
     new = pa.concat_tables(replaced).sort_by(ROW) if replaced else None
-    places = new.column(ROW).to_pylist() if new is not None else []
+    places = new.column(ROW) if new is not None else pa.chunked_array([], pa.int64())
     new = new.drop_columns([ROW]) if new is not None else None
     if len(gone) + len(places) <= _MOST_PIECES:
-        return _Edited(_in_place(rows, new, places, gone), images)
-    kept = rows.filter(_except(rows.num_rows, [*gone, *places]))
+        return _Edited(_in_place(rows, new, places.to_pylist(), gone.to_pylist()), images)
+    kept = rows.filter(_except(rows.num_rows, [gone, places]))
     return _Edited(pa.concat_tables([kept, *([new] if new is not None else [])]), images)
 
 
@@ -292,11 +296,11 @@ def _in_place(rows: pa.Table, new: pa.Table | None, places: Sequence[int], gone:
     return pa.concat_tables(pieces)
 
 
-def _except(count: int, places: Sequence[int]) -> pa.Array:
-    mask = bytearray(b"\x01") * count
-    for place in places:
-        mask[place] = 0
-    return pa.Array.from_buffers(pa.uint8(), count, [None, pa.py_buffer(mask)]).cast(pa.bool_())
+def _except(count: int, places: Sequence[pa.ChunkedArray]) -> pa.Array:
+    kept = np.ones(count, dtype=bool)
+    for part in places:
+        kept[part.to_numpy()] = False
+    return pa.array(kept)
 
 
 def _marked(rows: pa.Table, change: str) -> pa.Table:
@@ -304,7 +308,7 @@ def _marked(rows: pa.Table, change: str) -> pa.Table:
     return rows.append_column(pa.field(CHANGE_TYPE, pa.string()), kinds)
 
 
-def _write_feed(rows: pa.Table, path: Path) -> Action:
+def write_feed(rows: pa.Table, path: Path) -> Action:
     path.parent.mkdir(exist_ok=True)
     write_parquet(one_dictionary(rows), path)
     return {
@@ -317,5 +321,5 @@ def _write_feed(rows: pa.Table, path: Path) -> Action:
     }
 
 
-def _name(path: str) -> str:
+def file_name(path: str) -> str:
     return path.rsplit("/", 1)[-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,8 @@ from snowmelt.storage.layout import StorageRoot
 from snowmelt.storage.log import Action, LocalLogStore, commit_name
 from snowmelt.storage.merging import quoted, run_merge
 from snowmelt.storage.properties import HOOKS, commit_properties
-from snowmelt.storage.rewrite import RowChanges, commit_changes, removal, rewritable, write_changes
+from snowmelt.storage.rewrite import RowChanges, commit_changes, removals, rewritable, write_changes
+from snowmelt.storage.rewrite_many import ManyChanges, write_many
 from snowmelt.storage.snapshot import DataFile, FileList, FileListCache, load_file_list
 from snowmelt.storage.undo import Undone, undo_own
 
@@ -127,12 +127,12 @@ class DeltaStore:
             self._checkpoints.after_commit(handle, version)
             return commit_result(version, actions, {})
 
-    def reshape(self, location: str, shape: Reshape, tag: CommitTag) -> CommitResult:
-        """Give the table other columns by writing its rows anew; for tables of moderate size."""
+    def reshape(self, location: str, shape: Reshape, tag: CommitTag, *, origins: bool = False) -> CommitResult:
+        """Give the table other columns by writing its rows anew, in one thread. `origins`: as in `rewrite`."""
         handle = self._handles.get(location)
         with handle.lock, translated(location):
             files = self.files(location, handle.log.latest())
-            version, actions = write_anew(self.root, handle, files, shape, tag)
+            version, actions = write_anew(self.root, handle, files, shape, tag, origins=origins)
             handle.unload()
             self._checkpoints.after_commit(handle, version)
             return commit_result(version, actions, {})
@@ -383,11 +383,19 @@ class DeltaStore:
         }
         return self._commit_changes(location, version, actions, operation, counts, tag)
 
+    def rewrite_many(
+        self, location: str, version: int, changes: ManyChanges, tag: CommitTag, operation: str,
+        counts: Callable[[], Mapping[str, int]], *, origins: bool,
+    ) -> CommitResult:  # fmt: skip
+        """As `rewrite`, in bounded memory for any number of rows. `counts` is asked when all changes were read."""
+        files = self.files(location, version)
+        with translated(location):
+            actions = write_many(self.root.path(location), files, changes, location, origins=origins)
+        return self._commit_changes(location, version, actions, operation, counts(), tag)
+
     def clear(self, location: str, version: int, tag: CommitTag, operation: str) -> CommitResult:
         """Delete all rows of the newest version by forgetting its files. See `rewritable`."""
-        files = self.files(location, version)
-        now = int(time.time() * 1000)
-        actions = [removal(file, now) for file in files.files]
+        actions = removals(self.files(location, version).files)
         counts = {"deleted": self.row_count(location, version)}
         return self._commit_changes(location, version, actions, operation, counts, tag)
 
@@ -397,7 +405,7 @@ class DeltaStore:
         version: int,
         actions: Sequence[Action],
         operation: str,
-        counts: dict[str, int],
+        counts: Mapping[str, int],
         tag: CommitTag,
     ) -> CommitResult:
         handle = self._handles.get(location)

@@ -23,7 +23,7 @@ from snowmelt.storage.commits import CommitInfo, CommitTag
 from snowmelt.storage.handles import Handle
 from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
 from snowmelt.storage.properties import HOOKS, commit_properties
-from snowmelt.storage.rewrite import removal
+from snowmelt.storage.rewrite import removals
 from snowmelt.storage.snapshot import WRITABLE_FEATURES, FileList
 
 _REPEATABLE = WRITABLE_FEATURES | {"deletionVectors"}
@@ -154,8 +154,7 @@ def _repeated(commit: _Commit, replaced: FileList | None) -> list[Action]:
     ]
     if replaced is None:
         return actions
-    now = int(time.time() * 1000)
-    return [*(removal(file, now) for file in replaced.files), *actions]
+    return [*removals(replaced.files), *actions]
 
 
 def _replay(handle: Handle, version: int, commit: _Commit, actions: Sequence[Action], tag: CommitTag) -> int:

@@ -71,6 +71,7 @@ def _retry(state: StateTransaction, root: Node, statement: ExecuteTask) -> None:
                 f"Cannot perform retry: Graph run group with ID {statement.retry_group} not found."
             )
     finished = [run for run in found if run.state not in ACTIVE and run.state is not RunState.SKIPPED]
+    finished = [run for run in finished if run.scheduled_time > state.now - runs.REPEATABLE_FOR]
     last = max(finished, key=lambda run: (run.scheduled_time, run.attempt), default=None)
     version = runs.current_version(state, root)
     failed = runs.require_failed(last, root, version)

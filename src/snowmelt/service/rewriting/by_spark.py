@@ -10,10 +10,10 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
-from snowmelt.engine.engine import TableFiles
 from snowmelt.service.rewriting import commands, queries
 from snowmelt.service.rewriting.local import Outcome
 from snowmelt.service.rewriting.plan import ChangePlan, has_subquery
+from snowmelt.service.rewriting.sides import one_row, spark_sides, spark_source
 from snowmelt.service.sequences import numbered
 from snowmelt.service.transactions import PendingTable
 from snowmelt.sql.dialect import identifier, to_spark_sql
@@ -38,7 +38,7 @@ class SparkChange:
     def carry_out(self) -> Outcome:
         if self._direct:
             try:
-                return self._execute(commands.direct_command(self.plan, self.path, self._source()))
+                return self._execute(commands.direct_command(self.plan, self.path, spark_source(self.run, self.plan)))
             except SnowmeltError as error:
                 # Delta refuses some matches that are no ambiguity in Snowflake: decide them one by one.
                 if error.code != _NONDETERMINISTIC:
@@ -56,31 +56,12 @@ class SparkChange:
             conditions += [tree for clause in plan.clauses for tree in clause.trees()]
         return not any(has_subquery(tree) for tree in conditions)
 
-    def _source(self) -> exp.Expr | None:
-        if self.plan.source is None:
-            return None
-        tree = numbered(self.run, self.plan.source.tree)
-        if not self.plan.numbered:
-            return queries.source_subquery(tree, self.plan, {})
-        count = exp.select(exp.Count(this=exp.Star())).from_(exp.Subquery(this=tree, alias="__c"))
-        rows = int(self._fetch(count)[0])
-        numbers = {name: self._numbers(name, rows) for name in self.plan.numbered}
-        return queries.source_subquery(tree, self.plan, numbers)
-
-    def _numbers(self, name: str, count: int) -> tuple[int, int]:
-        """The first of the numbers for inserted rows, and the step between them."""
-        identity = next(column.identity for column in self.plan.definition.columns if column.name == name)
-        assert identity is not None
-        with self.run.state.begin() as state:
-            first = state.counters.take(self.plan.table.id, name, max(count, 1), identity.start, identity.step)
-        return first, identity.step
-
     # -- rows decided first, applied then -------------------------------------------------------------------------
 
     def _staged(self) -> Outcome:
         """Works the touched rows out into a table of their own, looks for ambiguities, and merges it in."""
         run, plan = self.run, self.plan
-        sides = queries.Sides(target=self._target(), source=self._source())
+        sides = spark_sides(run, plan, self.pending)
         old = [column.name for column in plan.definition.columns]
         tree = numbered(run, queries.touched(plan, sides, range(len(plan.clauses)), old=old))
         # Named and tagged like a table: what a crash leaves, the next start removes, as any table never published.
@@ -95,7 +76,7 @@ class SparkChange:
             )  # fmt: skip
             reached("changes-staged")
             staged = exp.Table(this=identifier(path), db=identifier("delta"))
-            several, conflicting = self._fetch(commands.several_changes(plan, staged))
+            several, conflicting = one_row(run, commands.several_changes(plan, staged))
             if conflicting and not plan.picks:
                 raise errors.nondeterministic_merge()
             outcome = self._execute(commands.merge_staged(plan, self.path, staged))
@@ -103,30 +84,7 @@ class SparkChange:
         finally:
             run.account.store.remove(location)
 
-    def _target(self) -> exp.Expr:
-        run, definition = self.run, self.plan.definition
-        files = run.account.store.files(definition.location, self.pending.version)
-        reference = f"t_{self.plan.table.id}_{files.version}_rows"
-        plain = files.plain and not definition.spark_only
-        run.tables[reference] = TableFiles(
-            reference=reference,
-            columns=definition.columns,
-            files=files.uris,
-            delta_path=None if plain else self.path,
-            version=files.version,
-            positions=True,
-        )
-        return exp.Table(this=identifier(reference))
-
     # -- running --------------------------------------------------------------------------------------------------
-
-    def _fetch(self, tree: exp.Select) -> list[Any]:
-        """The one row of a query."""
-        run = self.run
-        data = run.account.engine.to_arrow(
-            to_spark_sql(tree), list(run.tables.values()), tag=run.tag, pool=run.pool, inputs=run.inputs
-        )
-        return [column[0].as_py() for column in data.columns]
 
     def _execute(self, command: exp.Expr) -> Outcome:
         run, plan = self.run, self.plan

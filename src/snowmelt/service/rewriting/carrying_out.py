@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from snowmelt.core.faults import reached
 from snowmelt.service.rewriting.by_spark import SparkChange
+from snowmelt.service.rewriting.decided import DecidedChange
 from snowmelt.service.rewriting.local import LocalChange, Outcome
 from snowmelt.service.rewriting.plan import Act, ChangePlan, Clause
 from snowmelt.service.transactions import PendingTable
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 def carry_out(run: Run, plan: ChangePlan, pending: PendingTable) -> Outcome:
     """Changes the rows, and notes the commit in the statement's transaction. Nothing to change: no commit."""
     outcome = LocalChange(run, plan, pending).attempt()
-    return outcome if outcome is not None else SparkChange(run, plan, pending).carry_out()
+    if outcome is not None:
+        return outcome
+    change = DecidedChange(run, plan, pending)
+    return change.carry_out() if change.possible else SparkChange(run, plan, pending).carry_out()
 
 
 def delete_all(run: Run, table: CatalogObject, pending: PendingTable) -> int:

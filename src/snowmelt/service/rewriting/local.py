@@ -16,14 +16,14 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
-from snowmelt.engine.engine import TableFiles
 from snowmelt.service.rewriting import queries
 from snowmelt.service.rewriting.keyed import KeyedSource, is_keyed
 from snowmelt.service.rewriting.narrowing import Narrowing, key_condition, key_values, narrowing
 from snowmelt.service.rewriting.plan import ACTION, ID, NUMBER, SOURCE, TARGET, Act, ChangePlan, Clause, tables_in
+from snowmelt.service.rewriting.sides import scanned_target
 from snowmelt.service.sequences import numbered
 from snowmelt.service.transactions import PendingTable
-from snowmelt.sql.dialect import identifier, to_spark_sql
+from snowmelt.sql.dialect import to_spark_sql
 from snowmelt.storage.probe import find_rows
 from snowmelt.storage.rewrite import FILE, ROW, RowChanges
 from snowmelt.storage.schema import arrow_type
@@ -148,7 +148,7 @@ class LocalChange:
         if found is not None and not found.num_rows and not plan.inserts:
             return _nothing()
         sides = queries.Sides(
-            target=self._found_target(found) if found is not None else self._scanned_target(files),
+            target=self._found_target(found) if found is not None else scanned_target(self.run, self.plan, files),
             source=self._source_side(source),
             small_source=source is not None,
         )
@@ -205,19 +205,6 @@ class LocalChange:
     def _found_target(self, found: pa.Table) -> exp.Expr:
         used = [column for column in self.plan.definition.columns if column.name in found.column_names]
         return queries.arrow_target(used, self._input("t", found))
-
-    def _scanned_target(self, files: FileList) -> exp.Expr:
-        run, definition = self.run, self.plan.definition
-        reference = f"t_{self.plan.table.id}_{files.version}_rows"
-        run.tables[reference] = TableFiles(
-            reference=reference,
-            columns=definition.columns,
-            files=files.uris,
-            version=files.version,
-            positions=True,
-        )
-        run.input_bytes += files.total_bytes
-        return exp.Table(this=identifier(reference))
 
     def _source_side(self, source: pa.Table | None) -> exp.Expr | None:
         if source is not None:

@@ -125,6 +125,8 @@ def _matches(plan: ChangePlan, sides: Sides, old: Sequence[str]) -> exp.Select:
 def _with_unmatched(plan: ChangePlan, sides: Sides, old: Sequence[str]) -> exp.Select:
     """All source rows, with the target rows that match them."""
     assert sides.source is not None
+    if not sides.small_source and not any(has_subquery(tree) for tree in plan.conjuncts):
+        return _left_join(plan, sides, old)
     matches = _matches(plan, sides, old)
     of_target = [name for name in matches.named_selects if name in (FILE, ROW) or name.startswith(_mark(TARGET, ""))]
     inner = exp.select(*(column(_JOINED, name) for name in (*of_target, ID))).from_(_derived(matches, _JOINED))
@@ -134,6 +136,27 @@ def _with_unmatched(plan: ChangePlan, sides: Sides, old: Sequence[str]) -> exp.S
     return select.join(
         _derived(inner, _MATCH), on=exp.EQ(this=column(SOURCE, ID), expression=column(_MATCH, ID)), join_type="left"
     )
+
+
+def _left_join(plan: ChangePlan, sides: Sides, old: Sequence[str]) -> exp.Select:
+    """The same in one join, where all conditions can be the join's. A source that is broadcast can't be its left."""
+    assert sides.source is not None
+    select = exp.select(
+        column(TARGET, FILE), column(TARGET, ROW), column(SOURCE, ID),
+        *_carried(plan, TARGET, old), *_carried(plan, SOURCE),
+    ).from_(_aliased(sides.source, SOURCE))  # fmt: skip
+    return select.join(_aliased(sides.target, TARGET), on=all_of(plan.conjuncts), join_type="left")
+
+
+def by_place(touched_rows: exp.Select) -> exp.Select:
+    """The touched rows with those of one file together, in the order of their places."""
+    rows = exp.select(exp.Star()).from_(_derived(touched_rows, _MATCH))
+    # Inserted rows have no file: their numbers spread them.
+    spread = spark("if(_0 is null, _1, null)", column(_MATCH, FILE), column(_MATCH, ID))
+    rows.set("distribute", exp.Distribute(expressions=[column(_MATCH, FILE), spread]))
+    order = [exp.Ordered(this=column(_MATCH, name)) for name in (FILE, ROW, ID)]
+    rows.set("sort", exp.Sort(expressions=order))
+    return rows
 
 
 def _action(plan: ChangePlan, clauses: Sequence[int]) -> exp.Expr:

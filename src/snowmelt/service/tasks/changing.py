@@ -106,6 +106,7 @@ def _linked(definition: TaskDefinition) -> list[str]:
 
 
 def _check_fits(tasks: TasksOfSchema, name: ObjectName, definition: TaskDefinition) -> None:
+    definitions.check_branching(definition)
     graph.check({**tasks.definitions, name.name: definition}, tasks.schema, name.name)
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 HAS_DATA = "SYSTEM$STREAM_HAS_DATA"
-_FUNCTIONS = (HAS_DATA, "SYSTEM$GET_PREDECESSOR_RETURN_VALUE", "SYSTEM$GET_TASK_GRAPH_CONFIG")
+_BRANCHING = ("SYSTEM$PREDECESSORS_STATE", "SYSTEM$TASK_COMPLETION_STATE")
+_FUNCTIONS = (HAS_DATA, "SYSTEM$GET_PREDECESSOR_RETURN_VALUE", "SYSTEM$GET_TASK_GRAPH_CONFIG", *_BRANCHING)
 _ALLOWED = (
     exp.And, exp.Or, exp.Not, exp.Paren, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.Cast,
     exp.DataType, exp.DataTypeParam, exp.Literal, exp.Boolean, exp.Null, exp.Neg,
@@ -39,6 +40,11 @@ def check(text: SqlText) -> None:
 def watches_streams(condition: str | None) -> bool:
     """Whether data in a stream makes the condition true: such a root needs no schedule."""
     return condition is not None and HAS_DATA in condition.upper()
+
+
+def branches(condition: str | None) -> bool:
+    """Whether the condition decides itself what must have become of the tasks before."""
+    return condition is not None and any(name in condition.upper() for name in _BRANCHING)
 
 
 def holds(run: Run, condition: str) -> bool:

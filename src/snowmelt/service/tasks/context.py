@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from snowmelt.core import errors
 from snowmelt.state.store import StateTransaction
 from snowmelt.state.task_model import GraphRun, RunTask, TaskRun
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
 
 
 @dataclass(slots=True)
@@ -18,3 +23,10 @@ class TaskContext:
     """What SYSTEM$SET_RETURN_VALUE said."""
     at_commit: Callable[[StateTransaction], None] | None = None
     """Set where the body is one statement: what must become true at the same moment as its rows."""
+
+
+def task_context(run: Run, function: str) -> TaskContext:
+    """Raises where no task is running: the function says something about one."""
+    if run.session.task is None:
+        raise errors.not_in_task(function)
+    return run.session.task

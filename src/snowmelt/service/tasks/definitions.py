@@ -93,6 +93,16 @@ def created(run: Run, name: ObjectName, statement: CreateTask) -> TaskDefinition
     return definition
 
 
+def check_branching(definition: TaskDefinition) -> None:
+    """Raises for a condition on tasks before one that has none before it."""
+    if conditions.branches(definition.condition) and not definition.predecessors:
+        raise errors.task_refused(
+            "SYSTEM$PREDECESSORS_STATE and SYSTEM$TASK_COMPLETION_STATE can only be used in the WHEN clause of a task "
+            "with predecessors.",
+            "Name the tasks before it in AFTER.",
+        )
+
+
 def altered(
     run: Run, name: ObjectName, before: TaskDefinition, options: TaskOptions, given: Iterable[tuple[str, Any]]
 ) -> TaskDefinition:

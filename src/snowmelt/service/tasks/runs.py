@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from snowmelt.core import errors
@@ -28,6 +28,8 @@ from snowmelt.state.task_model import (
 
 SKIPPED_CODE = "040003"
 SKIPPED_MESSAGE = "Conditional expression for task evaluated to false."
+REPEATABLE_FOR = timedelta(days=14)
+"""How long after a run it can be repeated by RETRY."""
 INTERRUPTED = SnowmeltError("000605", "57014", "The server stopped during the run of the task.")
 
 

@@ -223,6 +223,7 @@ def _run(run: GraphRun, begun: Sequence[TaskRun]) -> scheduler.GraphRun:
             predecessors=tuple(by_name[name] for name in task.definition.predecessors if name in by_name),
             started=task.started,
             timeout=_timeout(task.definition.timeout_ms),
+            branches=conditions.branches(task.definition.condition),
         )
         for task in run.tasks
     ]

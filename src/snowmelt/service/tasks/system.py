@@ -9,7 +9,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import split_name
 from snowmelt.service.tasks import graph, standings
 from snowmelt.service.tasks.configs import value_at
-from snowmelt.service.tasks.context import TaskContext
+from snowmelt.service.tasks.context import TaskContext, task_context
 from snowmelt.state.model import CatalogObject, ObjectKind
 from snowmelt.state.store import StateReader
 from snowmelt.state.task_model import GraphRun, RunState
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 Arguments = Sequence[Any]
 _LONGEST_VALUE = 10_240
 """Bytes of a return value."""
-
-
-def _context(run: Run, function: str) -> TaskContext:
-    if run.session.task is None:
-        raise errors.not_in_task(function)
-    return run.session.task
 
 
 def _find(run: Run, state: StateReader, text: Any) -> CatalogObject:
@@ -52,7 +46,7 @@ def dependents_enable(run: Run, state: StateReader, arguments: Arguments) -> str
 
 
 def set_return_value(run: Run, _: StateReader, arguments: Arguments) -> str:
-    context = _context(run, "SYSTEM$SET_RETURN_VALUE")
+    context = task_context(run, "SYSTEM$SET_RETURN_VALUE")
     value = None if arguments[0] is None else str(arguments[0])
     if value is not None and len(value.encode()) > _LONGEST_VALUE:
         raise errors.task_refused(f"The return value of a task can have at most {_LONGEST_VALUE} bytes.")
@@ -62,12 +56,12 @@ def set_return_value(run: Run, _: StateReader, arguments: Arguments) -> str:
 
 def predecessor_return_value(run: Run, state: StateReader, arguments: Arguments) -> str | None:
     name = "SYSTEM$GET_PREDECESSOR_RETURN_VALUE"
-    context = _context(run, name)
+    context = task_context(run, name)
     known = context.task.definition.predecessors
     if arguments:
         parts = split_name(str(arguments[0]))
         wanted = parts[-1] if parts is not None else str(arguments[0])
-        if wanted not in known:
+        if wanted not in _before(context):
             raise errors.task_refused(f"Task {wanted} is not a predecessor of {context.run.name}.")
     elif len(known) == 1:
         wanted = known[0]
@@ -81,19 +75,32 @@ def predecessor_return_value(run: Run, state: StateReader, arguments: Arguments)
     return done[-1].return_value if done else None
 
 
+def _before(context: TaskContext) -> set[str]:
+    """The names of a task's predecessors, of theirs, and so on."""
+    tasks = {task.name: task for task in context.graph_run.tasks}
+    found: set[str] = set()
+    waiting = list(context.task.definition.predecessors)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += tasks[name].definition.predecessors if name in tasks else ()
+    return found
+
+
 def current_task_name(run: Run, _: StateReader, arguments: Arguments) -> str:
-    return str(_context(run, "SYSTEM$CURRENT_USER_TASK_NAME").run.name)
+    return str(task_context(run, "SYSTEM$CURRENT_USER_TASK_NAME").run.name)
 
 
 def graph_config(run: Run, _: StateReader, arguments: Arguments) -> str | None:
-    config = _context(run, "SYSTEM$GET_TASK_GRAPH_CONFIG").graph_run.config
+    config = task_context(run, "SYSTEM$GET_TASK_GRAPH_CONFIG").graph_run.config
     if config is None or not arguments or arguments[0] is None:
         return config
     return value_at(config, str(arguments[0]))
 
 
 def runtime_info(run: Run, state: StateReader, arguments: Arguments) -> str | None:
-    context = _context(run, "SYSTEM$TASK_RUNTIME_INFO")
+    context = task_context(run, "SYSTEM$TASK_RUNTIME_INFO")
     current = context.graph_run
     match str(arguments[0]).upper():
         case "CURRENT_ROOT_TASK_NAME":
