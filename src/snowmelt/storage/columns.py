@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from snowmelt.storage.packing import KeptColumn, packed
 from snowmelt.storage.parquet import ROW_GROUP_ROWS
 
-_MOST_BYTES = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8, 256 * 1024 * 1024)
-"""An eighth of the machine's memory."""
+_MOST_BYTES = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4, 256 * 1024 * 1024)
+"""A quarter of the machine's memory."""
 _MOST_BYTES_EACH = 16 * 1024 * 1024
 _MOST_FOOTERS = 2048
 _LATELY_SECONDS = 900
@@ -37,6 +37,8 @@ class ColumnCache:
         self._most_bytes = most_bytes
         self._bytes = 0
         self._kept: OrderedDict[Place, KeptColumn] = OrderedDict()
+        self._read: set[str] = set()
+        """Files of which something was found here."""
         self._asked: dict[tuple[str, str], float] = {}
         """When a column of a table was last asked for, in whichever of its files."""
         self._lock = threading.Lock()
@@ -49,6 +51,7 @@ class ColumnCache:
                 column = self._kept.get(place)
                 if column is not None:
                     self._kept.move_to_end(place)
+                    self._read.add(place[0])
                     found[place[2]] = column
         return found
 
@@ -70,6 +73,13 @@ class ColumnCache:
             for group, start in enumerate(range(0, len(values), ROW_GROUP_ROWS)):
                 self.keep((path, group, name), packed(values.slice(start, ROW_GROUP_ROWS)))
 
+    def forget_unread(self, paths: Iterable[str]) -> None:
+        """Files that were replaced before anybody searched them: of several changes in a row, only the last counts."""
+        with self._lock:
+            gone = set(paths) - self._read
+            for place in [place for place in self._kept if place[0] in gone]:
+                self._bytes -= self._kept.pop(place).nbytes
+
     def keep(self, place: Place, column: KeptColumn) -> None:
         size = column.nbytes
         if size > _MOST_BYTES_EACH:
@@ -80,7 +90,9 @@ class ColumnCache:
             self._kept[place] = column
             self._bytes += size
             while self._bytes > self._most_bytes:
-                self._bytes -= self._kept.popitem(last=False)[1].nbytes
+                (path, _, _), oldest = self._kept.popitem(last=False)
+                self._read.discard(path)
+                self._bytes -= oldest.nbytes
 
 
 COLUMNS = ColumnCache()

@@ -125,6 +125,7 @@ def write_changes(
             if images:
                 images += [insert_image(piece, path, origins=origins) for piece, path in inserted]
         written = _write(pieces, images, folder, workers)
+    COLUMNS.forget_unread(local_path(file.uri) for file in touched)
     return [*removals(touched), *written]
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snowmelt.storage.columns import ColumnCache
 from snowmelt.storage.packing import NumberColumn, PlainColumn, WordColumn, packed
 
 _LARGE = st.integers(-(2**63), 2**63 - 1)
@@ -112,3 +113,12 @@ def test_a_widened_column() -> None:
     column = packed(pa.array([Decimal("1.50"), None], pa.decimal128(9, 2)))
     wider = column.of_type(pa.decimal128(18, 2))
     assert wider.take(np.array([0, 1])).equals(pa.array([Decimal("1.50"), None], pa.decimal128(18, 2)))
+
+
+def test_files_that_were_replaced_unread_are_forgotten() -> None:
+    cache = ColumnCache()
+    for path in ("/t/first", "/t/second", "/t/third"):
+        cache.keep_rows(path, pa.table({"A": [1, 2]}), ["A"])
+    assert cache.find([("/t/first", 0, "A")])
+    cache.forget_unread(["/t/first", "/t/second"])
+    assert [bool(cache.find([(f"/t/{name}", 0, "A")])) for name in ("first", "second", "third")] == [True, False, True]

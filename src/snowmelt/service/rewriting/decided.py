@@ -29,7 +29,7 @@ from snowmelt.service.rewriting.sides import spark_sides
 from snowmelt.service.sequences import numbered
 from snowmelt.service.transactions import PendingTable
 from snowmelt.sql.dialect import to_spark_sql
-from snowmelt.storage.probe import Places
+from snowmelt.storage.packing import Places
 from snowmelt.storage.rewrite import FILE, ROW, RowChanges
 from snowmelt.storage.rewrite_many import ManyChanges
 
