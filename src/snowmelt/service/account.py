@@ -69,7 +69,7 @@ class Account:
             self.locks = TableLocks()
             self.transactions = TransactionManager(self.state, self.store, self.locks, settings.lock_timeout_seconds)
             self.recovered: Recovered = recover(self.state, self.store)
-            self.journal = QueryJournal(self.state)
+            self.journal = QueryJournal(self.state, jobs=self.engine.jobs)
             self._closing.callback(_quietly, self.journal.close)
             self.metering = Metering(self.state, clock)
             self.results = ResultCache()

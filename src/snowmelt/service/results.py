@@ -17,6 +17,9 @@ import pyarrow.parquet as pq
 from snowmelt.core import types
 from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
 
+COUNTED = "number of rows "
+"""What columns of DML's answers begin with; a verb follows."""
+
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
@@ -59,6 +62,16 @@ class Result:
         if self.spilled is not None:
             return self.spilled.rows
         return int(self.data.num_rows)
+
+    @property
+    def changes(self) -> dict[str, int]:
+        """How many rows a DML statement `inserted`, `updated`, `deleted`, as far as it says so."""
+        if self.rows_affected is None:
+            return {}
+        if self.statement_type == "COPY":
+            return {"inserted": self.rows_affected}
+        numbers = zip(self.columns, self.rows()[0], strict=True)
+        return {column.name.removeprefix(COUNTED): n for column, n in numbers if column.name.startswith(COUNTED)}
 
     @property
     def bytes(self) -> int:

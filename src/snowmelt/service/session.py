@@ -325,8 +325,9 @@ class Session:
                 update={
                     "status": "success",
                     "end_time": self.account.clock.now(),
-                    "rows_produced": result.row_count,
-                    "rows_inserted": result.rows_affected,
+                    "rows_produced": result.row_count if result.rows_affected is None else result.rows_affected,
+                    "rows_inserted": result.changes.get("inserted"),
+                    "rows_in_result": result.row_count,
                 }
             )
         )
