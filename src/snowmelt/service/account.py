@@ -14,6 +14,7 @@ import structlog
 from snowmelt.core.clock import Clock, SystemClock
 from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.logs import ensure_logging
 from snowmelt.engine.engine import SparkEngine
 from snowmelt.service import parameters
 from snowmelt.service.dynamic_tables.service import DynamicTables
@@ -92,6 +93,7 @@ class Account:
         """Opens a data directory, making it on first use. Raises when another process owns it."""
         path = Path(data_dir).expanduser().resolve()
         chosen = settings or load_settings(path)
+        ensure_logging(chosen)
         return cls(path, chosen, clock or SystemClock(), Ownership(path))
 
     def session(

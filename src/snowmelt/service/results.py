@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from snowmelt.core import types
+from snowmelt.core.names import quote
 from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
 
 COUNTED = "number of rows "
@@ -153,6 +154,11 @@ DONE = "Statement executed successfully."
 def status(text: str, statement_type: str) -> Result:
     """The one row that DDL answers with."""
     return table_result([ResultColumn("status", types.VARCHAR)], [[text]], statement_type=statement_type)
+
+
+def kept(name: str, statement_type: str) -> Result:
+    """What IF NOT EXISTS answers about a name that is taken."""
+    return status(f"{quote(name)} already exists, statement succeeded.", statement_type)
 
 
 def counts(statement_type: str, **numbers: int) -> Result:

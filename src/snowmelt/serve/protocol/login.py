@@ -43,6 +43,7 @@ def read_login(body: Body, request: HttpRequest) -> tuple[LoginAttempt, Names]:
         user=text(data, "LOGIN_NAME") or "",
         authenticator=(text(data, "AUTHENTICATOR") or "SNOWFLAKE").upper(),
         password=text(data, "PASSWORD"),
+        new_password=text(data, "CHOSEN_NEW_PASSWORD"),
         token=text(data, "TOKEN"),
         role=names.role,
         client=client,
