@@ -33,6 +33,10 @@ def java_with_driver(options: tuple[str, ...] = ()) -> Iterator[Any]:
         gateway.shutdown()
 
 
+def url(port: int, database: str) -> str:
+    return f"jdbc:snowflake://127.0.0.1:{port}/?account=snowmelt&ssl=off&db={database}&schema=PUBLIC"
+
+
 def connect(jvm: Any, url: str, **settings: str) -> Any:
     properties = jvm.java.util.Properties()
     for name, value in settings.items():

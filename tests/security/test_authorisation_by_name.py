@@ -39,7 +39,10 @@ NAMED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("REMOVE @sg/nothing", ("WRITE ON STAGE SG",)),
     ("PUT 'file://{file}' @sg", ("WRITE ON STAGE SG", "CREATE INTEGRATION ON ACCOUNT")),
     ("GET @sg 'file://{folder}'", ("READ ON STAGE SG", "CREATE INTEGRATION ON ACCOUNT")),
-    ("CREATE TABLE child (a INT REFERENCES parent (a))", ("CREATE TABLE ON SCHEMA {db}.S", "REFERENCES ON TABLE PARENT")),
+    (
+        "CREATE TABLE child (a INT REFERENCES parent (a))",
+        ("CREATE TABLE ON SCHEMA {db}.S", "REFERENCES ON TABLE PARENT"),
+    ),
     ("GRANT SELECT ON TABLE t TO ROLE other_{n}", ("OWNERSHIP ON TABLE T",)),
     ("REVOKE SELECT ON TABLE t FROM ROLE other_{n}", ("OWNERSHIP ON TABLE T",)),
     ("GRANT OWNERSHIP ON TABLE t2 TO ROLE other_{n}", ("OWNERSHIP ON TABLE T2",)),

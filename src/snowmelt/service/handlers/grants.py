@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 
-
 _OnObjects = GrantPrivileges | RevokePrivileges | GrantOwnership
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 
-
 def use(run: Run, statement: Use) -> Result:
     parts = run.parts(statement.name) if statement.kind != "SECONDARY ROLES" else ()
     session = run.session
