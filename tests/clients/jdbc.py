@@ -1,4 +1,4 @@
-"""A Java process with Snowflake's JDBC driver, driven from Python: no compiler is needed, only the `java` that Spark has."""
+"""A Java process with Snowflake's JDBC driver, driven from Python: it needs no compiler, only Spark's `java`."""
 
 from __future__ import annotations
 

@@ -77,8 +77,9 @@ def test_the_data_product(product: Project, account: Account, database: str) -> 
 
 
 READERS = ("DBT_READER", "DBT_OTHER_READER")
-GRANTED = ("AS_TABLE", "AS_VIEW", "BY_CONTRACT_V1", "BY_CONTRACT_V2", "FRESH", "INCREMENTAL_APPEND",
-           "INCREMENTAL_DELETE_INSERT", "INCREMENTAL_INSERT_OVERWRITE", "INCREMENTAL_MERGE", "INCREMENTAL_MICROBATCH")  # fmt: skip
+STRATEGIES = ("merge", "append", "delete_insert", "insert_overwrite", "microbatch")
+_INCREMENTAL = tuple(f"INCREMENTAL_{strategy.upper()}" for strategy in STRATEGIES)
+GRANTED = ("AS_TABLE", "AS_VIEW", "BY_CONTRACT_V1", "BY_CONTRACT_V2", "FRESH", *_INCREMENTAL)
 
 
 def _readers(session: Session) -> dict[str, set[str]]:
@@ -113,8 +114,7 @@ def test_everything_else_of_dbt(tmp_path: Path, client: Client, account: Account
         return session.execute(query).rows()
 
     counted = {
-        strategy: rows(f"SELECT COUNT(*), COUNT(DISTINCT id) FROM incremental_{strategy}")[0]
-        for strategy in ("merge", "append", "delete_insert", "insert_overwrite", "microbatch")
+        strategy: rows(f"SELECT COUNT(*), COUNT(DISTINCT id) FROM incremental_{strategy}")[0] for strategy in STRATEGIES
     }
     assert counted["merge"] == counted["delete_insert"] == counted["microbatch"] == (4, 4)
     assert counted["append"] == (5, 4)

@@ -28,7 +28,7 @@ def all_types(account: Account, database: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("environment", "by"),
+    ("environment", "program"),
     [
         ("python4", "connector"),
         ("python5", "connector"),
@@ -37,8 +37,8 @@ def all_types(account: Account, database: str) -> str:
     ],
 )
 @pytest.mark.usefixtures("all_types")
-def test_in_python(client: Client, environment: str, by: str) -> None:
-    found = json.loads(passed(client(environment, "python", str(SUITES / "same_values.py"), by)))
+def test_in_python(client: Client, environment: str, program: str) -> None:
+    found = json.loads(passed(client(environment, "python", str(SUITES / f"values_{program}.py"))))
     assert differences(found["names"], found["rows"]) == []
 
 

@@ -3,17 +3,13 @@
 import datetime as dt
 import decimal
 import json
+from collections.abc import Iterable
 from typing import Any
 
+_WIDE = "12345678901234567890123456789012345678"
 COLUMNS = (
     ("ID", "NUMBER(38, 0)", "1", "number", "1"),
-    (
-        "WIDE",
-        "NUMBER(38, 0)",
-        "12345678901234567890123456789012345678",
-        "number",
-        "12345678901234567890123456789012345678",
-    ),
+    ("WIDE", "NUMBER(38, 0)", _WIDE, "number", _WIDE),
     ("MONEY", "NUMBER(10, 2)", "-1.5", "number", "-1.50"),
     ("FRACTION", "NUMBER(38, 37)", "0.0000000000000000000000000000000000001", "number", "1E-37"),
     ("REAL", "FLOAT", "0.1", "float", "0.1"),
@@ -59,6 +55,10 @@ def written(value: Any) -> Any:
     return value.isoformat() if isinstance(value, dt.date) else str(value)
 
 
+def printed(names: list[str], rows: Iterable[Iterable[Any]]) -> str:
+    return json.dumps({"names": names, "rows": [[written(value) for value in row] for row in rows]})
+
+
 def differences(names: list[str], rows: list[list[Any]]) -> list[str]:
     """What is not as it should be, in words."""
     wanted = [name for name, *_ in COLUMNS]
@@ -69,9 +69,8 @@ def differences(names: list[str], rows: list[list[Any]]) -> list[str]:
         for (name, _, _, kind, truth), text in zip(COLUMNS, rows[0], strict=True)
         if text is None or _meaning(kind, text) != _meaning(kind, truth)
     ]
-    return found + [
-        f"{name}: {text!r} is not NULL" for name, text in zip(names, rows[1], strict=True) if text is not None
-    ]
+    not_null = [(name, text) for name, text in zip(names, rows[1], strict=True) if text is not None]
+    return found + [f"{name}: {text!r} is not NULL" for name, text in not_null]
 
 
 def _meaning(kind: str, text: str) -> Any:
