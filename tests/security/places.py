@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.service.account import Account
 from snowmelt.service.security.privileges import OWNERSHIP
 from snowmelt.service.session import Session
 
-_SETUP = """
-CREATE DATABASE {db}; CREATE SCHEMA s; CREATE TABLE t (a INT); CREATE TABLE t2 (a INT); CREATE TABLE gone (a INT);
-INSERT INTO t VALUES (1); CREATE VIEW v AS SELECT a FROM t; CREATE STREAM st ON TABLE t; CREATE STAGE sg;
-CREATE FILE FORMAT ff TYPE = CSV; CREATE SEQUENCE sq; CREATE FUNCTION f() RETURNS INT AS '1';
-CREATE PROCEDURE p() RETURNS INT LANGUAGE SQL AS 'BEGIN RETURN 1; END';
-CREATE WAREHOUSE w_{n}; CREATE TASK tk WAREHOUSE = w_{n} SCHEDULE = '1 hour' AS SELECT 1;
-CREATE DYNAMIC TABLE dt TARGET_LAG = '1 hour' WAREHOUSE = w_{n} INITIALIZE = ON_SCHEDULE AS SELECT a FROM t;
+_FIRST = """
+CREATE DATABASE {db}; CREATE SCHEMA s; CREATE WAREHOUSE w_{n};
 CREATE ROLE r_{n}; CREATE ROLE other_{n}; GRANT EXECUTE TASK ON ACCOUNT TO ROLE r_{n};
 CREATE USER u_{n} DEFAULT_SECONDARY_ROLES = (); GRANT ROLE r_{n} TO USER u_{n};
 GRANT ROLE r_{n} TO ROLE sysadmin;
 GRANT USAGE ON DATABASE {db} TO ROLE r_{n}; GRANT USAGE ON SCHEMA {db}.s TO ROLE r_{n};
 """
+_OBJECTS = {
+    "t": "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)",
+    "t2": "CREATE TABLE t2 (a INT)",
+    "gone": "CREATE TABLE gone (a INT)",
+    "v": "CREATE VIEW v AS SELECT a FROM t",
+    "st": "CREATE STREAM st ON TABLE t",
+    "sg": "CREATE STAGE sg",
+    "ff": "CREATE FILE FORMAT ff TYPE = CSV",
+    "sq": "CREATE SEQUENCE sq",
+    "f": "CREATE FUNCTION f() RETURNS INT AS '1'",
+    "p": "CREATE PROCEDURE p() RETURNS INT LANGUAGE SQL AS 'BEGIN RETURN 1; END'",
+    "tk": "CREATE TASK tk WAREHOUSE = w_{n} SCHEDULE = '1 hour' AS SELECT 1",
+    "dt": "CREATE DYNAMIC TABLE dt TARGET_LAG = '1 hour' WAREHOUSE = w_{n} INITIALIZE = ON_SCHEDULE AS SELECT a FROM t",
+}
+_OVER_T = {"v", "st", "dt"}
 DENIED = {"003001", "002003", "002043", "002140", "002725", "001007"}
 """The last three are what CALL, and the warehouse of a dynamic table or task, say of a name that is not there."""
 
@@ -28,11 +38,16 @@ DENIED = {"003001", "002003", "002043", "002140", "002725", "001007"}
 class Place:
     """The objects of one case, and a user who has nothing but USAGE of their database and schema."""
 
-    def __init__(self, account: Account, number: int) -> None:
+    def __init__(self, account: Account, number: int, mentioned: Collection[str] = _OBJECTS.keys()) -> None:
+        """`mentioned`: names of the objects that there shall be, and other words."""
         self.account = account
         self.words = {"n": str(number), "db": f"SEC_{number}"}
         self.admin = account.session()
-        self.admin.execute_script(_SETUP.format(**self.words))
+        self.admin.execute_script(_FIRST.format(**self.words))
+        wanted = set(mentioned) | ({"t"} if _OVER_T & set(mentioned) else set())
+        for name, statements in _OBJECTS.items():
+            if name in wanted:
+                self.admin.execute_script(statements.format(**self.words))
         self.user = self.login()
 
     def login(self) -> Session:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -28,6 +29,11 @@ class Case:
     """What the administrator does first."""
     also: tuple[str, ...] = ()
     """Grants that the statement needs besides, for what it reads."""
+
+    @property
+    def mentioned(self) -> list[str]:
+        """All words of the case, in small letters: what it needs is among them."""
+        return re.findall(r"\w+", " ".join((self.sql, *self.subjects.values(), self.before, *self.also)).lower())
 
     def on(self, subject: Subject) -> str:
         known = {Subject.SCHEMA: "SCHEMA {db}.S", Subject.DATABASE: "DATABASE {db}", Subject.ACCOUNT: "ACCOUNT"}
@@ -61,7 +67,8 @@ CASES = (
          {WAREHOUSE: "WAREHOUSE W_{n}"}, also=("SELECT ON TABLE T",)),
     Case("CREATE DYNAMIC TABLE CLONE", "CREATE DYNAMIC TABLE fresh CLONE dt", {SOURCE: "DYNAMIC TABLE DT"},
          before="ALTER DYNAMIC TABLE dt REFRESH"),
-    Case("CREATE STREAM", "CREATE STREAM fresh ON TABLE t", {SOURCE: "TABLE T"}),
+    Case("CREATE STREAM", "CREATE STREAM fresh ON TABLE t", {SOURCE: "TABLE T"},
+         before="ALTER TABLE t SET CHANGE_TRACKING = TRUE"),
     Case("CREATE TASK", "CREATE TASK fresh WAREHOUSE = w_{n} SCHEDULE = '1 hour' AS SELECT 1",
          {WAREHOUSE: "WAREHOUSE W_{n}"}),
     Case("CREATE TASK CLONE", "CREATE TASK fresh CLONE tk", {SOURCE: "TASK TK"}),
@@ -129,7 +136,8 @@ _ELSEWHERE = {"ALTER USER"}
 
 @pytest.fixture
 def place(account: Account, request: pytest.FixtureRequest) -> Iterator[Place]:
-    opened = Place(account, CASES.index(request.param))
+    case: Case = request.param
+    opened = Place(account, CASES.index(case), case.mentioned)
     yield opened
     opened.close()
 
