@@ -94,11 +94,15 @@ def test_a_statement_asks_for_what_it_names(place: Place, sql: str, asked: tuple
 @pytest.mark.parametrize(("sql", "asked"), SHOWN, ids=[sql[:40] for sql, _ in SHOWN])
 def test_only_what_a_role_may_know_of_is_shown(place: Place, sql: str, asked: str) -> None:
     [(privilege, on)] = _privileges((asked,))
+    if sql.startswith("SELECT"):
+        place.grant("USAGE", "WAREHOUSE W_{n}")
     assert place.user.execute(place.sql(sql)).rows() == []
     place.grant(privilege, on)
     assert len(place.user.execute(place.sql(sql)).rows()) == 1
     place.revoke(privilege, on)
     assert place.user.execute(place.sql(sql)).rows() == []
+    if sql.startswith("SELECT"):
+        place.revoke("USAGE", "WAREHOUSE W_{n}")
 
 
 def test_every_kind_of_statement_has_a_case(place: Place) -> None:

@@ -19,10 +19,10 @@ COLUMNS = (
     ("BYTES", "BINARY", "TO_BINARY('00FF10', 'HEX')", "binary", "00ff10"),
     ("DAY", "DATE", "'1969-12-31'", "text", "1969-12-31"),
     ("CLOCK", "TIME", "'23:59:59.123456'", "text", "23:59:59.123456"),
-    ("PLAIN", "TIMESTAMP_NTZ", "'2024-02-29 01:02:03.000004'", "text", "2024-02-29T01:02:03.000004"),
-    ("OLD", "TIMESTAMP_NTZ", "'1901-01-01 00:00:00.5'", "text", "1901-01-01T00:00:00.500000"),
-    ("LOCAL", "TIMESTAMP_LTZ", "'2024-07-01 12:00:00 +0000'", "text", "2024-07-01T08:00:00.000000-04:00"),
-    ("ZONED", "TIMESTAMP_TZ", "'2024-07-01 12:00:00.25 +0530'", "text", "2024-07-01T12:00:00.250000+05:30"),
+    ("PLAIN", "TIMESTAMP_NTZ", "'2024-02-29 01:02:03.000004'", "instant", "2024-02-29 01:02:03.000004"),
+    ("OLD", "TIMESTAMP_NTZ", "'1901-01-01 00:00:00.5'", "instant", "1901-01-01 00:00:00.500000"),
+    ("LOCAL", "TIMESTAMP_LTZ", "'2024-07-01 12:00:00.75 +0000'", "instant", "2024-07-01 08:00:00.750000-04:00"),
+    ("ZONED", "TIMESTAMP_TZ", "'2024-07-01 12:00:00.25 +0530'", "instant", "2024-07-01 12:00:00.250000+05:30"),
     ("ANYTHING", "VARIANT", 'PARSE_JSON(\'{"a": [1, null, "x"]}\')', "json", '{"a": [1, null, "x"]}'),
     ("THINGS", "ARRAY", "ARRAY_CONSTRUCT(1, 'x')", "json", '[1, "x"]'),
     ("THING", "OBJECT", "OBJECT_CONSTRUCT('k', TRUE)", "json", '{"k": true}'),
@@ -35,9 +35,9 @@ FILL = (
 )
 SETTINGS = (
     "ALTER SESSION SET TIMEZONE = 'America/New_York', DATE_OUTPUT_FORMAT = 'YYYY-MM-DD', "
-    "TIME_OUTPUT_FORMAT = 'HH24:MI:SS.FF6', TIMESTAMP_NTZ_OUTPUT_FORMAT = 'YYYY-MM-DD\"T\"HH24:MI:SS.FF6', "
-    "TIMESTAMP_LTZ_OUTPUT_FORMAT = 'YYYY-MM-DD\"T\"HH24:MI:SS.FF6TZH:TZM', "
-    "TIMESTAMP_TZ_OUTPUT_FORMAT = 'YYYY-MM-DD\"T\"HH24:MI:SS.FF6TZH:TZM'"
+    "TIME_OUTPUT_FORMAT = 'HH24:MI:SS.FF6', TIMESTAMP_NTZ_OUTPUT_FORMAT = 'YYYY-MM-DD HH24:MI:SS.FF6', "
+    "TIMESTAMP_LTZ_OUTPUT_FORMAT = 'YYYY-MM-DD HH24:MI:SS.FF6TZH:TZM', "
+    "TIMESTAMP_TZ_OUTPUT_FORMAT = 'YYYY-MM-DD HH24:MI:SS.FF6TZH:TZM'"
 )
 QUERY = "SELECT * FROM all_types ORDER BY 1 NULLS LAST"
 
@@ -80,4 +80,6 @@ def _meaning(kind: str, text: str) -> Any:
         return float(text)
     if kind == "json":
         return json.loads(text)
+    if kind == "instant":
+        return text.replace("T", " ")
     return text.lower() if kind in ("boolean", "binary") else text
