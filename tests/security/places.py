@@ -32,7 +32,7 @@ _OBJECTS = {
 }
 _OVER_T = {"v", "st", "dt"}
 DENIED = {"003001", "002003", "002043", "002140", "002725", "001007", "000904"}
-"""The last four are what CALL, the warehouse of a dynamic table or task, and NEXTVAL say of a name that is not there."""
+"""The last four are what CALL, the warehouse of a dynamic table or task, and NEXTVAL say of a name nobody has."""
 
 
 class Place:
