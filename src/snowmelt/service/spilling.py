@@ -62,7 +62,7 @@ def _bytes_held(files: Sequence[str], rows: int) -> int:
         with pq.ParquetFile(file) as opened:
             sample = next(opened.iter_batches(batch_size=_SAMPLE), None)
         if sample is not None and sample.num_rows:
-            return max(rows, sample.nbytes * rows // sample.num_rows)
+            return max(rows, int(sample.nbytes) * rows // int(sample.num_rows))
     return 0
 
 
