@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
+from cryptography.x509 import load_pem_x509_certificate
 from py4j.protocol import Py4JJavaError
 
+from snowmelt.service.account import Account
 from tests.clients import jdbc
-from tests.clients.server import PASSWORD
+from tests.clients.certificates import make_certificate
+from tests.clients.server import PASSWORD, serving
 
 pytestmark = pytest.mark.slow
 _ORDERS = "CREATE OR REPLACE TABLE orders (id INT NOT NULL, who VARCHAR(20), amount NUMBER(10, 2), at TIMESTAMP_NTZ)"
@@ -117,3 +122,16 @@ def test_a_password_that_is_wrong(jvm: Any, door: int, database: str) -> None:
     with pytest.raises(Py4JJavaError) as raised:
         jdbc.connect(jvm, jdbc.url(door, database), user="admin", password="no")
     assert raised.value.java_exception.getErrorCode() == 390100
+
+
+def test_over_tls(account: Account, tmp_path: Path) -> None:
+    certificate, key, authority = make_certificate(tmp_path)
+    trusted = pkcs12.PKCS12Certificate(load_pem_x509_certificate(authority.read_bytes()), b"snowmelt")
+    store = tmp_path / "trusted.p12"
+    store.write_bytes(pkcs12.serialize_java_truststore([trusted], BestAvailableEncryption(b"changeit")))
+    options = (f"-Djavax.net.ssl.trustStore={store}", "-Djavax.net.ssl.trustStorePassword=changeit")
+    with serving(account, tls=(certificate, key)) as port, jdbc.java_with_driver(options) as jvm:
+        url = f"jdbc:snowflake://localhost:{port}/?account=snowmelt"
+        opened = jdbc.connect(jvm, url, user="admin", password=PASSWORD)
+        assert _query(opened, "SELECT 'encrypted'") == [("encrypted",)]
+        opened.close()
