@@ -52,8 +52,9 @@ def worth_it(run: Run, bound: BoundQuery) -> bool:
 
 def _generates_many(tree: exp.Expr) -> bool:
     """Rows of a GENERATOR are read from nowhere: how many there are stands in the query."""
-    counts = (call.expressions[0] for call in tree.find_all(exp.Anonymous) if call.name == "range")
-    return any(isinstance(count, exp.Literal) and int(count.this) > _FEW_ROWS for count in counts)
+    calls = (call for call in tree.find_all(exp.Anonymous) if call.name == "range")
+    counts = (call.expressions[0].name.removesuffix("L") for call in calls)
+    return any(count.isdigit() and int(count) > _FEW_ROWS for count in counts)
 
 
 def _bytes_held(files: Sequence[str], rows: int) -> int:
