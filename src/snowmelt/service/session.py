@@ -13,6 +13,7 @@ import structlog
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.ingest.channels.ports import ChannelDoor
 from snowmelt.service import parameters
 from snowmelt.service.binds import substitute
 from snowmelt.service.describing import described
@@ -162,6 +163,11 @@ class Session:
             if self.acts_as_owner
             else access.of_session(self.user, self.role, self.secondary_roles)
         )
+
+    def channel_door(self) -> ChannelDoor:
+        """What a streaming ingest client writes through, with the session's rights."""
+        self._check_open()
+        return self.account.channels.door(self)
 
     def execute_script(self, text: str) -> list[Result]:
         """Runs statements separated by `;` one after the other, stopping at the first that fails."""

@@ -295,14 +295,21 @@ class DeltaStore:
         for path in part.paths:
             (self.root.path(location) / path).unlink(missing_ok=True)
 
-    def append_parts(self, location: str, parts: Sequence[Part], tag: CommitTag) -> CommitResult:
+    def append_parts(
+        self,
+        location: str,
+        parts: Sequence[Part],
+        tag: CommitTag,
+        *,
+        app_transactions: Sequence[AppTransaction] = (),
+    ) -> CommitResult:
         """Add the rows of parts in one commit."""
         handle = self._handles.get(location)
         with handle.lock, translated(location):
             assert isinstance(handle.log.store, LocalLogStore)
             adds = [add for part in parts for add in part.adds]
             rows = sum(part.rows for part in parts)
-            version, actions = commit_append(handle.log, handle.log.store, adds, rows, tag, ())
+            version, actions = commit_append(handle.log, handle.log.store, adds, rows, tag, app_transactions)
             self._checkpoints.after_commit(handle, version)
             return commit_result(version, actions, {"inserted": rows})
 

@@ -1,0 +1,114 @@
+"""The client: opens channels, and sends what they have gathered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from snowmelt.core.errors import SnowmeltError, invalid_value
+from snowmelt.ingest.channels import errors
+from snowmelt.ingest.channels.channel import Channel
+from snowmelt.ingest.channels.ports import ChannelDoor, ChannelStatus, HasChannelDoor, OnError, OpenRequest
+
+_EVERY = 0.1
+"""Seconds between two rounds in which single rows are handed over."""
+
+
+class StreamingIngestClient:
+    """Writes rows into tables through channels.
+
+    `connection`: a connection or session of this process. Closing the client closes its channels.
+    """
+
+    def __init__(self, name: str = "snowmelt", *, connection: HasChannelDoor) -> None:
+        self.name = name
+        self._door: ChannelDoor = connection.channel_door()
+        self._channels: list[Channel] = []
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._sender: threading.Thread | None = None
+
+    def open_channel(
+        self, name: str, table: str, *, offset_token: str | None = None,
+        on_error: OnError | str = OnError.CONTINUE, schema_evolution: bool = False,
+    ) -> Channel:  # fmt: skip
+        """Takes the channel of that name on the table, making it on first use. Whoever had it open loses it.
+
+        Where to go on says `get_latest_committed_offset_token`; `offset_token` replaces it, for a writer that begins
+        somewhere else.
+        """
+        self._check_open()
+        chosen = _on_error(on_error)
+        opened = self._door.open(OpenRequest(name, table, offset_token, chosen, schema_evolution))
+        channel = Channel(self._door, opened, self._forget)
+        with self._lock:
+            self._channels.append(channel)
+            if self._sender is None:
+                self._sender = threading.Thread(target=self._send, name="channel-sender", daemon=True)
+                self._sender.start()
+        return channel
+
+    def get_latest_committed_offset_tokens(self, table: str, channels: Sequence[str]) -> dict[str, str | None]:
+        """By name, for channels open or not; None for one that has committed nothing or does not exist."""
+        found = self.get_channel_statuses(table, channels)
+        return {
+            name: status.latest_committed_offset_token if (status := found.get(name)) is not None else None
+            for name in channels
+        }
+
+    def get_channel_statuses(self, table: str, channels: Sequence[str]) -> dict[str, ChannelStatus]:
+        return self._door.statuses(table, channels)
+
+    def drop_channel(self, name: str, table: str) -> None:
+        """Forgets a channel and its token; rows stay in the table."""
+        self._door.drop(table, name)
+
+    @property
+    def is_closed(self) -> bool:
+        return self._ended.is_set()
+
+    def close(self) -> None:
+        """Closes all channels: what was sent is committed. Again does nothing."""
+        with self._lock:
+            channels = list(self._channels)
+        self._ended.set()
+        failed: SnowmeltError | None = None
+        for channel in channels:
+            try:
+                channel.close()
+            except SnowmeltError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._ended.is_set():
+            raise errors.client_closed(self.name)
+
+    def _forget(self, channel: Channel) -> None:
+        with self._lock:
+            self._channels = [known for known in self._channels if known is not channel]
+
+    def _send(self) -> None:
+        while not self._ended.wait(_EVERY):
+            with self._lock:
+                channels = list(self._channels)
+            for channel in channels:
+                channel.send()
+
+
+def _on_error(value: OnError | str) -> OnError:
+    try:
+        return OnError(str(value).upper())
+    except ValueError:
+        raise invalid_value(str(value), "ON_ERROR") from None

@@ -1,0 +1,230 @@
+"""The thread that commits what the channels of one table have taken."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import structlog
+
+from snowmelt.core.errors import SnowmeltError, StatementConflictError, TableChangedError
+from snowmelt.ingest.channels import errors
+from snowmelt.service.channels import committing
+from snowmelt.service.channels.checking import check
+from snowmelt.service.channels.opened import Entry, OpenChannel
+from snowmelt.service.run import Run
+from snowmelt.service.security.authority import SYSTEM
+from snowmelt.sql.tokens import SqlText
+from snowmelt.state.model import CatalogObject
+
+if TYPE_CHECKING:
+    from snowmelt.service.account import Account
+
+FLUSH_SECONDS = 1.0
+FLUSH_BYTES = 32 << 20
+"""Of Arrow memory: so much is committed before its time."""
+MOST_BYTES = 256 << 20
+"""So much may wait; then writers wait."""
+_PATIENCE = 30.0
+"""Seconds that a writer waits for space."""
+_AGAIN = 0.5
+"""Seconds before a commit that failed is tried again."""
+_log = structlog.get_logger(__name__)
+
+
+class TableWriter:
+    """Queues batches and commits them in order. Lives while the table has open channels."""
+
+    def __init__(self, account: Account, table: CatalogObject, committed: Callable[[CatalogObject], None]) -> None:
+        """`committed` is called after every commit, in the writer's thread."""
+        self._account = account
+        self._committed = committed
+        self.table = table
+        self.condition = threading.Condition()
+        self.channels: dict[str, OpenChannel] = {}
+        """By id."""
+        self._queue: list[Entry] = []
+        self._committing: list[Entry] = []
+        self._bytes = 0
+        self._flush_asked = False
+        self._stopping = False
+        self._session = account.session(
+            user=SYSTEM, role=table.owner, database=table.name.database, schema=table.name.schema
+        )
+        self._thread = threading.Thread(target=self._run, name=f"channels-{table.name.name}", daemon=True)
+        self._thread.start()
+
+    # -- taking batches -------------------------------------------------------------------------------------------
+
+    def put(self, entry: Entry) -> None:
+        """Queues a batch that was checked, waiting for space; raises when there is none for long."""
+        deadline = time.monotonic() + _PATIENCE
+        with self.condition:
+            while self._bytes and self._bytes + entry.bytes > MOST_BYTES:
+                self._raise_failure(entry.channel)
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    raise errors.queue_full(str(self.table.name), _PATIENCE)
+                self.condition.wait(remaining)
+            self._raise_failure(entry.channel)
+            self._queue.append(entry)
+            self._bytes += entry.bytes
+            entry.channel.accepted = entry.batch.number
+            self.condition.notify_all()
+
+    def waiting(self, channel: OpenChannel) -> list[Entry]:
+        """The channel's batches that are not visible yet, oldest first. The caller holds the condition."""
+        return [entry for entry in (*self._committing, *self._queue) if entry.channel is channel]
+
+    def flush(self) -> None:
+        with self.condition:
+            self._flush_asked = True
+            self.condition.notify_all()
+
+    def wait(self, channel: OpenChannel, number: int, seconds: float) -> bool:
+        """Until the channel's batches up to a number are visible; whether they are. Raises when they never will be."""
+        deadline = time.monotonic() + seconds
+        with self.condition:
+            while channel.committed < number:
+                self._raise_failure(channel)
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    return False
+                self.condition.wait(remaining)
+            return True
+
+    def fence(self, channel: OpenChannel, failure: SnowmeltError) -> None:
+        """Takes the channel from its writer: what waits is dropped, a commit under way is waited for."""
+        with self.condition:
+            self._fail(channel, failure)
+            while any(entry.channel is channel for entry in self._committing):
+                self.condition.wait()
+
+    def stop(self, timeout: float) -> None:
+        """Commits what waits, and ends. What can't be committed in so many seconds is left to its writers."""
+        with self.condition:
+            self._stopping = True
+            self.condition.notify_all()
+        self._thread.join(timeout)
+        self._session.close()
+
+    def _raise_failure(self, channel: OpenChannel) -> None:
+        if channel.failure is not None:
+            raise channel.failure
+
+    def _fail(self, channel: OpenChannel, failure: SnowmeltError) -> None:
+        channel.failure = channel.failure or failure
+        self._queue = [entry for entry in self._queue if entry.channel is not channel]
+        self._count()
+        self.condition.notify_all()
+
+    def _count(self) -> None:
+        self._bytes = sum(entry.bytes for entry in (*self._committing, *self._queue))
+
+    # -- committing -----------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while self._take():
+            try:
+                self._commit_taken()
+            except Exception:
+                # A defect of ours: the channels end, and their writers hear of it.
+                _log.exception("channel commit failed unexpectedly", table=str(self.table.name))
+                self._give_up(errors.ChannelInvalidError(f"Rows for '{self.table.name}' could not be committed."))
+
+    def _take(self) -> bool:
+        """Waits until something is due and takes all that is there; False when it is time to end."""
+        with self.condition:
+            while not self._is_due():
+                if self._stopping:
+                    return False
+                self.condition.wait(self._time_left())
+            self._committing, self._queue = self._queue, []
+            self._flush_asked = False
+            return True
+
+    def _is_due(self) -> bool:
+        if not self._queue:
+            self._flush_asked = False
+            return False
+        hurry = self._flush_asked or self._stopping or self._bytes >= FLUSH_BYTES
+        return hurry or time.monotonic() - self._queue[0].accepted_at >= FLUSH_SECONDS
+
+    def _time_left(self) -> float | None:
+        return max(0.0, self._queue[0].accepted_at + FLUSH_SECONDS - time.monotonic()) if self._queue else None
+
+    def _commit_taken(self) -> None:
+        while self._committing:
+            try:
+                after = committing.commit(self._session, self.table, self._committing)
+            except TableChangedError:
+                self._adapt()
+            except StatementConflictError:
+                continue
+            except SnowmeltError as error:
+                self._postpone(error)
+            else:
+                self._note(after)
+                self._committed(self.table)
+
+    def _note(self, after: dict[str, committing.ChannelState]) -> None:
+        now = time.monotonic()
+        with self.condition:
+            for entry in self._committing:
+                channel = entry.channel
+                channel.committed = entry.batch.number
+                channel.trouble = None
+                channel.state = after[channel.id]
+                channel.note(entry.checked.rows, entry.bytes, now - entry.accepted_at)
+            self._committing = []
+            self._count()
+            self.condition.notify_all()
+
+    def _postpone(self, error: SnowmeltError) -> None:
+        """A full disk, a table that is locked for long: nothing is lost, and it is tried again until it succeeds."""
+        table = self._current_table()
+        if table is None:
+            self._give_up(None)
+            return
+        _log.warning("channel_commit_postponed", table=str(self.table.name), error=str(error))
+        with self.condition:
+            for entry in self._committing:
+                entry.channel.trouble = str(error)
+            if self._stopping:
+                self._give_up(error)
+                return
+            self.condition.wait_for(lambda: self._stopping, _AGAIN)
+
+    def _give_up(self, error: SnowmeltError | None) -> None:
+        """The batches at hand can't be committed any more; without an error, because the table is gone."""
+        with self.condition:
+            channels = {entry.channel.id: entry.channel for entry in self._committing}.values()
+            self._committing = []
+            for channel in channels:
+                self._fail(channel, error or errors.table_gone(channel.state.name, str(self.table.name)))
+            self.condition.notify_all()
+
+    # -- a table that changes -------------------------------------------------------------------------------------
+
+    def _current_table(self) -> CatalogObject | None:
+        with self._account.state.read() as state:
+            found = state.catalog.by_id(self.table.id)
+        return found if found is not None and found.dropped_on is None else None
+
+    def refresh(self) -> bool:
+        """Looks the table up again; whether it is still there."""
+        found = self._current_table()
+        if found is not None:
+            self.table = found
+        return found is not None
+
+    def _adapt(self) -> None:
+        """The table got other columns after rows were checked: they are checked once more."""
+        if not self.refresh():
+            self._give_up(None)
+            return
+        for entry in self._committing:
+            run = Run(entry.channel.session, SqlText(""))
+            entry.checked = check(run, self.table, entry.batch)
