@@ -19,7 +19,8 @@ from snowmelt.cli.projects import planned
 from snowmelt.projects.applying import apply_plan
 from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import load_credentials
-from snowmelt.serve.wire import error_from_json, result_from_json
+from snowmelt.core.error_json import error_from_json
+from snowmelt.serve.wire import result_from_json
 from snowmelt.service.account import Account
 from snowmelt.service.results import Result
 from snowmelt.service.session import Session

@@ -33,6 +33,7 @@ class ChannelMinute(Record):
     """What a channel committed in one minute."""
 
     channel_id: str
+    name: str
     table_id: str
     minute: datetime
     """Its beginning."""

@@ -19,6 +19,8 @@ GATHERED_ROWS = 5_000
 """So many single rows become a batch at once; fewer wait for the client's next round."""
 _ROUND = 1.0
 """Seconds that one question to the door may wait for a commit: a channel that is lost is noticed after it."""
+_LOOK = 0.1
+"""Seconds between two looks at the committed token."""
 
 
 class Channel:
@@ -56,10 +58,10 @@ class Channel:
         """Takes one row. It is checked within a tenth of a second; an error surfaces at the next call."""
         with self._lock:
             self._check_usable()
-            self._rows.append(row)
-            self._tokens.append(offset_token)
             if len(self._rows) >= GATHERED_ROWS:
                 self._send_gathered()
+            self._rows.append(row)
+            self._tokens.append(offset_token)
 
     def insert_rows(self, rows: Iterable[Row], offset_token: str | None = None) -> Appended:
         """Takes rows as one batch, checked before this returns: all of it is committed, or nothing."""
@@ -102,7 +104,7 @@ class Channel:
             try:
                 self._send_gathered()
             except SnowmeltError:
-                return  # kept as the channel's failure, for the next call to raise
+                return  # kept as the channel's failure for the next call to raise, or tried again
 
     def _send_gathered(self) -> None:
         if not self._rows:
@@ -114,8 +116,11 @@ class Channel:
         try:
             self._sent(parts_of(rows, tokens if first is not None else None), first, last)
         except SnowmeltError as error:
-            # The rows behind it must not overtake it: the channel ends here.
-            self._failure = error
+            if error.transient:
+                self._rows, self._tokens = rows, tokens
+            else:
+                # The rows behind it must not overtake it: the channel ends here.
+                self._failure = error
             raise
 
     def _sent(self, parts: tuple[Part, ...], start: str | None, end: str | None) -> Appended:
@@ -152,18 +157,17 @@ class Channel:
             self._check_usable()
             self._send_gathered()
             number = self._number
-        while True:
-            done = self._is_committed(token)
-            if done or callable(token):
-                if done:
-                    return True
-                number = self._number
+        while not self._is_committed(token):
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 return False
-            if self._door.wait(self._ticket, number, min(remaining, _ROUND)) and not callable(token):
+            if callable(token):
+                # Other threads may go on sending: what it waits for may be yet to come.
+                self._door.wait(self._ticket, self._number + 1, min(remaining, _LOOK))
+            elif self._door.wait(self._ticket, number, min(remaining, _ROUND)):
                 return True
             self._check_usable()
+        return True
 
     def _is_committed(self, token: str | Callable[[str | None], bool] | None) -> bool:
         if token is None:

@@ -10,6 +10,7 @@ from typing import Self
 from snowmelt.core.errors import SnowmeltError, invalid_value
 from snowmelt.ingest.channels import errors
 from snowmelt.ingest.channels.channel import Channel
+from snowmelt.ingest.channels.http import HttpDoor, Server
 from snowmelt.ingest.channels.ports import ChannelDoor, ChannelStatus, HasChannelDoor, OnError, OpenRequest
 
 _EVERY = 0.1
@@ -19,12 +20,18 @@ _EVERY = 0.1
 class StreamingIngestClient:
     """Writes rows into tables through channels.
 
-    `connection`: a connection or session of this process. Closing the client closes its channels.
+    `connection`: a connection or session of this process; or `server`: where one is reached through HTTP. Closing the
+    client closes its channels.
     """
 
-    def __init__(self, name: str = "snowmelt", *, connection: HasChannelDoor) -> None:
+    def __init__(
+        self, name: str = "snowmelt", *, connection: HasChannelDoor | None = None, server: Server | None = None
+    ) -> None:
         self.name = name
-        self._door: ChannelDoor = connection.channel_door()
+        self._remote = HttpDoor(server) if server is not None else None
+        if (connection is None) == (self._remote is None):
+            raise invalid_value("", "connection or server")
+        self._door: ChannelDoor = self._remote if connection is None else connection.channel_door()
         self._channels: list[Channel] = []
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -71,15 +78,19 @@ class StreamingIngestClient:
 
     def close(self) -> None:
         """Closes all channels: what was sent is committed. Again does nothing."""
+        if self._ended.is_set():
+            return
+        self._ended.set()
         with self._lock:
             channels = list(self._channels)
-        self._ended.set()
         failed: SnowmeltError | None = None
         for channel in channels:
             try:
                 channel.close()
             except SnowmeltError as error:
                 failed = failed or error
+        if self._remote is not None:
+            self._remote.leave()
         if failed is not None:
             raise failed
 

@@ -15,7 +15,10 @@ from snowmelt.ingest.channels.ports import Part
 
 Row = Mapping[str, Any]
 
+DOCUMENTS = {b"snowmelt.documents": b"json"}
+"""Metadata of a column of text that was objects and lists: what it would be declared as is VARIANT."""
 _NOTHING = type(None)
+_NESTED = frozenset({dict, list, tuple})
 _ARROW: dict[type, pa.DataType] = {
     str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), bytes: pa.binary(),
     date: pa.date32(), time: pa.time64("us"),
@@ -39,24 +42,25 @@ def parts_of(rows: Sequence[Row], tokens: Sequence[str | None] | None = None) ->
 
 
 def _part(rows: Sequence[Row], tokens: Sequence[str | None] | None) -> Part:
-    columns = {str(name): column([row[name] for row in rows]) for name in rows[0]}
     kept = None if tokens is None else tuple(tokens)
-    return Part(_table(columns, len(rows)), kept)
+    if not rows[0]:
+        # Rows without any value are rows all the same: every column gets its default.
+        return Part(pa.table({"": pa.nulls(len(rows))}).select([]), kept)
+    fields: list[pa.Field] = []
+    columns: list[pa.Array] = []
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        kinds = set(map(type, values)) - {_NOTHING}
+        columns.append(_column(values, kinds))
+        documents = DOCUMENTS if kinds and kinds <= _NESTED else None
+        fields.append(pa.field(str(name), columns[-1].type, metadata=documents))
+    return Part(pa.Table.from_arrays(columns, schema=pa.schema(fields)), kept)
 
 
-def _table(columns: Mapping[str, pa.Array], count: int) -> pa.Table:
-    if columns:
-        return pa.table(dict(columns))
-    # Rows without any value are rows all the same: every column gets its default.
-    return pa.table({"": pa.nulls(count)}).select([])
-
-
-def column(values: list[Any]) -> pa.Array:
+def _column(values: list[Any], kinds: set[type]) -> pa.Array:
     """Values as Arrow holds them: of one type where they have one, else as text, which SQL can cast."""
-    kinds = set(map(type, values))
-    kinds.discard(_NOTHING)
     if len(kinds) == 1:
-        typed = _of_kind(values, kinds.pop())
+        typed = _of_kind(values, next(iter(kinds)))
         if typed is not None:
             return typed
     elif not kinds:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snowmelt.core import errors
+from snowmelt.core import errors, types
+from snowmelt.core.types import DataType, Kind
 from snowmelt.ingest.channels import errors as channel_errors
 from snowmelt.ingest.channels.ports import Batch, Part
+from snowmelt.ingest.channels.rows import DOCUMENTS
 from snowmelt.service.loading.batches import Batch as RecordBatch
 from snowmelt.service.loading.conversion import Converter, Failure, Plan
 from snowmelt.service.loading.records import Segment, SourceField, nth
@@ -75,6 +77,12 @@ def unknown_columns(definition: TableDefinition, part: Part) -> list[str]:
     return [folded(name) for name in part.rows.column_names if _match(name, known) is None]
 
 
+def source_type(field: pa.Field) -> DataType:
+    """The Snowflake type of the values in a column that was sent."""
+    is_document = pa.types.is_string(field.type) and DOCUMENTS.items() <= (field.metadata or {}).items()
+    return types.VARIANT if is_document else type_of(field.type)
+
+
 def folded(name: str) -> str:
     """A column's name as the catalog has it: upper case, unless it stands in double quotes."""
     quoted = len(name) > 2 and name.startswith('"') and name.endswith('"')
@@ -115,7 +123,7 @@ class _PartChecker:
             return None, [Failure(row, *whole) for row in range(count)]
         fields, data = self._fields()
         failures, data, places = self._without_missing(data)
-        plan = Plan(fields, direct=self._direct, reads_json=True)
+        plan = Plan(fields, direct=self._direct, reads_json=True, encodes_documents=True)
         found = Converter(self._run, self._table, plan).convert(_one_batch(data), {})
         at = places.to_pylist() if places is not None and found.failures else None
         late = [
@@ -157,9 +165,11 @@ class _PartChecker:
         fields: list[SourceField] = []
         columns: list[Any] = []
         for name, index in self._places.items():
-            type_ = type_of(rows.schema.field(index).type)
+            type_ = source_type(rows.schema.field(index))
             fields.append(SourceField(name, type_))
-            columns.append(in_query_form(rows.column(index), type_))
+            column = rows.column(index)
+            is_text = type_.kind is Kind.VARIANT and column.type == pa.string()
+            columns.append(column if is_text else in_query_form(column, type_))
         if not columns:
             # Every column gets its default; the rows are there all the same.
             fields, columns = [SourceField("", type_of(pa.null()))], [pa.nulls(rows.num_rows, pa.string())]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from snowmelt.ingest.channels import errors
-from snowmelt.service.channels import error_tables
+from snowmelt.service.channels import error_tables, rejecting
 from snowmelt.service.channels.opened import Entry, OpenChannel
 from snowmelt.service.loading.sink import Sink
 from snowmelt.service.run import Run
@@ -47,7 +47,7 @@ def commit(session: Session, table: CatalogObject, entries: Sequence[Entry]) -> 
             sink.settle(number, keep=True)
         sink.commit()
         if error_table is not None:
-            error_tables.write(run, error_table, entries)
+            rejecting.write(run, error_table, entries, OPERATION)
 
         def advance(state: StateTransaction) -> None:
             for channel, mine in batches.values():
@@ -83,7 +83,7 @@ def _advanced(state: StateTransaction, channel: OpenChannel, entries: Sequence[E
     }
     if rejected:
         changed |= {
-            "last_error": error_tables.reason(rejected[-1]),
+            "last_error": rejecting.reason(rejected[-1]),
             "last_error_on": state.now,
             "last_error_offset": rejected[-1].offset_token,
         }
@@ -93,6 +93,7 @@ def _advanced(state: StateTransaction, channel: OpenChannel, entries: Sequence[E
     state.channels.add(
         ChannelMinute(
             channel_id=channel.id,
+            name=current.name,
             table_id=current.table_id,
             minute=state.now.replace(second=0, microsecond=0),
             commits=1,
@@ -102,7 +103,7 @@ def _advanced(state: StateTransaction, channel: OpenChannel, entries: Sequence[E
             waited_seconds=sum(now - entry.accepted_at for entry in entries),
             batches=len(entries),
             end_offset=tokens[-1] if tokens else None,
-            last_error=error_tables.reason(rejected[-1]) if rejected else None,
+            last_error=rejecting.reason(rejected[-1]) if rejected else None,
         )
     )
     return advanced

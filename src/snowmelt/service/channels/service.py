@@ -21,8 +21,9 @@ from snowmelt.ingest.channels.ports import (
     RowError,
     Ticket,
 )
-from snowmelt.service.channels import opened
+from snowmelt.service.channels import evolution, opened
 from snowmelt.service.channels.checking import Checked, check
+from snowmelt.service.channels.compaction import Compactor
 from snowmelt.service.channels.opened import Entry, OpenChannel
 from snowmelt.service.channels.writer import TableWriter
 from snowmelt.service.run import Run
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 _SHOWN_ERRORS = 100
 _LONGEST_NAME = 255
-_LONGEST_TOKEN = 64 << 10
+_LONGEST_TOKEN = 8_192
 
 
 class Channels:
@@ -53,6 +54,7 @@ class Channels:
         self._open: dict[str, OpenChannel] = {}
         """By channel id."""
         self._opening = threading.Lock()
+        self._compactor = Compactor(account)
 
     def door(self, session: Session) -> Door:
         return Door(self, session)
@@ -65,6 +67,7 @@ class Channels:
         deadline = time.monotonic() + timeout
         for writer in writers:
             writer.stop(max(0.0, deadline - time.monotonic()))
+        self._compactor.stop(max(0.0, deadline - time.monotonic()))
 
     # -- opening and closing --------------------------------------------------------------------------------------
 
@@ -143,6 +146,9 @@ class Channels:
                 raise channel.failure
             run = Run(channel.session, SqlText(""))
             table = self._writable(run, writer, channel)
+            if channel.schema_evolution:
+                batch = evolution.without_empty_columns(table, batch)
+                table = self._evolved(run, writer, table, batch)
             checked = check(run, table, batch)
             if checked.rejected and channel.on_error is OnError.ABORT:
                 first = checked.rejected[0]
@@ -158,6 +164,14 @@ class Channels:
             writer.fence(channel, failure)
             raise failure
         require_object(run, "INSERT", writer.table)
+        return writer.table
+
+    def _evolved(self, run: Run, writer: TableWriter, table: CatalogObject, batch: Batch) -> CatalogObject:
+        missing = evolution.new_columns(table, batch)
+        if not missing:
+            return table
+        evolution.add_columns(run, writer.session, table, missing)
+        writer.refresh()
         return writer.table
 
     # -- asking ---------------------------------------------------------------------------------------------------
@@ -197,7 +211,7 @@ class Channels:
         with self._lock:
             found = self._writers.get(table.id)
             if found is None:
-                found = self._writers[table.id] = TableWriter(self._account, table, lambda _: None)
+                found = self._writers[table.id] = TableWriter(self._account, table, self._compactor.committed)
             return found
 
 
@@ -207,28 +221,38 @@ class Door:
     def __init__(self, channels: Channels, session: Session) -> None:
         self._channels = channels
         self._session = session
+        self._tickets: set[Ticket] = set()
+        """Those it gave out: a ticket is of no use to another session."""
 
     def open(self, request: OpenRequest) -> Opened:
-        return self._channels.open(self._session, request)
+        found = self._channels.open(self._session, request)
+        self._tickets.add(found.ticket)
+        return found
+
+    def _own(self, ticket: Ticket) -> Ticket:
+        if ticket not in self._tickets:
+            raise channel_errors.not_open(ticket.channel_id)
+        return ticket
 
     def append(self, ticket: Ticket, batch: Batch) -> Appended:
-        return self._channels.append(ticket, batch)
+        return self._channels.append(self._own(ticket), batch)
 
     def wait(self, ticket: Ticket, number: int, seconds: float) -> bool:
-        channel, writer = self._channels.find(ticket)
+        channel, writer = self._channels.find(self._own(ticket))
         return writer.wait(channel, number, seconds)
 
     def flush(self, ticket: Ticket) -> None:
-        self._channels.find(ticket)[1].flush()
+        self._channels.find(self._own(ticket))[1].flush()
 
     def status(self, ticket: Ticket) -> ChannelStatus:
-        return self._channels.status(ticket)
+        return self._channels.status(self._own(ticket))
 
     def statuses(self, table: str, channels: Sequence[str]) -> dict[str, ChannelStatus]:
         return self._channels.statuses(self._session, table, channels)
 
     def close(self, ticket: Ticket) -> None:
-        self._channels.close(ticket)
+        self._channels.close(self._own(ticket))
+        self._tickets.discard(ticket)
 
     def drop(self, table: str, channel: str) -> None:
         self._channels.drop(self._session, table, channel)

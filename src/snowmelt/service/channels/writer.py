@@ -50,7 +50,7 @@ class TableWriter:
         self._bytes = 0
         self._flush_asked = False
         self._stopping = False
-        self._session = account.session(
+        self.session = account.session(
             user=SYSTEM, role=table.owner, database=table.name.database, schema=table.name.schema
         )
         self._thread = threading.Thread(target=self._run, name=f"channels-{table.name.name}", daemon=True)
@@ -108,7 +108,7 @@ class TableWriter:
             self._stopping = True
             self.condition.notify_all()
         self._thread.join(timeout)
-        self._session.close()
+        self.session.close()
 
     def _raise_failure(self, channel: OpenChannel) -> None:
         if channel.failure is not None:
@@ -158,7 +158,7 @@ class TableWriter:
     def _commit_taken(self) -> None:
         while self._committing:
             try:
-                after = committing.commit(self._session, self.table, self._committing)
+                after = committing.commit(self.session, self.table, self._committing)
             except TableChangedError:
                 self._adapt()
             except StatementConflictError:

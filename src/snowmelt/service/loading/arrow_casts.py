@@ -7,18 +7,17 @@ own: only the SQL cast knows, so its row is marked as doubtful.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType, Kind
+from snowmelt.service.loading.attempts import Attempt, Rules, short_text, without
+from snowmelt.service.loading.typed_casts import typed
 from snowmelt.state.model import Column
-from snowmelt.storage.schema import VARIANT, arrow_type, as_type
+from snowmelt.storage.schema import VARIANT, as_type
 from snowmelt.storage.variant import encode, parse_json
 
 VARIANT_PARTS = pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
@@ -33,39 +32,15 @@ _FEW_BYTES = 1 << 20
 """So little JSON is encoded here: starting a job would take longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What the statement says about reading text."""
-
-    parameters: Mapping[str, Any]
-    """The session parameters in force."""
-    time_zone: str
-    truncate: bool = False
-    """Cut text that is too long for its column."""
-    reads_json: bool = False
-    """Text that goes to a VARIANT is read as JSON."""
-
-    def is_auto(self, kind: str) -> bool:
-        return str(self.parameters.get(f"{kind}_INPUT_FORMAT", "AUTO")).upper() == "AUTO"
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A column in stored form, NULL in doubtful rows; `doubt` marks them, and is None when there are none."""
-
-    values: Any
-    doubt: Any = None
-
-
 def attempt(values: Any, source: DataType, column: Column, rules: Rules) -> Attempt | None:
     """The values as the column stores them; None when only Spark can convert them."""
     if column.type.is_semi_structured:
         as_json = source.kind is Kind.VARIANT or (source.kind is Kind.VARCHAR and rules.reads_json)
-        tried = _documents(values, column.type) if as_json else None
+        tried = _documents(values, column.type, rules) if as_json else None
     elif source.kind is Kind.VARCHAR:
         tried = _text(values, column.type, rules)
     else:
-        tried = _typed(values, source, column.type)
+        tried = typed(values, source, column.type, rules)
     if tried is None:
         return None
     if column.nullable or tried.values.null_count == 0:
@@ -77,7 +52,7 @@ def attempt(values: Any, source: DataType, column: Column, rules: Rules) -> Atte
 def _text(values: Any, target: DataType, rules: Rules) -> Attempt | None:
     match target.kind:
         case Kind.VARCHAR:
-            return _short_text(values, target, rules)
+            return short_text(values, target, rules)
         case Kind.NUMBER:
             return _number(values, target)
         case Kind.FLOAT:
@@ -102,25 +77,9 @@ def _doubtful(values: Any, pattern: str) -> Any:
     return None if pc.all(fits).as_py() is not False else pc.invert(fits)
 
 
-def _without(values: Any, doubt: Any) -> Any:
-    return values if doubt is None else pc.if_else(doubt, pa.scalar(None, values.type), values)
-
-
 def _matching(values: Any, pattern: str, type_: pa.DataType) -> Attempt:
     doubt = _doubtful(values, pattern)
-    return Attempt(pc.cast(_without(values, doubt), type_), doubt)
-
-
-def _short_text(values: Any, target: DataType, rules: Rules) -> Attempt:
-    length = target.length or types.MAX_VARCHAR
-    if length >= types.MAX_VARCHAR:
-        return Attempt(values)
-    long = pc.fill_null(pc.greater(pc.utf8_length(values), length), False)
-    if not pc.any(long).as_py():
-        return Attempt(values)
-    if rules.truncate:
-        return Attempt(pc.utf8_slice_codeunits(values, 0, length))
-    return Attempt(_without(values, long), long)
+    return Attempt(pc.cast(without(values, doubt), type_), doubt)
 
 
 def _number(values: Any, target: DataType) -> Attempt | None:
@@ -156,21 +115,21 @@ def _timestamp(values: Any, type_: pa.DataType) -> Attempt:
 def _calendar(values: Any, pattern: str, safe: str, type_: pa.DataType) -> Attempt:
     """Dates that exist. Arrow refuses a whole column over one February 30: then days past 28 are in doubt."""
     doubt = _doubtful(values, pattern)
-    fitting = _without(values, doubt)
+    fitting = without(values, doubt)
     try:
         return Attempt(pc.cast(fitting, type_), doubt)
     except pa.ArrowInvalid:
         late = _doubtful(fitting, safe)
         doubt = late if doubt is None else (doubt if late is None else pc.or_(doubt, late))
-        return Attempt(pc.cast(_without(fitting, late), type_), doubt)
+        return Attempt(pc.cast(without(fitting, late), type_), doubt)
 
 
 # -- documents ------------------------------------------------------------------------------------------------------
 
 
-def _documents(values: Any, target: DataType) -> Attempt | None:
+def _documents(values: Any, target: DataType, rules: Rules) -> Attempt | None:
     """JSON text, which VARIANT fields travel as."""
-    if len(values) > _FEW_DOCUMENTS or values.nbytes > _FEW_BYTES:
+    if not rules.encodes_documents and (len(values) > _FEW_DOCUMENTS or values.nbytes > _FEW_BYTES):
         return None
     encoded: list[dict[str, bytes] | None] = []
     doubt: list[bool] = []
@@ -193,29 +152,3 @@ def _encoded(text: str, target: DataType) -> dict[str, bytes] | None:
         return None
     metadata, content = encode(value)
     return {"metadata": metadata, "value": content}
-
-
-# -- typed values ---------------------------------------------------------------------------------------------------
-
-
-def _typed(values: Any, source: DataType, target: DataType) -> Attempt | None:
-    """Values of a typed file whose type is the column's, or fits into it whatever the value."""
-    if source.kind is Kind.NUMBER and target.kind is Kind.NUMBER:
-        return _typed_number(values, source, target)
-    if source.kind is not target.kind or source.kind in (Kind.TIME, Kind.TIMESTAMP_TZ):
-        return None
-    if source.is_timestamp and (target.precision or 9) < 6:
-        return None
-    if source.kind is Kind.BINARY and (target.length or 0) < types.MAX_BINARY:
-        return None
-    wanted = arrow_type(target)
-    return Attempt(values if values.type == wanted else pc.cast(values, wanted))
-
-
-def _typed_number(values: Any, source: DataType, target: DataType) -> Attempt | None:
-    if target.int64:
-        return Attempt(values) if source.int64 else None
-    lead = 19 if source.int64 else (source.precision or 38) - (source.scale or 0)
-    if (source.scale or 0) > (target.scale or 0) or lead > (target.precision or 38) - (target.scale or 0):
-        return None
-    return Attempt(pc.cast(values, arrow_type(target)))
