@@ -1,7 +1,7 @@
 """Channels over HTTP: what client and server send each other.
 
-Rows travel as Arrow streams, one a part, behind each other in one body; or, from clients without Arrow, as JSON. Whatever
-comes is checked before anything looks into it: the numbers inside an Arrow stream are the sender's.
+Rows travel as Arrow streams, one a part, behind each other in one body; or, from clients without Arrow, as JSON.
+Whatever comes is checked before anything looks into it: the numbers inside an Arrow stream are the sender's.
 """
 
 from __future__ import annotations
@@ -88,11 +88,8 @@ def parts_from_json(body: bytes) -> tuple[Part, ...]:
     """A JSON array of objects, or one object a line."""
     try:
         text = body.decode()
-        found = (
-            _json(text)
-            if text.lstrip().startswith("[")
-            else [_json(line) for line in text.splitlines() if line.strip()]
-        )
+        is_array = text.lstrip().startswith("[")
+        found = _json(text) if is_array else [_json(line) for line in text.splitlines() if line.strip()]
     except (ValueError, RecursionError):
         raise malformed("its body is not JSON") from None
     if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):

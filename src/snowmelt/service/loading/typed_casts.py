@@ -1,7 +1,7 @@
 """Values that have a type already, converted in Arrow where SQL's cast gives the same.
 
-What does not fit (a number beyond the column's digits, bytes that are too many) is left to the SQL cast, whose error has
-the right words.
+What does not fit (a number beyond the column's digits, bytes that are too many) is left to the SQL cast, whose error
+has the right words.
 """
 
 from __future__ import annotations
