@@ -15,7 +15,7 @@ from snowmelt.ingest.channels import errors as channel_errors
 from snowmelt.ingest.channels.ports import Batch, Part
 from snowmelt.ingest.channels.rows import DOCUMENTS
 from snowmelt.service.loading.batches import Batch as RecordBatch
-from snowmelt.service.loading.conversion import Converter, Failure, Plan
+from snowmelt.service.loading.conversion import Converter, Failure, Plan, too_long
 from snowmelt.service.loading.records import Segment, SourceField, nth
 from snowmelt.service.loading.typed_records import in_query_form, type_of
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
@@ -122,7 +122,7 @@ class _PartChecker:
         if whole is not None:
             return None, [Failure(row, *whole) for row in range(count)]
         fields, data = self._fields()
-        failures, data, places = self._without_missing(data)
+        failures, data, places = self._without_certain(data)
         plan = Plan(fields, direct=self._direct, reads_json=True, encodes_documents=True)
         found = Converter(self._run, self._table, plan).convert(_one_batch(data), {})
         at = places.to_pylist() if places is not None and found.failures else None
@@ -175,22 +175,48 @@ class _PartChecker:
             fields, columns = [SourceField("", type_of(pa.null()))], [pa.nulls(rows.num_rows, pa.string())]
         return tuple(fields), pa.table(columns, names=[nth(index) for index in range(len(columns))])
 
-    def _without_missing(self, data: pa.Table) -> tuple[list[Failure], pa.Table, Any]:
-        """Rows with NULL where the table takes none are told apart here: that needs no cast, so no Spark either."""
-        missing: Any = None
+    def _without_certain(self, data: pa.Table) -> tuple[list[Failure], pa.Table, Any]:
+        """Told apart here, since it needs no cast and so no Spark: NULL where the table takes none, text too long.
+
+        Also the rows that are left, and their places in the part; None when these are all.
+        """
+        bad: Any = None
         failures: dict[int, Failure] = {}
         for index, column in enumerate(self._columns):
             place = self._direct.get(column.name)
-            if column.nullable or place is None or not data.column(place).null_count:
+            if place is None:
                 continue
-            mask = pc.is_null(data.column(place))
-            for row in pc.indices_nonzero(mask).to_pylist():
-                failures.setdefault(row, Failure(row, index, *_MISSING))
-            missing = mask if missing is None else pc.or_(missing, mask)
-        if missing is None:
+            values = data.column(place)
+            for mask, failed in ((_missing(values, column), _null_at), (_overlong(values, column), _long_at)):
+                if mask is None:
+                    continue
+                for row in pc.indices_nonzero(mask).to_pylist():
+                    failures.setdefault(row, failed(row, index, column, values))
+                bad = mask if bad is None else pc.or_(bad, mask)
+        if bad is None:
             return [], data, None
-        kept = pc.indices_nonzero(pc.invert(missing))
+        kept = pc.indices_nonzero(pc.invert(bad))
         return list(failures.values()), data.take(kept), kept
+
+
+def _missing(values: Any, column: Column) -> Any:
+    return pc.is_null(values) if not column.nullable and values.null_count else None
+
+
+def _null_at(row: int, index: int, _column: Column, _values: Any) -> Failure:
+    return Failure(row, index, *_MISSING)
+
+
+def _overlong(values: Any, column: Column) -> Any:
+    length = column.type.length or types.MAX_VARCHAR
+    if column.type.kind is not Kind.VARCHAR or length >= types.MAX_VARCHAR or values.type != pa.string():
+        return None
+    mask = pc.fill_null(pc.greater(pc.utf8_length(values), length), False)
+    return mask if pc.any(mask).as_py() else None
+
+
+def _long_at(row: int, index: int, column: Column, values: Any) -> Failure:
+    return too_long(row, index, column.type.length, values[row].as_py())
 
 
 def _is_required(column: Column) -> bool:

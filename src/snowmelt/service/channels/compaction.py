@@ -72,8 +72,8 @@ class Compactor:
                 _log.exception("compaction failed unexpectedly", table=table_id)
 
 
-def compact(account: Account, table_id: str) -> int:
-    """Puts the small files of a table together; returns how many there were, 0 when they are not worth it."""
+def compact(account: Account, table_id: str, fewest: int = FEWEST_FILES) -> int:
+    """Puts the small files of a table together; returns how many there were, 0 when they are fewer than `fewest`."""
     with account.state.read() as state:
         table, visible = state.catalog.by_id(table_id), state.versions.visible(table_id)
     if table is None or visible is None or table.dropped_on is not None:
@@ -83,7 +83,7 @@ def compact(account: Account, table_id: str) -> int:
     if table.definition.spark_only or not store.rewritable(location, visible.version):
         return 0
     chosen = _chosen(store.files(location, visible.version).files)
-    if len(chosen) < FEWEST_FILES:
+    if len(chosen) < fewest:
         return 0
     actions = store.write_together(location, visible.version, chosen)
     transaction = account.transactions.begin(explicit=False)

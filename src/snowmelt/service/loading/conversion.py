@@ -219,11 +219,13 @@ class Converter:
         message = _PREFIX.sub("", message)
         long = _TOO_LONG.match(message)
         if long is not None and column is not None:
-            length = self._definition.columns[column].type.length
-            return Failure(
-                row, column, "100074", "54000", f"User character length limit ({length}) exceeded by string '{long[1]}'"
-            )
+            return too_long(row, column, self._definition.columns[column].type.length, long[1])
         return Failure(row, column, code, sqlstate, message)
+
+
+def too_long(row: int, column: int, length: int | None, text: str) -> Failure:
+    message = f"User character length limit ({length}) exceeded by string '{text}'"
+    return Failure(row, column, "100074", "54000", message)
 
 
 def _is_about_values(error: SnowmeltError) -> bool:
