@@ -1,7 +1,7 @@
 """kill -9 of a process that writes through channels, at every step of a commit and at random, over and over.
 
-Every life opens its channels, reads their tokens and sends what comes after them. In the end the table has every row once,
-and so has the error table.
+Every life opens its channels, reads their tokens and sends what comes after them. In the end the table has every row
+once, and so has the error table.
 """
 
 from __future__ import annotations
