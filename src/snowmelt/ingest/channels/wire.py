@@ -50,7 +50,7 @@ def parts_to_arrow(parts: tuple[Part, ...]) -> bytes:
             rows = rows.append_column(_TOKENS, pa.array(part.tokens, pa.string()))
         with pa.ipc.new_stream(sink, rows.schema) as writer:
             writer.write_table(rows)
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue())
 
 
 def parts_from_arrow(body: bytes) -> tuple[Part, ...]:
