@@ -23,6 +23,8 @@ from snowmelt.state.model import CatalogObject, Column, TableDefinition
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
+_LIKE_JSON = (Kind.NUMBER, Kind.FLOAT, Kind.BOOLEAN)
+"""Types whose values look as text as they do in JSON."""
 _MISSING = ("100072", "22000", "NULL result in a non-nullable column")
 
 
@@ -164,12 +166,14 @@ class _PartChecker:
         rows = self._part.rows
         fields: list[SourceField] = []
         columns: list[Any] = []
+        wanted = {column.name: column.type for column in self._columns}
         for name, index in self._places.items():
-            type_ = source_type(rows.schema.field(index))
+            type_, values = source_type(rows.schema.field(index)), rows.column(index)
+            if wanted[name].is_semi_structured and type_.kind in _LIKE_JSON:
+                type_, values = types.VARIANT, values.cast(pa.string())
             fields.append(SourceField(name, type_))
-            column = rows.column(index)
-            is_text = type_.kind is Kind.VARIANT and column.type == pa.string()
-            columns.append(column if is_text else in_query_form(column, type_))
+            is_json = type_.kind is Kind.VARIANT and values.type == pa.string()
+            columns.append(values if is_json else in_query_form(values, type_))
         if not columns:
             # Every column gets its default; the rows are there all the same.
             fields, columns = [SourceField("", type_of(pa.null()))], [pa.nulls(rows.num_rows, pa.string())]
