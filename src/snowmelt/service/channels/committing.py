@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from snowmelt.ingest.channels import errors
 from snowmelt.service.channels import error_tables, rejecting
 from snowmelt.service.channels.opened import Entry, OpenChannel
 from snowmelt.service.loading.sink import Sink
 from snowmelt.service.run import Run
-from snowmelt.sql.tokens import SqlText
 from snowmelt.state.channel_model import ChannelMinute, ChannelState
 from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateTransaction
 from snowmelt.storage.commits import AppTransaction
-
-if TYPE_CHECKING:
-    from snowmelt.service.session import Session
 
 OPERATION = "STREAMING INGEST"
 
@@ -28,11 +23,13 @@ def application(channel_id: str) -> str:
     return f"snowmelt-channel-{channel_id}"
 
 
-def commit(session: Session, table: CatalogObject, entries: Sequence[Entry]) -> dict[str, ChannelState]:
-    """Makes the batches visible; returns the channels as they are then. On failure nothing of it remains."""
+def commit(run: Run, table: CatalogObject, entries: Sequence[Entry]) -> dict[str, ChannelState]:
+    """Makes the batches visible; returns the channels as they are then. On failure nothing of it remains.
+
+    `run` is of a session with the rights of the table's owner; cancelling it ends a wait for the table.
+    """
     rejects = any(entry.checked.rejected for entry in entries)
-    error_table = error_tables.ensure(session, table) if rejects else None
-    run = Run(session, SqlText(""))
+    error_table = error_tables.ensure(run.session, table) if rejects else None
     after: dict[str, ChannelState] = {}
     batches = _by_channel(entries)
     marks = [
@@ -40,7 +37,7 @@ def commit(session: Session, table: CatalogObject, entries: Sequence[Entry]) -> 
         for channel, mine in batches.values()
     ]
     with run.atomic():
-        sink = Sink(run, table, OPERATION, marks)
+        sink = Sink(run, table, OPERATION, marks, _tokens(entries))
         for number, entry in enumerate(entries):
             for rows in entry.checked.tables:
                 sink.add(number, rows)
@@ -62,6 +59,11 @@ def _by_channel(entries: Sequence[Entry]) -> dict[str, tuple[OpenChannel, list[E
     for entry in entries:
         found.setdefault(entry.channel.id, (entry.channel, []))[1].append(entry)
     return found
+
+
+def _tokens(entries: Sequence[Entry]) -> dict[str, str]:
+    """By channel, the token that the commit brings it to."""
+    return {entry.channel.state.name: entry.batch.end_token for entry in entries if entry.batch.end_token is not None}
 
 
 def _advanced(state: StateTransaction, channel: OpenChannel, entries: Sequence[Entry]) -> ChannelState:

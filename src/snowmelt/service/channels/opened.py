@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.ingest.channels import errors
 from snowmelt.ingest.channels.ports import Appended, Batch, ChannelStatus, OnError
 from snowmelt.service.channels.checking import Checked
 from snowmelt.state.channel_model import ChannelState
@@ -60,6 +61,12 @@ class OpenChannel:
     def sequencer(self) -> int:
         return self.state.client_sequencer
 
+    def refuse(self, checked: Checked) -> None:
+        """Raises for the first bad row where a batch must have none."""
+        if checked.rejected and self.on_error is OnError.ABORT:
+            first = checked.rejected[0]
+            raise errors.row_refused(first.row, first.column, first.code, first.sqlstate, first.message)
+
     def note(self, rows: int, size: int, waited: float) -> None:
         """A batch of it became visible."""
         now = time.monotonic()
@@ -84,7 +91,9 @@ class Entry:
 
     channel: OpenChannel
     batch: Batch
-    """As it was sent: converted again when the table changes before it is committed."""
+    """As it was sent: checked again when the table changes before it is committed."""
+    table: CatalogObject
+    """What it was checked against."""
     checked: Checked
     accepted_at: float
 

@@ -15,7 +15,6 @@ from snowmelt.ingest.channels.ports import (
     Appended,
     Batch,
     ChannelStatus,
-    OnError,
     Opened,
     OpenRequest,
     RowError,
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from snowmelt.service.session import Session
 
 _SHOWN_ERRORS = 100
+_STOP_SECONDS = 1.0
 _LONGEST_NAME = 255
 _LONGEST_TOKEN = 8_192
 
@@ -75,7 +75,6 @@ class Channels:
         _check_text(request.channel, request.offset_token)
         table = _target(session, request.table)
         with self._opening:
-            writer = self._writer(table)
             with self._account.state.read() as state:
                 known = state.channels.named(table.id, request.channel)
             former = self._open.get(known.id) if known is not None else None
@@ -88,10 +87,9 @@ class Channels:
                 warehouse=session.warehouse, secondary_roles=session.secondary_roles,
             )  # fmt: skip
             channel = OpenChannel(current, request.on_error, request.schema_evolution, own)
+            self._writer(table).add(channel)
             with self._lock:
                 self._open[channel.id] = channel
-            with writer.condition:
-                writer.channels[channel.id] = channel
         return Opened(Ticket(channel.id, channel.sequencer), opened.status(table, current, channel, []))
 
     def close(self, ticket: Ticket) -> None:
@@ -105,18 +103,18 @@ class Channels:
                 self._close(channel, channel_errors.not_open(channel.state.name))
 
     def _close(self, channel: OpenChannel, failure: errors.SnowmeltError) -> None:
-        writer = self._writers.get(channel.state.table_id)
-        if writer is not None:
-            writer.fence(channel, failure)
-            with writer.condition:
-                writer.channels.pop(channel.id, None)
-                idle = not writer.channels
-            if idle:
-                with self._lock:
-                    self._writers.pop(channel.state.table_id, None)
-                writer.stop(1.0)
+        """Lets a channel go, and the table's writer with the last one. The caller holds `_opening`."""
         with self._lock:
-            self._open.pop(channel.id, None)
+            if self._open.get(channel.id) is not channel:
+                return  # somebody else has it, or everything ends
+            writer = self._writers[channel.state.table_id]
+        writer.fence(channel, failure)
+        with self._lock:
+            del self._open[channel.id]
+            if writer.is_idle:
+                del self._writers[channel.state.table_id]
+        if writer.is_idle:
+            writer.stop(_STOP_SECONDS)
         channel.session.close()
 
     def drop(self, session: Session, table_name: str, name: str) -> None:
@@ -150,11 +148,9 @@ class Channels:
                 batch = evolution.without_empty_columns(table, batch)
                 table = self._evolved(run, writer, table, batch)
             checked = check(run, table, batch)
-            if checked.rejected and channel.on_error is OnError.ABORT:
-                first = checked.rejected[0]
-                raise channel_errors.row_refused(first.row, first.column, first.code, first.sqlstate, first.message)
+            channel.refuse(checked)
             channel.answer = _answer(checked)
-            writer.put(Entry(channel, batch, checked, time.monotonic()))
+            writer.put(Entry(channel, batch, table, checked, time.monotonic()))
             return channel.answer
 
     def _writable(self, run: Run, writer: TableWriter, channel: OpenChannel) -> CatalogObject:

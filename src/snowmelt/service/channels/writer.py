@@ -43,11 +43,13 @@ class TableWriter:
         self._committed = committed
         self.table = table
         self.condition = threading.Condition()
-        self.channels: dict[str, OpenChannel] = {}
-        """By id."""
+        self._channels: set[str] = set()
+        """The ids of those that are open."""
         self._queue: list[Entry] = []
         self._committing: list[Entry] = []
         self._bytes = 0
+        self._run_now: Run | None = None
+        """The commit under way."""
         self._flush_asked = False
         self._stopping = False
         self.session = account.session(
@@ -55,6 +57,14 @@ class TableWriter:
         )
         self._thread = threading.Thread(target=self._run, name=f"channels-{table.name.name}", daemon=True)
         self._thread.start()
+
+    def add(self, channel: OpenChannel) -> None:
+        with self.condition:
+            self._channels.add(channel.id)
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._channels
 
     # -- taking batches -------------------------------------------------------------------------------------------
 
@@ -96,11 +106,21 @@ class TableWriter:
             return True
 
     def fence(self, channel: OpenChannel, failure: SnowmeltError) -> None:
-        """Takes the channel from its writer: what waits is dropped, a commit under way is waited for."""
+        """Takes the channel from its writer: what waits is dropped, a commit under way is waited for.
+
+        One that waits for the table itself is broken off, and goes on without the channel.
+        """
         with self.condition:
             self._fail(channel, failure)
-            while any(entry.channel is channel for entry in self._committing):
+            if self._run_now is not None and self._is_committing(channel):
+                self._run_now.cancelled = True
+                self._account.locks.wake()
+            while self._is_committing(channel):
                 self.condition.wait()
+            self._channels.discard(channel.id)
+
+    def _is_committing(self, channel: OpenChannel) -> bool:
+        return any(entry.channel is channel for entry in self._committing)
 
     def stop(self, timeout: float) -> None:
         """Commits what waits, and ends. What can't be committed in so many seconds is left to its writers."""
@@ -156,18 +176,43 @@ class TableWriter:
         return max(0.0, self._queue[0].accepted_at + FLUSH_SECONDS - time.monotonic()) if self._queue else None
 
     def _commit_taken(self) -> None:
-        while self._committing:
+        while self._prepared():
             try:
-                after = committing.commit(self.session, self.table, self._committing)
+                assert self._run_now is not None
+                after = committing.commit(self._run_now, self.table, self._committing)
             except TableChangedError:
-                self._adapt()
+                if not self.refresh():
+                    self._give_up(None)
             except StatementConflictError:
                 continue
             except SnowmeltError as error:
-                self._postpone(error)
+                if self._run_now is None or not self._run_now.cancelled:
+                    self._postpone(error)
             else:
                 self._note(after)
                 self._committed(self.table)
+
+    def _prepared(self) -> bool:
+        """Leaves out what was fenced and checks again what a change of the table concerns; whether anything is left."""
+        with self.condition:
+            self._committing = [entry for entry in self._committing if entry.channel.failure is None]
+            self._run_now = Run(self.session, SqlText(""))
+            self.condition.notify_all()
+        table = self.table
+        for entry in self._committing:
+            if entry.table.definition != table.definition:
+                self._check_again(entry, table)
+        with self.condition:
+            self._committing = [entry for entry in self._committing if entry.channel.failure is None]
+        return bool(self._committing)
+
+    def _check_again(self, entry: Entry, table: CatalogObject) -> None:
+        entry.table, entry.checked = table, check(Run(entry.channel.session, SqlText("")), table, entry.batch)
+        try:
+            entry.channel.refuse(entry.checked)
+        except SnowmeltError as refused:
+            with self.condition:
+                self._fail(entry.channel, errors.ChannelInvalidError(refused.message))
 
     def _note(self, after: dict[str, committing.ChannelState]) -> None:
         now = time.monotonic()
@@ -219,12 +264,3 @@ class TableWriter:
         if found is not None:
             self.table = found
         return found is not None
-
-    def _adapt(self) -> None:
-        """The table got other columns after rows were checked: they are checked once more."""
-        if not self.refresh():
-            self._give_up(None)
-            return
-        for entry in self._committing:
-            run = Run(entry.channel.session, SqlText(""))
-            entry.checked = check(run, self.table, entry.batch)
