@@ -84,7 +84,7 @@ class ChannelEndpoints:
     async def flush(self, request: Request) -> Response:
         async def read() -> Work:
             ticket = _ticket(request)
-            return lambda door: _done(door.flush(ticket))
+            return _acting(lambda door: door.flush(ticket))
 
         return await self._answer(request, read)
 
@@ -98,7 +98,7 @@ class ChannelEndpoints:
     async def close(self, request: Request) -> Response:
         async def read() -> Work:
             ticket = _ticket(request)
-            return lambda door: _done(door.close(ticket))
+            return _acting(lambda door: door.close(ticket))
 
         return await self._answer(request, read)
 
@@ -121,7 +121,7 @@ class ChannelEndpoints:
         async def read() -> Work:
             body = await read_body(request)
             table, name = wire.text_of(body, "table"), wire.text_of(body, "channel")
-            return lambda door: _done(door.drop(table, name))
+            return _acting(lambda door: door.drop(table, name))
 
         return await self._answer(request, read)
 
@@ -150,8 +150,14 @@ def _failure(error: SnowmeltError) -> Response:
     return JSONResponse({"error": error_to_json(error)}, status_code=_STATUS.get(error.code, 422))
 
 
-def _done(_: None) -> dict[str, Any]:
-    return {"done": True}
+def _acting(act: Callable[[ChannelDoor], None]) -> Work:
+    """Work that has nothing to say but that it was done."""
+
+    def work(door: ChannelDoor) -> dict[str, Any]:
+        act(door)
+        return {"done": True}
+
+    return work
 
 
 def _ticket(request: Request) -> Ticket:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from snowmelt.core.errors import SnowmeltError, invalid_value
+from snowmelt.core.errors import SnowmeltError, configuration, invalid_value
 from snowmelt.ingest.channels import errors
 from snowmelt.ingest.channels.channel import Channel
 from snowmelt.ingest.channels.http import HttpDoor, Server
@@ -29,9 +29,10 @@ class StreamingIngestClient:
     ) -> None:
         self.name = name
         self._remote = HttpDoor(server) if server is not None else None
-        if (connection is None) == (self._remote is None):
-            raise invalid_value("", "connection or server")
-        self._door: ChannelDoor = self._remote if connection is None else connection.channel_door()
+        door = self._remote if connection is None else connection.channel_door()
+        if door is None or (connection is not None and server is not None):
+            raise configuration("A streaming ingest client has either a connection or a server.")
+        self._door: ChannelDoor = door
         self._channels: list[Channel] = []
         self._lock = threading.Lock()
         self._ended = threading.Event()

@@ -17,6 +17,7 @@ from snowmelt.service.channels.opened import Entry, OpenChannel
 from snowmelt.service.run import Run
 from snowmelt.service.security.authority import SYSTEM
 from snowmelt.sql.tokens import SqlText
+from snowmelt.state.channel_model import ChannelState
 from snowmelt.state.model import CatalogObject
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ class TableWriter:
             with self.condition:
                 self._fail(entry.channel, errors.ChannelInvalidError(refused.message))
 
-    def _note(self, after: dict[str, committing.ChannelState]) -> None:
+    def _note(self, after: dict[str, ChannelState]) -> None:
         now = time.monotonic()
         with self.condition:
             for entry in self._committing:
