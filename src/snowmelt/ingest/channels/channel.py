@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +17,9 @@ from snowmelt.ingest.channels.ports import Appended, Batch, ChannelDoor, Channel
 from snowmelt.ingest.channels.rows import Row, parts_of
 
 GATHERED_ROWS = 5_000
-"""So many single rows become a batch at once; fewer wait for the client's next round."""
+"""So many single rows become a batch at once; fewer wait for the next round."""
+_EVERY = 0.1
+"""Seconds between two rounds in which single rows are handed over."""
 _ROUND = 1.0
 """Seconds that one question to the door may wait for a commit: a channel that is lost is noticed after it."""
 _LOOK = 0.1
@@ -42,6 +45,8 @@ class Channel:
         self._number = 0
         self._failure: SnowmeltError | None = None
         self._closed = False
+        self._ended = threading.Event()
+        self._sender: threading.Thread | None = None
 
     @property
     def name(self) -> str:
@@ -62,6 +67,10 @@ class Channel:
                 self._send_gathered()
             self._rows.append(row)
             self._tokens.append(offset_token)
+            if self._sender is None:
+                # Not the client's: a channel whose table is locked must not keep the others waiting.
+                self._sender = threading.Thread(target=self._send_often, name=f"channel-{self.name}", daemon=True)
+                self._sender.start()
 
     def insert_rows(self, rows: Iterable[Row], offset_token: str | None = None) -> Appended:
         """Takes rows as one batch, checked before this returns: all of it is committed, or nothing."""
@@ -96,15 +105,14 @@ class Channel:
             self._send_gathered()
             return self._sent(parts(), start, end)
 
-    def send(self) -> None:
-        """Hands over the rows gathered so far. The client does so ten times a second. Never raises."""
-        with self._lock:
-            if self._failure is not None or self._closed:
-                return
-            try:
-                self._send_gathered()
-            except SnowmeltError:
-                return  # kept as the channel's failure for the next call to raise, or tried again
+    def _send_often(self) -> None:
+        while not self._ended.wait(_EVERY):
+            with self._lock:
+                if self._failure is not None:
+                    return
+                # What fails is kept for the next call to raise, or tried again.
+                with contextlib.suppress(SnowmeltError):
+                    self._send_gathered()
 
     def _send_gathered(self) -> None:
         if not self._rows:
@@ -199,6 +207,7 @@ class Channel:
             if self._closed:
                 return
             self._closed = True
+            self._ended.set()
             self._forget(self)
             try:
                 if wait_for_flush and self._failure is None:

@@ -1,4 +1,4 @@
-"""The client: opens channels, and sends what they have gathered."""
+"""The client: opens channels, and closes them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from snowmelt.ingest.channels import errors
 from snowmelt.ingest.channels.channel import Channel
 from snowmelt.ingest.channels.http import HttpDoor, Server
 from snowmelt.ingest.channels.ports import ChannelDoor, ChannelStatus, HasChannelDoor, OnError, OpenRequest
-
-_EVERY = 0.1
-"""Seconds between two rounds in which single rows are handed over."""
 
 
 class StreamingIngestClient:
@@ -35,8 +32,7 @@ class StreamingIngestClient:
         self._door: ChannelDoor = door
         self._channels: list[Channel] = []
         self._lock = threading.Lock()
-        self._ended = threading.Event()
-        self._sender: threading.Thread | None = None
+        self._closed = False
 
     def open_channel(
         self, name: str, table: str, *, offset_token: str | None = None,
@@ -53,9 +49,6 @@ class StreamingIngestClient:
         channel = Channel(self._door, opened, self._forget)
         with self._lock:
             self._channels.append(channel)
-            if self._sender is None:
-                self._sender = threading.Thread(target=self._send, name="channel-sender", daemon=True)
-                self._sender.start()
         return channel
 
     def get_latest_committed_offset_tokens(self, table: str, channels: Sequence[str]) -> dict[str, str | None]:
@@ -75,13 +68,13 @@ class StreamingIngestClient:
 
     @property
     def is_closed(self) -> bool:
-        return self._ended.is_set()
+        return self._closed
 
     def close(self) -> None:
         """Closes all channels: what was sent is committed. Again does nothing."""
-        if self._ended.is_set():
+        if self._closed:
             return
-        self._ended.set()
+        self._closed = True
         with self._lock:
             channels = list(self._channels)
         failed: SnowmeltError | None = None
@@ -104,19 +97,12 @@ class StreamingIngestClient:
         self.close()
 
     def _check_open(self) -> None:
-        if self._ended.is_set():
+        if self._closed:
             raise errors.client_closed(self.name)
 
     def _forget(self, channel: Channel) -> None:
         with self._lock:
             self._channels = [known for known in self._channels if known is not channel]
-
-    def _send(self) -> None:
-        while not self._ended.wait(_EVERY):
-            with self._lock:
-                channels = list(self._channels)
-            for channel in channels:
-                channel.send()
 
 
 def _on_error(value: OnError | str) -> OnError:

@@ -71,6 +71,10 @@ def row_refused(row: int, column: str | None, code: str, sqlstate: str, message:
     )  # fmt: skip
 
 
+def unreadable(detail: str) -> SnowmeltError:
+    return SnowmeltError("0004", "22000", f"The rows can't be read: {detail.splitlines()[0][:300]}")
+
+
 def extra_columns(names: Sequence[str]) -> SnowmeltError:
     return SnowmeltError(
         "0004", "22000",

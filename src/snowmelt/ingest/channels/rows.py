@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -83,10 +83,11 @@ def _of_kind(values: list[Any], kind: type) -> pa.Array | None:
 
 
 def _instants(values: list[Any]) -> pa.Array | None:
-    zoned = {value.tzinfo is not None for value in values if value is not None}
-    if len(zoned) > 1:
-        return None
-    return pa.array(values, pa.timestamp("us", "UTC" if zoned.pop() else None))
+    """Without time zones, or all in UTC. An offset is kept as text: a TIMESTAMP_TZ column keeps it, too."""
+    offsets = {value.utcoffset() for value in values if value is not None}
+    if offsets == {None}:
+        return pa.array(values, pa.timestamp("us"))
+    return pa.array(values, pa.timestamp("us", "UTC")) if offsets == {timedelta()} else None
 
 
 def _as_text(value: Any) -> str | None:

@@ -15,6 +15,7 @@ from snowmelt.ingest.channels import errors as channel_errors
 from snowmelt.ingest.channels.ports import Batch, Part
 from snowmelt.ingest.channels.rows import DOCUMENTS
 from snowmelt.service.loading.batches import Batch as RecordBatch
+from snowmelt.service.loading.compression import UnreadableError
 from snowmelt.service.loading.conversion import Converter, Failure, Plan, too_long
 from snowmelt.service.loading.records import Segment, SourceField, nth
 from snowmelt.service.loading.typed_records import in_query_form, type_of
@@ -59,13 +60,21 @@ class Checked:
 
 
 def check(run: Run, table: CatalogObject, batch: Batch) -> Checked:
-    """Converts the rows of a batch. A row that does not fit is rejected with a reason, never an exception."""
+    """Converts the rows of a batch. A row that does not fit is rejected with a reason, never an exception.
+
+    Raises only for what is no row of Snowflake's values at all.
+    """
     tables: list[pa.Table] = []
     rejected: list[Rejected] = []
     first = 0
     for part in batch.parts:
         checker = _PartChecker(run, table, part)
-        converted, failures = checker.converted()
+        try:
+            converted, failures = checker.converted()
+        except UnreadableError as unreadable:
+            raise unreadable.error from None
+        except (pa.ArrowException, OverflowError) as error:
+            raise channel_errors.unreadable(str(error)) from None
         if converted is not None and converted.num_rows:
             tables.append(converted)
         rejected += [checker.rejected(failure, first, batch.end_token) for failure in failures]

@@ -23,6 +23,8 @@ from snowmelt.storage.variant import encode, parse_json
 VARIANT_PARTS = pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
 
 _DATE = r"[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_SAFE_DAY = "^[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
+"""Up to the 28th there is no doubt that it exists."""
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _INTEGER = r"^-?[0-9]{1,18}$"
 _FLOAT = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$"
@@ -63,6 +65,8 @@ def _text(values: Any, target: DataType, rules: Rules) -> Attempt | None:
             return _date(values)
         case Kind.TIMESTAMP_NTZ if rules.is_auto("TIMESTAMP") and (target.precision or 9) >= 6:
             return _timestamp(values, pa.timestamp("us"))
+        case Kind.TIMESTAMP_LTZ if rules.is_auto("TIMESTAMP") and (target.precision or 9) >= 6 and _are_zoned(values):
+            return Attempt(pc.cast(values, pa.timestamp("us", "UTC")))
         case Kind.TIMESTAMP_LTZ if rules.is_auto("TIMESTAMP") and rules.time_zone == "UTC":
             return _timestamp(values, pa.timestamp("us", "UTC")) if (target.precision or 9) >= 6 else None
         case Kind.TIME if rules.is_auto("TIME"):
@@ -102,14 +106,20 @@ def _boolean(values: Any) -> Attempt:
 
 
 def _date(values: Any) -> Attempt:
-    return _calendar(values, f"^{_DATE}$", "^[12][0-9]{3}-[0-9]{2}-([01][0-9]|2[0-8])$", pa.date32())
+    return _calendar(values, f"^{_DATE}$", f"{_SAFE_DAY}$", pa.date32())
 
 
 def _timestamp(values: Any, type_: pa.DataType) -> Attempt:
     rest = rf"[ T]{_CLOCK}(\.[0-9]{{1,6}})?$"
-    safe = rf"^[12][0-9]{{3}}-[0-9]{{2}}-([01][0-9]|2[0-8]){rest}"
+    safe = f"{_SAFE_DAY}{rest}"
     local = _calendar(values, f"^{_DATE}{rest}", safe, pa.timestamp("us"))
     return local if type_.tz is None else Attempt(pc.assume_timezone(local.values, type_.tz), local.doubt)
+
+
+def _are_zoned(values: Any) -> bool:
+    """Whether every text is a day that exists in every month, with a time of day and its offset from UTC."""
+    fits = pc.match_substring_regex(values, rf"{_SAFE_DAY}[ T]{_CLOCK}(\.[0-9]{{1,6}})?[+-][01][0-9]:[0-5][0-9]$")
+    return pc.all(fits).as_py() is True
 
 
 def _calendar(values: Any, pattern: str, safe: str, type_: pa.DataType) -> Attempt:
