@@ -36,16 +36,16 @@ def parts_of(rows: Sequence[Row], tokens: Sequence[str | None] | None = None) ->
     for index, row in enumerate(rows):
         grouped.setdefault(tuple(sorted(row)), []).append(index)
     return tuple(
-        _part([rows[i] for i in places], None if tokens is None else [tokens[i] for i in places])
+        _part([rows[i] for i in places], None if tokens is None else [tokens[i] for i in places], tuple(places))
         for places in grouped.values()
     )
 
 
-def _part(rows: Sequence[Row], tokens: Sequence[str | None] | None) -> Part:
+def _part(rows: Sequence[Row], tokens: Sequence[str | None] | None, places: tuple[int, ...] | None = None) -> Part:
     kept = None if tokens is None else tuple(tokens)
     if not rows[0]:
         # Rows without any value are rows all the same: every column gets its default.
-        return Part(pa.table({"": pa.nulls(len(rows))}).select([]), kept)
+        return Part(pa.table({"": pa.nulls(len(rows))}).select([]), kept, places)
     fields: list[pa.Field] = []
     columns: list[pa.Array] = []
     for name in rows[0]:
@@ -54,7 +54,7 @@ def _part(rows: Sequence[Row], tokens: Sequence[str | None] | None) -> Part:
         columns.append(_column(values, kinds))
         documents = DOCUMENTS if kinds and kinds <= _NESTED else None
         fields.append(pa.field(str(name), columns[-1].type, metadata=documents))
-    return Part(pa.Table.from_arrays(columns, schema=pa.schema(fields)), kept)
+    return Part(pa.Table.from_arrays(columns, schema=pa.schema(fields)), kept, places)
 
 
 def _column(values: list[Any], kinds: set[type]) -> pa.Array:

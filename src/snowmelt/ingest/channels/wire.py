@@ -32,7 +32,8 @@ ARROW = "application/vnd.apache.arrow.stream"
 MOST_ROWS = 2_000_000
 """In one batch: rows without values take no bytes, so that the size of a request says nothing about them."""
 _TOKENS = "\x00offset_token"
-"""The column of the rows' own tokens; no column of a table can have this name."""
+_PLACES = "\x00place"
+"""Columns of the rows' own tokens and places; no column of a table can have such a name."""
 
 
 def malformed(detail: str) -> SnowmeltError:
@@ -48,6 +49,8 @@ def parts_to_arrow(parts: tuple[Part, ...]) -> bytes:
         rows = part.rows
         if part.tokens is not None:
             rows = rows.append_column(_TOKENS, pa.array(part.tokens, pa.string()))
+        if part.places is not None:
+            rows = rows.append_column(_PLACES, pa.array(part.places, pa.int64()))
         with pa.ipc.new_stream(sink, rows.schema) as writer:
             writer.write_table(rows)
     return bytes(sink.getvalue())
@@ -76,12 +79,19 @@ def parts_from_arrow(body: bytes) -> tuple[Part, ...]:
 
 
 def _part(rows: pa.Table) -> Part:
-    if _TOKENS not in rows.column_names:
-        return Part(rows)
-    tokens = rows.column(_TOKENS)
-    if tokens.type != pa.string():
-        raise malformed("offset tokens are text")
-    return Part(rows.drop_columns([_TOKENS]), tuple(tokens.to_pylist()))
+    tokens, places = _beside(rows, _TOKENS, pa.string()), _beside(rows, _PLACES, pa.int64())
+    own = [name for name in (_TOKENS, _PLACES) if name in rows.column_names]
+    return Part(rows.drop_columns(own) if own else rows, tokens, places)
+
+
+def _beside(rows: pa.Table, name: str, type_: pa.DataType) -> Any:
+    """What is said about the rows, one by one; None when nothing is."""
+    if name not in rows.column_names:
+        return None
+    found = rows.column(name)
+    if found.type != type_ or (type_ == pa.int64() and found.null_count):
+        raise malformed("tokens are text, and places are numbers")
+    return tuple(found.to_pylist())
 
 
 def parts_from_json(body: bytes) -> tuple[Part, ...]:

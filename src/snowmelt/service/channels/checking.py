@@ -79,7 +79,7 @@ def check(run: Run, table: CatalogObject, batch: Batch) -> Checked:
             tables.append(converted)
         rejected += [checker.rejected(failure, first, batch.end_token) for failure in failures]
         first += part.rows.num_rows
-    return Checked(tuple(tables), tuple(rejected))
+    return Checked(tuple(tables), tuple(sorted(rejected, key=lambda item: item.row)))
 
 
 def unknown_columns(definition: TableDefinition, part: Part) -> list[str]:
@@ -147,8 +147,9 @@ class _PartChecker:
         data = self._part.rows.slice(failure.row, 1).to_pylist()[0]
         own = self._part.tokens[failure.row] if self._part.tokens is not None else None
         column = self._columns[failure.column].name if failure.column is not None else None
+        place = self._part.places[failure.row] if self._part.places is not None else first + failure.row
         return Rejected(
-            first + failure.row, column, failure.code, failure.sqlstate, failure.message,
+            place, column, failure.code, failure.sqlstate, failure.message,
             own if own is not None else end_token, data,
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -60,7 +61,7 @@ def _definition(table: CatalogObject) -> TableDefinition:
 def _without_empty(definition: TableDefinition, part: Part) -> Part:
     unknown = set(unknown_columns(definition, part))
     empty = [entry.name for entry in part.rows.schema if pa.types.is_null(entry.type) and folded(entry.name) in unknown]
-    return Part(part.rows.drop_columns(empty), part.tokens) if empty else part
+    return replace(part, rows=part.rows.drop_columns(empty)) if empty else part
 
 
 def _declared(type_: DataType) -> DataType:
