@@ -86,6 +86,8 @@ class Channels:
                 user=session.user, role=session.role, database=session.database, schema=session.schema,
                 warehouse=session.warehouse, secondary_roles=session.secondary_roles,
             )  # fmt: skip
+            # Text is read in the opener's time zone and formats.
+            own.parameters = dict(session.parameters)
             channel = OpenChannel(current, request.on_error, request.schema_evolution, own)
             self._writer(table).add(channel)
             with self._lock:
@@ -105,14 +107,14 @@ class Channels:
     def _close(self, channel: OpenChannel, failure: errors.SnowmeltError) -> None:
         """Lets a channel go, and the table's writer with the last one. The caller holds `_opening`."""
         with self._lock:
-            if self._open.get(channel.id) is not channel:
+            writer = self._writers.get(channel.state.table_id)
+            if self._open.get(channel.id) is not channel or writer is None:
                 return  # somebody else has it, or everything ends
-            writer = self._writers[channel.state.table_id]
         writer.fence(channel, failure)
         with self._lock:
-            del self._open[channel.id]
+            self._open.pop(channel.id, None)
             if writer.is_idle:
-                del self._writers[channel.state.table_id]
+                self._writers.pop(channel.state.table_id, None)
         if writer.is_idle:
             writer.stop(_STOP_SECONDS)
         channel.session.close()
