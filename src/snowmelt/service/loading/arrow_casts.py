@@ -17,10 +17,8 @@ from snowmelt.core.types import DataType, Kind
 from snowmelt.service.loading.attempts import Attempt, Rules, short_text, without
 from snowmelt.service.loading.typed_casts import typed
 from snowmelt.state.model import Column
-from snowmelt.storage.schema import VARIANT, as_type
+from snowmelt.storage.schema import VARIANT
 from snowmelt.storage.variant import encode, parse_json
-
-VARIANT_PARTS = pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
 
 _DATE = r"[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _SAFE_DAY = "^[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
@@ -141,24 +139,31 @@ def _documents(values: Any, target: DataType, rules: Rules) -> Attempt | None:
     """JSON text, which VARIANT fields travel as."""
     if not rules.encodes_documents and (len(values) > _FEW_DOCUMENTS or values.nbytes > _FEW_BYTES):
         return None
-    encoded: list[dict[str, bytes] | None] = []
+    metadata: list[bytes] = []
+    contents: list[bytes] = []
+    missing: list[bool] = []
     doubt: list[bool] = []
     for text in values.to_pylist():
-        found = _encoded(text, target) if text is not None and text.strip() else None
-        encoded.append(found)
-        doubt.append(found is None and text is not None and bool(text.strip()))
-    return Attempt(as_type(pa.array(encoded, VARIANT_PARTS), VARIANT), pa.array(doubt) if any(doubt) else None)
+        is_given = text is not None and bool(text.strip())
+        found = _encoded(text, target) if is_given else None
+        missing.append(found is None)
+        doubt.append(is_given and found is None)
+        metadata.append(b"" if found is None else found[0])
+        contents.append(b"" if found is None else found[1])
+    parts = [pa.array(metadata, pa.binary()), pa.array(contents, pa.binary())]
+    encoded = pa.StructArray.from_arrays(parts, fields=list(VARIANT), mask=pa.array(missing, pa.bool_()))
+    return Attempt(encoded, pa.array(doubt) if any(doubt) else None)
 
 
-def _encoded(text: str, target: DataType) -> dict[str, bytes] | None:
+def _encoded(text: str, target: DataType) -> tuple[bytes, bytes] | None:
     """A document's bytes; None where it is not valid, or not the object or array that the column wants."""
     try:
         value = parse_json(text)
-    except SnowmeltError:
+        if (target.kind is Kind.OBJECT and not isinstance(value, dict)) or (
+            target.kind is Kind.ARRAY and not isinstance(value, list)
+        ):
+            return None
+        return encode(value)
+    except (SnowmeltError, UnicodeEncodeError, RecursionError):
+        # Half of a surrogate pair, or nested too deeply: Spark has the words for it.
         return None
-    if (target.kind is Kind.OBJECT and not isinstance(value, dict)) or (
-        target.kind is Kind.ARRAY and not isinstance(value, list)
-    ):
-        return None
-    metadata, content = encode(value)
-    return {"metadata": metadata, "value": content}
