@@ -6,12 +6,16 @@ import datetime as dt
 import threading
 from decimal import Decimal
 
+import httpx
 import pyarrow as pa
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest import Channel
 from snowmelt.ingest.channels.errors import ChannelInvalidError
+from snowmelt.serve.app import Server
+from snowmelt.serve.credentials import load_credentials
+from snowmelt.serve.run import Address, serving_beside
 from snowmelt.service.channels.committing import application
 from tests.channels.conftest import Lake
 
@@ -344,3 +348,26 @@ def test_without_the_privilege_there_is_no_channel(lake: Lake) -> None:
     admin.execute("REVOKE INSERT ON TABLE t FROM ROLE writer")
     with pytest.raises(SnowmeltError, match="Insufficient privileges"):
         channel.insert_rows([{"id": 2}], "2")
+
+
+def test_an_answer_that_gets_lost_is_asked_for_again(lake: Lake) -> None:
+    server = Server(lake.account, load_credentials(lake.account.data_dir)[0])
+    lost: list[str] = []
+
+    def lose(response: httpx.Response) -> None:
+        if response.request.url.path.endswith("/rows") and len(lost) < 2:
+            lost.append(response.request.url.path)
+            raise httpx.ReadError("the connection broke before the answer came")
+
+    lake.run("CREATE TABLE t (id INT)")
+    with serving_beside(server, Address(port=0)) as port:
+        lake.url = f"http://127.0.0.1:{port}"
+        client = lake.client()
+        assert client._remote is not None
+        client._remote._http.event_hooks = {"response": [lose]}
+        with client.open_channel("c", "t") as channel:
+            channel.insert_rows([{"id": 1}], "1")
+            channel.insert_rows([{"id": 2}], "2")
+            assert committed(channel) == "2"
+    assert len(lost) == 2
+    assert lake.column("T", "ID") == [1, 2], "the server knew the batch that came again"
