@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from decimal import Decimal
+from typing import Any
 
 import httpx
 import pyarrow as pa
 import pytest
 
-from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.errors import SnowmeltError, state_failed
 from snowmelt.ingest import Channel
 from snowmelt.ingest.channels.errors import ChannelInvalidError
 from snowmelt.serve.app import Server
@@ -371,3 +372,24 @@ def test_an_answer_that_gets_lost_is_asked_for_again(lake: Lake) -> None:
             assert committed(channel) == "2"
     assert len(lost) == 2
     assert lake.column("T", "ID") == [1, 2], "the server knew the batch that came again"
+
+
+def test_a_commit_whose_end_is_not_heard_of_counts_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    flip = lake.account.transactions._flip
+    failed: list[bool] = []
+
+    def interrupted(transaction: Any, changed: Any) -> None:
+        flip(transaction, changed)
+        if not failed:
+            failed.append(True)
+            raise state_failed("the connection broke after COMMIT was sent")
+
+    lake.run("CREATE TABLE t (id INT)")
+    channel = lake.client().open_channel("c", "t")
+    monkeypatch.setattr(lake.account.transactions, "_flip", interrupted)
+    for number in range(3):
+        channel.insert_rows([{"id": number}], str(number))
+        assert committed(channel) == str(number)
+    assert failed
+    assert lake.column("T", "ID") == [0, 1, 2]
+    assert channel.get_channel_status().rows_inserted_count == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from snowmelt.core.errors import internal
 from snowmelt.ingest.channels import errors
 from snowmelt.service.channels import error_tables, rejecting
 from snowmelt.service.channels.opened import Entry, OpenChannel
@@ -12,7 +13,7 @@ from snowmelt.service.loading.sink import Sink
 from snowmelt.service.run import Run
 from snowmelt.state.channel_model import ChannelMinute, ChannelState
 from snowmelt.state.model import CatalogObject
-from snowmelt.state.store import StateTransaction
+from snowmelt.state.store import StateStore, StateTransaction
 from snowmelt.storage.commits import AppTransaction
 
 OPERATION = "STREAMING INGEST"
@@ -54,6 +55,18 @@ def commit(run: Run, table: CatalogObject, entries: Sequence[Entry]) -> dict[str
     return after
 
 
+def committed_all_the_same(store: StateStore, entries: Sequence[Entry]) -> dict[str, ChannelState] | None:
+    """The channels after a commit that failed at its very end, when its flip had succeeded; None when it had not."""
+    after: dict[str, ChannelState] = {}
+    with store.read() as state:
+        for channel, mine in _by_channel(entries).values():
+            current = state.channels.get(channel.id)
+            if current is None or current.row_sequencer != channel.state.row_sequencer + len(mine):
+                return None
+            after[channel.id] = current
+    return after
+
+
 def _by_channel(entries: Sequence[Entry]) -> dict[str, tuple[OpenChannel, list[Entry]]]:
     found: dict[str, tuple[OpenChannel, list[Entry]]] = {}
     for entry in entries:
@@ -71,6 +84,8 @@ def _advanced(state: StateTransaction, channel: OpenChannel, entries: Sequence[E
     current = state.channels.get(channel.id)
     if current is None or current.client_sequencer != channel.sequencer:
         raise errors.fenced(channel.state.name, channel.sequencer)
+    if current.row_sequencer != channel.state.row_sequencer:
+        raise internal(f"channel {current.name} has {current.row_sequencer} batches, and not as many as it should")
     rejected = [item for entry in entries for item in entry.checked.rejected]
     tokens = [entry.batch.end_token for entry in entries if entry.batch.end_token is not None]
     rows = sum(entry.checked.rows for entry in entries)

@@ -177,43 +177,46 @@ class TableWriter:
         return max(0.0, self._queue[0].accepted_at + FLUSH_SECONDS - time.monotonic()) if self._queue else None
 
     def _commit_taken(self) -> None:
-        while self._prepared():
+        while self._leave_out_fenced():
+            # Writers may look the table up again at any moment: all of this commit goes by what it is now.
+            table, run = self.table, Run(self.session, SqlText(""))
+            self._check_again(table)
+            with self.condition:
+                self._run_now = run
+            if not self._leave_out_fenced():
+                return
             try:
-                assert self._run_now is not None
-                after = committing.commit(self._run_now, self.table, self._committing)
+                after = committing.commit(run, table, self._committing)
             except TableChangedError:
                 if not self.refresh():
                     self._give_up(None)
             except StatementConflictError:
                 continue
             except SnowmeltError as error:
-                if self._run_now is None or not self._run_now.cancelled:
-                    self._postpone(error)
+                if not run.cancelled:
+                    self._after_failure(error)
             else:
                 self._note(after)
-                self._committed(self.table)
+                self._committed(table)
 
-    def _prepared(self) -> bool:
-        """Leaves out what was fenced and checks again what a change of the table concerns; whether anything is left."""
+    def _leave_out_fenced(self) -> bool:
+        """Whether anything is left to commit."""
         with self.condition:
             self._committing = [entry for entry in self._committing if entry.channel.failure is None]
-            self._run_now = Run(self.session, SqlText(""))
             self.condition.notify_all()
-        table = self.table
-        for entry in self._committing:
-            if entry.table.definition != table.definition:
-                self._check_again(entry, table)
-        with self.condition:
-            self._committing = [entry for entry in self._committing if entry.channel.failure is None]
-        return bool(self._committing)
+            return bool(self._committing)
 
-    def _check_again(self, entry: Entry, table: CatalogObject) -> None:
-        entry.table, entry.checked = table, check(Run(entry.channel.session, SqlText("")), table, entry.batch)
-        try:
-            entry.channel.refuse(entry.checked)
-        except SnowmeltError as refused:
-            with self.condition:
-                self._fail(entry.channel, errors.ChannelInvalidError(refused.message))
+    def _check_again(self, table: CatalogObject) -> None:
+        """Rows that were checked for other columns than the table has now."""
+        for entry in self._committing:
+            if entry.table.definition == table.definition:
+                continue
+            entry.table, entry.checked = table, check(Run(entry.channel.session, SqlText("")), table, entry.batch)
+            try:
+                entry.channel.refuse(entry.checked)
+            except SnowmeltError as refused:
+                with self.condition:
+                    self._fail(entry.channel, errors.ChannelInvalidError(refused.message))
 
     def _note(self, after: dict[str, ChannelState]) -> None:
         now = time.monotonic()
@@ -228,10 +231,13 @@ class TableWriter:
             self._count()
             self.condition.notify_all()
 
-    def _postpone(self, error: SnowmeltError) -> None:
+    def _after_failure(self, error: SnowmeltError) -> None:
         """A full disk, a table that is locked for long: nothing is lost, and it is tried again until it succeeds."""
-        table = self._current_table()
-        if table is None:
+        after = committing.committed_all_the_same(self._account.state, self._committing)
+        if after is not None:
+            self._note(after)
+            return
+        if self._current_table() is None:
             self._give_up(None)
             return
         _log.warning("channel_commit_postponed", table=str(self.table.name), error=str(error))
