@@ -6,7 +6,6 @@ knows that rows have kept their identity.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pyarrow as pa
 from snowmelt.storage.append import TARGET_FILE_BYTES, new_file, parts, removed_on_failure, write_file
 from snowmelt.storage.log import Action
 from snowmelt.storage.origins import KEPT_TAG
-from snowmelt.storage.rewrite import read_rows, removal
+from snowmelt.storage.rewrite import read_rows, removals
 from snowmelt.storage.snapshot import DataFile, FileList
 
 
@@ -29,8 +28,7 @@ def write_together(folder: Path, files: FileList, chosen: Sequence[DataFile], lo
             add = write_file(piece, new_file(folder))
             add["add"] |= {"dataChange": False, "tags": {KEPT_TAG: "true"}}
             adds.append(add)
-    now = int(time.time() * 1000)
-    removes = [removal(file, now) for file in chosen]
+    removes = removals(chosen)
     for remove in removes:
         remove["remove"]["dataChange"] = False
     return [*removes, *adds]
