@@ -597,6 +597,10 @@ def state_failed(reason: str, *, disk_full: bool = False) -> SnowmeltError:
     return SnowmeltError("370003", "58030", f"The state store could not be read or written: {reason}.")
 
 
+def session_gone() -> SnowmeltError:
+    return SnowmeltError("390111", "08003", "The session no longer exists. New login required.")
+
+
 def configuration(message: str, *, hint: str | None = None) -> SnowmeltError:
     """A setting, the machine or the data directory is not as it must be."""
     return SnowmeltError("370001", "F0000", message, hint=hint)
