@@ -77,9 +77,9 @@ def parse_lock(text: str) -> tuple[Jar, ...]:
     return tuple(jars)
 
 
-def locked_jars() -> tuple[Jar, ...]:
-    """Return the jars of the lock file that ships with this package."""
-    return parse_lock(files("snowmelt.engine").joinpath("jars.lock").read_text(encoding="utf-8"))
+def locked_jars(package: str = "snowmelt.engine") -> tuple[Jar, ...]:
+    """Return the jars of the lock file that ships with a package."""
+    return parse_lock(files(package).joinpath("jars.lock").read_text(encoding="utf-8"))
 
 
 def default_cache() -> Path:
@@ -209,7 +209,8 @@ def _retrieve(java: Path, scratch: Path, folder: Path, jars: Sequence[Jar]) -> P
     module.write_text(_IVY_MODULE.format(dependencies=dependencies), encoding="utf-8")
     downloads = scratch / "jars"
     command: list[str | Path] = [java, "-jar", _ivy_jar(), "-ivy", module, "-cache", scratch / "cache"]
-    command += ["-types", "jar", "-retrieve", f"{downloads}/[artifact]-[revision].[ext]"]
+    # Some jars are declared as bundles of OSGi.
+    command += ["-types", "jar", "bundle", "-retrieve", f"{downloads}/[artifact]-[revision].[ext]"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     absent = [jar.coordinate for jar in jars if not (downloads / jar.file_name).is_file()]
     if absent:
