@@ -6,6 +6,7 @@ its schema (`{"schema": …, "payload": …}`). What is no envelope at all raise
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from dataclasses import dataclass
@@ -15,6 +16,18 @@ from typing import Any
 
 UNAVAILABLE = "__debezium_unavailable_value"
 """What stands for a large value that the source did not write to its log because the change left it alone."""
+_UNAVAILABLE_FORMS: tuple[Any, ...] = (
+    UNAVAILABLE,
+    [UNAVAILABLE],
+    base64.b64encode(UNAVAILABLE.encode()).decode(),
+    [base64.b64encode(UNAVAILABLE.encode()).decode()],
+    list(UNAVAILABLE.encode()),
+)
+"""As text, as a list of texts, as bytes, and as a list of numbers, which are the codes of its letters."""
+
+
+def is_unavailable(value: Any) -> bool:
+    return value in _UNAVAILABLE_FORMS
 
 
 class Operation(StrEnum):

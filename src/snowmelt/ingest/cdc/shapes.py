@@ -17,7 +17,7 @@ from typing import Any
 
 from snowmelt.core import types
 from snowmelt.core.types import DataType
-from snowmelt.ingest.cdc.envelope import UNAVAILABLE
+from snowmelt.ingest.cdc.envelope import UNAVAILABLE, is_unavailable
 
 _PARAMETER = "__debezium.source.column."
 _MAX_DIGITS = 38
@@ -83,7 +83,9 @@ class Shape:
         cleaned = dict(row)
         for column in self.columns:
             value = cleaned.get(column.name)
-            if value is not None and column.clean is not None and value != UNAVAILABLE:
+            if is_unavailable(value):
+                cleaned[column.name] = UNAVAILABLE
+            elif value is not None and column.clean is not None:
                 cleaned[column.name] = column.clean(value)
         return cleaned
 

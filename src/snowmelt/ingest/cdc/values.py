@@ -112,12 +112,15 @@ def _bounded(text: str, first: Any, last: Any, read: Callable[[str], Any]) -> An
     return read(text)
 
 
-def _time(value: Any, _: DataType) -> str:
+def _time(value: Any, _type: DataType) -> str:
     text = str(value)
     if text.startswith("24:"):
         # PostgreSQL has the end of the day as a time of its own.
         return "23:59:59.999999"
-    whole, _point, fraction = text.partition(".")
+    whole, _, fraction = text.partition(".")
+    whole = whole if whole.count(":") == 2 else f"{whole}:00"
+    # The shortest form, which is the one on disk.
+    fraction = fraction.rstrip("0")
     return f"{whole}.{fraction}" if fraction else whole
 
 
