@@ -1,16 +1,16 @@
 """Debezium's embedded engine, alone in a process of its own: batches of changes out, acknowledgements in.
 
-Run as `python -m snowmelt.ingest.cdc.debezium_process`. The first line of standard input is a JSON object with `jars`,
-`java_options`, `properties` (Debezium's, the password included, which therefore stands on no command line), `server`
-(the engine's name) and `offset` (where to go on, or null). After that, standard output carries lines:
+Run as a script. The first line of standard input is a JSON object with `jars`, `java_options`, `properties`
+(Debezium's, the password included, which therefore stands on no command line) and `offset` (where to go on, or null). After that,
+standard output carries lines:
 
-    {"schema": 3, "topic": "shop.public.orders", "fields": {…}}       once per shape of a table's rows
+    {"schema": 3, "topic": "shop.public.orders", "key": {…}, …}       once per shape of a table's rows
     {"batch": 7, "events": 2, "offset": {…}}                          then so many events follow
     topic <TAB> schema <TAB> key <TAB> envelope                       JSON texts, which hold no tabs or line ends
     {"failed": "…"} or {"stopped": true}                              at the end
 
-and the engine waits after each batch until `ack 7` arrives, so that nothing is confirmed to the database before it is safe,
-and whoever reads slowly slows the database's reader down instead of filling memory. `stop` ends it in order.
+and the engine waits after each batch until `ack 7` arrives, so that nothing is confirmed to the database before it is
+safe, and whoever reads slowly slows the database's reader down instead of filling memory. `stop` ends it in order.
 
 It imports nothing of Snowmelt: a process that only carries a JVM should start quickly and be killed without regret.
 """

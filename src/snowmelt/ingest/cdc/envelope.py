@@ -1,7 +1,7 @@
 """One parser for Debezium's envelopes, whichever way they came: from the embedded engine or from a topic of Kafka.
 
-An envelope says what happened to one row: `op`, `before`, `after`, and in `source` where in the log. It comes with or without
-its schema (`{"schema": …, "payload": …}`). What is no envelope at all raises `PoisonError`, so that the rest can go on.
+An envelope says what happened to one row: `op`, `before`, `after`, and in `source` where in the log. It comes with or
+without its schema (`{"schema": …, "payload": …}`). What is no envelope raises `PoisonError`, and the rest goes on.
 """
 
 from __future__ import annotations

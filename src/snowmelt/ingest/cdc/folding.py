@@ -1,7 +1,7 @@
 """What a run of changes amounts to: for each row that it touches, how the row is in the end.
 
-Changes of one row come in the order in which they happened; those of different rows may come in any. A change that comes
-once more, in its place, makes no difference.
+Changes of one row come in the order in which they happened; those of different rows may come in any. A change that
+comes once more, in its place, makes no difference.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One batch of changes, landed in one transaction: rows, dead letters, mirrors, and how far the connector is.
 
 All of it is visible at once or not at all, and the source hears of it afterwards. So whatever is killed at whatever
-instruction, the next engine begins behind the last change that landed; of those that the source delivers again all the same,
-the ones that landed last are recognised.
+instruction, the next engine begins behind the last change that landed; of those that the source delivers again all the
+same, the ones that landed last are recognised.
 """
 
 from __future__ import annotations

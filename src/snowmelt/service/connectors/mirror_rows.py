@@ -1,4 +1,4 @@
-"""Bringing a mirror to where its source is: the rows that a run of changes touches are found by their keys and replaced."""
+"""Bringing a mirror to where its source is: the rows that changes touch are found by their keys and replaced."""
 
 from __future__ import annotations
 

@@ -199,8 +199,8 @@ class Worker:
         if source.snapshot_mode != "WHEN_NEEDED":
             raise errors.connector_stopped(
                 f"The slot {source.slot} is gone, and with it the changes since {standing.last_change_at}.",
-                hint="To read all tables anew: ALTER CONNECTOR … SET SNAPSHOT_MODE = WHEN_NEEDED, then RESUME. Rows that "
-                "are gone from the source then go from mirrors too.",
+                hint="To read all tables anew: ALTER CONNECTOR … SET SNAPSHOT_MODE = WHEN_NEEDED, then RESUME. Rows "
+                "that are gone from the source then go from mirrors too.",
             )
         if slot.exists:
             checks.drop_slot(source)

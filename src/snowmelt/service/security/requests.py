@@ -149,8 +149,9 @@ def _creating(statement: Statement) -> Iterator[Request]:
 
 _Creation = (
     tables.CreateTable | views.CreateView | dynamic_tables.CreateDynamicTable | streams.CreateStream
-    | tasks.CreateTask | connectors.CreateConnector | stages.CreateStage | file_formats.CreateFileFormat | sequences.CreateSequence
-    | databases_schemas.CreateDatabase | databases_schemas.CreateSchema | warehouses.CreateWarehouse
+    | tasks.CreateTask | connectors.CreateConnector | stages.CreateStage
+    | file_formats.CreateFileFormat | sequences.CreateSequence | databases_schemas.CreateDatabase
+    | databases_schemas.CreateSchema | warehouses.CreateWarehouse
     | users_roles.CreateUser | users_roles.CreateRole
 )  # fmt: skip
 
