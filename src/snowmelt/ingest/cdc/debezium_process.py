@@ -1,8 +1,8 @@
 """Debezium's embedded engine, alone in a process of its own: batches of changes out, acknowledgements in.
 
-Run as a script. The first line of standard input is a JSON object with `jars`, `java_options`, `properties`
-(Debezium's, the password included, which therefore stands on no command line) and `offset` (where to go on, or null). After that,
-standard output carries lines:
+Run as a script. The first line of standard input is a JSON object with `jars`, `java_options`, `properties` (those of
+Debezium, the password included, which therefore stands on no command line) and `offset` (where to go on, or null).
+After that, standard output carries lines:
 
     {"schema": 3, "topic": "shop.public.orders", "key": {…}, …}       once per shape of a table's rows
     {"batch": 7, "events": 2, "offset": {…}}                          then so many events follow
