@@ -27,6 +27,8 @@ from pathlib import Path
 from snowmelt.core.errors import SnowmeltError, configuration
 
 MINIMUM_JAVA = 17
+_LOCKS = ("snowmelt.engine", "snowmelt.ingest.cdc")
+"""The packages that have a `jars.lock`."""
 
 _LOCK_LINE = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)\s+([0-9a-f]{64})")
 _IVY_DEPENDENCY = (
@@ -237,7 +239,8 @@ def main() -> int:
     """Check Java and fetch what is missing; return the exit status."""
     try:
         require_java()
-        paths = ensure_jars(report=print)
+        wanted = [jar for package in _LOCKS for jar in locked_jars(package)]
+        paths = ensure_jars(jars=wanted, report=print)
     except SnowmeltError as error:
         print(f"snowmelt: {error.message} {error.hint or ''}", file=sys.stderr)
         return 1
