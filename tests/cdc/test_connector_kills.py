@@ -87,7 +87,7 @@ def check_everything(data: Path, server: EmbeddedPostgres) -> None:
             assert standing(session, name)["dead_letters"] == 0
         expected = source.execute("SELECT id, version, body FROM items ORDER BY id").fetchall()
         assert rows(session, "SELECT id, version, body FROM items ORDER BY id") == expected
-        check_raw(session, dict((row[0], row[1]) for row in expected))
+        check_raw(session, {row[0]: row[1] for row in expected})
 
 
 def check_raw(session: Session, versions: dict[int, int]) -> None:
@@ -95,12 +95,8 @@ def check_raw(session: Session, versions: dict[int, int]) -> None:
     changes = Counter(rows(session, query))
     assert [item for item, count in changes.items() if count > 1] == []
     # Of a row, what a snapshot read last, and every version since.
-    read = dict(
-        rows(
-            session,
-            "SELECT after:id::int, max(after:version::int) FROM raw_changes WHERE operation = 'READ' GROUP BY 1",
-        )
-    )
+    reads = "SELECT after:id::int, max(after:version::int) FROM raw_changes WHERE operation = 'READ' GROUP BY 1"
+    read = dict(rows(session, reads))
     for id_, version in versions.items():
         first = read[id_] + 1 if id_ in read else 0
         assert all((id_, each) in changes for each in range(first, version + 1)), id_
