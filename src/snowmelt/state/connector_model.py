@@ -90,8 +90,6 @@ class ConnectorState(Record):
     """Debezium's, of the last change that landed: where it goes on."""
     recent: tuple[str, ...] = ()
     """Identities of the changes that landed last: those that may come again."""
-    snapshot_position: int | None = None
-    """Of the snapshot under way."""
     landed: tuple[str, ...] = ()
     """The source's tables of which rows have landed."""
     mirrors: dict[str, MirroredTable] = Field(default_factory=dict)
@@ -99,6 +97,8 @@ class ConnectorState(Record):
     snapshot_request: int = 0
     """How often somebody asked for an incremental snapshot."""
     requested_tables: tuple[str, ...] = ()
+    snapshot_done: int = 0
+    """Up to which of these orders Debezium is known to have taken them: its offset remembers the rest."""
     changes: int = 0
     dead_letters: int = 0
     last_change_at: datetime | None = None

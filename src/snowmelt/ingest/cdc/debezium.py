@@ -195,10 +195,18 @@ class DebeziumProcess:
             except subprocess.TimeoutExpired:
                 self._process.kill()
         self._process.wait()
+
+    def close(self) -> None:
+        """Ends it and lets its pipes go. For the thread that reads the batches."""
+        self.stop()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
+
+    @property
+    def asked_to_stop(self) -> bool:
+        return self._stopping
 
     def _events(self, count: int) -> tuple[Event, ...]:
         assert self._process.stdout is not None

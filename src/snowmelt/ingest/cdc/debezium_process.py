@@ -30,6 +30,7 @@ import jpype
 from jpype import JImplements, JOverride
 
 _STOP = "stop"
+_CLOSING_SECONDS = 10.0
 
 
 class Link:
@@ -234,6 +235,8 @@ def main() -> int:
         if link.stopping.is_set():
             break
     if not done.is_set():
+        # Whoever started this one may be gone, and the source has one slot: it must not be held for ever.
+        threading.Timer(_CLOSING_SECONDS, os._exit, [1]).start()
         engine.close()
     # The JVM has threads that would keep the process: it owes nobody anything any more.
     out.flush()

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -23,13 +23,17 @@ _OUTSIDE = re.compile(r"([+-])\d{5,}-")
 _NOT_FINITE = frozenset({"NaN", "Infinity", "-Infinity"})
 
 
+Instant = TypeVar("Instant", bound=date)
+Converter = Callable[[Any, DataType], Any]
+
+
 class UnfitError(Exception):
     """A value that its column can't hold."""
 
 
 def array_of(values: Sequence[Any], type_: DataType) -> pa.Array:
     """The values as a column of this type; raises `UnfitError`."""
-    convert = _CONVERTERS.get(type_.kind, _text)
+    convert: Converter = _CONVERTERS.get(type_.kind, _text)
     try:
         stored = [None if value is None else convert(value, type_) for value in values]
         if type_.is_semi_structured:
@@ -102,7 +106,7 @@ def _instant(value: Any, _: DataType) -> datetime:
     return _bounded(str(value), first, last, lambda text: datetime.fromisoformat(text).astimezone(UTC))
 
 
-def _bounded(text: str, first: Any, last: Any, read: Callable[[str], Any]) -> Any:
+def _bounded(text: str, first: Instant, last: Instant, read: Callable[[str], Instant]) -> Instant:
     """Infinities, and years that don't exist here, are the first or the last there is."""
     far = _OUTSIDE.match(text)
     if text == "infinity" or (far is not None and far[1] == "+"):
@@ -128,7 +132,7 @@ def _encoded(value: Any, _: DataType) -> tuple[bytes, bytes]:
     return variant.encode(value)
 
 
-_CONVERTERS: dict[Kind, Callable[[Any, DataType], Any]] = {
+_CONVERTERS: dict[Kind, Converter] = {
     Kind.NUMBER: _integer,
     Kind.FLOAT: _float,
     Kind.VARCHAR: _text,

@@ -31,6 +31,7 @@ def definition_of(run: Run, name: ObjectName, options: ConnectorOptions) -> Conn
         raise errors.missing_options(missing)
     target = ConnectorTarget(options.target or ConnectorTarget.RAW)
     _check_target(options, target)
+    _check_secret(options)
     slot = options.slot or default_slot(name)
     if _SLOT.fullmatch(slot) is None:
         raise errors.invalid_value(slot, "SLOT")
@@ -40,7 +41,8 @@ def definition_of(run: Run, name: ObjectName, options: ConnectorOptions) -> Conn
         port=options.port or 5432,
         database=options.database,
         user=options.user,
-        **_secret(options.password_env, options.secret_file),
+        password_env=options.password_env,
+        secret_file=options.secret_file,
         ssl_mode=(options.ssl_mode or "PREFER").lower(),
         tables=checked_tables(options.tables or ()),
         slot=slot,
@@ -73,7 +75,8 @@ def changes_of(options: AlterableOptions) -> dict[str, Any]:
     if "slot_warning_mb" in changes:
         changes["slot_warning_bytes"] = changes.pop("slot_warning_mb") * _MEGABYTE
     if options.password_env is not None or options.secret_file is not None:
-        changes |= _secret(options.password_env, options.secret_file)
+        _check_secret(options)
+        changes |= {"password_env": options.password_env, "secret_file": options.secret_file}
     return changes
 
 
@@ -132,10 +135,9 @@ def _check_target(options: ConnectorOptions, target: ConnectorTarget) -> None:
             raise errors.unsupported(f"{option} with TARGET = {target}")
 
 
-def _secret(password_env: str | None, secret_file: str | None) -> dict[str, str | None]:
-    if password_env is not None and secret_file is not None:
+def _check_secret(options: ConnectorOptions | AlterableOptions) -> None:
+    if options.password_env is not None and options.secret_file is not None:
         raise errors.unsupported("PASSWORD_ENV and SECRET_FILE together", hint="Name one of them.")
-    return {"password_env": password_env, "secret_file": secret_file}
 
 
 def _raw_table(run: Run, name: ObjectName, options: ConnectorOptions) -> ObjectName:

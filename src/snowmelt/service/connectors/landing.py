@@ -263,6 +263,9 @@ class Landing:
         instants = [change.ts_ms for change in changes if change.ts_ms is not None]
         finished = any(change.snapshot is Snapshot.LAST for change in changes)
         reading = "snapshot" in batch.offset and not finished
+        ordered = any(change.snapshot is Snapshot.INCREMENTAL for change in changes) or any(
+            name.startswith("incremental_snapshot") and value for name, value in batch.offset.items()
+        )
         landed = dict.fromkeys((*standing.landed, *(change.table for change in changes)))
         update = {
             "offset": batch.offset,
@@ -270,6 +273,7 @@ class Landing:
             "landed": tuple(landed),
             "phase": ConnectorPhase.SNAPSHOT if reading else ConnectorPhase.STREAMING,
             "error": None,
+            "snapshot_done": standing.snapshot_request if ordered else standing.snapshot_done,
             "changes": standing.changes + len(changes),
             "dead_letters": standing.dead_letters + letters,
             "last_change_at": datetime.fromtimestamp(max(instants) / 1000, UTC)

@@ -64,5 +64,7 @@ class Connectors:
         for stopper in stoppers:
             stopper.start()
         until = time.monotonic() + timeout
-        for thread in (*stoppers, *workers):
-            thread.join(max(0.1, until - time.monotonic()))
+        for stopper in stoppers:
+            stopper.join(max(0.1, until - time.monotonic()))
+        for worker in workers:
+            worker.join(max(0.1, until - time.monotonic()))

@@ -15,7 +15,7 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest.cdc import checks
 from snowmelt.ingest.cdc.checks import CONNECTION, SLOT, Finding, SourceError, Status
-from snowmelt.ingest.cdc.debezium import DebeziumProcess, EngineFailedError, engine_properties, write_signal
+from snowmelt.ingest.cdc.debezium import Batch, DebeziumProcess, EngineFailedError, engine_properties, write_signal
 from snowmelt.ingest.cdc.sources import Source
 from snowmelt.service.connectors.declaring import source_of
 from snowmelt.service.connectors.landing import Landing
@@ -44,6 +44,8 @@ class Worker:
         self._process: DebeziumProcess | None = None
         self._pause = _FIRST_PAUSE
         self._watched = 0.0
+        self._sent = 0
+        """The number of the last order for a snapshot that an engine was given."""
         self._thread = threading.Thread(target=self._run, name=f"snowmelt-connector-{connector_id}", daemon=True)
 
     def start(self) -> None:
@@ -60,18 +62,21 @@ class Worker:
             return self._process.pid if self._process is not None and self._process.alive else None
 
     def wake(self) -> None:
-        """Something about the connector changed: it is paused, resumed, altered, dropped, or is to send a signal."""
+        """Something about the connector changed: it is paused, resumed, dropped, or is to send a signal."""
         self._woken.set()
         connector, standing = self._load()
         if connector is None or standing.paused:
-            self._stop_engine()
+            self.restart()
         elif standing.phase not in _RESTING:
-            self._send_signals(connector, standing)
+            try:
+                self._send_signals(connector, standing)
+            except SourceError as error:
+                raise errors.connector_stopped(f"The signal can't be sent: {error.orig or error}") from None
 
     def restart(self) -> None:
-        """The engine has to be started anew, with another configuration."""
+        """The engine has to be stopped, and started anew if the connector still is to run. Does not wait for it."""
         self._woken.set()
-        self._stop_engine()
+        threading.Thread(target=self._stop_engine, daemon=True).start()
 
     def stop(self) -> None:
         self._stopping.set()
@@ -132,6 +137,7 @@ class Worker:
         process = DebeziumProcess(engine_properties(source, connector.id, folder), offset, folder)
         with self._lock:
             self._process = process
+            self._sent = standing.snapshot_done
         try:
             current, now = self._load()
             if self._stopping.is_set() or current is None or now.paused:
@@ -145,25 +151,21 @@ class Worker:
                 if definition.snapshot_mode == "INITIAL_ONLY" and landed.phase is ConnectorPhase.STREAMING:
                     self._note(phase=ConnectorPhase.COMPLETED)
                     return
+            if not process.asked_to_stop:
+                raise EngineFailedError("the engine ended by itself")
         finally:
             with self._lock:
                 self._process = None
-            process.stop()
+            process.close()
 
-    def _landed(self, landing: Landing, process: DebeziumProcess, batch: Any) -> ConnectorState | None:
-        """Lands a batch, however long the lake takes: the engine waits, and so does the source's log."""
-        pause = _FIRST_PAUSE
-        while True:
-            try:
-                standing = landing.land(batch)
-                break
-            except SnowmeltError as error:
-                if not error.transient:
-                    raise
-                self._note(warning=f"Landing waits: {error.message}")
-                if self._stopping.wait(pause):
-                    return None
-                pause = min(pause * 2, _LONGEST_PAUSE)
+    def _landed(self, landing: Landing, process: DebeziumProcess, batch: Batch) -> ConnectorState | None:
+        """Lands a batch, however long the lake takes: the engine waits, and so does the source's log.
+
+        None when the account is closed first.
+        """
+        standing = self._landed_at_last(landing, batch)
+        if standing is None:
+            return None
         process.acknowledge(batch.number)
         if standing.snapshot_request > self._sent:
             connector, current = self._load()
@@ -171,8 +173,18 @@ class Worker:
                 self._send_signals(connector, current)
         return standing
 
-    _sent = 0
-    """The number of the last order for a snapshot that the engine was given."""
+    def _landed_at_last(self, landing: Landing, batch: Batch) -> ConnectorState | None:
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return landing.land(batch)
+            except SnowmeltError as error:
+                if not error.transient:
+                    raise
+                self._note(warning=f"Landing waits: {error.message}")
+                if self._stopping.wait(pause):
+                    return None
+                pause = min(pause * 2, _LONGEST_PAUSE)
 
     # -- before it starts -----------------------------------------------------------------------------------------
 

@@ -88,7 +88,7 @@ def _switch(run: Run, connector: CatalogObject, *, paused: bool) -> None:
     phase = ConnectorPhase.PAUSED if paused else ConnectorPhase.STARTING
     with run.state.begin() as state:
         standing = state.connectors.require(connector.id)
-        resting = standing.phase in (ConnectorPhase.FAILED, ConnectorPhase.COMPLETED, ConnectorPhase.RETRYING)
+        resting = standing.phase in (ConnectorPhase.FAILED, ConnectorPhase.RETRYING)
         if standing.paused == paused and not (resting and not paused):
             return
         state.connectors.put(standing.model_copy(update={"paused": paused, "phase": phase, "error": None}))
