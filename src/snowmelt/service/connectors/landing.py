@@ -255,6 +255,7 @@ class Landing:
         pending = account.transactions.open_for_write(transaction, table)
         result = account.store.append(table.definition.location, rows, transaction.tag(None))
         account.transactions.wrote(pending, result, "INSERT", None)
+        transaction.after_commit.append(lambda: account.channels.added_file(table))
 
     def _standing(
         self, standing: ConnectorState, batch: Batch, changes: Sequence[Change], letters: int
