@@ -24,14 +24,14 @@ def with_schema(payload: Any) -> str:
     return json.dumps({"schema": {"type": "struct", "fields": []}, "payload": payload})
 
 
-def column(name: str, connect: str, source_type: str, **more: Any) -> dict[str, Any]:
+def column(field: str, connect: str, source_type: str, **more: Any) -> dict[str, Any]:
     """A field of a Connect schema, with the source's type as Debezium propagates it."""
     parameters = {
         "__debezium.source.column.type": source_type,
         **{f"__debezium.source.column.{key}": str(more.pop(key)) for key in ("length", "scale") if key in more},
         **more.pop("parameters", {}),
     }
-    return {"type": connect, "optional": True, "field": name, "parameters": parameters, **more}
+    return {"type": connect, "optional": True, "field": field, "parameters": parameters, **more}
 
 
 def value_schema(*columns: dict[str, Any]) -> dict[str, Any]:
