@@ -40,7 +40,7 @@ def test_every_change_is_a_row(captures: Session, server: EmbeddedPostgres, data
     found = rows(
         captures,
         "SELECT operation, table_name, before:id::int, after:id::int, after:amount::number(10, 2), after IS NULL"
-        " FROM raw_changes ORDER BY source_lsn, after:id::int",
+        " FROM raw_changes ORDER BY change_number",
     )
     assert [(row[0], *row[2:4], str(row[4]) if row[4] is not None else None, row[5]) for row in found] == [
         ("READ", None, 1, "1.50", False),

@@ -81,7 +81,10 @@ class Lander:
         assert version is not None
         return [
             {name: _plain(value) for name, value in row.items()}
-            for row in self.account.store.read(found.definition.location, version.version).to_pylist()
+            for row in sorted(
+                self.account.store.read(found.definition.location, version.version).to_pylist(),
+                key=lambda row: row.get("CHANGE_NUMBER") or 0,
+            )
         ]
 
     def items(self, *names: str) -> list[tuple[Any, ...]]:

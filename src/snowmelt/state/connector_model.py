@@ -99,6 +99,8 @@ class ConnectorState(Record):
     requested_tables: tuple[str, ...] = ()
     snapshot_done: int = 0
     """Up to which of these orders Debezium is known to have taken them: its offset remembers the rest."""
+    raw_rows: int = 0
+    """Rows that were written to the raw table: the number of the last."""
     changes: int = 0
     dead_letters: int = 0
     last_change_at: datetime | None = None

@@ -165,7 +165,7 @@ class Landing:
             if self._mirrors:
                 self._write_mirrors(transaction, standing, changes)
             else:
-                self._write_raw(transaction, standing, changes)
+                standing = self._write_raw(transaction, standing, changes)
             self._write_letters(transaction, letters)
             after = self._standing(standing, batch, changes, len(letters))
             transaction.at_commit.append(lambda state: _put(state, after))
@@ -190,7 +190,7 @@ class Landing:
             if not shape.key and known is not None:
                 # The schema of a TRUNCATE has no key; the table still has one.
                 shape = self._shapes[change.schema] = replace(shape, key=known.key)
-            if self._latest.get(change.table) is shape:
+            if known is not None and self._latest.get(change.table) is shape:
                 continue
             self._latest[change.table] = shape
             table = self._tables.mirror(known.table_id) if known is not None else self._tables.new_mirror(shape)
@@ -205,7 +205,9 @@ class Landing:
             )
         return standing.model_copy(update={"mirrors": mirrors})
 
-    def _write_raw(self, transaction: Transaction, standing: ConnectorState, changes: Sequence[Change]) -> None:
+    def _write_raw(
+        self, transaction: Transaction, standing: ConnectorState, changes: Sequence[Change]
+    ) -> ConnectorState:
         kept: list[Change] = []
         for change in changes:
             if change.snapshot is Snapshot.FIRST and self._definition.capture_reads:
@@ -214,7 +216,9 @@ class Landing:
                 kept.append(change)
         if kept:
             table = self._tables.raw()
-            self._append(transaction, table, raw_rows(table, kept, self._account.clock.now()))
+            rows = raw_rows(table, kept, standing.raw_rows + 1, self._account.clock.now())
+            self._append(transaction, table, rows)
+        return standing.model_copy(update={"raw_rows": standing.raw_rows + len(kept)})
 
     def _write_mirrors(self, transaction: Transaction, standing: ConnectorState, changes: Sequence[Change]) -> None:
         by_table: defaultdict[str, list[Change]] = defaultdict(list)

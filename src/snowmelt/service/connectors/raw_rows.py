@@ -26,8 +26,8 @@ _VALUES: dict[str, Callable[[Change], Any]] = {
 }
 
 
-def raw_rows(table: CatalogObject, changes: Sequence[Change], ingested_at: datetime) -> pa.Table:
-    """One row a change. A raw table that its user made may have fewer columns, or more: those are NULL."""
+def raw_rows(table: CatalogObject, changes: Sequence[Change], first: int, ingested_at: datetime) -> pa.Table:
+    """One row a change, numbered from `first` on. A raw table that its user made may have fewer columns, or more: those are NULL."""
     assert isinstance(table.definition, TableDefinition)
     names: list[str] = []
     arrays: list[pa.Array] = []
@@ -35,6 +35,8 @@ def raw_rows(table: CatalogObject, changes: Sequence[Change], ingested_at: datet
         if column.name == "INGESTED_AT":
             instant = ingested_at.isoformat()
             arrays.append(array_of([instant] * len(changes), column.type))
+        elif column.name == "CHANGE_NUMBER":
+            arrays.append(array_of(range(first, first + len(changes)), column.type))
         elif column.name in _VALUES:
             values = [_VALUES[column.name](change) for change in changes]
             semi_structured = column.type.is_semi_structured
