@@ -12,20 +12,18 @@ from tests.cdc.capture import connect
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[EmbeddedPostgres]:
-    """One PostgreSQL that can be captured; tests make databases of their own in it."""
-    with EmbeddedPostgres(LOGICAL_REPLICATION) as running:
+    """One PostgreSQL that can be captured; tests make databases of their own in it, which go with it."""
+    room = {"max_replication_slots": "50", "max_wal_senders": "50"}
+    with EmbeddedPostgres({**LOGICAL_REPLICATION, **room}) as running:
         yield running
 
 
 @pytest.fixture
-def database(server: EmbeddedPostgres) -> Iterator[str]:
-    name = f"shop_{new_id()}".lower().replace("-", "_")
+def database(server: EmbeddedPostgres) -> str:
+    name = f"shop_{new_id()}".lower()
     with connect(server) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
-        yield name
-        connection.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
-                           " WHERE database = %s AND NOT active", [name])  # fmt: skip
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+    return name
 
 
 @pytest.fixture

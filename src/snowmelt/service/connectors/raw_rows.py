@@ -27,7 +27,10 @@ _VALUES: dict[str, Callable[[Change], Any]] = {
 
 
 def raw_rows(table: CatalogObject, changes: Sequence[Change], first: int, ingested_at: datetime) -> pa.Table:
-    """One row a change, numbered from `first` on. A raw table that its user made may have fewer columns, or more: those are NULL."""
+    """One row a change, numbered from `first` on.
+
+    A raw table that its user made may have fewer columns, or more: those are NULL.
+    """
     assert isinstance(table.definition, TableDefinition)
     names: list[str] = []
     arrays: list[pa.Array] = []
