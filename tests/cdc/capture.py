@@ -38,7 +38,7 @@ def create_statement(name: str, server: EmbeddedPostgres, tables: list[str], opt
     listed = ", ".join(f"'{table}'" for table in tables)
     return (
         f"CREATE CONNECTOR {name} TYPE = POSTGRES HOST = '127.0.0.1' PORT = {server.port} DATABASE = '{database}'"
-        f" USER = 'postgres' TABLES = ({listed}) {options}"
+        f" USER = 'postgres' TABLES = ({listed}) SLOT = '{database}_{name}' {options}"
     )
 
 
@@ -46,6 +46,17 @@ def standing(session: Executes, name: str) -> dict[str, Any]:
     """What DESCRIBE CONNECTOR says."""
     result = session.execute(f"DESCRIBE CONNECTOR {name}")
     return dict(zip((column.name for column in result.columns), result.rows()[0], strict=True))
+
+
+def in_state(session: Executes, name: str, state: str) -> None:
+    """Waits for it; a failure that is not expected ends the wait."""
+
+    def reached() -> bool:
+        now = standing(session, name)
+        assert now["state"] in (state, "STARTING", "SNAPSHOT", "STREAMING", "RETRYING", "PAUSED"), now
+        return bool(now["state"] == state)
+
+    wait_until(reached, lambda: standing(session, name))
 
 
 def caught_up(session: Executes, name: str, source: psycopg.Connection[Any]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
 from snowmelt.service.account import Account
 from snowmelt.service.session import Session
-from tests.cdc.capture import METADATA, caught_up, create_statement, rows, standing, wait_until
+from tests.cdc.capture import METADATA, caught_up, create_statement, in_state, rows, standing, wait_until
 
 Source = psycopg.Connection[Any]
 
@@ -31,7 +31,7 @@ def test_every_change_is_a_row(captures: Session, server: EmbeddedPostgres, data
     source.execute("ALTER TABLE orders REPLICA IDENTITY FULL")
     source.execute("INSERT INTO orders VALUES (1, 1.50, '2024-02-29', '{\"a\": [1]}'), (2, NULL, NULL, NULL)")
     captures.execute(create_statement("shop", server, ["orders"], "", database))
-    wait_until(lambda: standing(captures, "shop")["state"] == "STREAMING", lambda: standing(captures, "shop"))
+    in_state(captures, "shop", "STREAMING")
     source.execute("INSERT INTO orders VALUES (3, 3, NULL, NULL)")
     source.execute("UPDATE orders SET amount = 2 WHERE id = 2")
     source.execute("DELETE FROM orders WHERE id = 1")
@@ -68,7 +68,7 @@ def test_a_mirror_follows_its_source(
     large = "SELECT string_agg(md5(g::text), '') FROM generate_series(1, 1000) g"
     source.execute(f"INSERT INTO notes VALUES (1000, 'large', ({large}))".encode())
     captures.execute(create_statement("shop", server, ["notes"], "TARGET = MIRROR", database))
-    wait_until(lambda: standing(captures, "shop")["state"] == "STREAMING", lambda: standing(captures, "shop"))
+    in_state(captures, "shop", "STREAMING")
     source.execute("UPDATE notes SET title = 'changed' WHERE id <= 10 OR id = 1000")
     source.execute("DELETE FROM notes WHERE id BETWEEN 11 AND 20")
     source.execute("UPDATE notes SET id = 5000 WHERE id = 21")
@@ -76,7 +76,7 @@ def test_a_mirror_follows_its_source(
     assert mirrored(captures, "notes") == present(source, "notes")
 
     captures.execute("ALTER CONNECTOR shop PAUSE")
-    wait_until(lambda: standing(captures, "shop")["state"] == "PAUSED", lambda: standing(captures, "shop"))
+    in_state(captures, "shop", "PAUSED")
     source.execute("ALTER TABLE notes ADD COLUMN stars int DEFAULT 3")
     source.execute("ALTER TABLE notes DROP COLUMN body")
     source.execute("ALTER TABLE notes ALTER COLUMN title TYPE varchar(200)")

@@ -13,7 +13,7 @@ import pytest
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
 from snowmelt.service.account import Account
 from snowmelt.service.session import Session
-from tests.cdc.capture import caught_up, create_statement, rows, standing, wait_until
+from tests.cdc.capture import caught_up, create_statement, in_state, rows, standing, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 Source = psycopg.Connection[Any]
@@ -26,10 +26,6 @@ def captures(account: Account, session: Session) -> Iterator[Session]:
     for name in [row[1] for row in session.execute("SHOW CONNECTORS").rows()]:
         session.execute(f"ALTER CONNECTOR {name} PAUSE")
         session.execute(f"DROP CONNECTOR {name}")
-
-
-def in_state(session: Session, name: str, state: str) -> None:
-    wait_until(lambda: standing(session, name)["state"] == state, lambda: standing(session, name))
 
 
 def test_a_lost_slot(captures: Session, server: EmbeddedPostgres, database: str, source: Source) -> None:
