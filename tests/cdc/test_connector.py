@@ -59,6 +59,8 @@ def test_every_change_is_a_row(captures: Session, server: EmbeddedPostgres, data
     assert details == [("2024-02-29", 1, "first", True, True)]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_mirror_follows_its_source(
     captures: Session, account: Account, server: EmbeddedPostgres, database: str, source: Source
 ) -> None:
