@@ -124,6 +124,25 @@ def test_changes_that_come_again_land_once(account: Account) -> None:
     ]  # fmt: skip
 
 
+def test_a_long_transaction_that_comes_again_from_its_beginning(account: Account) -> None:
+    """However long it was: within a transaction the place in the log only grows."""
+    raw = Lander(account, "long", "")
+    raw.land(put(1, "a", 1), put(2, "b", 2), put(3, "c", 3))
+    raw.land(*(put(id_, "x", 10_000 + id_, op="u") for id_ in range(8_200)))
+    raw.restart()
+    # What landed first is forgotten by identity.
+    raw.land(put(0, "x", 10_000, op="u"), put(1, "x", 10_001, op="u"))
+    assert len(raw.rows("RAW_CHANGES")) == 3 + 8_200
+
+
+def test_what_snapshots_read_is_never_taken_for_a_repetition(account: Account) -> None:
+    mirror = Lander(account, "reread", "TARGET = MIRROR")
+    mirror.land(read(1, "a", 5, "incremental"))
+    mirror.land(put(1, "b", 6, op="u"))
+    mirror.land(read(1, "c", 5, "incremental"))
+    assert mirror.items() == [(1, "c")]
+
+
 def test_a_raw_row_says_everything(account: Account) -> None:
     raw = Lander(account, "raw_row", "")
     raw.land(put(1, "a", 7, op="u"), delete(1, 8), (None, envelope("t", lsn=9, table="items")))

@@ -90,6 +90,10 @@ class ConnectorState(Record):
     """Debezium's, of the last change that landed: where it goes on."""
     recent: tuple[str, ...] = ()
     """Identities of the changes that landed last: those that may come again."""
+    transaction: int | None = None
+    """The source's, of the last change that landed."""
+    transaction_lsn: int | None = None
+    """How far into that transaction: a long one is delivered from its beginning once more."""
     landed: tuple[str, ...] = ()
     """The source's tables of which rows have landed."""
     mirrors: dict[str, MirroredTable] = Field(default_factory=dict)

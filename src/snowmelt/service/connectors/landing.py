@@ -77,7 +77,7 @@ class Landing:
         self._latest: dict[str, Shape] = {}
         """By table, the shape of its newest changes."""
         with account.state.read() as state:
-            self._seen = set(state.connectors.require(connector.id).recent)
+            self._remember(state.connectors.require(connector.id))
 
     @property
     def _mirrors(self) -> bool:
@@ -118,9 +118,23 @@ class Landing:
             except (PoisonError, UnfitError) as error:
                 letters.append(DeadLetter(event, str(error)))
                 continue
-            if change is not None and change.identity not in self._seen:
+            if change is not None and not self._has_landed(change):
                 read.append(_Read(event, change))
         return read, letters
+
+    def _has_landed(self, change: Change) -> bool:
+        """Whether it is one that the source delivers once more. What snapshots read is never the same twice."""
+        if change.operation is Operation.READ:
+            return False
+        transaction, lsn = self._within
+        if lsn is not None and change.lsn is not None and change.transaction == transaction and change.lsn < lsn:
+            # Changes of one transaction come in the order of the log.
+            return True
+        return change.identity in self._seen
+
+    def _remember(self, standing: ConnectorState) -> None:
+        self._seen = set(standing.recent)
+        self._within = (standing.transaction, standing.transaction_lsn)
 
     def _understood(self, event: Event) -> Change | None:
         """The change, with clean values; None for what is not about a captured table."""
@@ -175,7 +189,7 @@ class Landing:
         reached("connector-before-commit")
         transactions.commit(transaction)
         reached("connector-after-commit")
-        self._seen = set(after.recent)
+        self._remember(after)
         return after
 
     def _prepared(self, standing: ConnectorState, changes: Sequence[Change]) -> ConnectorState:
@@ -264,7 +278,8 @@ class Landing:
     def _standing(
         self, standing: ConnectorState, batch: Batch, changes: Sequence[Change], letters: int
     ) -> ConnectorState:
-        recent = (*standing.recent, *(change.identity for change in changes))[-_REMEMBERED:]
+        streamed = [change for change in changes if change.operation is not Operation.READ]
+        recent = (*standing.recent, *(change.identity for change in streamed))[-_REMEMBERED:]
         instants = [change.ts_ms for change in changes if change.ts_ms is not None]
         finished = any(change.snapshot is Snapshot.LAST for change in changes)
         reading = "snapshot" in batch.offset and not finished
@@ -275,6 +290,8 @@ class Landing:
         update = {
             "offset": batch.offset,
             "recent": recent,
+            "transaction": streamed[-1].transaction if streamed else standing.transaction,
+            "transaction_lsn": streamed[-1].lsn if streamed else standing.transaction_lsn,
             "landed": tuple(landed),
             "phase": ConnectorPhase.SNAPSHOT if reading else ConnectorPhase.STREAMING,
             "error": None,
