@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _ATTEMPTS = 5
-_REMEMBERED = 8192
-"""Of this many changes it is known that they landed: twice what the engine hands over at once."""
+_REMEMBERED = 4096
+"""Of this many changes it is known that they landed: as many as the engine hands over at once."""
 _RECORD_LENGTH = 1_000_000
 """Characters of a poisonous record that are kept."""
 
