@@ -50,7 +50,8 @@ def running(data: Path) -> Iterator[subprocess.Popen[bytes]]:
     )
     assert process.stdout is not None
     try:
-        assert process.stdout.readline() == b"ready\n"
+        # What it logs while it recovers comes first.
+        assert any(line == b"ready\n" for line in process.stdout)
         yield process
     finally:
         process.kill()
