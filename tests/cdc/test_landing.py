@@ -196,6 +196,15 @@ def test_a_mirror_is_upserted_by_key(account: Account) -> None:
     assert mirror.items() == [(5, "e")]
 
 
+def test_keys_of_any_type_are_found_again(account: Account) -> None:
+    mirror = Lander(account, "keys", "TARGET = MIRROR")
+    stamp = column("id", "string", "TIMESTAMP", name="io.debezium.time.IsoTimestamp")
+    key = {"id": "2024-02-29T10:11:12.5Z"}
+    mirror.land((key, envelope("c", after={**key, "body": "a"}, lsn=1, table="items")), columns=(stamp, _BODY))
+    mirror.land((key, envelope("u", after={**key, "body": "b"}, lsn=2, table="items")), columns=(stamp, _BODY))
+    assert mirror.items("BODY") == [("b",)]
+
+
 def test_a_mirror_keeps_values_that_were_not_sent(account: Account) -> None:
     mirror = Lander(account, "toast", "TARGET = MIRROR")
     flag = column("flag", "boolean", "BOOL")

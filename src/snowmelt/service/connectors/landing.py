@@ -148,7 +148,8 @@ class Landing:
             return change
         if self._mirrors and change.operation is not Operation.TRUNCATE and key_of(change, shape.key) is None:
             raise PoisonError(f"{change.table} has no primary key, so that a mirror can't tell its rows apart")
-        return replace(change, before=shape.cleaned(change.before), after=shape.cleaned(change.after))
+        clean = shape.cleaned
+        return replace(change, key=clean(change.key), before=clean(change.before), after=clean(change.after))
 
     def _sorted_out(self, read: Sequence[_Read]) -> tuple[list[_Read], list[DeadLetter]]:
         """The changes that fit into their columns, and those that do not."""
