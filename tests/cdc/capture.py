@@ -59,7 +59,7 @@ def in_state(session: Executes, name: str, state: str) -> None:
     wait_until(reached, lambda: standing(session, name))
 
 
-def caught_up(session: Executes, name: str, source: psycopg.Connection[Any]) -> None:
+def caught_up(session: Executes, name: str, source: psycopg.Connection[Any], deadline: float = DEADLINE) -> None:
     """Everything that the source has committed by now has landed."""
     row = source.execute("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
     assert row is not None
@@ -68,6 +68,7 @@ def caught_up(session: Executes, name: str, source: psycopg.Connection[Any]) -> 
     wait_until(
         lambda: int(standing(session, name)["position"] or 0) >= int(row[0]),
         lambda: f"{standing(session, name)} did not come to {row[0]}",
+        deadline,
     )
 
 

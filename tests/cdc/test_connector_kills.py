@@ -75,7 +75,7 @@ def change(source: Source, turn: int) -> None:
         if turn % 5 == 0:
             source.execute("DELETE FROM items WHERE id = %s", [_ROWS + turn - 5])
             source.execute("INSERT INTO items VALUES (%s, 0, 'new')", [_ROWS + turn])
-    time.sleep(0.005)
+    time.sleep(0.03)
 
 
 def check_everything(data: Path, server: EmbeddedPostgres) -> None:
@@ -84,7 +84,7 @@ def check_everything(data: Path, server: EmbeddedPostgres) -> None:
         account.connectors.start()
         session = account.session()
         for name in ("raw", "mirror"):
-            caught_up(session, name, source)
+            caught_up(session, name, source, deadline=900)
             assert standing(session, name)["dead_letters"] == 0
         expected = source.execute("SELECT id, version, body FROM items ORDER BY id").fetchall()
         assert rows(session, "SELECT id, version, body FROM items ORDER BY id") == expected
