@@ -82,7 +82,7 @@ class Writer:
 
 
 @given(one=_STEPS, two=_STEPS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_every_row_once(one: list[tuple[str, int]], two: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as made, Account.open(Path(made) / "data") as account:
         lake = Lake(account, account.session())
