@@ -63,8 +63,8 @@ def caught_up(session: Executes, name: str, source: psycopg.Connection[Any], dea
     """Everything that the source has committed by now has landed."""
     row = source.execute("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
     assert row is not None
-    # A heartbeat moves the position, which takes a while when nothing else happens.
-    source.execute("SELECT pg_logical_emit_message(false, 'snowmelt', 'here')")
+    # In a transaction, whose commit is sent at once: what else is in the log may wait for the next change.
+    source.execute("SELECT pg_logical_emit_message(true, 'snowmelt', 'here')")
     wait_until(
         lambda: int(standing(session, name)["position"] or 0) >= int(row[0]),
         lambda: f"{standing(session, name)} did not come to {row[0]}",
