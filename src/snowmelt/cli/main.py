@@ -13,6 +13,7 @@ from rich.console import Console
 
 from snowmelt import __version__
 from snowmelt.cli.check import run_check
+from snowmelt.cli.connectors import connector_commands
 from snowmelt.cli.demo import run_demo
 from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.cli.projects import planned, run_apply, run_plan
@@ -255,3 +256,9 @@ def _guarded(work: Callable[[], int]) -> int:
         return EXIT_CONFIGURATION if error.code == _CONFIGURATION_CODE else EXIT_SQL_ERROR
     except KeyboardInterrupt:
         return 130
+
+
+app.add_typer(
+    connector_commands(lambda data, url: _Opened(data, url, _settings(data, None), None, None), _guarded),
+    name="connector",
+)

@@ -613,3 +613,8 @@ def project(message: str, *, hint: str | None = None) -> SnowmeltError:
 
 def internal(message: str) -> SnowmeltError:
     return SnowmeltError("300002", "XX000", f"Internal error: {message}")
+
+
+def connector_stopped(message: str, *, hint: str | None = None) -> SnowmeltError:
+    """A connector can't go on by itself: somebody has to do something."""
+    return SnowmeltError("370010", "F0000", message, hint=hint)

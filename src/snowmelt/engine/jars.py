@@ -27,6 +27,8 @@ from pathlib import Path
 from snowmelt.core.errors import SnowmeltError, configuration
 
 MINIMUM_JAVA = 17
+_LOCKS = ("snowmelt.engine", "snowmelt.ingest.cdc")
+"""The packages that have a `jars.lock`."""
 
 _LOCK_LINE = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)\s+([0-9a-f]{64})")
 _IVY_DEPENDENCY = (
@@ -77,9 +79,9 @@ def parse_lock(text: str) -> tuple[Jar, ...]:
     return tuple(jars)
 
 
-def locked_jars() -> tuple[Jar, ...]:
-    """Return the jars of the lock file that ships with this package."""
-    return parse_lock(files("snowmelt.engine").joinpath("jars.lock").read_text(encoding="utf-8"))
+def locked_jars(package: str = "snowmelt.engine") -> tuple[Jar, ...]:
+    """Return the jars of the lock file that ships with a package."""
+    return parse_lock(files(package).joinpath("jars.lock").read_text(encoding="utf-8"))
 
 
 def default_cache() -> Path:
@@ -209,7 +211,8 @@ def _retrieve(java: Path, scratch: Path, folder: Path, jars: Sequence[Jar]) -> P
     module.write_text(_IVY_MODULE.format(dependencies=dependencies), encoding="utf-8")
     downloads = scratch / "jars"
     command: list[str | Path] = [java, "-jar", _ivy_jar(), "-ivy", module, "-cache", scratch / "cache"]
-    command += ["-types", "jar", "-retrieve", f"{downloads}/[artifact]-[revision].[ext]"]
+    # Some jars are declared as bundles of OSGi.
+    command += ["-types", "jar", "bundle", "-retrieve", f"{downloads}/[artifact]-[revision].[ext]"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     absent = [jar.coordinate for jar in jars if not (downloads / jar.file_name).is_file()]
     if absent:
@@ -236,7 +239,8 @@ def main() -> int:
     """Check Java and fetch what is missing; return the exit status."""
     try:
         require_java()
-        paths = ensure_jars(report=print)
+        wanted = [jar for package in _LOCKS for jar in locked_jars(package)]
+        paths = ensure_jars(jars=wanted, report=print)
     except SnowmeltError as error:
         print(f"snowmelt: {error.message} {error.hint or ''}", file=sys.stderr)
         return 1

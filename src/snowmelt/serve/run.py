@@ -73,6 +73,7 @@ def serve(data_dir: Path, address: Address, *, settings: Settings | None, announ
         account.engine.session()
         account.dynamic_tables.start()
         account.tasks.start()
+        account.connectors.start()
         account.ownership.announce(url)
         announce(f"Snowmelt serves {account.data_dir} at {url}")
         server = Server(account, credentials)

@@ -18,6 +18,7 @@ from snowmelt.core.logs import ensure_logging
 from snowmelt.engine.engine import SparkEngine
 from snowmelt.service import parameters
 from snowmelt.service.channels.service import Channels
+from snowmelt.service.connectors.service import Connectors
 from snowmelt.service.dynamic_tables.service import DynamicTables
 from snowmelt.service.loading.places import Digests
 from snowmelt.service.locks import TableLocks
@@ -80,6 +81,7 @@ class Account:
             self.streams = Streams(self)
             self.tasks = Tasks(self)
             self.channels = Channels(self)
+            self.connectors = Connectors(self)
             self.transactions.committed = self.tasks.wake
             self.parameters: dict[str, parameters.Value] = {}
             """What ALTER ACCOUNT has set."""
@@ -145,6 +147,7 @@ class Account:
     def close(self) -> None:
         """Stops what runs, rolls back what is open, and lets the directory go. Again does nothing."""
         self.channels.stop(self.settings.stop_seconds)
+        self.connectors.stop(self.settings.stop_seconds)
         self.tasks.stop(self.settings.stop_seconds)
         self.dynamic_tables.stop(self.settings.stop_seconds)
         for session in self.sessions():

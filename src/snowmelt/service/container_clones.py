@@ -14,7 +14,7 @@ from snowmelt.service.objects import create_schema
 from snowmelt.service.references import Rename
 from snowmelt.service.streams import cloned
 from snowmelt.sql.statements.base import CloneSource
-from snowmelt.state.model import CatalogObject, Database, ParameterLevel, Schema, TableDefinition
+from snowmelt.state.model import CatalogObject, Database, ObjectKind, ParameterLevel, Schema, TableDefinition
 from snowmelt.state.store import StateReader, StateTransaction
 from snowmelt.state.stream_model import StreamDefinition
 
@@ -100,7 +100,8 @@ class Contents:
 
 def _objects(state: StateReader, schema: Schema, at: datetime | None) -> list[CatalogObject]:
     found = state.catalog.objects(database=schema.database, schema=schema.name, include_dropped=at is not None)
-    return [item for item in found if cloning.existed(item, at)]
+    # A clone of a connector would fight with it for the slot.
+    return [item for item in found if item.kind is not ObjectKind.CONNECTOR and cloning.existed(item, at)]
 
 
 def _existed(schema: Schema, at: datetime | None) -> bool:

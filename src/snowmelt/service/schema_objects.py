@@ -31,6 +31,7 @@ WORDS = {
     ObjectType.TASK: "Task",
     ObjectType.WAREHOUSE: "Warehouse",
     ObjectType.STREAM: "Stream",
+    ObjectType.CONNECTOR: "Connector",
     ObjectType.USER: "User",
     ObjectType.ROLE: "Role",
 }

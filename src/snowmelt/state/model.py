@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 
 from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType
+from snowmelt.state.connector_model import ConnectorDefinition
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.record import Record
 from snowmelt.state.stream_model import StreamDefinition
@@ -26,6 +27,7 @@ class ObjectKind(StrEnum):
     PROCEDURE = "PROCEDURE"
     STREAM = "STREAM"
     TASK = "TASK"
+    CONNECTOR = "CONNECTOR"
 
 
 RELATIONS = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
@@ -168,7 +170,7 @@ class RoutineDefinition(Record):
 
 Definition = Annotated[
     TableDefinition | ViewDefinition | StageDefinition | FileFormatDefinition | SequenceDefinition
-    | RoutineDefinition | StreamDefinition | TaskDefinition,
+    | RoutineDefinition | StreamDefinition | TaskDefinition | ConnectorDefinition,
     Field(discriminator="kind"),
 ]  # fmt: skip
 

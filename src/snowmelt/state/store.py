@@ -21,6 +21,7 @@ from snowmelt.state.audit import Audit
 from snowmelt.state.catalog import Catalog
 from snowmelt.state.channels import Channels
 from snowmelt.state.connect import Engines, open_engines
+from snowmelt.state.connectors import Connectors
 from snowmelt.state.counters import Counters
 from snowmelt.state.dynamic import Dynamic
 from snowmelt.state.loads import Loads
@@ -78,6 +79,7 @@ class StateReader:
         self.projects = Projects(scope)
         self.streams = Streams(scope)
         self.tasks = Tasks(scope)
+        self.connectors = Connectors(scope)
         self.access = Access(scope)
         self.audit = Audit(scope)
         self.channels = Channels(scope)

@@ -213,6 +213,13 @@ STREAMS = Table(
     Column("record", Text),
 )
 
+CONNECTORS = Table(
+    "connectors",
+    METADATA,
+    Column("connector_id", Text, primary_key=True),
+    Column("record", Text),
+)
+
 TASKS = Table(
     "tasks",
     METADATA,

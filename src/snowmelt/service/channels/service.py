@@ -56,6 +56,10 @@ class Channels:
         self._opening = threading.Lock()
         self._compactor = Compactor(account)
 
+    def added_file(self, table: CatalogObject) -> None:
+        """Somebody else who commits often added a file: small ones are put together here. Cheap."""
+        self._compactor.committed(table)
+
     def door(self, session: Session) -> Door:
         return Door(self, session)
 

@@ -7,6 +7,7 @@ from typing import Any
 from snowmelt.service.handlers import (
     alter_tables,
     comments,
+    connectors,
     containers,
     drops,
     grants,
@@ -28,6 +29,7 @@ HANDLERS: dict[type[Statement], Any] = {
     **sequences.HANDLERS,
     **stages.HANDLERS,
     **streams.HANDLERS,
+    **connectors.HANDLERS,
     **warehouses.HANDLERS,
     **drops.HANDLERS,
     **comments.HANDLERS,

@@ -99,6 +99,8 @@ def _drop_object(run: Run, statement: Drop) -> str | None:
         state.catalog.drop(found.id, state.now)
         if schema_objects.is_dynamic(found):
             state.dynamic.end_graph(found.id, state.now)
+    if found.kind is ObjectKind.CONNECTOR:
+        run.account.connectors.wake()
     return found.name.name
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from snowmelt.core.lag import show_lag
+from snowmelt.service.metadata.ddl_connectors import connector_ddl
 from snowmelt.service.metadata.ddl_routines import routine_ddl
 from snowmelt.service.metadata.ddl_tasks import task_ddl
 from snowmelt.service.metadata.ddl_words import comment, flag, literal, object_name, spelled
+from snowmelt.state.connector_model import ConnectorDefinition
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.model import (
     CatalogObject,
@@ -56,6 +58,8 @@ def object_ddl(item: CatalogObject, *, qualified: bool = False) -> str:
             return routine_ddl(item, routine, qualified=qualified)
         case TaskDefinition() as task:
             return task_ddl(item, task, qualified=qualified)
+        case ConnectorDefinition() as connector:
+            return connector_ddl(item, connector, qualified=qualified)
 
 
 def database_ddl(item: Database) -> str:

@@ -27,6 +27,7 @@ _SIMPLE = {
     "FILE_FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
     "STREAM": (ObjectKind.STREAM, "Stream"),
     "TASK": (ObjectKind.TASK, "Task"),
+    "CONNECTOR": (ObjectKind.CONNECTOR, "Connector"),
 }
 _ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
 _ELSEWHERE = frozenset(
@@ -39,6 +40,7 @@ _ELSEWHERE = frozenset(
 _ORDER = (
     ObjectKind.SEQUENCE, ObjectKind.FILE_FORMAT, ObjectKind.STAGE, ObjectKind.TABLE, ObjectKind.FUNCTION,
     ObjectKind.VIEW, ObjectKind.STREAM, ObjectKind.PROCEDURE, ObjectKind.TASK,
+    ObjectKind.CONNECTOR,
 )  # fmt: skip
 """What is created first in a script: defaults use sequences, views use tables and functions."""
 

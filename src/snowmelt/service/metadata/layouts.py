@@ -120,6 +120,12 @@ SHOW: dict[str, Columns] = {
             "created_on:ts, name, database_name, schema_name, owner, comment, table_name, source_type, "
             "base_tables, type, stale, mode, stale_after:ts, invalid_reason, owner_role_type"
         ),
+        **dict.fromkeys(
+            ("CONNECTORS", "CONNECTIONS"),
+            "created_on:ts, name, database_name, schema_name, owner, comment, type, host, port:n, database, tables, "
+            "slot, publication, snapshot_mode, target, target_name, state, error, warning, changes:n, "
+            "dead_letters:n, last_change_at:ts, last_landed_at:ts, slot_bytes:n, position, owner_role_type",
+        ),
         # Objects that can't exist here yet: clients ask for them all the same, and get the empty table.
         "TASKS": (
             "created_on:ts, name, id, database_name, schema_name, owner, comment, warehouse, schedule, "
@@ -139,10 +145,6 @@ SHOW: dict[str, Columns] = {
         "CHANNELS": (
             "created_on:ts, name, database_name, schema_name, table_name, client_sequencer, row_sequencer, "
             "offset_token, parent_name, parent_domain"
-        ),
-        "CONNECTIONS": (
-            "snowflake_region, created_on:ts, account_name, name, comment, is_primary, primary, "
-            "failover_allowed_to_accounts, connection_url, organization_name, account_locator"
         ),
         "MATERIALIZED VIEWS": (
             "created_on:ts, name, reserved, database_name, schema_name, cluster_by, rows:n, bytes:n, "

@@ -39,8 +39,8 @@ ACCOUNT_PRIVILEGES = {
 """Privileges on the account, and which role has them from the start."""
 
 _CREATES = (
-    "CREATE TABLE", "CREATE VIEW", "CREATE DYNAMIC TABLE", "CREATE STREAM", "CREATE TASK", "CREATE STAGE",
-    "CREATE FILE FORMAT", "CREATE SEQUENCE", "CREATE FUNCTION", "CREATE PROCEDURE",
+    "CREATE TABLE", "CREATE VIEW", "CREATE DYNAMIC TABLE", "CREATE STREAM", "CREATE TASK", "CREATE CONNECTOR",
+    "CREATE STAGE", "CREATE FILE FORMAT", "CREATE SEQUENCE", "CREATE FUNCTION", "CREATE PROCEDURE",
 )  # fmt: skip
 PRIVILEGES: dict[str, tuple[str, ...]] = {
     ACCOUNT: tuple(ACCOUNT_PRIVILEGES),
@@ -51,6 +51,7 @@ PRIVILEGES: dict[str, tuple[str, ...]] = {
     "VIEW": ("SELECT", "REFERENCES"),
     "STREAM": ("SELECT",),
     "TASK": ("OPERATE", "MONITOR"),
+    "CONNECTOR": ("OPERATE", "MONITOR"),
     "WAREHOUSE": ("USAGE", "OPERATE", "MODIFY", "MONITOR"),
     "FUNCTION": ("USAGE",),
     "PROCEDURE": ("USAGE",),
@@ -124,6 +125,7 @@ RULES: dict[str, tuple[Ask, ...]] = {
     "CREATE STREAM": _create("STREAM", _ask(Subject.SOURCE, "SELECT")),
     "CREATE TASK": _create("TASK", _WAREHOUSE),
     "CREATE TASK CLONE": _create("TASK", _ask(Subject.SOURCE, OWNERSHIP)),
+    "CREATE CONNECTOR": _create("CONNECTOR", _ask(Subject.ACCOUNT, "CREATE INTEGRATION")),
     "CREATE STAGE": _create("STAGE"),
     "CREATE FILE FORMAT": _create("FILE FORMAT"),
     "CREATE SEQUENCE": _create("SEQUENCE"),
@@ -139,6 +141,9 @@ RULES: dict[str, tuple[Ask, ...]] = {
     "ALTER STREAM": _owner(),
     "ALTER TASK": _owner(),
     "ALTER TASK OPERATE": (_ask(Subject.TARGET, "OPERATE"),),
+    "ALTER CONNECTOR": _owner(),
+    "ALTER CONNECTOR OPERATE": (_ask(Subject.TARGET, "OPERATE"),),
+    "CHECK CONNECTOR": (_ask(Subject.TARGET, "MONITOR", "OPERATE"),),
     "EXECUTE TASK": (_ask(Subject.TARGET, "OPERATE"),),
     "ALTER STAGE": _owner(),
     "ALTER FILE FORMAT": _owner(),

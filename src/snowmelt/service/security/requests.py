@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from snowmelt.sql.statements import (
     alter_table,
     changes,
+    connectors,
     copy,
     databases_schemas,
     dml,
@@ -118,6 +119,8 @@ def _creating(statement: Statement) -> Iterator[Request]:
             word = "" if clone is None else " CLONE"
             kind = ObjectType.TASK
             yield _created(f"CREATE TASK{word}", kind, statement, _source(kind, clone), statement.options.warehouse)
+        case connectors.CreateConnector():
+            yield _created("CREATE CONNECTOR", ObjectType.CONNECTOR, statement)
         case stages.CreateStage(temporary=temporary):
             rule = "CREATE STAGE URL" if statement.options.url is not None else "CREATE STAGE"
             yield _created(rule, ObjectType.STAGE, statement)
@@ -146,8 +149,9 @@ def _creating(statement: Statement) -> Iterator[Request]:
 
 _Creation = (
     tables.CreateTable | views.CreateView | dynamic_tables.CreateDynamicTable | streams.CreateStream
-    | tasks.CreateTask | stages.CreateStage | file_formats.CreateFileFormat | sequences.CreateSequence
-    | databases_schemas.CreateDatabase | databases_schemas.CreateSchema | warehouses.CreateWarehouse
+    | tasks.CreateTask | connectors.CreateConnector | stages.CreateStage
+    | file_formats.CreateFileFormat | sequences.CreateSequence | databases_schemas.CreateDatabase
+    | databases_schemas.CreateSchema | warehouses.CreateWarehouse
     | users_roles.CreateUser | users_roles.CreateRole
 )  # fmt: skip
 
@@ -184,6 +188,12 @@ def _altering(statement: Statement) -> Iterator[Request]:
         case tasks.AlterTask(name=name, action=action):
             rule = "ALTER TASK OPERATE" if isinstance(action, _SWITCHES) else "ALTER TASK"
             yield Request(rule, Named(ObjectType.TASK, name))
+        case connectors.AlterConnector(name=name, action=action):
+            operates = isinstance(action, (*_SWITCHES, connectors.TakeSnapshot))
+            rule = "ALTER CONNECTOR OPERATE" if operates else "ALTER CONNECTOR"
+            yield Request(rule, Named(ObjectType.CONNECTOR, name))
+        case connectors.CheckConnector(name=name):
+            yield Request("CHECK CONNECTOR", Named(ObjectType.CONNECTOR, name))
         case tasks.ExecuteTask(name=name):
             yield Request("EXECUTE TASK", Named(ObjectType.TASK, name))
         case routines.AlterRoutine(kind=kind, name=name, action=action, arguments=arguments):

@@ -44,6 +44,7 @@ class ObjectType(StrEnum):
     TASK = "TASK"
     WAREHOUSE = "WAREHOUSE"
     STREAM = "STREAM"
+    CONNECTOR = "CONNECTOR"
     USER = "USER"
     ROLE = "ROLE"
 

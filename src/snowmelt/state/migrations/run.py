@@ -15,6 +15,7 @@ from snowmelt.state.migrations import (
     v0005_tasks,
     v0006_access,
     v0007_channels,
+    v0008_connectors,
 )
 
 Migration = Callable[[Connection], None]
@@ -27,6 +28,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     v0005_tasks.apply,
     v0006_access.apply,
     v0007_channels.apply,
+    v0008_connectors.apply,
 )
 """The step at index n leads from version n to version n + 1."""
 

@@ -1,0 +1,1 @@
+"""Change data capture: what a source database did, as rows."""

@@ -1,0 +1,322 @@
+"""What a source database lacks for its changes to be captured, and the SQL that mends it.
+
+Every finding is the answer to one question. Those that say MISSING keep the connector from working; a WARNING says what
+will be different from what one may expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import URL, Connection, NullPool, create_engine, text
+from sqlalchemy.exc import DBAPIError
+
+from snowmelt.core import errors
+from snowmelt.ingest.cdc.sources import Source
+
+_CONNECT_SECONDS = 10
+_OLDEST = 13
+CONNECTION = "connection"
+SLOT = "slot"
+SourceError = DBAPIError
+"""What asking a source may raise."""
+
+
+class Status(StrEnum):
+    OK = "OK"
+    WARNING = "WARNING"
+    MISSING = "MISSING"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    check: str
+    status: Status
+    detail: str
+    remedy: str = ""
+    """SQL for an administrator of the source; empty when nothing is to be done, or nothing in SQL."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotStatus:
+    """How a slot stands in the source."""
+
+    exists: bool
+    lost: bool = False
+    """The source has thrown away what the slot still needed."""
+    kept_bytes: int | None = None
+
+
+@contextmanager
+def connected(source: Source) -> Iterator[Connection]:
+    """A connection whose statements stand alone. Raises `SourceError` when there is none to be had."""
+    url = URL.create(
+        "postgresql+psycopg", source.user, source.password(), source.host, source.port, source.database,
+        {"sslmode": source.ssl_mode},
+    )  # fmt: skip
+    settings = {"connect_timeout": _CONNECT_SECONDS, "application_name": "snowmelt"}
+    try:
+        engine = create_engine(url, connect_args=settings, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    except ModuleNotFoundError as error:
+        raise errors.configuration(
+            f"The package {error.name} is not installed.", hint="Connectors need it: pip install 'snowmelt[cdc]'."
+        ) from None
+    with engine.connect() as connection:
+        yield connection
+
+
+def check(source: Source) -> list[Finding]:
+    """Everything that can be found out about the source. Never raises for a source that is not as it should be."""
+    try:
+        with connected(source) as connection:
+            return list(_findings(connection, source))
+    except SourceError as error:
+        where = f"{source.user}@{source.host}:{source.port}/{source.database}"
+        return [Finding(CONNECTION, Status.MISSING, f"{where}: {_first_line(error)}")]
+
+
+def _findings(connection: Connection, source: Source) -> Iterator[Finding]:
+    version = int(_setting(connection, "server_version_num")) // 10000
+    if version < _OLDEST:
+        detail = f"It is PostgreSQL {version}; 13 or newer is needed, and 15 or newer is what is tested."
+        yield Finding("version", Status.MISSING, detail)
+    else:
+        yield Finding("version", Status.OK, f"PostgreSQL {version}")
+    yield from _server(connection, source)
+    yield from _role(connection, source)
+    yield from _slot(connection, source)
+    for table in source.tables:
+        yield from _table(connection, source, table)
+    yield from _publication(connection, source)
+    yield from _signals(connection, source)
+
+
+def slot_status(connection: Connection, slot: str) -> SlotStatus:
+    row = _row(
+        connection,
+        "SELECT wal_status, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint AS kept"
+        " FROM pg_replication_slots WHERE slot_name = :slot",
+        slot=slot,
+    )
+    if row is None:
+        return SlotStatus(exists=False)
+    return SlotStatus(exists=True, lost=row["wal_status"] == "lost", kept_bytes=row["kept"])
+
+
+def drop_slot(source: Source) -> None:
+    """Lets the source forget what it kept for the connector. Nothing happens when there is no such slot."""
+    with connected(source) as connection:
+        statement = (
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+            " WHERE slot_name = :slot AND NOT active"
+        )
+        connection.execute(text(statement), {"slot": source.slot})
+
+
+def send_signal(source: Source, identifier: str, data: str) -> None:
+    """Orders an incremental snapshot through the source's signal table."""
+    assert source.signal_table is not None
+    statement = f"INSERT INTO {_named(source.signal_table)} (id, type, data) VALUES (:id, 'execute-snapshot', :data)"
+    with connected(source) as connection:
+        connection.execute(text(statement), {"id": identifier, "data": data})
+
+
+# -- the server -------------------------------------------------------------------------------------------------------
+
+
+def _server(connection: Connection, source: Source) -> Iterator[Finding]:
+    level = _setting(connection, "wal_level")
+    if level == "logical":
+        yield Finding("wal_level", Status.OK, "logical")
+    else:
+        remedy = "ALTER SYSTEM SET wal_level = 'logical'; -- then restart the server"
+        yield Finding("wal_level", Status.MISSING, f"It is {level}, and must be logical.", remedy)
+    used = "SELECT count(*) AS n FROM pg_replication_slots WHERE slot_name <> :slot"
+    yield _room(connection, "max_replication_slots", _count(connection, used, slot=source.slot))
+    senders = "SELECT count(*) AS n FROM pg_stat_replication WHERE application_name <> 'Debezium Streaming'"
+    yield _room(connection, "max_wal_senders", _count(connection, senders))
+    keep = _setting(connection, "max_slot_wal_keep_size")
+    if keep == "-1":
+        yield Finding(
+            "max_slot_wal_keep_size",
+            Status.WARNING,
+            "There is no limit: while the connector is down, the source's log grows until its disk is full.",
+            "ALTER SYSTEM SET max_slot_wal_keep_size = '20GB'; SELECT pg_reload_conf();",
+        )
+    else:
+        yield Finding("max_slot_wal_keep_size", Status.OK, keep)
+
+
+def _room(connection: Connection, setting: str, used: int) -> Finding:
+    limit = int(_setting(connection, setting))
+    if used < limit:
+        return Finding(setting, Status.OK, f"{used} of {limit} in use")
+    remedy = f"ALTER SYSTEM SET {setting} = {limit + 5}; -- then restart the server"
+    return Finding(setting, Status.MISSING, f"All {limit} are in use.", remedy)
+
+
+def _role(connection: Connection, source: Source) -> Iterator[Finding]:
+    row = _row(
+        connection,
+        "SELECT rolsuper OR rolreplication OR EXISTS (SELECT 1 FROM pg_roles r WHERE r.rolname = 'rds_replication'"
+        " AND pg_has_role(current_user, r.oid, 'MEMBER')) AS may FROM pg_roles WHERE rolname = current_user",
+    )
+    if row is not None and row["may"]:
+        yield Finding("replication privilege", Status.OK, source.user)
+    else:
+        remedy = f"ALTER ROLE {_quoted(source.user)} REPLICATION;"
+        yield Finding("replication privilege", Status.MISSING, f"{source.user} may not replicate.", remedy)
+
+
+def _slot(connection: Connection, source: Source) -> Iterator[Finding]:
+    row = _row(
+        connection,
+        "SELECT plugin, database, wal_status FROM pg_replication_slots WHERE slot_name = :slot",
+        slot=source.slot,
+    )
+    if row is None:
+        yield Finding(SLOT, Status.OK, f"{source.slot} will be created.")
+        return
+    drop = f"SELECT pg_drop_replication_slot('{source.slot}');"
+    if row["plugin"] != "pgoutput" or row["database"] != source.database:
+        detail = f"{source.slot} is for {row['plugin']} in the database {row['database']}."
+        yield Finding(SLOT, Status.MISSING, detail, f"{drop} -- or name another slot")
+    elif row["wal_status"] == "lost":
+        detail = f"{source.slot} is lost: the source has thrown away what it still needed."
+        yield Finding(SLOT, Status.MISSING, detail, drop)
+    else:
+        yield Finding(SLOT, Status.OK, f"{source.slot} is there ({row['wal_status']}).")
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _table(connection: Connection, source: Source, table: str) -> Iterator[Finding]:
+    schema, _, name = table.partition(".")
+    row = _row(
+        connection,
+        "SELECT c.relreplident AS identity, has_table_privilege(c.oid, 'SELECT') AS readable,"
+        " has_schema_privilege(n.oid, 'USAGE') AS reachable,"
+        " EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) AS keyed"
+        " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE n.nspname = :schema AND c.relname = :name AND c.relkind IN ('r', 'p')",
+        schema=schema,
+        name=name,
+    )
+    check, user = f"table {table}", _quoted(source.user)
+    if row is None:
+        yield Finding(check, Status.MISSING, "There is no such table.")
+        return
+    if not row["reachable"]:
+        remedy = f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {user};"
+        yield Finding(check, Status.MISSING, "Its schema may not be used.", remedy)
+    if not row["readable"]:
+        remedy = f"GRANT SELECT ON {_named(table)} TO {user};"
+        yield Finding(check, Status.MISSING, "It may not be read.", remedy)
+    yield _identity(table, row)
+
+
+def _identity(table: str, row: Mapping[Any, Any]) -> Finding:
+    check = f"replica identity of {table}"
+    remedy = f"ALTER TABLE {_named(table)} REPLICA IDENTITY FULL;"
+    match row["identity"], row["keyed"]:
+        case "f", _:
+            return Finding(check, Status.OK, "full")
+        case "i", _:
+            return Finding(check, Status.OK, "an index")
+        case "d", True:
+            detail = (
+                "The primary key: `before` is empty in updates and holds the key alone in deletes, and large values "
+                "that an update leaves alone are not in the log (mirrors keep what they have)."
+            )
+            return Finding(check, Status.WARNING, detail, remedy)
+    return Finding(check, Status.MISSING, "Nothing identifies its rows: updates and deletes would be refused.", remedy)
+
+
+def _publication(connection: Connection, source: Source) -> Iterator[Finding]:
+    name = _quoted(source.publication)
+    row = _row(
+        connection,
+        "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate AS whole FROM pg_publication"
+        " WHERE pubname = :name",
+        name=source.publication,
+    )
+    if row is None:
+        if _may_publish(connection, source.tables):
+            yield Finding("publication", Status.OK, f"{source.publication} will be created.")
+        else:
+            detail = f"There is no publication {source.publication}, and {source.user} may not create it."
+            listed = ", ".join(_named(table) for table in source.tables)
+            yield Finding("publication", Status.MISSING, detail, f"CREATE PUBLICATION {name} FOR TABLE {listed};")
+        return
+    query = "SELECT schemaname || '.' || tablename AS name FROM pg_publication_tables WHERE pubname = :name"
+    published = set(connection.execute(text(query), {"name": source.publication}).scalars())
+    absent = [table for table in source.tables if table not in published]
+    if absent:
+        detail = f"{source.publication} does not have {', '.join(absent)}."
+        listed = ", ".join(_named(table) for table in absent)
+        yield Finding("publication", Status.MISSING, detail, f"ALTER PUBLICATION {name} ADD TABLE {listed};")
+    elif not row["whole"]:
+        remedy = f"ALTER PUBLICATION {name} SET (publish = 'insert, update, delete, truncate');"
+        yield Finding("publication", Status.MISSING, f"{source.publication} leaves kinds of changes out.", remedy)
+    else:
+        yield Finding("publication", Status.OK, source.publication)
+
+
+def _may_publish(connection: Connection, tables: Sequence[str]) -> bool:
+    """A publication is made by whoever may create in the database and owns the tables."""
+    row = _row(
+        connection,
+        "SELECT has_database_privilege(current_database(), 'CREATE') AS may, count(*) AS owned FROM pg_class c"
+        " JOIN pg_namespace s ON s.oid = c.relnamespace"
+        " WHERE s.nspname || '.' || c.relname = ANY(:tables) AND pg_has_role(c.relowner, 'USAGE')",
+        tables=list(tables),
+    )
+    return row is not None and bool(row["may"]) and row["owned"] == len(tables)
+
+
+def _signals(connection: Connection, source: Source) -> Iterator[Finding]:
+    if source.signal_table is None:
+        return
+    row = _row(connection, "SELECT to_regclass(:name) IS NOT NULL AS there", name=_named(source.signal_table))
+    if row is not None and row["there"]:
+        yield Finding("signal table", Status.OK, source.signal_table)
+    else:
+        columns = "id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data varchar(2048)"
+        remedy = f"CREATE TABLE {_named(source.signal_table)} ({columns});"
+        yield Finding("signal table", Status.MISSING, f"There is no table {source.signal_table}.", remedy)
+
+
+# -- small things -----------------------------------------------------------------------------------------------------
+
+
+def _row(connection: Connection, query: str, **values: Any) -> Mapping[Any, Any] | None:
+    return connection.execute(text(query), values).mappings().first()
+
+
+def _setting(connection: Connection, name: str) -> str:
+    row = _row(connection, "SELECT current_setting(:name, true) AS value", name=name)
+    return str(row["value"]) if row is not None and row["value"] is not None else "-1"
+
+
+def _count(connection: Connection, query: str, **values: Any) -> int:
+    row = _row(connection, query, **values)
+    return int(row["n"]) if row is not None else 0
+
+
+def _quoted(name: str) -> str:
+    """An identifier as PostgreSQL takes it, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _named(table: str) -> str:
+    return ".".join(_quoted(part) for part in table.split("."))
+
+
+def _first_line(error: DBAPIError) -> str:
+    lines = str(error.orig or error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,178 @@
+"""One parser for Debezium's envelopes, whichever way they came: from the embedded engine or from a topic of Kafka.
+
+An envelope says what happened to one row: `op`, `before`, `after`, and in `source` where in the log. It comes with or
+without its schema (`{"schema": …, "payload": …}`). What is no envelope raises `PoisonError`, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+UNAVAILABLE = "__debezium_unavailable_value"
+"""What stands for a large value that the source did not write to its log because the change left it alone."""
+_UNAVAILABLE_FORMS: tuple[Any, ...] = (
+    UNAVAILABLE,
+    [UNAVAILABLE],
+    base64.b64encode(UNAVAILABLE.encode()).decode(),
+    [base64.b64encode(UNAVAILABLE.encode()).decode()],
+    list(UNAVAILABLE.encode()),
+)
+"""As text, as a list of texts, as bytes, and as a list of numbers, which are the codes of its letters."""
+
+
+def is_unavailable(value: Any) -> bool:
+    return value in _UNAVAILABLE_FORMS
+
+
+class Operation(StrEnum):
+    READ = "READ"
+    """A row that a snapshot found."""
+    INSERT = "INSERT"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    TRUNCATE = "TRUNCATE"
+
+
+class Snapshot(StrEnum):
+    """Whether a change was read by a snapshot, and where in it."""
+
+    NONE = ""
+    FIRST = "first"
+    MIDDLE = "true"
+    LAST = "last"
+    INCREMENTAL = "incremental"
+    """Read beside the changes, by order."""
+
+
+class PoisonError(Exception):
+    """Something that is no change: it goes to the dead letters, and the next one is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happened to one row of the source."""
+
+    operation: Operation
+    table: str
+    """`schema.table`, as the source spells them."""
+    key: dict[str, Any] | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    ts_ms: int | None
+    """When the source committed it, or the snapshot read it."""
+    lsn: int | None = None
+    transaction: int | None = None
+    sequence: str | None = None
+    snapshot: Snapshot = Snapshot.NONE
+    schema: int = 0
+    """The number of the shape that its rows have; 0 when it came without one."""
+
+    @property
+    def identity(self) -> str:
+        """The same for the same change, however often it is delivered.
+
+        Not the log position alone: one record of the log can hold many rows.
+        """
+        row = self.key if self.key is not None else [self.before, self.after]
+        parts = [self.lsn, self.transaction, self.operation.value, self.table, row]
+        text = json.dumps(parts, sort_keys=True, default=str)
+        return hashlib.blake2b(text.encode(), digest_size=9).hexdigest()
+
+
+_OPERATIONS = {
+    "r": Operation.READ,
+    "c": Operation.INSERT,
+    "u": Operation.UPDATE,
+    "d": Operation.DELETE,
+    "t": Operation.TRUNCATE,
+}
+_SNAPSHOTS = {
+    "first": Snapshot.FIRST,
+    "first_in_data_collection": Snapshot.MIDDLE,
+    "true": Snapshot.MIDDLE,
+    "last_in_data_collection": Snapshot.MIDDLE,
+    "last": Snapshot.LAST,
+    "incremental": Snapshot.INCREMENTAL,
+}
+
+
+def parse(key: str | None, value: str, schema: int = 0) -> Change | None:
+    """The change that an envelope tells of; None for what is not about a row (transaction borders, messages).
+
+    Raises `PoisonError` when it can't be understood.
+    """
+    envelope = _payload(_json(value))
+    if not isinstance(envelope, dict):
+        raise PoisonError("the envelope is not a JSON object")
+    operation = envelope.get("op")
+    if operation == "m" or (operation is None and "status" in envelope):
+        return None
+    known = _OPERATIONS.get(operation) if isinstance(operation, str) else None
+    if known is None:
+        raise PoisonError(f"the envelope has no operation that is known: {operation!r}")
+    source = envelope.get("source")
+    if not isinstance(source, dict) or not isinstance(source.get("table"), str):
+        raise PoisonError("the envelope does not say which table it is about")
+    before, after = _row(envelope, "before"), _row(envelope, "after")
+    if known in (Operation.READ, Operation.INSERT, Operation.UPDATE) and after is None:
+        raise PoisonError(f"an envelope of {known} without the row that it makes")
+    keys = _payload(_json(key)) if key else None
+    if keys is not None and not isinstance(keys, dict):
+        raise PoisonError("the key is not a JSON object")
+    if known is Operation.DELETE and before is None and keys is None:
+        raise PoisonError("an envelope of DELETE that does not say which row")
+    return Change(
+        operation=known,
+        table=f"{source['schema']}.{source['table']}" if source.get("schema") else source["table"],
+        key=keys,
+        before=before,
+        after=after,
+        ts_ms=_whole(source.get("ts_ms")) or _whole(envelope.get("ts_ms")),
+        lsn=_whole(source.get("lsn")),
+        transaction=_whole(source.get("txId")),
+        sequence=source["sequence"] if isinstance(source.get("sequence"), str) else None,
+        snapshot=_SNAPSHOTS.get(str(source.get("snapshot")).lower(), Snapshot.NONE),
+        schema=schema,
+    )
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text, parse_float=Decimal)
+    except ValueError as error:
+        raise PoisonError(f"not JSON: {error}") from None
+
+
+def _payload(parsed: Any) -> Any:
+    """What an envelope with its schema carries; the same for one without."""
+    if isinstance(parsed, dict) and parsed.keys() == {"schema", "payload"}:
+        return parsed["payload"]
+    return parsed
+
+
+def schema_of(value: str) -> dict[str, Any] | None:
+    """The schema that came with an envelope, if one did."""
+    parsed = _json(value)
+    if isinstance(parsed, dict) and parsed.keys() == {"schema", "payload"} and isinstance(parsed["schema"], dict):
+        return parsed["schema"]
+    return None
+
+
+def _row(envelope: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """JSON's null is no row: as a VARIANT it would be a value that is not NULL."""
+    row = envelope.get(name)
+    if row is None:
+        return None
+    if not isinstance(row, dict):
+        raise PoisonError(f"`{name}` of the envelope is not a JSON object")
+    return row
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

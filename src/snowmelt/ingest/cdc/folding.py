@@ -1,0 +1,76 @@
+"""What a run of changes amounts to: for each row that it touches, how the row is in the end.
+
+Changes of one row come in the order in which they happened; those of different rows may come in any. A change that
+comes once more, in its place, makes no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from snowmelt.ingest.cdc.envelope import UNAVAILABLE, Change, Operation
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FinalRow:
+    """A row after the run; `values` is None when it is gone."""
+
+    change: Change
+    """The last one, which says when and where in the log."""
+    values: dict[str, Any] | None
+
+
+@dataclass(slots=True)
+class Folded:
+    emptied_by: Change | None = None
+    """The TRUNCATE that took all rows which were there before."""
+    rows: dict[Key, FinalRow] = field(default_factory=dict)
+
+
+def key_of(change: Change, columns: Sequence[str]) -> Key | None:
+    """The values that identify the row; None when the change does not have them all."""
+    row = change.key or change.after or change.before or {}
+    key = tuple(row.get(column) for column in columns)
+    return None if not columns or any(value is None for value in key) else key
+
+
+def fold(changes: Iterable[Change], columns: Sequence[str]) -> Folded:
+    """The changes are of one table, and all of them have keys."""
+    folded = Folded()
+    for change in changes:
+        if change.operation is Operation.TRUNCATE:
+            folded.emptied_by = change
+            folded.rows.clear()
+            continue
+        key = key_of(change, columns)
+        assert key is not None, "changes without a key are dead letters"
+        if change.operation is Operation.DELETE:
+            folded.rows[key] = FinalRow(change, None)
+            continue
+        _move(folded, change, columns, key)
+        folded.rows[key] = FinalRow(change, _completed(change, folded.rows.get(key)))
+    return folded
+
+
+def _move(folded: Folded, change: Change, columns: Sequence[str], key: Key) -> None:
+    """An update that changes the key itself, when it comes as one change, removes the row under its old key."""
+    if change.operation is not Operation.UPDATE or change.before is None:
+        return
+    old = tuple(change.before.get(column) for column in columns)
+    if old != key and all(value is not None for value in old):
+        folded.rows[old] = FinalRow(change, None)
+
+
+def _completed(change: Change, before: FinalRow | None) -> dict[str, Any]:
+    """The new values; those that the source did not send are the ones of the change before, if there is one."""
+    assert change.after is not None
+    values = dict(change.after)
+    if before is not None and before.values is not None:
+        for name, value in values.items():
+            if value == UNAVAILABLE:
+                values[name] = before.values.get(name, UNAVAILABLE)
+    return values

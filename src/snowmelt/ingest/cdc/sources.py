@@ -1,0 +1,58 @@
+"""A source database as the connector knows it: where it is, who asks, and what of it is captured."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from snowmelt.core import errors
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A PostgreSQL database and what of it is captured. Knows where the password is, never shows it."""
+
+    host: str
+    port: int
+    database: str
+    user: str
+    tables: tuple[str, ...]
+    """`schema.table`."""
+    slot: str
+    publication: str
+    snapshot_mode: str
+    ssl_mode: str = "prefer"
+    password_env: str | None = None
+    secret_file: str | None = None
+    signal_table: str | None = None
+    extra: dict[str, str] = field(default_factory=dict)
+
+    def password(self) -> str:
+        """Read anew each time, so that it can be changed while the connector runs; empty when none is named."""
+        if self.password_env is not None:
+            value = os.environ.get(self.password_env)
+            if value is None:
+                raise errors.configuration(
+                    f"The environment variable {self.password_env}, which should hold the password of {self.user} at "
+                    f"{self.host}, is not set.",
+                    hint="Set it for the process that runs Snowmelt, and resume the connector.",
+                )
+            return value
+        if self.secret_file is not None:
+            return _secret(Path(self.secret_file).expanduser())
+        return ""
+
+
+def _secret(path: Path) -> str:
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise errors.configuration(f"The secret file {path} can't be read: {error.strerror}.") from None
+    if stat.S_IMODE(mode) & stat.S_IWOTH:
+        raise errors.configuration(
+            f"The secret file {path} can be written by everybody.", hint=f"Run: chmod 600 {path}"
+        )
+    return text.rstrip("\r\n")

@@ -1,0 +1,151 @@
+"""CREATE and ALTER CONNECTOR: what a statement says, as a definition; and a definition, as a source."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName, SchemaName
+from snowmelt.ingest.cdc.sources import Source
+from snowmelt.service.metadata.scopes import existing_schema
+from snowmelt.sql.statements.base import NameRef
+from snowmelt.sql.statements.connectors import AlterableOptions, ConnectorOptions
+from snowmelt.state.connector_model import ConnectorDefinition, ConnectorTarget, Deletes
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+_REQUIRED = ("TYPE", "HOST", "DATABASE", "USER", "TABLES")
+_MEGABYTE = 1024 * 1024
+_SLOT = re.compile(r"[a-z0-9_]{1,63}")
+"""What PostgreSQL allows as the name of a slot."""
+
+
+def definition_of(run: Run, name: ObjectName, options: ConnectorOptions) -> ConnectorDefinition:
+    """Everything that can be checked without asking the source is checked."""
+    given = options.given()
+    missing = [name for name in _REQUIRED if not given.get(name)]
+    if missing:
+        raise errors.missing_options(missing)
+    target = ConnectorTarget(options.target or ConnectorTarget.RAW)
+    _check_target(options, target)
+    _check_secret(options)
+    slot = options.slot or default_slot(name)
+    if _SLOT.fullmatch(slot) is None:
+        raise errors.invalid_value(slot, "SLOT")
+    assert options.host is not None and options.database is not None and options.user is not None
+    return ConnectorDefinition(
+        host=options.host,
+        port=options.port or 5432,
+        database=options.database,
+        user=options.user,
+        password_env=options.password_env,
+        secret_file=options.secret_file,
+        ssl_mode=(options.ssl_mode or "PREFER").lower(),
+        tables=checked_tables(options.tables or ()),
+        slot=slot,
+        publication=options.publication or slot,
+        snapshot_mode=options.snapshot_mode or "INITIAL",
+        target=target,
+        raw_table=_raw_table(run, name, options) if target is ConnectorTarget.RAW else None,
+        mirror_schema=_mirror_schema(run, name, options) if target is ConnectorTarget.MIRROR else None,
+        dead_letters=(
+            run.object_name(options.dead_letter_table)
+            if options.dead_letter_table is not None
+            else ObjectName(name.database, name.schema, f"{name.name}_DEAD_LETTERS")
+        ),
+        deletes=Deletes(options.deletes or Deletes.HARD),
+        capture_reads=options.capture_reads is not False,
+        slot_warning_bytes=(options.slot_warning_mb or 1024) * _MEGABYTE,
+        signal_table=checked_tables((options.signal_table,))[0] if options.signal_table is not None else None,
+    )
+
+
+def changes_of(options: AlterableOptions) -> dict[str, Any]:
+    """What ALTER … SET changes of the definition."""
+    given = options.given()
+    given.pop("COMMENT", None)
+    changes: dict[str, Any] = {name.lower(): value for name, value in given.items()}
+    if "tables" in changes:
+        changes["tables"] = checked_tables(changes["tables"])
+    if "ssl_mode" in changes:
+        changes["ssl_mode"] = changes["ssl_mode"].lower()
+    if "slot_warning_mb" in changes:
+        changes["slot_warning_bytes"] = changes.pop("slot_warning_mb") * _MEGABYTE
+    if options.password_env is not None or options.secret_file is not None:
+        _check_secret(options)
+        changes |= {"password_env": options.password_env, "secret_file": options.secret_file}
+    return changes
+
+
+def source_of(definition: ConnectorDefinition) -> Source:
+    return Source(
+        host=definition.host,
+        port=definition.port,
+        database=definition.database,
+        user=definition.user,
+        tables=definition.tables,
+        slot=definition.slot,
+        publication=definition.publication,
+        snapshot_mode=definition.snapshot_mode,
+        ssl_mode=definition.ssl_mode,
+        password_env=definition.password_env,
+        secret_file=definition.secret_file,
+        signal_table=definition.signal_table,
+    )
+
+
+def default_slot(name: ObjectName) -> str:
+    return "snowmelt_" + re.sub(r"[^a-z0-9_]", "_", name.name.lower())[:50]
+
+
+def checked_tables(tables: tuple[str, ...]) -> tuple[str, ...]:
+    """`schema.table` each; a bare name is one of the schema public."""
+    found: list[str] = []
+    for written in tables:
+        full = written if "." in written else f"public.{written}"
+        if full.count(".") != 1 or full.startswith(".") or full.endswith(".") or "," in full:
+            raise errors.invalid_value(written, "TABLES")
+        found.append(full)
+    return tuple(dict.fromkeys(found))
+
+
+def check_places(run: Run, state: StateReader, definition: ConnectorDefinition) -> None:
+    """The schemas that the connector writes to are there."""
+    existing_schema(state, definition.dead_letters)
+    if definition.raw_table is not None:
+        existing_schema(state, definition.raw_table)
+    mirrors = definition.mirror_schema
+    if mirrors is not None and state.catalog.schema(mirrors) is None:
+        raise errors.not_found("Schema", str(mirrors))
+
+
+def _check_target(options: ConnectorOptions, target: ConnectorTarget) -> None:
+    mirrors = target is ConnectorTarget.MIRROR
+    misplaced = {
+        "RAW_TABLE": mirrors and options.raw_table is not None,
+        "CAPTURE_READS": mirrors and options.capture_reads is not None,
+        "MIRROR_SCHEMA": not mirrors and options.mirror_schema is not None,
+        "DELETES": not mirrors and options.deletes is not None,
+    }
+    for option, wrong in misplaced.items():
+        if wrong:
+            raise errors.unsupported(f"{option} with TARGET = {target}")
+
+
+def _check_secret(options: ConnectorOptions | AlterableOptions) -> None:
+    if options.password_env is not None and options.secret_file is not None:
+        raise errors.unsupported("PASSWORD_ENV and SECRET_FILE together", hint="Name one of them.")
+
+
+def _raw_table(run: Run, name: ObjectName, options: ConnectorOptions) -> ObjectName:
+    if options.raw_table is not None:
+        return run.object_name(options.raw_table)
+    return ObjectName(name.database, name.schema, "RAW_CHANGES")
+
+
+def _mirror_schema(run: Run, name: ObjectName, options: ConnectorOptions) -> SchemaName:
+    written: NameRef | None = options.mirror_schema
+    return name.parent if written is None else run.schema_name(written)

@@ -1,0 +1,63 @@
+"""Connectors as SHOW and DESCRIBE print them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from snowmelt.service.metadata.catalog import objects
+from snowmelt.service.metadata.columns import Row
+from snowmelt.service.metadata.listing import Listing
+from snowmelt.service.metadata.scopes import schema_scope
+from snowmelt.sql.statements.show import ShowStatement
+from snowmelt.state.connector_model import ConnectorDefinition
+from snowmelt.state.model import CatalogObject, ObjectKind
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+
+def connectors(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
+    scope = schema_scope(run, state, statement)
+    for item in objects(run, state, [ObjectKind.CONNECTOR], scope.database, scope.schema):
+        yield described(state, item)
+
+
+def described(state: StateReader, item: CatalogObject) -> Row:
+    """One connector, with all columns. There is no password to show."""
+    definition = item.definition
+    assert isinstance(definition, ConnectorDefinition)
+    standing = state.connectors.require(item.id)
+    position = standing.offset.get("lsn") if standing.offset is not None else None
+    return {
+        "created_on": item.created_on,
+        "name": item.name.name,
+        "database_name": item.name.database,
+        "schema_name": item.name.schema,
+        "owner": item.owner,
+        "comment": item.comment or "",
+        "type": definition.type,
+        "host": definition.host,
+        "port": definition.port,
+        "database": definition.database,
+        "tables": ", ".join(definition.tables),
+        "slot": definition.slot,
+        "publication": definition.publication,
+        "snapshot_mode": definition.snapshot_mode,
+        "target": definition.target.value,
+        "target_name": str(definition.raw_table or definition.mirror_schema),
+        "state": "PAUSED" if standing.paused else standing.phase.value,
+        "error": standing.error,
+        "warning": standing.warning,
+        "changes": standing.changes,
+        "dead_letters": standing.dead_letters,
+        "last_change_at": standing.last_change_at,
+        "last_landed_at": standing.last_landed_at,
+        "slot_bytes": standing.slot_bytes,
+        "position": str(position) if position is not None else None,
+        "owner_role_type": "ROLE",
+    }
+
+
+LISTINGS = {"CONNECTORS": Listing(connectors), "CONNECTIONS": Listing(connectors)}

@@ -1,0 +1,114 @@
+"""Connectors: what the user declared, and how far each has brought its source's changes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from snowmelt.core.names import ObjectName, SchemaName
+from snowmelt.state.record import Record
+
+OffsetValue = str | int | bool | None
+
+
+class ConnectorTarget(StrEnum):
+    RAW = "RAW"
+    """Every change is a row of one table, and stays there."""
+    MIRROR = "MIRROR"
+    """For each table of the source a table with its rows as they are now."""
+
+
+class Deletes(StrEnum):
+    HARD = "HARD"
+    SOFT = "SOFT"
+    """The row stays, marked as deleted."""
+
+
+class ConnectorDefinition(Record):
+    kind: Literal["CONNECTOR"] = "CONNECTOR"
+    type: Literal["POSTGRES"] = "POSTGRES"
+    host: str
+    port: int = 5432
+    database: str
+    user: str
+    password_env: str | None = None
+    """The environment variable that holds the password. The password itself is kept nowhere."""
+    secret_file: str | None = None
+    """The file that holds it."""
+    ssl_mode: str = "prefer"
+    tables: tuple[str, ...]
+    """`schema.table`, as the source spells them."""
+    slot: str
+    publication: str
+    snapshot_mode: str = "INITIAL"
+    target: ConnectorTarget = ConnectorTarget.RAW
+    raw_table: ObjectName | None = None
+    mirror_schema: SchemaName | None = None
+    dead_letters: ObjectName
+    deletes: Deletes = Deletes.HARD
+    capture_reads: bool = True
+    """Whether the rows of a snapshot land in the raw table, as READ."""
+    slot_warning_bytes: int = 1024 * 1024 * 1024
+    """How much of its log the source may keep for the slot before the status warns."""
+    signal_table: str | None = None
+    """A table of the source through which Debezium takes orders; without one, it takes them from a file."""
+
+
+class ConnectorPhase(StrEnum):
+    STARTING = "STARTING"
+    SNAPSHOT = "SNAPSHOT"
+    STREAMING = "STREAMING"
+    RETRYING = "RETRYING"
+    """The last attempt failed for a reason that may pass; another follows."""
+    PAUSED = "PAUSED"
+    FAILED = "FAILED"
+    """Somebody has to do something; the error says what."""
+    COMPLETED = "COMPLETED"
+    """The snapshot that was asked for, and nothing else, is done."""
+
+
+class MirroredTable(Record):
+    """A table of the source and the one that follows it."""
+
+    table_id: str
+    key: tuple[str, ...]
+    """Columns of the mirror."""
+
+
+class ConnectorState(Record):
+    """How far a connector is. It changes in the same step as the tables it writes."""
+
+    connector_id: str
+    phase: ConnectorPhase = ConnectorPhase.STARTING
+    paused: bool = False
+    error: str | None = None
+    warning: str | None = None
+    offset: dict[str, OffsetValue] | None = None
+    """Debezium's, of the last change that landed: where it goes on."""
+    recent: tuple[str, ...] = ()
+    """Identities of the changes that landed last: those that may come again."""
+    transaction: int | None = None
+    """The source's, of the last change that landed."""
+    transaction_lsn: int | None = None
+    """How far into that transaction: a long one is delivered from its beginning once more."""
+    landed: tuple[str, ...] = ()
+    """The source's tables of which rows have landed."""
+    mirrors: dict[str, MirroredTable] = Field(default_factory=dict)
+    """By the name of the source's table."""
+    snapshot_request: int = 0
+    """How often somebody asked for an incremental snapshot."""
+    requested_tables: tuple[str, ...] = ()
+    snapshot_done: int = 0
+    """Up to which of these orders Debezium is known to have taken them: its offset remembers the rest."""
+    raw_rows: int = 0
+    """Rows that were written to the raw table: the number of the last."""
+    changes: int = 0
+    dead_letters: int = 0
+    last_change_at: datetime | None = None
+    """By the source's clock."""
+    last_landed_at: datetime | None = None
+    slot_bytes: int | None = None
+    """What the source keeps of its log for the slot."""
