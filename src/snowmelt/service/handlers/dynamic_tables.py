@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors, types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import quote
-from snowmelt.service.dynamic_tables import altering, creating, or_altering
+from snowmelt.service.dynamic_tables import altering, creating, dimensions, or_altering
 from snowmelt.service.dynamic_tables.explaining import explain
 from snowmelt.service.dynamic_tables.group import refresh_graph
 from snowmelt.service.dynamic_tables.refresh import RefreshOutcome
@@ -45,6 +45,8 @@ def create_dynamic_table(run: Run, statement: CreateDynamicTable) -> Result:
         return status(f"{shown} already exists, statement succeeded.", _CREATE)
     if found is not None and not statement.or_replace and not statement.or_alter:
         raise errors.already_exists(run.written(statement.name))
+    if statement.dimension is not None:
+        statement = dimensions.expanded(run, statement, statement.dimension)
     if statement.clone is not None:
         creating.clone(run, name, statement)
         return status(f"Dynamic table {shown} successfully created.", _CREATE)

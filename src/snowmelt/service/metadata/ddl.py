@@ -12,6 +12,7 @@ from snowmelt.core.lag import show_lag
 from snowmelt.service.metadata.ddl_routines import routine_ddl
 from snowmelt.service.metadata.ddl_tasks import task_ddl
 from snowmelt.service.metadata.ddl_words import comment, flag, literal, object_name, spelled
+from snowmelt.sql.scd import Dimension
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.model import (
     CatalogObject,
@@ -109,7 +110,31 @@ def _table(item: CatalogObject, definition: TableDefinition, name: str) -> str:
 
 def _dynamic_table(item: CatalogObject, definition: TableDefinition, dynamic: DynamicDefinition, name: str) -> str:
     """Columns with their types only where the statement had them: otherwise the query says both."""
+    options = " ".join(_dynamic_options(item, definition, dynamic))
+    kind = "transient " if definition.transient else ""
+    if dynamic.dimension is not None:
+        return f"create or replace {kind}{_dimension(dynamic.dimension, name, options)};"
     columns = ",".join(f"\n\t{_dynamic_column(column, dynamic)}" for column in definition.columns)
+    # A comment on the last line would swallow the semicolon.
+    last = dynamic.query.rsplit("\n", maxsplit=1)[-1]
+    end = "\n;" if any(mark in last for mark in ("--", "//")) else ";"
+    return f"create or replace {kind}dynamic table {name}({columns}\n) {options}\n as {dynamic.query}{end}"
+
+
+def _dimension(dimension: Dimension, name: str, options: str) -> str:
+    clauses = [f"scd type {dimension.type} table {name}", f"key {_names(dimension.key)}"]
+    if dimension.sequence:
+        clauses.append(f"sequence by {', '.join(dimension.sequence)}")
+    if dimension.delete_when is not None:
+        clauses.append(f"delete when {dimension.delete_when}")
+    if dimension.track is not None:
+        clauses.append(f"track {_names(dimension.track)}")
+    if dimension.track_except:
+        clauses.append(f"track except {_names(dimension.track_except)}")
+    return "\n\t".join([*clauses, options, f"from {dimension.source}"])
+
+
+def _dynamic_options(item: CatalogObject, definition: TableDefinition, dynamic: DynamicDefinition) -> list[str]:
     lag = "DOWNSTREAM" if dynamic.target_lag is None else f"'{show_lag(dynamic.target_lag)}'"
     options = [f"target_lag = {lag}"] if dynamic.scheduled else []
     if dynamic.scheduler is not None:
@@ -128,11 +153,7 @@ def _dynamic_table(item: CatalogObject, definition: TableDefinition, dynamic: Dy
         options.append("require user")
     if item.comment is not None:
         options.append(f"comment = {literal(item.comment)}")
-    kind = "transient " if definition.transient else ""
-    # A comment on the last line would swallow the semicolon.
-    last = dynamic.query.rsplit("\n", maxsplit=1)[-1]
-    end = "\n;" if any(mark in last for mark in ("--", "//")) else ";"
-    return f"create or replace {kind}dynamic table {name}({columns}\n) {' '.join(options)}\n as {dynamic.query}{end}"
+    return options
 
 
 def _dynamic_column(column: Column, dynamic: DynamicDefinition) -> str:
