@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 COLUMNS = ("K", "A", "B", "DELETED", "AT", "TIE")
@@ -91,7 +92,7 @@ def assert_sound(found: Iterable[Version], events: Iterable[Event]) -> None:
     for key, history in by_key.items():
         history.sort(key=lambda version: version.valid_from)
         assert sum(version.valid_to is None for version in history) <= 1, f"two current versions of {key}"
-        for version, following in zip(history, history[1:], strict=False):
+        for version, following in pairwise(history):
             assert version.valid_to is not None, f"a version of {key} goes on beside the next one"
             assert version.valid_from < version.valid_to <= following.valid_from, f"{key} overlaps"
             assert version.valid_to == following.valid_from or (key, version.valid_to) in deletions, f"gap of {key}"

@@ -14,12 +14,13 @@ from typing import Literal
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.core.types import SEMI_STRUCTURED, TIMESTAMPS, DataType, Kind
+from snowmelt.core.types import SEMI_STRUCTURED, TIMESTAMPS, VARCHAR, DataType, Kind
 from snowmelt.sql.dialect import identifier, parse_snowflake, string
 from snowmelt.sql.expressions import fold_identifier
 
 SURROGATE_KEY, VALID_FROM, VALID_TO, IS_CURRENT = "SURROGATE_KEY", "VALID_FROM", "VALID_TO", "IS_CURRENT"
 PREVIOUS = "PREVIOUS_"
+METADATA = "METADATA$"
 SEQUENCE, DELETED = "SCD$SEQUENCE", "SCD$DELETED"
 _TIE, _STARTS, _ENDS = "SCD$TIE", "SCD$STARTS", "SCD$ENDS"
 _FORMATS = {Kind.DATE: "YYYY-MM-DD", Kind.TIME: "HH24:MI:SS.FF6"}
@@ -40,6 +41,8 @@ class Dimension:
     track_except: tuple[str, ...] = ()
     stream: tuple[str, ...] | None = None
     """The stream's name where the source is one."""
+    landing: str | None = None
+    """The full name of the table and of the task that keep a stream's events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,8 @@ def probe_of(dimension: Dimension, source: str) -> str:
 def events_of(dimension: Dimension, source: str, probed: Sequence[EventColumn]) -> Events:
     """Sorts the columns of the source by their part in the dimension; raises when they can't make one.
 
-    `probed`: the columns of `probe_of`. A column that SEQUENCE BY or DELETE WHEN reads is about the event, not about what it happened to: it is left out,
-    unless TRACK or TRACK EXCEPT names it.
+    `probed`: the columns of `probe_of`. A column that SEQUENCE BY or DELETE WHEN reads, or a stream's own, is about the
+    event, not about what it happened to: it is left out, unless TRACK or TRACK EXCEPT names it.
     """
     *columns, order = probed
     if order.type.kind in SEMI_STRUCTURED:
@@ -96,7 +99,7 @@ def events_of(dimension: Dimension, source: str, probed: Sequence[EventColumn]) 
                 "001003", "42000", f"SCD table: column '{name}' is named twice.",
                 hint="A column is part of KEY or of TRACK, and named once.",
             )  # fmt: skip
-    left_out = _read_by(dimension) - set(named)
+    left_out = {*_read_by(dimension), *(name for name in by_name if name.startswith(METADATA))} - set(named)
     others = tuple(column for name, column in by_name.items() if name not in dimension.key and name not in left_out)
     wanted = {column.name for column in others} if dimension.track is None else set(dimension.track)
     tracked = frozenset(wanted - set(dimension.track_except))
@@ -126,16 +129,24 @@ def _check_names(events: Events) -> None:
             )  # fmt: skip
 
 
+def column_names(dimension: Dimension, source_columns: Iterable[str]) -> list[str]:
+    """The names of the table's columns, in their order."""
+    probed = [*(EventColumn(name, VARCHAR) for name in source_columns), EventColumn(SEQUENCE, VARCHAR)]
+    events = events_of(dimension, dimension.source, probed)
+    names = [column.name for column in events.columns]
+    match dimension.type:
+        case 1:
+            return names
+        case 2:
+            return [SURROGATE_KEY, *names, VALID_FROM, VALID_TO, IS_CURRENT]
+        case 3:
+            return [*names, *(PREVIOUS + column.name for column in _tracked(events)), VALID_FROM]
+
+
 def query_of(events: Events) -> str:
     """The dimension as one query, in Snowflake's SQL."""
-    match events.dimension.type:
-        case 1:
-            tree = _newest(events)
-        case 2:
-            tree = _history(events)
-        case 3:
-            tree = _with_previous(events)
-    return tree.sql(dialect="snowflake", normalize_functions=False)
+    made_by = {1: _newest, 2: _history, 3: _with_previous}
+    return made_by[events.dimension.type](events).sql(dialect="snowflake", normalize_functions=False)
 
 
 # -- events -----------------------------------------------------------------------------------------------------------
