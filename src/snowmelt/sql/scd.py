@@ -42,7 +42,7 @@ class Dimension:
     stream: tuple[str, ...] | None = None
     """The stream's name where the source is one."""
     landing: str | None = None
-    """The full name of the table and of the task that keep a stream's events."""
+    """The name, in the dimension's schema, of the table and of the task that keep a stream's events."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
-from snowmelt.core.names import ObjectName, quote, split_name
+from snowmelt.core.names import ObjectName, SchemaName, quote
 from snowmelt.core.types import TIMESTAMP_LTZ, TIMESTAMPS, DataType
 from snowmelt.service import tables
+from snowmelt.service.metadata.ddl_words import literal
 from snowmelt.service.security.enforcement import authorise
 from snowmelt.service.streams.offsets import definition_of
 from snowmelt.service.tasks import changing as tasks
@@ -40,13 +41,17 @@ _SECONDS_BETWEEN = 10
 
 
 def landing_of(table: CatalogObject | None) -> ObjectName | None:
-    """The table and the task that belong to a dimension; none where it was moved away from them."""
+    """The name of the table and of the task that belong to a dimension."""
     definition = table.definition if table is not None else None
     dynamic = definition.dynamic if isinstance(definition, TableDefinition) else None
-    written = dynamic.dimension.landing if dynamic is not None and dynamic.dimension is not None else None
-    parts = split_name(written) if written is not None else None
-    name = ObjectName(*parts) if parts is not None else None
-    return name if table is not None and name is not None and name.parent == table.name.parent else None
+    if table is None or dynamic is None or dynamic.dimension is None or dynamic.dimension.landing is None:
+        return None
+    return ObjectName(table.name.database, table.name.schema, dynamic.dimension.landing)
+
+
+def _seen_from(place: SchemaName, name: ObjectName) -> str:
+    """As short as it can be, so that it stays right when the schema gets another name or a clone."""
+    return quote(name.name) if name.parent == place else str(name)
 
 
 class Landing:
@@ -57,7 +62,7 @@ class Landing:
         self.run = run
         self.stream = run.object_name(dimension.stream)
         self.name = ObjectName(name.database, name.schema, name.name + _SUFFIX)
-        self.dimension = replace(dimension, landing=str(self.name))
+        self.dimension = replace(dimension, landing=self.name.name)
         self._ref = NameRef((self.name.database, self.name.schema, self.name.name))
 
     @cached_property
@@ -92,13 +97,14 @@ class Landing:
     def create_task(self, warehouse: NameRef | None) -> None:
         """Started, and first of all for what the stream has now."""
         names = ", ".join(quote(column.name) for column in self._columns)
+        stream, kept = (_seen_from(self.name.parent, name) for name in (self.stream, self.name))
         statement = CreateTask(
             self._ref,
             or_replace=True,
             options=TaskOptions(warehouse=warehouse, user_task_minimum_trigger_interval_in_seconds=_SECONDS_BETWEEN),
-            when=SqlText(f"SYSTEM$STREAM_HAS_DATA('{self.stream}')"),
+            when=SqlText(f"SYSTEM$STREAM_HAS_DATA({literal(stream)})"),
             body=SqlText(
-                f"INSERT INTO {self.name} ({names}, {LANDED_AT}) SELECT {names}, CURRENT_TIMESTAMP() FROM {self.stream}"
+                f"INSERT INTO {kept} ({names}, {LANDED_AT}) SELECT {names}, CURRENT_TIMESTAMP() FROM {stream}"
             ),
         )
         authorise(self.run, statement)
@@ -118,12 +124,14 @@ class Landing:
         gets its place from when it arrived.
         """
         dimension = self.dimension
+        session = self.run.session
+        kept = _seen_from(SchemaName(session.database or "", session.schema or ""), self.name)
         deletion = _DELETION if dimension.delete_when is None else f"{_DELETION} OR ({dimension.delete_when})"
         if not dimension.sequence:
             arrival = (LANDED_AT, "METADATA$ACTION = 'INSERT'")
-            return replace(dimension, sequence=arrival, delete_when=deletion), str(self.name)
+            return replace(dimension, sequence=arrival, delete_when=deletion), kept
         first, *others = dimension.sequence
-        source = f"(SELECT * FROM {self.name} WHERE NOT (METADATA$ISUPDATE AND {_DELETION}))"
+        source = f"(SELECT * FROM {kept} WHERE NOT (METADATA$ISUPDATE AND {_DELETION}))"
         if self._deletes():
             type_ = self._type_of_order(source)
             first = f"IFF({_DELETION}, GREATEST(CAST({LANDED_AT} AS {type_}), {first}), {first})"
@@ -146,17 +154,21 @@ class Landing:
 
 
 def dropped(state: StateTransaction, dimension: CatalogObject) -> None:
-    """With the dimension go the events that were kept for it."""
+    """With the dimension go the events that were kept for it, if it is they that it reads."""
     name = landing_of(dimension)
-    if name is not None:
+    if name is None:
+        return
+    events = state.catalog.find(name, [ObjectKind.TABLE])
+    read = {item.object_id for item in state.dynamic.require(dimension.id).dependencies}
+    if events is not None and events.id in read:
         _drop(state, name)
 
 
 def restored(state: StateTransaction, dimension: CatalogObject) -> None:
     """With the dimension its events come back; the task is suspended, as every task that begins."""
     name = landing_of(dimension)
-    if name is not None:
-        for kind in (ObjectKind.TABLE, ObjectKind.TASK):
+    for kind in (ObjectKind.TABLE, ObjectKind.TASK):
+        if name is not None and state.catalog.find(name, [kind]) is None:
             state.catalog.undrop(name, kind)
 
 

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from snowmelt.core.lag import show_lag
 from snowmelt.service.metadata.ddl_routines import routine_ddl
 from snowmelt.service.metadata.ddl_tasks import task_ddl
-from snowmelt.service.metadata.ddl_words import comment, flag, literal, object_name, spelled
-from snowmelt.sql.scd import Dimension
+from snowmelt.service.metadata.ddl_words import comment, flag, listed, literal, object_name, scd_clauses, spelled
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.model import (
     CatalogObject,
@@ -113,25 +112,13 @@ def _dynamic_table(item: CatalogObject, definition: TableDefinition, dynamic: Dy
     options = " ".join(_dynamic_options(item, definition, dynamic))
     kind = "transient " if definition.transient else ""
     if dynamic.dimension is not None:
-        return f"create or replace {kind}{_dimension(dynamic.dimension, name, options)};"
+        head = f"create or replace {kind}scd type {dynamic.dimension.type} table {name}"
+        return "\n\t".join([head, *scd_clauses(dynamic.dimension), options, f"from {dynamic.dimension.source};"])
     columns = ",".join(f"\n\t{_dynamic_column(column, dynamic)}" for column in definition.columns)
     # A comment on the last line would swallow the semicolon.
     last = dynamic.query.rsplit("\n", maxsplit=1)[-1]
     end = "\n;" if any(mark in last for mark in ("--", "//")) else ";"
     return f"create or replace {kind}dynamic table {name}({columns}\n) {options}\n as {dynamic.query}{end}"
-
-
-def _dimension(dimension: Dimension, name: str, options: str) -> str:
-    clauses = [f"scd type {dimension.type} table {name}", f"key {_names(dimension.key)}"]
-    if dimension.sequence:
-        clauses.append(f"sequence by {', '.join(dimension.sequence)}")
-    if dimension.delete_when is not None:
-        clauses.append(f"delete when {dimension.delete_when}")
-    if dimension.track is not None:
-        clauses.append(f"track {_names(dimension.track)}")
-    if dimension.track_except:
-        clauses.append(f"track except {_names(dimension.track_except)}")
-    return "\n\t".join([*clauses, options, f"from {dimension.source}"])
 
 
 def _dynamic_options(item: CatalogObject, definition: TableDefinition, dynamic: DynamicDefinition) -> list[str]:
@@ -184,23 +171,19 @@ def _constraints(definition: TableDefinition) -> Iterable[str]:
     """All of them behind the columns, each as one: a key of two columns is not two keys."""
     primary = definition.primary_key
     if primary is not None:
-        yield f"{_named(primary.name)}primary key {_names(primary.columns)}"
+        yield f"{_named(primary.name)}primary key {listed(primary.columns)}"
     for key in definition.unique_keys:
-        yield f"{_named(key.name)}unique {_names(key.columns)}"
+        yield f"{_named(key.name)}unique {listed(key.columns)}"
     for foreign in definition.foreign_keys:
         target = object_name(foreign.references, qualified=True)
-        referenced = _names(foreign.referenced_columns) if foreign.referenced_columns else ""
-        yield f"{_named(foreign.name)}foreign key {_names(foreign.columns)} references {target}{referenced}"
+        referenced = listed(foreign.referenced_columns) if foreign.referenced_columns else ""
+        yield f"{_named(foreign.name)}foreign key {listed(foreign.columns)} references {target}{referenced}"
     for check in definition.checks:
         yield f"{_named(check.name)}check ({check.expression})"
 
 
 def _named(constraint: str) -> str:
     return "" if constraint.startswith(SYSTEM_NAME) else f"constraint {spelled(constraint)} "
-
-
-def _names(columns: Iterable[str]) -> str:
-    return f"({', '.join(spelled(column) for column in columns)})"
 
 
 def _table_options(item: CatalogObject, definition: TableDefinition) -> str:
