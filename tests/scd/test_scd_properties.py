@@ -23,7 +23,7 @@ from tests.scd.reference import COLUMNS, Event, Version, assert_sound, current, 
 _TYPES = (types.INTEGER, types.VARCHAR, types.VARCHAR, types.BOOLEAN, types.INTEGER, types.INTEGER)
 TABLES: dict[str, Columns] = {"EVENTS": tuple(zip(COLUMNS, _TYPES, strict=True))}
 _AT = types.INTEGER
-EXAMPLES = 25
+EXAMPLES, LONG = 12, 400
 
 EVENT = st.builds(
     Event,
@@ -65,14 +65,25 @@ def counted(found: list[Version]) -> Counter[Any]:
     return Counter((item.k, item.a, item.b, item.valid_from, item.valid_to) for item in found)
 
 
-@pytest.mark.parametrize("tracked", [None, ("A",)])
-@settings(max_examples=EXAMPLES, deadline=None)
-@given(batches=BATCHES)
-def test_the_versions_are_those_of_the_reference(tracked: tuple[str, ...] | None, batches: list[list[Event]]) -> None:
+def assert_as_the_reference(tracked: tuple[str, ...] | None, batches: list[list[Event]]) -> None:
     events = [event for batch in batches for event in batch]
     found = history(made_by(View(query(2, tracked), TABLES, {}), batches))
     assert counted(found) == counted(versions(events, tracked=("a", "b") if tracked is None else ("a",)))
     assert_sound(found, events)
+
+
+@pytest.mark.parametrize("tracked", [None, ("A",)])
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(batches=BATCHES)
+def test_the_versions_are_those_of_the_reference(tracked: tuple[str, ...] | None, batches: list[list[Event]]) -> None:
+    assert_as_the_reference(tracked, batches)
+
+
+@pytest.mark.slow
+@settings(max_examples=LONG, deadline=None)
+@given(tracked=st.sampled_from([None, ("A",)]), batches=st.lists(st.lists(EVENT, max_size=12), max_size=5))
+def test_the_versions_of_longer_histories(tracked: tuple[str, ...] | None, batches: list[list[Event]]) -> None:
+    assert_as_the_reference(tracked, batches)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
