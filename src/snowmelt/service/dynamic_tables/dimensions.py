@@ -34,16 +34,18 @@ def expanded(
     if dimension.stream is None:
         yield replace(statement, query=_query(run, dimension, dimension.source), options=options)
         return
-    landing = Landing(run, name, dimension)
-    made = landing.create_table(found)
+    landing = Landing(run, name, dimension, found)
+    landing.create(options.warehouse)
     try:
         query = _query(run, *landing.events())
         yield replace(statement, query=query, options=options, dimension=landing.dimension)
-        landing.create_task(options.warehouse)
     except BaseException:
-        if made:
+        if landing.is_new:
             landing.remove()
+        else:
+            landing.start()
         raise
+    landing.start()
 
 
 def _query(run: Run, dimension: Dimension, source: str) -> SqlText:

@@ -55,13 +55,15 @@ def _seen_from(place: SchemaName, name: ObjectName) -> str:
 
 
 class Landing:
-    """The events of a stream, for a dimension of that name."""
+    """The events of a stream, for a dimension of that name: those of the one that is there, if it has any."""
 
-    def __init__(self, run: Run, name: ObjectName, dimension: Dimension) -> None:
+    def __init__(self, run: Run, name: ObjectName, dimension: Dimension, present: CatalogObject | None) -> None:
         assert dimension.stream is not None
         self.run = run
         self.stream = run.object_name(dimension.stream)
-        self.name = ObjectName(name.database, name.schema, name.name + _SUFFIX)
+        kept = landing_of(present)
+        self.is_new = kept is None
+        self.name = kept or ObjectName(name.database, name.schema, name.name + _SUFFIX)
         self.dimension = replace(dimension, landing=self.name.name)
         self._ref = NameRef((self.name.database, self.name.schema, self.name.name))
 
@@ -70,12 +72,25 @@ class Landing:
         rows = self.run.bind_query(SqlText(f"SELECT * FROM {self.stream}"))
         return [EventColumn(item.name, item.type) for item in rows.columns if item.name != _ROW_ID]
 
-    def create_table(self, present: CatalogObject | None) -> bool:
-        """Whether it was made; the one that the present dimension has is kept, as nothing brings its events back."""
+    def create(self, warehouse: NameRef | None) -> None:
+        """The table, where there is none, and the task, not started yet. Nothing brings events back, so they stay."""
         columns = [*self._columns, EventColumn(LANDED_AT, TIMESTAMP_LTZ)]
-        if landing_of(present) == self.name:
+        task = self._task(warehouse)
+        authorise(self.run, task)
+        if self.is_new:
+            self._check_free()
+            self._create_table(columns)
+        else:
             self._check_fits(columns)
-            return False
+        tasks.create(self.run, task)
+
+    def _check_free(self) -> None:
+        """Before anything is made: what is there belongs to somebody else."""
+        with self.run.state.read() as state:
+            if tasks.find(self.run, state, self._ref) is not None:
+                raise errors.already_exists(str(self.name))
+
+    def _create_table(self, columns: list[EventColumn]) -> None:
         specs = tuple(ColumnSpec(column.name, SqlText(str(column.type))) for column in columns)
         statement = CreateTable(self._ref, columns=specs)
         authorise(self.run, statement)
@@ -83,7 +98,6 @@ class Landing:
         definition = tables.definition_of(self.run, self.name, statement)
         table = tables.new_table(self.run, self.name, statement, definition)
         tables.publish(self.run, table, tables.create_storage(self.run, table), replacing=False)
-        return True
 
     def _check_fits(self, columns: list[EventColumn]) -> None:
         kept = self.run.find_table(self._ref).definition
@@ -94,21 +108,21 @@ class Landing:
                 hint="ALTER TABLE the events as the stream's source was, or DROP DYNAMIC TABLE and create it anew.",
             )  # fmt: skip
 
-    def create_task(self, warehouse: NameRef | None) -> None:
-        """Started, and first of all for what the stream has now."""
+    def _task(self, warehouse: NameRef | None) -> CreateTask:
         names = ", ".join(quote(column.name) for column in self._columns)
         stream, kept = (_seen_from(self.name.parent, name) for name in (self.stream, self.name))
-        statement = CreateTask(
+        return CreateTask(
             self._ref,
-            or_replace=True,
+            or_replace=not self.is_new,
             options=TaskOptions(warehouse=warehouse, user_task_minimum_trigger_interval_in_seconds=_SECONDS_BETWEEN),
             when=SqlText(f"SYSTEM$STREAM_HAS_DATA({literal(stream)})"),
             body=SqlText(
                 f"INSERT INTO {kept} ({names}, {LANDED_AT}) SELECT {names}, CURRENT_TIMESTAMP() FROM {stream}"
             ),
         )
-        authorise(self.run, statement)
-        tasks.create(self.run, statement)
+
+    def start(self) -> None:
+        """First of all for what the stream has now."""
         tasks.alter(self.run, self._ref, Resume(), if_exists=False)
 
     def remove(self) -> None:

@@ -71,7 +71,7 @@ def _key(
 def _events(run: Run, table: CatalogObject, dimension: Dimension) -> Events:
     if dimension.stream is None:
         return dimensions.events_of(run, dimension, dimension.source)
-    return dimensions.events_of(run, *Landing(run, table.name, dimension).events())
+    return dimensions.events_of(run, *Landing(run, table.name, dimension, table).events())
 
 
 def _counts(run: Run, query: str) -> list[int]:
