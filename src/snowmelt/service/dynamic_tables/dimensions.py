@@ -35,8 +35,9 @@ def expanded(
         yield replace(statement, query=_query(run, dimension, dimension.source), options=options)
         return
     landing = Landing(run, name, dimension, found)
-    landing.create(options.warehouse)
+    landing.check()
     try:
+        landing.create(options.warehouse)
         query = _query(run, *landing.events())
         yield replace(statement, query=query, options=options, dimension=landing.dimension)
     except BaseException:

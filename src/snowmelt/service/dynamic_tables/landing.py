@@ -6,13 +6,14 @@ the same name that appends to it what the stream has. Both go when the dimension
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
-from snowmelt.core.types import TIMESTAMP_LTZ, TIMESTAMPS, DataType
+from snowmelt.core.types import TIMESTAMP_LTZ, TIMESTAMPS, DataType, Kind
 from snowmelt.service import tables
 from snowmelt.service.metadata.ddl_words import literal
 from snowmelt.service.security.enforcement import authorise
@@ -25,7 +26,7 @@ from snowmelt.sql.statements.tables import CreateTable
 from snowmelt.sql.statements.tasks import CreateTask, TaskOptions
 from snowmelt.sql.statements.warehouses import Resume
 from snowmelt.sql.tokens import SqlText
-from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
+from snowmelt.state.model import RELATIONS, CatalogObject, Column, ObjectKind, TableDefinition
 from snowmelt.state.store import StateTransaction
 from snowmelt.state.stream_model import StreamMode
 
@@ -72,37 +73,40 @@ class Landing:
         rows = self.run.bind_query(SqlText(f"SELECT * FROM {self.stream}"))
         return [EventColumn(item.name, item.type) for item in rows.columns if item.name != _ROW_ID]
 
+    @property
+    def _kept_columns(self) -> list[EventColumn]:
+        return [*self._columns, EventColumn(LANDED_AT, TIMESTAMP_LTZ)]
+
+    def check(self) -> None:
+        """Before anything is made: the names are free, or what has them is this dimension's and fits."""
+        if not self.is_new:
+            self._check_fits()
+            return
+        with self.run.state.read() as state:
+            taken = any(state.catalog.find(self.name, kinds) is not None for kinds in (RELATIONS, [ObjectKind.TASK]))
+        if taken:
+            raise errors.already_exists(str(self.name))
+
     def create(self, warehouse: NameRef | None) -> None:
         """The table, where there is none, and the task, not started yet. Nothing brings events back, so they stay."""
-        columns = [*self._columns, EventColumn(LANDED_AT, TIMESTAMP_LTZ)]
+        if self.is_new:
+            self._create_table()
         task = self._task(warehouse)
         authorise(self.run, task)
-        if self.is_new:
-            self._check_free()
-            self._create_table(columns)
-        else:
-            self._check_fits(columns)
         tasks.create(self.run, task)
 
-    def _check_free(self) -> None:
-        """Before anything is made: what is there belongs to somebody else."""
-        with self.run.state.read() as state:
-            if tasks.find(self.run, state, self._ref) is not None:
-                raise errors.already_exists(str(self.name))
-
-    def _create_table(self, columns: list[EventColumn]) -> None:
-        specs = tuple(ColumnSpec(column.name, SqlText(str(column.type))) for column in columns)
+    def _create_table(self) -> None:
+        specs = tuple(ColumnSpec(column.name, SqlText(str(column.type))) for column in self._kept_columns)
         statement = CreateTable(self._ref, columns=specs)
         authorise(self.run, statement)
-        tables.already_there(self.run, self.name, statement)
         definition = tables.definition_of(self.run, self.name, statement)
         table = tables.new_table(self.run, self.name, statement, definition)
         tables.publish(self.run, table, tables.create_storage(self.run, table), replacing=False)
 
-    def _check_fits(self, columns: list[EventColumn]) -> None:
+    def _check_fits(self) -> None:
         kept = self.run.find_table(self._ref).definition
         assert isinstance(kept, TableDefinition)
-        if [(item.name, item.type.kind) for item in kept.columns] != [(item.name, item.type.kind) for item in columns]:
+        if _kinds(kept.columns) != _kinds(self._kept_columns):
             raise errors.compilation(
                 "002026", "42601", f"SCD table: the events kept in {self.name} have other columns than the stream.",
                 hint="ALTER TABLE the events as the stream's source was, or DROP DYNAMIC TABLE and create it anew.",
@@ -165,6 +169,10 @@ class Landing:
                 hint="Leave SEQUENCE BY out (order of arrival), order by a TIMESTAMP, or use an APPEND_ONLY stream.",
             )  # fmt: skip
         return type_
+
+
+def _kinds(columns: Iterable[EventColumn | Column]) -> list[tuple[str, Kind]]:
+    return [(column.name, column.type.kind) for column in columns]
 
 
 def dropped(state: StateTransaction, dimension: CatalogObject) -> None:
