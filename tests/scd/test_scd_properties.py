@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snowmelt.core import types
+from snowmelt.ivm.changes import TableChange
 from snowmelt.ivm.plan import ApplyKind
 from snowmelt.sql.scd import Dimension, EventColumn, events_of, query_of
 from tests.ivm.duck import Columns, Row, View
@@ -132,3 +133,4 @@ def test_a_refresh_replaces_the_keys_that_changed(type_: Literal[1, 2, 3]) -> No
     made_by(view, [[Event(1, "y", None, False, 2, 0)]])
     assert view.last is not None and view.last.kind is ApplyKind.REPLACE
     assert [own for own, _ in view.last.key_columns] == ["K"]
+    assert len(view.planner.plan({"EVENTS": TableChange()}).stages) == 2, "the keys, and what they have: one pass"
