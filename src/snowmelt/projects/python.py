@@ -22,7 +22,8 @@ Function = Callable[..., "str | DataFrame"]
 class PythonDefinition:
     """A function that gives a query, and what is to become of it. Calling it calls the function."""
 
-    kind: Literal["DYNAMIC TABLE", "VIEW", "SCD TYPE 1 TABLE", "SCD TYPE 2 TABLE", "SCD TYPE 3 TABLE"]
+    kind: str
+    """The words behind CREATE."""
     function: Function
     name: str
     """As SQL spells it."""
@@ -75,7 +76,7 @@ class PythonDefinition:
 
     def _create(self, query: str) -> str:
         head = f"CREATE {self.modifier}{self.kind} {self.name}"
-        body = ["AS", query] if not self.kind.startswith("SCD") else ["FROM (", query, ")"]
+        body = ["FROM (", query, ")"] if self.kind.startswith("SCD") else ["AS", query]
         return "\n".join([head, *(f"  {option}" for option in self.options), *body])
 
 
@@ -164,15 +165,10 @@ def scd_table(
         INITIALIZE=initialize,
         COMMENT=literal(comment) if comment is not None else None,
     )
-    kinds: dict[int, Literal["SCD TYPE 1 TABLE", "SCD TYPE 2 TABLE", "SCD TYPE 3 TABLE"]] = {
-        1: "SCD TYPE 1 TABLE",
-        2: "SCD TYPE 2 TABLE",
-        3: "SCD TYPE 3 TABLE",
-    }
 
     def decorate(function: Function) -> PythonDefinition:
         modifier = "TRANSIENT " if transient else ""
-        return PythonDefinition(kinds[type], function, _name(function, name), tuple(clauses), modifier)
+        return PythonDefinition(f"SCD TYPE {type} TABLE", function, _name(function, name), tuple(clauses), modifier)
 
     return decorate
 
