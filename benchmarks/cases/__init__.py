@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.cases import door, idle, metadata, reading, refresh, refresh_others, streams, tpch, translation, writing
+from benchmarks.cases import (
+    channels,
+    door,
+    idle,
+    metadata,
+    reading,
+    refresh,
+    refresh_others,
+    streams,
+    tpch,
+    translation,
+    writing,
+)
 from benchmarks.measuring import Outcome
 from benchmarks.workbench import Workbench
 
@@ -31,6 +43,7 @@ BENCHMARKS = {
     "refresh-chain": Benchmark("Dynamic tables: a chain of three", refresh.chain),
     "idle": Benchmark("Dynamic tables: a thousand whose sources do not change", idle.run),
     "streams": Benchmark("Streams: 0.01 % to 10 % of 10,000,000 rows changed, beside the raw feed", streams.run),
+    "channels": Benchmark("Channels: beside Spark's streaming file source and COPY INTO", channels.run),
     "door": Benchmark("The Snowflake door: one connection, and a hundred at once", door.run),
     "translation": Benchmark("Translation: parse, bind, emit, without Spark", translation.run),
     "metadata": Benchmark("Metadata statements, without Spark", metadata.run),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from snowmelt.service.account import Account
-from tests.clients.environments import client_command, client_environment
+from tests.clients.environments import client_command, client_environment, node_modules
 from tests.clients.server import PASSWORD, serving
 from tests.support.slt import drop_database
 
 collect_ignore_glob = ["suites/*"]
 """They run in the clients' own environments."""
 Client = Callable[..., subprocess.CompletedProcess[str]]
+Snow = Callable[..., str]
+NODE = Path(__file__).parent / "node"
 
 
 @pytest.fixture(scope="session")
@@ -61,6 +64,35 @@ def client(door: int, database: str, tmp_path: Path) -> Client:
         )
 
     return run
+
+
+@pytest.fixture
+def snow(client: Client, door: int, database: str, tmp_path: Path) -> Snow:
+    """Runs Snowflake's command line with a connection to the server, and gives the JSON that it prints."""
+    config = tmp_path / "config.toml"
+    settings = {
+        "account": "snowmelt", "host": "127.0.0.1", "port": door, "protocol": "http", "user": "admin",
+        "password": PASSWORD, "database": database, "schema": "PUBLIC", "warehouse": "COMPUTE_WH",
+    }  # fmt: skip
+    lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
+    config.write_text("\n".join(["[connections.local]", *lines]), encoding="utf-8")
+    config.chmod(0o600)
+
+    def run(*arguments: str) -> str:
+        return passed(
+            client("snow", "snow", "--config-file", str(config), *arguments, "-c", "local", "--format", "json")
+        )
+
+    return run
+
+
+def node(program: str, port: int, database: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Runs one of the programs for Node.js."""
+    given = {"SNOWMELT_PORT": str(port), "SNOWMELT_ADMIN_PASSWORD": PASSWORD, "SNOWMELT_DATABASE": database}
+    return subprocess.run(
+        ["node", str(node_modules(NODE) / program)], env=client_environment() | given | variables, capture_output=True,
+        text=True, timeout=200, check=False,
+    )  # fmt: skip
 
 
 def passed(done: subprocess.CompletedProcess[str]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from snowmelt.service.account import Account
+from snowmelt.service.session import Session
 from tests.clients.conftest import Client, passed
 
 ROOT = Path(__file__).parents[2]
@@ -75,26 +76,46 @@ def test_the_data_product(product: Project, account: Account, database: str) -> 
     session.close()
 
 
+READERS = ("DBT_READER", "DBT_OTHER_READER")
+STRATEGIES = ("merge", "append", "delete_insert", "insert_overwrite", "microbatch")
+_INCREMENTAL = tuple(f"INCREMENTAL_{strategy.upper()}" for strategy in STRATEGIES)
+GRANTED = ("AS_TABLE", "AS_VIEW", "BY_CONTRACT_V1", "BY_CONTRACT_V2", "FRESH", *_INCREMENTAL)
+
+
+def _readers(session: Session) -> dict[str, set[str]]:
+    """By model, the roles that dbt has granted SELECT to and not revoked it from."""
+    found: dict[str, set[str]] = {}
+    query = "SELECT table_name, grantee FROM information_schema.table_privileges WHERE privilege_type = 'SELECT'"
+    for name, role in session.execute(query).rows():
+        found.setdefault(name, set()).add(role)
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_everything_else_of_dbt(tmp_path: Path, client: Client, account: Account, database: str) -> None:
     project = Project(FEATURES, tmp_path, client)
+    session = account.session(database=database)
+    for role in READERS:
+        session.execute(f"CREATE OR REPLACE ROLE {role}")
     passed(project.run("debug"))
     passed(project.run("build"))
+    assert _readers(session) == {name: {"DBT_READER"} for name in GRANTED}
     (project.folder / "seeds" / "orders_seed.csv").write_text(
         "id,customer,amount,placed_at\n1,ada,11.5,2026-01-01 10:00:00\n2,grace,20.0,2026-01-02 11:00:00\n"
         "3,ada,5.25,2026-01-03 12:00:00\n4,alan,7.0,2026-01-04 12:00:00\n",
         encoding="utf-8",
     )
-    passed(project.run("build", "--vars", json.dumps({"lag": "5 minutes"})))
-    session = account.session(database=database, schema=SCHEMA)
+    passed(project.run("build", "--vars", json.dumps({"lag": "5 minutes", "reader": "DBT_OTHER_READER"})))
+    # dbt takes nothing back from a dynamic table that it alters; everything else it makes anew or compares.
+    assert _readers(session) == {name: {"DBT_OTHER_READER"} for name in GRANTED} | {"FRESH": set(READERS)}
+    session.execute(f"USE SCHEMA {SCHEMA}")
 
     def rows(query: str) -> list[tuple[object, ...]]:
         return session.execute(query).rows()
 
     counted = {
-        strategy: rows(f"SELECT COUNT(*), COUNT(DISTINCT id) FROM incremental_{strategy}")[0]
-        for strategy in ("merge", "append", "delete_insert", "insert_overwrite", "microbatch")
+        strategy: rows(f"SELECT COUNT(*), COUNT(DISTINCT id) FROM incremental_{strategy}")[0] for strategy in STRATEGIES
     }
     assert counted["merge"] == counted["delete_insert"] == counted["microbatch"] == (4, 4)
     assert counted["append"] == (5, 4)
@@ -111,4 +132,6 @@ def test_everything_else_of_dbt(tmp_path: Path, client: Client, account: Account
     passed(project.run("docs", "generate"))
     catalog = json.loads((project.folder / "target" / "catalog.json").read_text(encoding="utf-8"))
     assert set(catalog["nodes"]["model.features.as_table"]["columns"]) == {"ID", "CUSTOMER", "AMOUNT", "PLACED_AT"}
+    for role in READERS:
+        session.execute(f"DROP ROLE {role}")
     session.close()

@@ -94,11 +94,11 @@ def test_a_replayed_token_is_refused(http: httpx.Client) -> None:
     renewal = {"oldSessionToken": first["token"], "requestType": "RENEW"}
     second = http.post("/session/token-request", json=renewal, headers=headers(first["masterToken"])).json()["data"]
     assert run(http, first["token"], "SELECT 1")["code"] == "390112"
-    again = http.post("/session/token-request", json=renewal, headers=headers(first["masterToken"])).json()
-    assert again["code"] == "390114"
     assert run(http, second["sessionToken"], "SELECT 1")["success"] is True
     http.post("/session?delete=true", headers=headers(second["sessionToken"]))
     assert run(http, second["sessionToken"], "SELECT 1")["code"] == "390111"
+    again = http.post("/session/token-request", json=renewal, headers=headers(first["masterToken"])).json()
+    assert again["code"] == "390114"
 
 
 def test_a_repeated_request_runs_once(http: httpx.Client, token: str, database: str) -> None:

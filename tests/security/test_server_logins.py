@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -62,3 +63,27 @@ def test_everybody_gets_a_session_of_their_own_rights(server: Server) -> None:
 )
 def test_whoever_knows_no_secret_gets_none(server: Server, login: dict[str, str]) -> None:
     assert _run(TestClient(server.app), "SELECT 1", **login) == "390100"
+
+
+def _log_in(client: TestClient, **data: str) -> dict[str, Any]:
+    answer = client.post("/session/v1/login-request", json={"data": {"LOGIN_NAME": "ann", **data}})
+    return dict(answer.json())
+
+
+def test_a_password_that_must_be_changed_is_changed_at_login(server: Server) -> None:
+    client = TestClient(server.app)
+    server.account.session().execute("ALTER USER ann SET MUST_CHANGE_PASSWORD = TRUE")
+    refused = _log_in(client, PASSWORD=PASSWORD)
+    assert (refused["success"], refused["code"], refused["data"]["nextAction"]) == (False, "390106", "PWD_CHANGE")
+    assert _log_in(client, PASSWORD=PASSWORD, CHOSEN_NEW_PASSWORD=PASSWORD)["code"] == "390106"
+    assert _log_in(client, PASSWORD=PASSWORD, CHOSEN_NEW_PASSWORD="short")["code"] == "003002"
+    assert _log_in(client, PASSWORD="wrong", CHOSEN_NEW_PASSWORD="another good one")["code"] == "390100"
+    assert _log_in(client, PASSWORD=PASSWORD, CHOSEN_NEW_PASSWORD="another good one")["success"] is True
+    assert _log_in(client, PASSWORD="another good one")["success"] is True
+    assert _log_in(client, PASSWORD=PASSWORD)["code"] == "390100"
+
+
+def test_users_who_set_their_own_password_have_changed_it(server: Server) -> None:
+    server.account.session().execute("ALTER USER ann SET MUST_CHANGE_PASSWORD = TRUE")
+    server.account.session(user="ANN", role="PUBLIC").execute("ALTER USER ann SET PASSWORD = 'chosen by ann'")
+    assert _log_in(TestClient(server.app), PASSWORD="chosen by ann")["success"] is True

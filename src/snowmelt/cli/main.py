@@ -14,12 +14,12 @@ from rich.console import Console
 from snowmelt import __version__
 from snowmelt.cli.check import run_check
 from snowmelt.cli.demo import run_demo
-from snowmelt.cli.logs import configure_logging
 from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.cli.projects import planned, run_apply, run_plan
 from snowmelt.cli.shell import run_shell
 from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.logs import configure_logging
 from snowmelt.serve.client import RemoteSession
 from snowmelt.serve.run import Address
 from snowmelt.serve.run import serve as run_server

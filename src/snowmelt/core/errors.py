@@ -154,6 +154,14 @@ def already_exists(name: str) -> SnowmeltError:
     return compilation("002002", "42710", f"Object '{name}' already exists.")
 
 
+def taken_by_hidden(kind: str, name: str) -> SnowmeltError:
+    """The one thing that a role learns of what it may not know of: that the name is not free."""
+    return compilation(
+        "003041", "42710", f"{kind} '{name}' already exists, but current role has no privileges on it.",
+        hint="Choose another name, or ask its owner, or who has ACCOUNTADMIN, for a privilege on it.",
+    )  # fmt: skip
+
+
 def invalid_identifier(name: str, line: int, position: int) -> SnowmeltError:
     return at_position("000904", "42000", line, position, f"invalid identifier '{name}'")
 
@@ -398,6 +406,13 @@ def incorrect_login() -> SnowmeltError:
     return SnowmeltError("390100", "08001", "Incorrect username or password was specified.")
 
 
+def password_must_change() -> SnowmeltError:
+    return SnowmeltError(
+        "390106", "08004", "Specified password has expired. It must be changed before you can log in with it.",
+        hint="Log in with a client that asks for a new one, or have it set by ALTER USER … SET PASSWORD.",
+    )  # fmt: skip
+
+
 def login_locked() -> SnowmeltError:
     return SnowmeltError(
         "390102", "08004", "User temporarily locked. Try again later, or contact your account administrator."
@@ -580,6 +595,10 @@ def state_failed(reason: str, *, disk_full: bool = False) -> SnowmeltError:
     if disk_full:
         return storage_failed("The state store", OSError(errno.ENOSPC, reason))
     return SnowmeltError("370003", "58030", f"The state store could not be read or written: {reason}.")
+
+
+def session_gone() -> SnowmeltError:
+    return SnowmeltError("390111", "08003", "The session no longer exists. New login required.")
 
 
 def configuration(message: str, *, hint: str | None = None) -> SnowmeltError:

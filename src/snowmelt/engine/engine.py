@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
+import structlog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -26,18 +26,20 @@ from snowmelt.engine.frames import SESSION as FRAME_SESSION
 from snowmelt.engine.frames import FrameView, SparkTables, view_of
 from snowmelt.engine.given import frame_of, with_rows
 from snowmelt.engine.probe import check_storage
-from snowmelt.engine.session import APPLICATION, CHANGES, LIGHT, TINY, choose_pool, sibling
+from snowmelt.engine.session import APPLICATION, CHANGES, LIGHT, TINY, choose_pool, jobs_tagged, sibling
 from snowmelt.state.model import Column
 from snowmelt.storage.origins import ORIGIN_FILE, ORIGIN_ROW
 from snowmelt.storage.rewrite import FILE, ROW
 
 Result = TypeVar("Result")
+_log = structlog.get_logger(__name__)
 _KEPT_VIEWS = 2_000
 """Temporary views kept a lane; the least recently used one goes first."""
 _WRITERS = 4
 _GIVERS = 3
 _KEPT_FRAMES = 100
 """Results of users' functions; a refresh needs its own for as long as it lasts."""
+_KNOWN_TAGS = 2_000
 
 
 class Lane(StrEnum):
@@ -112,6 +114,8 @@ class SparkEngine:
         self._writers: list[SparkSession] = []
         self._frames: deque[str] = deque()
         self._writer_slots = threading.Semaphore(_WRITERS)
+        self._tags: deque[str] = deque(maxlen=_KNOWN_TAGS)
+        """Under which something ran lately."""
         self._givers: ThreadPoolExecutor
         """Makes views of given rows, as long as there is a session."""
         self.started = threading.Event()
@@ -263,7 +267,23 @@ class SparkEngine:
             session.catalog.dropGlobalTempView(name)
         return found
 
-    # -- stopping -------------------------------------------------------------------------------------------------
+    # -- watching and stopping ------------------------------------------------------------------------------------
+
+    def jobs(self, tags: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """By tag, the ids of the jobs that ran under it so far, for those that had any and Spark remembers.
+
+        Takes a while: not for somebody who waits.
+        """
+        ran = set(self._tags).intersection(tags)
+        session = self._session
+        if session is None or not ran:
+            return {}
+        try:
+            return jobs_tagged(session, ran)
+        except Exception as error:
+            # Spark is being stopped, or is gone: what it did is not worth failing for.
+            _log.debug("spark_jobs_unknown", error=type(error).__name__)
+            return {}
 
     def cancel(self, tag: str) -> None:
         """Stops the jobs of the statement that runs under the tag."""
@@ -274,6 +294,7 @@ class SparkEngine:
     def _run(self, session: SparkSession, tag: str | None, pool: str | None, work: Callable[[], Result]) -> Result:
         choose_pool(session, pool)
         if tag is not None:
+            self._tags.append(tag)
             session.sparkContext.addJobTag(tag)
         try:
             return work()
@@ -342,10 +363,6 @@ class SparkEngine:
         else:
             frame = session.read.schema(stored).parquet(*table.files)
         return frame.selectExpr(*scanned, *_positions(table))
-
-
-def new_tag() -> str:
-    return f"snowmelt-{uuid.uuid4().hex}"
 
 
 def _scan(column: Column, source: ColumnSource) -> str:

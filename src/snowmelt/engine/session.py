@@ -197,6 +197,20 @@ def choose_pool(session: SparkSession, pool: str | None) -> None:
     session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)  # type: ignore[arg-type]  # None clears it
 
 
+_LATE_MILLISECONDS = 200
+
+
+def jobs_tagged(session: SparkSession, tags: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """By tag, the ids of the jobs that ran under it, of those that Spark keeps (spark.ui.retainedJobs)."""
+    context = session.sparkContext._jsc.sc()
+    # Spark notes what it does a little later. Where it is too busy for that, the latest jobs are missing.
+    with suppress(Exception):
+        context.listenerBus().waitUntilEmpty(_LATE_MILLISECONDS)
+    tracker = context.statusTracker()
+    found = {tag: tuple(sorted(tracker.getJobIdsForTag(tag))) for tag in tags}
+    return {tag: jobs for tag, jobs in found.items() if jobs}
+
+
 def pool_of(warehouse_id: str, size: str) -> str:
     """The scheduling pool of a warehouse. Spark reads pools once, so each size has a few to share."""
     return f"{size}-{sum(warehouse_id.encode()) % _POOLS_PER_SIZE}"

@@ -16,12 +16,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from snowmelt.core import errors
+from snowmelt.core.error_json import error_to_json
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.version import VERSION
+from snowmelt.serve.channels import ChannelEndpoints
 from snowmelt.serve.credentials import Credentials
 from snowmelt.serve.protocol.door import HELD, Door
 from snowmelt.serve.protocol.sessions import Lifetimes
-from snowmelt.serve.wire import error_to_json, result_to_json
+from snowmelt.serve.wire import result_to_json
 from snowmelt.service.account import Account
 from snowmelt.service.security.authentication import Authenticator, Identity
 from snowmelt.service.security.founding import ADMIN
@@ -81,6 +83,7 @@ class Server:
             Starlette(
                 routes=[
                     *self.door.routes(),
+                    *ChannelEndpoints(self._session).routes(),
                     Route("/healthz", self.healthz),
                     Route("/api/v1/sessions", self.open_session, methods=["POST"]),
                     Route("/api/v1/sessions/current", self.close_session, methods=["DELETE"]),
@@ -125,11 +128,13 @@ class Server:
             await run_in_threadpool(session.close)
         return JSONResponse({"closed": session is not None})
 
+    def _session(self, request: Request) -> Session | None:
+        return self.sessions.get(_bearer(request))
+
     async def execute(self, request: Request) -> Response:
-        session = self.sessions.get(_bearer(request))
+        session = self._session(request)
         if session is None:
-            error = SnowmeltError("390111", "08003", "The session no longer exists. New login required.")
-            return JSONResponse({"error": error_to_json(error)}, status_code=401)
+            return JSONResponse({"error": error_to_json(errors.session_gone())}, status_code=401)
         body = await _json(request)
         try:
             result = await run_in_threadpool(session.execute, _text(body, "sql") or "", body.get("binds"))

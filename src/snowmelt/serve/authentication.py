@@ -15,6 +15,7 @@ class LoginAttempt:
     authenticator: str = "SNOWFLAKE"
     """SNOWFLAKE: a password. SNOWFLAKE_JWT: a token signed with the user's key. PROGRAMMATIC_ACCESS_TOKEN, OAUTH."""
     password: str | None = field(default=None, repr=False)
+    new_password: str | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
     role: str | None = None
     """The role that the client asks for, folded as an identifier."""
@@ -28,6 +29,7 @@ class LoginAttempt:
         return authenticator.login(
             self.user,
             password=self.password,
+            new_password=self.new_password,
             token=None if by_key else self.token,
             jwt=self.token if by_key else None,
             role=self.role,

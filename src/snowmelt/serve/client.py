@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 
 from snowmelt.core import errors
+from snowmelt.core.error_json import error_from_json
 from snowmelt.serve.credentials import ADMIN, read_local_token
-from snowmelt.serve.wire import error_from_json, result_from_json
+from snowmelt.serve.wire import result_from_json
 from snowmelt.service.results import Result
 from snowmelt.sql.tokens import SqlText
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType, Kind
 from snowmelt.service.results import Result, ResultColumn
 
@@ -50,23 +49,3 @@ def result_from_json(body: dict[str, Any]) -> Result:
         columns, data, query_id=body["query_id"], statement_type=body["statement_type"],
         rows_affected=body["rows_affected"], time_zone=body["time_zone"],
     )  # fmt: skip
-
-
-def error_to_json(error: SnowmeltError) -> dict[str, Any]:
-    return {
-        "code": error.code,
-        "sqlstate": error.sqlstate,
-        "message": error.message,
-        "hint": error.hint,
-        "transient": error.transient,
-    }
-
-
-def error_from_json(body: dict[str, Any]) -> SnowmeltError:
-    return SnowmeltError(
-        body["code"],
-        body["sqlstate"],
-        body["message"],
-        hint=body.get("hint"),
-        transient=bool(body.get("transient")),
-    )

@@ -14,8 +14,10 @@ import structlog
 from snowmelt.core.clock import Clock, SystemClock
 from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.logs import ensure_logging
 from snowmelt.engine.engine import SparkEngine
 from snowmelt.service import parameters
+from snowmelt.service.channels.service import Channels
 from snowmelt.service.dynamic_tables.service import DynamicTables
 from snowmelt.service.loading.places import Digests
 from snowmelt.service.locks import TableLocks
@@ -69,7 +71,7 @@ class Account:
             self.locks = TableLocks()
             self.transactions = TransactionManager(self.state, self.store, self.locks, settings.lock_timeout_seconds)
             self.recovered: Recovered = recover(self.state, self.store)
-            self.journal = QueryJournal(self.state)
+            self.journal = QueryJournal(self.state, jobs=self.engine.jobs)
             self._closing.callback(_quietly, self.journal.close)
             self.metering = Metering(self.state, clock)
             self.results = ResultCache()
@@ -77,6 +79,7 @@ class Account:
             self.dynamic_tables = DynamicTables(self)
             self.streams = Streams(self)
             self.tasks = Tasks(self)
+            self.channels = Channels(self)
             self.transactions.committed = self.tasks.wake
             self.parameters: dict[str, parameters.Value] = {}
             """What ALTER ACCOUNT has set."""
@@ -92,6 +95,7 @@ class Account:
         """Opens a data directory, making it on first use. Raises when another process owns it."""
         path = Path(data_dir).expanduser().resolve()
         chosen = settings or load_settings(path)
+        ensure_logging(chosen)
         return cls(path, chosen, clock or SystemClock(), Ownership(path))
 
     def session(
@@ -140,6 +144,7 @@ class Account:
 
     def close(self) -> None:
         """Stops what runs, rolls back what is open, and lets the directory go. Again does nothing."""
+        self.channels.stop(self.settings.stop_seconds)
         self.tasks.stop(self.settings.stop_seconds)
         self.dynamic_tables.stop(self.settings.stop_seconds)
         for session in self.sessions():

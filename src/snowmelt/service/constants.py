@@ -40,6 +40,23 @@ def fold(bound: Bound) -> Any:
             return UNKNOWN
 
 
+def instant(bound: Bound) -> Any:
+    """The value of CURRENT_TIMESTAMP() and its like, which binding has made a literal of; UNKNOWN for anything else."""
+    tree = bound.tree
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    is_text = isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Literal) and tree.this.is_string
+    if not is_text or bound.type.kind not in (Kind.DATE, Kind.TIMESTAMP_NTZ, Kind.TIMESTAMP_LTZ):
+        return UNKNOWN
+    try:
+        found = datetime.fromisoformat(str(tree.this.this))
+    except ValueError:
+        return UNKNOWN
+    if (bound.type.kind is Kind.TIMESTAMP_LTZ) != (found.tzinfo is not None):
+        return UNKNOWN
+    return found.date() if bound.type.kind is Kind.DATE else found
+
+
 def _value(tree: exp.Expr) -> Any:
     if isinstance(tree, exp.Paren):
         return _value(tree.this)

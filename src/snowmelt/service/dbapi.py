@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.ingest.channels.ports import ChannelDoor
 from snowmelt.service.account import Account
 from snowmelt.service.binds import merged_insert, sql_literal
 from snowmelt.service.results import Result
@@ -86,6 +87,10 @@ class Connection:
     def execute(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> Cursor:
         """A cursor on which the statement has run."""
         return self.cursor().execute(sql, parameters)
+
+    def channel_door(self) -> ChannelDoor:
+        """For `snowmelt.ingest.StreamingIngestClient`."""
+        return self.session.channel_door()
 
     def commit(self) -> None:
         self.session.execute("COMMIT")

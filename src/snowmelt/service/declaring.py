@@ -11,6 +11,7 @@ from snowmelt.core import errors, types
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import DataType, Kind, parse_type
 from snowmelt.service import defaults
+from snowmelt.service.security import enforcement
 from snowmelt.sql.bound import Bound, BoundQuery, Scope, Source, SourceColumn
 from snowmelt.sql.dialect import identifier, parse_snowflake
 from snowmelt.sql.expressions import Environment, ExpressionBinder
@@ -195,6 +196,7 @@ def _foreign_key(
             found = state.catalog.find(target, [ObjectKind.TABLE], run.session.id)
         if found is None or not isinstance(found.definition, TableDefinition):
             raise errors.not_found("Table", str(target))
+        enforcement.require_object(run, "REFERENCES", found)
         referred = found.definition
     columns = spec.referenced_columns
     if not columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -39,7 +40,7 @@ QUERY_COLUMNS = columns(
     "QUERY_ACCELERATION_BYTES_SCANNED:n, QUERY_ACCELERATION_PARTITIONS_SCANNED:n, "
     "QUERY_ACCELERATION_UPPER_LIMIT_SCALE_FACTOR:n, BYTES_WRITTEN_TO_RESULT:n, ROWS_WRITTEN_TO_RESULT:n, "
     "ROWS_INSERTED:n, QUERY_RETRY_TIME:n, QUERY_RETRY_CAUSE:array, FAULT_HANDLING_TIME:n, BIND_VALUES:array, "
-    "AGENT_TYPE"
+    "AGENT_TYPE, SPARK_JOB_IDS:array"
 )
 COPY_COLUMNS = columns(
     "FILE_NAME, STAGE_LOCATION, LAST_LOAD_TIME:ts, ROW_COUNT:n, ROW_PARSED:n, FILE_SIZE:n, FIRST_ERROR_MESSAGE, "
@@ -123,8 +124,9 @@ def _query(query: QueryRecord, sizes: dict[str, str]) -> Row:
         "TRANSACTION_BLOCKED_TIME": 0,
         "IS_CLIENT_GENERATED_STATEMENT": False,
         "TRANSACTION_ID": _number(query.transaction_id) or 0,
-        "ROWS_WRITTEN_TO_RESULT": query.rows_produced,
+        "ROWS_WRITTEN_TO_RESULT": query.rows_in_result,
         "ROWS_INSERTED": query.rows_inserted,
+        "SPARK_JOB_IDS": json.dumps(query.spark_jobs, separators=(",", ":")),
     }
 
 

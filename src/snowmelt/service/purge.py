@@ -38,6 +38,7 @@ _OWNER = "purge"
 _REFRESHES_KEPT = timedelta(days=7)
 _TASK_RUNS_KEPT = timedelta(days=14)
 """So long a run that failed can be tried again."""
+_CHANNEL_HISTORY_KEPT = timedelta(days=14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ def purge(account: Account, now: datetime | None = None) -> Purged:
         state.dynamic.trim(at - _REFRESHES_KEPT)
         state.tasks.trim(at - _TASK_RUNS_KEPT)
         state.audit.trim(at - AUDIT_KEPT)
+        state.channels.trim(at - _CHANNEL_HISTORY_KEPT)
     if removed or schemas or databases:
         _log.info("purged", objects=len(removed), schemas=schemas, databases=databases)
     return Purged(tuple(str(item.name) for item in removed), schemas, databases)
@@ -121,6 +123,7 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
         state.versions.delete_for(item.id)
         state.shapes.delete_for(item.id)
         state.loads.delete_for(item.id)
+        state.channels.delete_for(item.id)
         state.dynamic.delete_for(item.id)
 
 

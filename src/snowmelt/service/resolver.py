@@ -14,6 +14,7 @@ from snowmelt.core.names import ObjectName, quote, split_name
 from snowmelt.core.types import DataType
 from snowmelt.engine.engine import TableFiles
 from snowmelt.service import information_schema, past_shapes, sequences, system_functions, table_functions
+from snowmelt.service.channels import error_tables
 from snowmelt.service.security import enforcement
 from snowmelt.service.security.authority import Authority
 from snowmelt.sql.expressions import Environment
@@ -248,6 +249,8 @@ class StatementCatalog:
         return self.run.staged_files(location, format_name, pattern, width)
 
     def table_function(self, name: str, arguments: dict[str, exp.Expr]) -> Relation:
+        if name == "ERROR_TABLE":
+            return error_tables.relation(self, arguments.get("0"))
         return table_functions.call(self.run, self.state, name, arguments)
 
     def system_function(self, name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:

@@ -15,7 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from snowmelt.core import types
+from snowmelt.core.names import quote
 from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
+
+COUNTED = "number of rows "
+"""What columns of DML's answers begin with; a verb follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,16 @@ class Result:
         if self.spilled is not None:
             return self.spilled.rows
         return int(self.data.num_rows)
+
+    @property
+    def changes(self) -> dict[str, int]:
+        """How many rows a DML statement `inserted`, `updated`, `deleted`, as far as it says so."""
+        if self.rows_affected is None:
+            return {}
+        if self.statement_type == "COPY":
+            return {"inserted": self.rows_affected}
+        numbers = zip(self.columns, self.rows()[0], strict=True)
+        return {column.name.removeprefix(COUNTED): n for column, n in numbers if column.name.startswith(COUNTED)}
 
     @property
     def bytes(self) -> int:
@@ -140,6 +154,11 @@ DONE = "Statement executed successfully."
 def status(text: str, statement_type: str) -> Result:
     """The one row that DDL answers with."""
     return table_result([ResultColumn("status", types.VARCHAR)], [[text]], statement_type=statement_type)
+
+
+def kept(name: str, statement_type: str) -> Result:
+    """What IF NOT EXISTS answers about a name that is taken."""
+    return status(f"{quote(name)} already exists, statement succeeded.", statement_type)
 
 
 def counts(statement_type: str, **numbers: int) -> Result:

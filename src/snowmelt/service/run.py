@@ -17,7 +17,7 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
 from snowmelt.core.types import DataType
-from snowmelt.engine.engine import Lane, TableFiles, new_tag
+from snowmelt.engine.engine import Lane, TableFiles
 from snowmelt.engine.frames import FrameView
 from snowmelt.service import constants, folding, spilling
 from snowmelt.service.loading import staged_query
@@ -54,7 +54,8 @@ class Run:
         self.account: Account = session.account
         self.sql = sql
         self.query_id = query_id or str(uuid.uuid4())
-        self.tag = new_tag()
+        self.tag = self.query_id
+        """What Spark's jobs of the statement are found by, here and on Spark's own pages."""
         self.now = self.account.clock.now()
         self.outer: Run | None = session.running
         """The block or CALL that runs this statement, if one does."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.core.types import parse_type
-from snowmelt.service.results import Result, status
+from snowmelt.service.results import Result, kept, status
 from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.ids import new_id
@@ -118,7 +118,7 @@ def create(
             if existing.kind is not wanted:
                 raise errors.exists_as(quote(full.name), existing.kind)
             if if_not_exists:
-                return status(f"{quote(full.name)} already exists, statement succeeded.", query_type)
+                return kept(full.name, query_type)
             if not or_replace:
                 raise errors.already_exists(run.written(name))
             state.catalog.drop(existing.id, state.now)

@@ -13,6 +13,7 @@ import structlog
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.ingest.channels.ports import ChannelDoor
 from snowmelt.service import parameters
 from snowmelt.service.binds import substitute
 from snowmelt.service.describing import described
@@ -89,6 +90,7 @@ class Session:
         """The variables of the scripting block whose statement runs now."""
         self.task: TaskContext | None = None
         """Set in a session that runs the body of a task."""
+        self._channel_door: ChannelDoor | None = None
         self._lock = threading.RLock()
 
     def execute(
@@ -104,7 +106,7 @@ class Session:
 
     def _check_open(self) -> None:
         if self.closed:
-            raise errors.SnowmeltError("390111", "08003", "The session no longer exists. New login required.")
+            raise errors.session_gone()
 
     def describe(self, text: SqlText) -> tuple[str, tuple[ResultColumn, ...]]:
         """The query type and the columns of the result that a statement would have. It leaves no trace."""
@@ -162,6 +164,14 @@ class Session:
             if self.acts_as_owner
             else access.of_session(self.user, self.role, self.secondary_roles)
         )
+
+    def channel_door(self) -> ChannelDoor:
+        """What a streaming ingest client writes through, with the session's rights."""
+        with self._lock:
+            self._check_open()
+            if self._channel_door is None:
+                self._channel_door = self.account.channels.door(self)
+            return self._channel_door
 
     def execute_script(self, text: str) -> list[Result]:
         """Runs statements separated by `;` one after the other, stopping at the first that fails."""
@@ -325,8 +335,9 @@ class Session:
                 update={
                     "status": "success",
                     "end_time": self.account.clock.now(),
-                    "rows_produced": result.row_count,
-                    "rows_inserted": result.rows_affected,
+                    "rows_produced": result.row_count if result.rows_affected is None else result.rows_affected,
+                    "rows_inserted": result.changes.get("inserted"),
+                    "rows_in_result": result.row_count,
                 }
             )
         )

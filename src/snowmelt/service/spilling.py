@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 FOLDER = "results"
 _FEW_ROWS = 100_000
+_SAMPLE = 2_000
 _NOT_IN_FILES = frozenset({Kind.NULL, Kind.TIME})
 """What Parquet files of Spark do not hold as results have it."""
 
@@ -37,7 +38,9 @@ def folder_of(account: Account, session_id: str) -> Path:
 def worth_it(run: Run, bound: BoundQuery) -> bool:
     """Whether the result of a query may be too large for memory, and files can hold it."""
     local = run.account.settings.storage_root is None
-    if not run.session.spills or run.outer is not None or run.lane is not Lane.HEAVY or not local:
+    if not run.session.spills or run.outer is not None or not local:
+        return False
+    if run.lane is not Lane.HEAVY and not (not run.tables and _generates_many(bound.tree)):
         return False
     if any(column.type.kind in _NOT_IN_FILES for column in bound.columns):
         return False
@@ -45,6 +48,23 @@ def worth_it(run: Run, bound: BoundQuery) -> bool:
     if isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Literal):
         return int(limit.expression.this) > _FEW_ROWS
     return True
+
+
+def _generates_many(tree: exp.Expr) -> bool:
+    """Rows of a GENERATOR are read from nowhere: how many there are stands in the query."""
+    calls = (call for call in tree.find_all(exp.Anonymous) if call.name == "range")
+    counts = (call.expressions[0].name.removesuffix("L") for call in calls)
+    return any(count.isdigit() and int(count) > _FEW_ROWS for count in counts)
+
+
+def _bytes_held(files: Sequence[str], rows: int) -> int:
+    """What the rows would take in memory, by a sample: files hold values that are repeated once."""
+    for file in files:
+        with pq.ParquetFile(file) as opened:
+            sample = next(opened.iter_batches(batch_size=_SAMPLE), None)
+        if sample is not None and sample.num_rows:
+            return max(rows, int(sample.nbytes) * rows // int(sample.num_rows))
+    return 0
 
 
 def spilled(run: Run, bound: BoundQuery, columns: Sequence[ResultColumn]) -> Result:
@@ -56,12 +76,11 @@ def spilled(run: Run, bound: BoundQuery, columns: Sequence[ResultColumn]) -> Res
         inputs=run.inputs, positional=True,
     )  # fmt: skip
     files = tuple(str(path) for path in sorted(folder.glob("part-*")))
-    footers = [pq.read_metadata(file) for file in files]
-    size = sum(footer.row_group(n).total_byte_size for footer in footers for n in range(footer.num_row_groups))
-    rows = sum(footer.num_rows for footer in footers)
+    rows = sum(pq.read_metadata(file).num_rows for file in files)
+    size = _bytes_held(files, rows)
     schema = pa.schema([(f"c{index}", arrow_type(column.type)) for index, column in enumerate(columns)])
     result = Result(
-        tuple(columns), schema.empty_table(), statement_type="SELECT", spilled=SpilledRows(files, rows, max(size, rows))
+        tuple(columns), schema.empty_table(), statement_type="SELECT", spilled=SpilledRows(files, rows, size)
     )
     if size > run.account.settings.held_result_bytes:
         return result

@@ -14,6 +14,7 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote, split_name
 from snowmelt.service import costs, histories, inputs, spilling
+from snowmelt.service.channels import listing as channels
 from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.loading import inference
 from snowmelt.service.metadata.columns import Columns, Row
@@ -283,6 +284,13 @@ FUNCTIONS = {
             dynamic_functions.GRAPH_COLUMNS,
             dynamic_functions.graph_history,
             about="NAME",
+        ),
+        TableFunction(
+            "SNOWPIPE_STREAMING_CHANNEL_HISTORY",
+            channels.HISTORY_ARGUMENTS,
+            channels.HISTORY_COLUMNS,
+            channels.history,
+            about="TABLE_NAME",
         ),
         TableFunction(
             "TASK_HISTORY",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 import structlog
@@ -12,6 +13,8 @@ from snowmelt.state.queries import Records
 from snowmelt.state.store import StateStore
 
 _log = structlog.get_logger(__name__)
+SparkJobs = Callable[[Iterable[str]], Mapping[str, tuple[int, ...]]]
+"""By query id, the Spark jobs that ran for it so far."""
 
 
 class QueryJournal:
@@ -21,8 +24,12 @@ class QueryJournal:
     history, never data: nothing else depends on it. A failed write is tried again at the next interval.
     """
 
-    def __init__(self, store: StateStore, *, interval: float = 0.5, batch: int = 200) -> None:
+    def __init__(
+        self, store: StateStore, *, jobs: SparkJobs = lambda _: {}, interval: float = 0.5, batch: int = 200
+    ) -> None:
         self._store = store
+        self._jobs = jobs
+        """Asked in the background and when somebody lists queries, never while a statement runs."""
         self._interval = interval
         self._batch = batch
         self._buffer: dict[str, QueryRecord] = {}
@@ -79,7 +86,8 @@ class QueryJournal:
         found += [query for query in buffered.values() if wanted(query)]
         found.sort(key=lambda query: query.query_id)
         found.sort(key=lambda query: query.start_time, reverse=True)
-        return found[:limit]
+        jobs = self._jobs(query.query_id for query in found[:limit] if query.query_id in buffered)
+        return [_with_jobs(query, jobs) for query in found[:limit]]
 
     def flush(self) -> None:
         """Store everything taken so far. When this raises, nothing is lost: it stays buffered."""
@@ -88,8 +96,9 @@ class QueryJournal:
                 taken = dict(self._buffer)
             if not taken:
                 return
+            jobs = self._jobs(taken)
             with self._store.begin() as transaction:
-                transaction.queries.record(tuple(taken.values()))
+                transaction.queries.record(tuple(_with_jobs(query, jobs) for query in taken.values()))
             with self._lock:
                 for query_id, query in taken.items():
                     # A record that changed meanwhile waits for the next flush.
@@ -120,3 +129,8 @@ class QueryJournal:
                 self.flush()
             except Exception as error:
                 _log.warning("query_journal_flush_failed", error=str(error), buffered=len(self._buffer))
+
+
+def _with_jobs(query: QueryRecord, jobs: Mapping[str, tuple[int, ...]]) -> QueryRecord:
+    found = jobs.get(query.query_id)
+    return query if found is None else query.model_copy(update={"spark_jobs": found})

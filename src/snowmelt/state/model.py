@@ -318,9 +318,11 @@ class QueryRecord(Record):
     start_time: datetime
     end_time: datetime | None = None
     rows_produced: int | None = None
+    """Rows of a query; rows that a DML statement changed."""
     rows_inserted: int | None = None
+    rows_in_result: int | None = None
     transaction_id: str | None = None
-    spark_jobs: tuple[str, ...] = ()
+    spark_jobs: tuple[int, ...] = ()
 
 
 class FileLoad(Record):

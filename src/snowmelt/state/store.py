@@ -19,6 +19,7 @@ from snowmelt.core.clock import Clock
 from snowmelt.state.access import Access
 from snowmelt.state.audit import Audit
 from snowmelt.state.catalog import Catalog
+from snowmelt.state.channels import Channels
 from snowmelt.state.connect import Engines, open_engines
 from snowmelt.state.counters import Counters
 from snowmelt.state.dynamic import Dynamic
@@ -79,6 +80,7 @@ class StateReader:
         self.tasks = Tasks(scope)
         self.access = Access(scope)
         self.audit = Audit(scope)
+        self.channels = Channels(scope)
 
     @property
     def whole_catalog(self) -> Catalog:

@@ -301,3 +301,21 @@ AUDIT_EVENTS = Table(
     Column("user_name", Text),
     Column("record", Text),
 )
+
+CHANNELS = Table(
+    "channels",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("table_id", Text),
+    Column("name", Text),
+    Column("record", Text),
+)
+
+CHANNEL_MINUTES = Table(
+    "channel_minutes",
+    METADATA,
+    Column("channel_id", Text, primary_key=True),
+    Column("minute", Instant, primary_key=True),
+    Column("table_id", Text),
+    Column("record", Text),
+)

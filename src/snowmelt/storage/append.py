@@ -87,11 +87,15 @@ def removed_on_failure(folder: Path, actions: Iterable[Action]) -> Iterator[None
     try:
         yield
     except BaseException:
-        for action in actions:
-            written = action.get("add") or action.get("cdc")
-            if written is not None:
-                (folder / written["path"]).unlink(missing_ok=True)
+        discard_added(folder, actions)
         raise
+
+
+def discard_added(folder: Path, actions: Iterable[Action]) -> None:
+    for action in actions:
+        written = action.get("add") or action.get("cdc")
+        if written is not None:
+            (folder / written["path"]).unlink(missing_ok=True)
 
 
 def commit_append(

@@ -19,7 +19,7 @@ from snowmelt.storage.append import conform
 from snowmelt.storage.columns import local_path
 from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.log import Action
-from snowmelt.storage.origins import ORIGINS, born_in, kept_origins, with_origins
+from snowmelt.storage.origins import KEPT_TAG, ORIGINS, born_in, kept_origins, with_origins
 from snowmelt.storage.snapshot import absolute
 
 SIGN = "__sign"
@@ -68,7 +68,8 @@ def commit_files(version: int, actions: Iterable[Action], folder: str) -> Commit
             found = replace(found, images=(*found.images, absolute(folder, unquote(action["cdc"]["path"]))))
         elif "add" in action:
             if not action["add"].get("dataChange", True):
-                found = replace(found, moved=True)
+                kept = (action["add"].get("tags") or {}).get(KEPT_TAG) is not None
+                found = replace(found, moved=found.moved or not kept)
                 continue
             added = (*found.added, absolute(folder, unquote(action["add"]["path"])))
             found = replace(found, added=added, added_bytes=found.added_bytes + action["add"]["size"])

@@ -15,17 +15,19 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from snowmelt.storage.packing import KeptColumn, packed
-from snowmelt.storage.parquet import ROW_GROUP_ROWS
 
 _MOST_BYTES = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4, 256 * 1024 * 1024)
 """A quarter of the machine's memory."""
-_MOST_BYTES_EACH = 16 * 1024 * 1024
+_MOST_BYTES_EACH = 64 * 1024 * 1024
 _MOST_FOOTERS = 2048
 _LATELY_SECONDS = 900
+WHOLE = -1
+"""In place of a row group: all of the file."""
 Place = tuple[str, int, str]
 """A file, a row group, a column."""
 
@@ -69,9 +71,7 @@ class ColumnCache:
     def keep_rows(self, path: str, rows: pa.Table, names: Iterable[str]) -> None:
         """Columns of a file that was just written: while its rows are here, they need not be decoded later."""
         for name in names:
-            values = rows.column(name).combine_chunks()
-            for group, start in enumerate(range(0, len(values), ROW_GROUP_ROWS)):
-                self.keep((path, group, name), packed(values.slice(start, ROW_GROUP_ROWS)))
+            self.keep((path, WHOLE, name), packed(rows.column(name).combine_chunks()))
 
     def forget_unread(self, paths: Iterable[str]) -> None:
         """Files that were replaced before anybody searched them: of several changes in a row, only the last counts."""
@@ -106,8 +106,14 @@ class Footer:
         self.metadata = metadata
         self.names = frozenset(metadata.schema.to_arrow_schema().names)
         self.rows = tuple(metadata.row_group(number).num_rows for number in range(metadata.num_row_groups))
+        self.starts = np.cumsum((0, *self.rows[:-1]))
+        """The number of each row group's first row."""
         self._leaves = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
         self._bounds: dict[str, list[tuple[Any, Any] | None]] = {}
+
+    @property
+    def total(self) -> int:
+        return sum(self.rows)
 
     def bounds(self, group: int, name: str) -> tuple[Any, Any] | None:
         """The smallest and the largest value of a column in a row group, as far as the file says."""
@@ -151,24 +157,27 @@ class ColumnReader:
             self._opened.close()
 
     def read(self, group: int, wanted: Iterable[pa.Field]) -> dict[str, KeptColumn]:
-        """Columns of one row group in the types of the table; those that the file does not have are left out."""
+        """Columns of a row group, or of the whole file, in the types of the table; those that it lacks are left out."""
         fields = [field for field in wanted if field.name in self.footer.names]
-        found = self._cache.find((self._path, group, field.name) for field in fields)
-        found = {name: column for name, column in found.items() if len(column) == self.footer.rows[group]}
+        found = self._known(group, [field.name for field in fields])
         missing = [field.name for field in fields if field.name not in found]
         if missing:
-            rows = self._file().read_row_group(group, missing)
+            opened = self._file()
+            rows = opened.read(missing) if group == WHOLE else opened.read_row_group(group, missing)
             for name in missing:
                 found[name] = packed(rows.column(name).combine_chunks())
                 self._cache.keep((self._path, group, name), found[name])
         return {field.name: found[field.name].of_type(field.type) for field in fields}
 
     def in_memory(self, names: Iterable[str]) -> bool:
+        """Whether all of the file is, in these columns."""
         present = [name for name in names if name in self.footer.names]
-        groups = range(len(self.footer.rows))
-        return all(
-            len(self._cache.find((self._path, group, name) for name in present)) == len(present) for group in groups
-        )
+        return len(self._known(WHOLE, present)) == len(present)
+
+    def _known(self, group: int, names: Iterable[str]) -> dict[str, KeptColumn]:
+        found = self._cache.find((self._path, group, name) for name in names)
+        rows = self.footer.total if group == WHOLE else self.footer.rows[group]
+        return {name: column for name, column in found.items() if len(column) == rows}
 
     def _file(self) -> pq.ParquetFile:
         if self._opened is None:

@@ -19,10 +19,13 @@ class CommitTag:
 
     transaction_id: str
     query_id: str | None = None
+    offsets: Mapping[str, str] | None = field(default=None, compare=False)
+    """The offset tokens of the channels whose rows the commit holds, for who reads the log. Nobody here does."""
 
     def user_metadata(self) -> str:
         """For Spark writers: the value of the option `userMetadata`."""
-        return json.dumps({_TAG: {"transaction": self.transaction_id, "query": self.query_id}})
+        told: dict[str, Any] = {"transaction": self.transaction_id, "query": self.query_id}
+        return json.dumps({_TAG: told | {"offsets": dict(self.offsets)} if self.offsets else told})
 
     @classmethod
     def parse(cls, commit_info: Mapping[str, Any]) -> CommitTag | None:

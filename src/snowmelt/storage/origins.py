@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 ORIGIN_FILE = "_snowmelt_origin_file"
 ORIGIN_ROW = "_snowmelt_origin_row"
 ORIGINS = (ORIGIN_FILE, ORIGIN_ROW)
+KEPT_TAG = "snowmelt.origins"
+"""On a file in the log, whose rows were moved there and have kept their birthplaces."""
 _FILE_TYPE = pa.dictionary(pa.int32(), pa.string())
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snowmelt.storage.columns import COLUMNS, ColumnReader, local_path
+from snowmelt.storage.columns import COLUMNS, WHOLE, ColumnReader, Footer, local_path
 from snowmelt.storage.packing import KeptColumn, Places
 from snowmelt.storage.rewrite import FILE, ROW
 from snowmelt.storage.snapshot import DataFile, FileList
@@ -102,11 +102,11 @@ def search_files(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What was found in one row group."""
+    """What was found in one row group, or in a file at once."""
 
     file: str
     start: int
-    """The number of the row group's first row in the file."""
+    """The number in the file of the first row that places count from."""
     places: Places
     columns: Mapping[str, pa.Array]
 
@@ -124,18 +124,18 @@ class _Test:
             return cls(condition, np.unique(condition.values.to_numpy()))
         return cls(condition, None)
 
-    def within(self, bounds: tuple[Any, Any] | None, type_: pa.DataType) -> _Test | None:
-        """What is left to test where a column has no values but those; None when no row can hold."""
+    def possible(self, bounds: tuple[Any, Any] | None, type_: pa.DataType) -> bool:
+        """Whether it may hold somewhere, where a column has no values but those."""
         if bounds is None:
-            return self
+            return True
         if self.keys is not None:
             first, last = np.searchsorted(self.keys, bounds[0], "left"), np.searchsorted(self.keys, bounds[1], "right")
-            return _Test(self.condition, self.keys[first:last]) if first < last else None
+            return bool(first < last)
         try:
             low, high = (pa.scalar(bound, type_) for bound in bounds)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, ValueError):
-            return self
-        return self if self.condition.possible(low, high) else None
+            return True
+        return self.condition.possible(low, high)
 
 
 class _Search:
@@ -176,36 +176,47 @@ class _Search:
             absent = [test for test in self._tests if test.condition.column not in present]
             if any(not test.condition.allows_null for test in absent):
                 return []  # NULL throughout
-            start = 0
-            for group, count in enumerate(reader.footer.rows):
-                tests = self._possible(reader, group, known)
-                if tests is not None:
-                    places = _places(reader.read(group, self._tested.values()), tests, count)
-                    if len(places):
-                        columns = self._taken(reader, group, places)
-                        found.append(_Rows(file.path.rsplit("/", 1)[-1], start, places, columns))
-                start += count
+            for group in self._groups(reader, known):
+                columns = reader.read(group, self._tested.values())
+                places = _places(columns, known, reader.footer.total if group == WHOLE else reader.footer.rows[group])
+                if len(places):
+                    start = 0 if group == WHOLE else int(reader.footer.starts[group])
+                    name = file.path.rsplit("/", 1)[-1]
+                    found.append(_Rows(name, start, places, self._taken(reader, group, places)))
         return found
 
-    def _possible(self, reader: ColumnReader, group: int, tests: Sequence[_Test]) -> list[_Test] | None:
-        left = []
-        for test in tests:
-            name = test.condition.column
-            narrowed = test.within(reader.footer.bounds(group, name), self._tested[name].type)
-            if narrowed is None:
-                return None
-            left.append(narrowed)
-        return left
+    def _groups(self, reader: ColumnReader, tests: Sequence[_Test]) -> list[int]:
+        """The row groups that may have rows; the file at once, if it is in memory or most of it is needed anyway."""
+        if reader.in_memory(self._tested):
+            return [WHOLE]
+        footer = reader.footer
+        possible = [group for group in range(len(footer.rows)) if self._possible(footer, group, tests)]
+        return [WHOLE] if 2 * len(possible) > len(footer.rows) else possible
+
+    def _possible(self, footer: Footer, group: int, tests: Sequence[_Test]) -> bool:
+        bounds = [(test, test.condition.column) for test in tests]
+        return all(test.possible(footer.bounds(group, name), self._tested[name].type) for test, name in bounds)
 
     def _taken(self, reader: ColumnReader, group: int, places: Places) -> dict[str, pa.Array]:
-        read = reader.read(group, self._wanted)
-        columns = {name: column.take(places) for name, column in read.items()}
+        """The wanted columns there; of a file, only the row groups that have such rows are read, if they are few."""
+        names = [field.name for field in self._wanted]
+        groups = np.searchsorted(reader.footer.starts, places, "right") - 1 if group == WHOLE else places[:0]
+        hit = np.unique(groups)
+        if group != WHOLE or 2 * len(hit) > len(reader.footer.rows) or reader.in_memory(names):
+            columns = {name: column.take(places) for name, column in reader.read(group, self._wanted).items()}
+        else:
+            parts = [
+                (reader.read(one, self._wanted), places[groups == one] - reader.footer.starts[one])
+                for one in hit.tolist()
+            ]
+            present = [name for name in names if name in reader.footer.names]
+            columns = {name: pa.concat_arrays([read[name].take(there) for read, there in parts]) for name in present}
         missing = {f.name: pa.nulls(len(places), f.type) for f in self._wanted if f.name not in columns}
         return {**columns, **missing}
 
 
 def _places(read: Mapping[str, KeptColumn], tests: Sequence[_Test], count: int) -> Places:
-    """Where all tests hold in a row group: first what is found fastest, the others only there."""
+    """Where all tests hold among so many rows: first what is found fastest, the others only there."""
     places: Places | None = None
     for test in sorted(tests, key=lambda one: (one.keys is None, not read[one.condition.column].in_order)):
         column = read[test.condition.column]

@@ -109,7 +109,7 @@ def write_changes(
     feed = files.metadata.change_feed
 
     def edit(file: DataFile) -> _Edited:
-        return edited_rows(_read(file, schema, location, origins=origins), edits[file_name(file.path)], feed=feed)
+        return edited_rows(read_rows(file, schema, location, origins=origins), edits[file_name(file.path)], feed=feed)
 
     with ThreadPoolExecutor(THREADS, thread_name_prefix="snowmelt-rewrite") as workers:
         touched = [by_name[name] for name in edits]
@@ -243,7 +243,8 @@ def grouped(files: Sequence[DataFile]) -> list[list[DataFile]]:
     return [*groups, pending] if pending else groups
 
 
-def _read(file: DataFile, schema: pa.Schema, location: str, *, origins: bool = False) -> pa.Table:
+def read_rows(file: DataFile, schema: pa.Schema, location: str, *, origins: bool = False) -> pa.Table:
+    """The rows of a file in the table's columns; with `origins` also where each was born."""
     with pq.ParquetFile(local_path(file.uri)) as opened:
         # Spark leaves columns of its own in files of a table with a change feed.
         present = set(opened.schema_arrow.names)

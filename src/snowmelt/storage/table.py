@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from snowmelt.core.faults import reached
 from snowmelt.state.model import Column
-from snowmelt.storage.append import Part, commit_append, conform, removed_on_failure, write_files
+from snowmelt.storage.append import Part, commit_append, conform, discard_added, removed_on_failure, write_files
 from snowmelt.storage.change_files import ChangedRows, CommitFiles, changed_rows, commit_files
 from snowmelt.storage.checkpoints import Checkpoints
 from snowmelt.storage.clone import clone_table
@@ -23,6 +23,7 @@ from snowmelt.storage.commits import (
     MergeClause,
     MergeSpec,
 )
+from snowmelt.storage.compaction import write_together
 from snowmelt.storage.durable import sync_commit
 from snowmelt.storage.errors import retried_on_conflict, translated
 from snowmelt.storage.evolution import Reshape, can_evolve, set_columns, write_anew
@@ -295,14 +296,21 @@ class DeltaStore:
         for path in part.paths:
             (self.root.path(location) / path).unlink(missing_ok=True)
 
-    def append_parts(self, location: str, parts: Sequence[Part], tag: CommitTag) -> CommitResult:
+    def append_parts(
+        self,
+        location: str,
+        parts: Sequence[Part],
+        tag: CommitTag,
+        *,
+        app_transactions: Sequence[AppTransaction] = (),
+    ) -> CommitResult:
         """Add the rows of parts in one commit."""
         handle = self._handles.get(location)
         with handle.lock, translated(location):
             assert isinstance(handle.log.store, LocalLogStore)
             adds = [add for part in parts for add in part.adds]
             rows = sum(part.rows for part in parts)
-            version, actions = commit_append(handle.log, handle.log.store, adds, rows, tag, ())
+            version, actions = commit_append(handle.log, handle.log.store, adds, rows, tag, app_transactions)
             self._checkpoints.after_commit(handle, version)
             return commit_result(version, actions, {"inserted": rows})
 
@@ -392,6 +400,19 @@ class DeltaStore:
         with translated(location):
             actions = write_many(self.root.path(location), files, changes, location, origins=origins)
         return self._commit_changes(location, version, actions, operation, counts(), tag)
+
+    def write_together(self, location: str, version: int, chosen: Sequence[DataFile]) -> list[Action]:
+        """Write the rows of files of a version into fewer ones, which no version names yet. See `rewritable`."""
+        with translated(location):
+            return write_together(self.root.path(location), self.files(location, version), chosen, location)
+
+    def put_together(self, location: str, version: int, actions: Sequence[Action], tag: CommitTag) -> CommitResult:
+        """Let files of `write_together` take the place of those that they hold the rows of. On failure they go."""
+        return self._commit_changes(location, version, actions, "OPTIMIZE", {}, tag)
+
+    def discard(self, location: str, actions: Sequence[Action]) -> None:
+        """Remove files that were written and that no version will name."""
+        discard_added(self.root.path(location), actions)
 
     def clear(self, location: str, version: int, tag: CommitTag, operation: str) -> CommitResult:
         """Delete all rows of the newest version by forgetting its files. See `rewritable`."""

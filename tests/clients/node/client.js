@@ -1,17 +1,5 @@
 // What Node programs do with snowflake-sdk: connect, bind, insert rows, stream, fail.
-const snowflake = require("snowflake-sdk");
-snowflake.configure({ logLevel: "ERROR" });
-const connection = snowflake.createConnection({
-  account: "snowmelt",
-  username: "admin",
-  password: process.env.SNOWMELT_ADMIN_PASSWORD,
-  accessUrl: `http://127.0.0.1:${process.env.SNOWMELT_PORT}`,
-  database: process.env.SNOWMELT_DATABASE,
-  schema: "PUBLIC",
-});
-const run = (sqlText, binds) =>
-  new Promise((resolve, reject) =>
-    connection.execute({ sqlText, binds, complete: (error, _, rows) => (error ? reject(error) : resolve(rows)) }));
+const { connection, run } = require("./connection");
 const same = (found, wanted) => {
   if (JSON.stringify(found) !== JSON.stringify(wanted)) throw new Error(`${JSON.stringify(found)} is not ${JSON.stringify(wanted)}`);
 };

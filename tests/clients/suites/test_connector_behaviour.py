@@ -102,16 +102,15 @@ def test_binds_in_both_styles(orders: str) -> None:
         given = (None, True, 1.25, dt.date(2024, 2, 29), dt.time(1, 2, 3), b"\x01\xff", decimal.Decimal("1.10"))
         found = qmark.cursor().execute("SELECT ?, ?, ?, ?, ?, ?, ?", given).fetchone()
         assert [bytes(v) if isinstance(v, bytearray) else v for v in found] == [*given]
-    if not GENERATION_4:
-        return
     with connect(paramstyle="numeric") as numeric:
         assert numeric.cursor().execute("SELECT :2, :1", ("a", "b")).fetchone() == ("b", "a")
 
 
-@pytest.mark.parametrize("style", ["qmark", "pyformat"])
-def test_executemany(style: str) -> None:
+@pytest.mark.parametrize(
+    ("style", "marks"), [("qmark", "(?, ?, ?)"), ("numeric", "(:1, :2, :3)"), ("pyformat", "(%s, %s, %s)")]
+)
+def test_executemany(style: str, marks: str) -> None:
     rows = [(number, f"name {number}", dt.datetime(2024, 1, 1) if number % 2 else None) for number in range(300)]
-    marks = "(?, ?, ?)" if style == "qmark" else "(%s, %s, %s)"
     with connect(paramstyle=style) as own:
         cursor = own.cursor()
         cursor.execute(f"CREATE OR REPLACE TABLE many_{style} (id INT, name VARCHAR, at TIMESTAMP_NTZ)")

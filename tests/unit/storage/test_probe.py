@@ -159,7 +159,8 @@ def test_columns_in_memory_follow_changes(store: DeltaStore, location: str, monk
         inserted=small((70_000, "new")),
     )
     store.rewrite(location, 1, changes, TAG, "MERGE")
-    monkeypatch.delattr(pq.ParquetFile, "read_row_group")
+    for name in ("read", "read_row_group"):
+        monkeypatch.delattr(pq.ParquetFile, name)
     wanted = pa.array([0, 1, 2, 39_999, 40_000, 40_001, 69_999, 70_000])
     files = store.files(location, 2)
     found = find_rows(files, [Among("ID", wanted)], ["ID", "NAME"], 9)

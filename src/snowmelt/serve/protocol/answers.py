@@ -12,6 +12,8 @@ from snowmelt.core.errors import SnowmeltError
 QUERY_IN_PROGRESS = "333333"
 ASYNC_IN_PROGRESS = "333334"
 SESSION_EXPIRED = "390112"
+_NEXT_ACTIONS = {"390106": "PWD_CHANGE"}
+"""What a client may do about an error: ask its user for a new password, and log in with both."""
 
 
 class Answer(Response):
@@ -36,6 +38,8 @@ def failure(error: SnowmeltError, query_id: str | None = None) -> dict[str, Any]
         "pos": -1,
         "type": "COMPILATION" if error.message.startswith("SQL compilation error") else "EXECUTION",
     }
+    if error.code in _NEXT_ACTIONS:
+        data["nextAction"] = _NEXT_ACTIONS[error.code]
     return envelope(data, success=False, code=error.code, message=error.text)
 
 

@@ -30,11 +30,9 @@ def too_large() -> SnowmeltError:
 
 async def read_body(request: Request) -> Body:
     """The JSON object of a request. Raises when there is none; an empty body is an empty object."""
-    raw = await _limited(request)
+    raw = await read_bytes(request)
     if not raw.strip():
         return {}
-    if request.headers.get("content-encoding", "").lower() == "gzip" or raw[:2] == b"\x1f\x8b":
-        raw = _unpacked(raw)
     try:
         body = json.loads(raw)
     except (ValueError, RecursionError):
@@ -42,6 +40,14 @@ async def read_body(request: Request) -> Body:
     if not isinstance(body, dict):
         raise malformed("its body is not a JSON object")
     return body
+
+
+async def read_bytes(request: Request) -> bytes:
+    """All of a request's body, unpacked. Raises when that is too much."""
+    raw = await _limited(request)
+    if request.headers.get("content-encoding", "").lower() == "gzip" or raw[:2] == b"\x1f\x8b":
+        raw = _unpacked(raw)
+    return raw
 
 
 async def _limited(request: Request) -> bytes:

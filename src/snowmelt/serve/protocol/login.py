@@ -43,6 +43,7 @@ def read_login(body: Body, request: HttpRequest) -> tuple[LoginAttempt, Names]:
         user=text(data, "LOGIN_NAME") or "",
         authenticator=(text(data, "AUTHENTICATOR") or "SNOWFLAKE").upper(),
         password=text(data, "PASSWORD"),
+        new_password=text(data, "CHOSEN_NEW_PASSWORD"),
         token=text(data, "TOKEN"),
         role=names.role,
         client=client,
@@ -99,6 +100,7 @@ _SHOWN = (
     "TIMESTAMP_OUTPUT_FORMAT", "TIMESTAMP_TZ_OUTPUT_FORMAT", "TIMEZONE", "TIME_OUTPUT_FORMAT",
     "CLIENT_RESULT_COLUMN_CASE_INSENSITIVE", "CLIENT_METADATA_REQUEST_USE_CONNECTION_CTX",
     "CLIENT_SESSION_KEEP_ALIVE_HEARTBEAT_FREQUENCY", "GEOGRAPHY_OUTPUT_FORMAT", "CLIENT_MEMORY_LIMIT",
+    "CLIENT_RESULT_CHUNK_SIZE", "CLIENT_TIMESTAMP_TYPE_MAPPING",
 )  # fmt: skip
 
 

@@ -159,9 +159,8 @@ def _described(outcome: Described, query_id: str) -> dict[str, Any]:
 
 def _stats(result: Result) -> dict[str, int]:
     """What a DML statement changed, by kind."""
-    numbers = dict(zip((column.name for column in result.columns), result.rows()[0], strict=True))
-    stats = {f"numRows{verb.title()}": numbers.get(f"number of rows {verb}", 0) for verb in _VERBS}
-    return {**stats, "numDmlDuplicates": 0}
+    changes = result.changes
+    return {**{f"numRows{verb.title()}": changes.get(verb, 0) for verb in _VERBS}, "numDmlDuplicates": 0}
 
 
 def _bytes(body: dict[str, Any]) -> bytes:

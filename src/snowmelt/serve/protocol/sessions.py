@@ -27,6 +27,8 @@ class Lifetimes:
 
     session: timedelta = timedelta(hours=1)
     master: timedelta = timedelta(hours=4)
+    replaced_master: timedelta = timedelta(minutes=1)
+    """A client that never got the answer to its renewal asks again with the token that it has."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,6 +42,8 @@ class DoorSession:
     master_key: str
     master_until: datetime
     replaced: deque[str] = field(default_factory=lambda: deque(maxlen=_REPLACED_TOKENS))
+    former_masters: dict[str, datetime] = field(default_factory=dict)
+    """Master tokens that were replaced, and until when they still renew."""
     by_request: OrderedDict[str, Execution] = field(default_factory=OrderedDict)
     waiting: deque[tuple[Execution, Work]] = field(default_factory=deque)
     active: Execution | None = None
@@ -62,6 +66,9 @@ class DoorSession:
             old = len(self.by_request) > _KEPT_EXECUTIONS or held > _KEPT_BYTES
             if old and execution.done and execution.request_id != next(reversed(self.by_request)):
                 del self.by_request[request_id]
+
+    def renews(self, master_key: str, now: datetime) -> bool:
+        return (self.master_until if master_key == self.master_key else self.former_masters[master_key]) > now
 
     def executions(self) -> list[Execution]:
         with self.lock:
@@ -91,6 +98,7 @@ class Sessions:
         self._clock = clock
         self._most = most
         self._closed = closed
+        self._open: set[DoorSession] = set()
         self._by_key: dict[str, DoorSession] = {}
         self._by_master: dict[str, DoorSession] = {}
         self._lock = threading.Lock()
@@ -103,9 +111,9 @@ class Sessions:
 
     def check_room(self) -> None:
         """Raises when there is no room for one more."""
-        if len(self._by_master) >= self._most:
+        if len(self._open) >= self._most:
             self.close_expired()
-        if len(self._by_master) >= self._most:
+        if len(self._open) >= self._most:
             raise too_many_sessions(self._most)
 
     def open(self, session: Session, client: str) -> tuple[DoorSession, str, str]:
@@ -115,6 +123,7 @@ class Sessions:
             session, client, _key(token), now + self.lifetimes.session, _key(master), now + self.lifetimes.master
         )
         with self._lock:
+            self._open.add(opened)
             self._by_key[opened.session_key] = opened
             self._by_master[opened.master_key] = opened
         return opened, token, master
@@ -131,12 +140,17 @@ class Sessions:
         return found
 
     def renew(self, master: str) -> tuple[DoorSession, str, str]:
-        """The session, a new session token and a new master token. What was valid before is not from now on."""
+        """The session, a new session token and a new master token.
+
+        The session token of before is not valid from now on; the master token renews for a moment longer.
+        """
         now = self._clock.now()
         with self._lock:
-            found = self._by_master.pop(_key(master), None)
-            if found is None or found.master_until <= now:
+            found = self._by_master.get(_key(master))
+            if found is None or not found.renews(_key(master), now):
                 raise SnowmeltError("390114", "08001", "The authentication token has expired. Log in again.")
+            self._forget_masters(found, now)
+            found.former_masters[found.master_key] = now + self.lifetimes.replaced_master
             if len(found.replaced) == found.replaced.maxlen:
                 self._by_key.pop(found.replaced[0], None)
             found.replaced.append(found.session_key)
@@ -147,18 +161,24 @@ class Sessions:
             self._by_master[found.master_key] = found
         return found, token, new_master
 
+    def _forget_masters(self, found: DoorSession, now: datetime) -> None:
+        for key in [key for key, until in found.former_masters.items() if until <= now]:
+            del found.former_masters[key], self._by_master[key]
+
     def keep(self, found: DoorSession) -> None:
         """A heartbeat: the master token lasts longer."""
         found.master_until = self._clock.now() + self.lifetimes.master
 
     def all(self) -> list[DoorSession]:
         with self._lock:
-            return list(self._by_master.values())
+            return list(self._open)
 
     def close(self, found: DoorSession) -> None:
         """Ends a session: what it runs is cancelled, what is open rolled back."""
         with self._lock:
-            self._by_master.pop(found.master_key, None)
+            self._open.discard(found)
+            for key in (found.master_key, *found.former_masters):
+                self._by_master.pop(key, None)
             for key in (found.session_key, *found.replaced):
                 self._by_key.pop(key, None)
         self._closed(found)

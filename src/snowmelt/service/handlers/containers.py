@@ -13,7 +13,7 @@ from snowmelt.service.container_clones import Contents
 from snowmelt.service.handlers.drops import refuse_information_schema
 from snowmelt.service.objects import create_database, create_schema
 from snowmelt.service.references import Rename
-from snowmelt.service.results import DONE, Result, status
+from snowmelt.service.results import DONE, Result, kept, status
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.databases_schemas import (
@@ -43,7 +43,7 @@ def create_database_(run: Run, statement: CreateDatabase) -> Result:
     with run.state.read() as state:
         taken = state.catalog.database(name) is not None
     if taken and statement.if_not_exists:
-        return status(f"{quote(name)} already exists, statement succeeded.", "CREATE_DATABASE")
+        return kept(name, "CREATE_DATABASE")
     if taken and not statement.or_replace:
         raise errors.already_exists(quote(name))
     contents = Contents(run)
@@ -80,7 +80,7 @@ def create_schema_(run: Run, statement: CreateSchema) -> Result:
             raise errors.not_found("Database", quote(name.database))
         taken = state.catalog.schema(name) is not None or name.name == "INFORMATION_SCHEMA"
     if taken and statement.if_not_exists:
-        return status(f"{quote(name.name)} already exists, statement succeeded.", "CREATE_SCHEMA")
+        return kept(name.name, "CREATE_SCHEMA")
     if taken and not statement.or_replace:
         raise errors.already_exists(run.written(statement.name))
     refuse_information_schema(name.name)

@@ -14,7 +14,7 @@ from snowmelt.service.dynamic_tables.explaining import explain
 from snowmelt.service.dynamic_tables.group import refresh_graph
 from snowmelt.service.dynamic_tables.refresh import RefreshOutcome
 from snowmelt.service.metadata.columns import EPOCH
-from snowmelt.service.results import DONE, Result, ResultColumn, status, table_result
+from snowmelt.service.results import DONE, Result, ResultColumn, kept, status, table_result
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.dynamic_tables import (
     AlterDynamicTable,
@@ -41,7 +41,7 @@ def create_dynamic_table(run: Run, statement: CreateDynamicTable) -> Result:
     name = run.object_name(statement.name, "CREATE DYNAMIC TABLE")
     found = creating.existing(run, name)
     if found is not None and statement.if_not_exists:
-        return status(f"{quote(name.name)} already exists, statement succeeded.", _CREATE)
+        return kept(name.name, _CREATE)
     if found is not None and not statement.or_replace and not statement.or_alter:
         raise errors.already_exists(run.written(statement.name))
     if statement.dimension is None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
-from snowmelt.service.results import Result, status
+from snowmelt.service.results import DONE, Result, status
 from snowmelt.service.security import granting
 from snowmelt.service.security.auditing import changed
 from snowmelt.service.security.enforcement import Found
 from snowmelt.service.security.privileges import MANAGE_GRANTS, OWNERSHIP
+from snowmelt.service.tasks import standings
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.grants import GrantOwnership, GrantPrivileges, GrantRole, RevokePrivileges, RevokeRole
 from snowmelt.state.access_model import FutureGrant, Grant, GranteeKind
@@ -21,35 +22,50 @@ from snowmelt.state.store import StateTransaction
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
-DONE = "Statement executed successfully."
+
+_OnObjects = GrantPrivileges | RevokePrivileges | GrantOwnership
 
 
 def grant(run: Run, statement: GrantPrivileges) -> Result:
-    with run.state.begin() as state:
-        role = _role(run, state, statement.grantee)
-        if statement.on.scope == "FUTURE":
-            for future in _future(run, state, statement, role, statement.grant_option):
-                state.access.grant_future(future)
-            return status(DONE, "GRANT")
-        found = granting.objects(run, state, statement.on)
-        for item in found:
-            for privilege in _grantable(run, state, item, statement.privileges):
-                _add(run, state, item, privilege, role, grant_option=statement.grant_option)
-    return _affected(statement.on.scope, len(found), "GRANT")
+    def add(state: StateTransaction, item: Found, role: str) -> None:
+        for privilege in _grantable(run, state, item, statement.privileges):
+            _add(run, state, item, privilege, role, grant_option=statement.grant_option)
+
+    return _carried_out(run, statement, "GRANT", add)
 
 
 def revoke(run: Run, statement: RevokePrivileges) -> Result:
+    def take(state: StateTransaction, item: Found, role: str) -> None:
+        for privilege in _grantable(run, state, item, statement.privileges):
+            _take(run, state, item, privilege, role, statement)
+
+    return _carried_out(run, statement, "REVOKE", take)
+
+
+def grant_ownership(run: Run, statement: GrantOwnership) -> Result:
+    def hand_over(state: StateTransaction, item: Found, role: str) -> None:
+        granting.require_may_grant(run, state, item, OWNERSHIP)
+        _hand_over(run, state, item, role, statement)
+
+    return _carried_out(run, statement, "GRANT", hand_over)
+
+
+def _carried_out(
+    run: Run, statement: _OnObjects, verb: Literal["GRANT", "REVOKE"],
+    change: Callable[[StateTransaction, Found, str], None],
+) -> Result:  # fmt: skip
+    """Makes the change to every object that is meant, all of them or none; future ones get a note of it."""
     with run.state.begin() as state:
         role = _role(run, state, statement.grantee)
         if statement.on.scope == "FUTURE":
-            for future in _future(run, state, statement, role, False):
-                state.access.revoke_future(future)
-            return status(DONE, "REVOKE")
+            note = state.access.grant_future if verb == "GRANT" else state.access.revoke_future
+            for future in _future(run, state, statement, role, verb):
+                note(future)
+            return status(DONE, verb)
         found = granting.objects(run, state, statement.on)
         for item in found:
-            for privilege in _grantable(run, state, item, statement.privileges):
-                _take(run, state, item, privilege, role, statement)
-    return _affected(statement.on.scope, len(found), "REVOKE")
+            change(state, item, role)
+    return status(DONE if statement.on.scope != "ALL" else f"{DONE} {len(found)} objects affected.", verb)
 
 
 def _grantable(run: Run, state: StateTransaction, item: Found, wanted: tuple[str, ...]) -> list[str]:
@@ -105,9 +121,8 @@ def _take(
 
 
 def _future(
-    run: Run, state: StateTransaction, statement: GrantPrivileges | RevokePrivileges | GrantOwnership, role: str,
-    grant_option: bool,
-) -> Iterator[FutureGrant]:  # fmt: skip
+    run: Run, state: StateTransaction, statement: _OnObjects, role: str, verb: Literal["GRANT", "REVOKE"]
+) -> Iterator[FutureGrant]:
     """Future privileges are for the container's owner to give, or for whoever manages grants."""
     on = statement.on
     assert on.kind is not None
@@ -116,32 +131,15 @@ def _future(
     wanted = (OWNERSHIP,) if isinstance(statement, GrantOwnership) else statement.privileges
     wanted = wanted if wanted == (OWNERSHIP,) else granting.privileges_of(on.kind, wanted)
     for privilege in wanted:
-        changed(run, state, "GRANT", f"FUTURE {on.kind}S IN {place.found.name}", f"{privilege} ROLE {role}")
+        changed(run, state, verb, f"FUTURE {on.kind}S IN {place.found.name}", f"{privilege} ROLE {role}")
         yield FutureGrant(
             privilege=privilege, on_kind=on.kind, container_id=place.found.item.id, grantee=role,
-            grant_option=grant_option, granted_by=run.session.role, created_on=state.now,
+            grant_option=isinstance(statement, GrantPrivileges) and statement.grant_option,
+            granted_by=run.session.role, created_on=state.now,
         )  # fmt: skip
 
 
-def _affected(scope: str, count: int, verb: str) -> Result:
-    return status(DONE if scope != "ALL" else f"{DONE} {count} objects affected.", verb)
-
-
 # -- ownership ---------------------------------------------------------------------------------------------------------
-
-
-def grant_ownership(run: Run, statement: GrantOwnership) -> Result:
-    with run.state.begin() as state:
-        role = _role(run, state, statement.grantee)
-        if statement.on.scope == "FUTURE":
-            for future in _future(run, state, statement, role, False):
-                state.access.grant_future(future)
-            return status(DONE, "GRANT")
-        found = granting.objects(run, state, statement.on)
-        for item in found:
-            granting.require_may_grant(run, state, item, OWNERSHIP)
-            _hand_over(run, state, item, role, statement)
-    return _affected(statement.on.scope, len(found), "GRANT")
 
 
 def _hand_over(run: Run, state: StateTransaction, item: Found, role: str, statement: GrantOwnership) -> None:
@@ -154,12 +152,13 @@ def _hand_over(run: Run, state: StateTransaction, item: Found, role: str, statem
                 f"'{item.name}' to role '{grants[0].grantee}' exists. It must be revoked first.",
                 hint="GRANT OWNERSHIP … REVOKE CURRENT GRANTS revokes all of them, COPY CURRENT GRANTS keeps them.",
             )  # fmt: skip
-        if statement.current_grants == "REVOKE":
-            state.access.revoke(grants)
-        else:
-            state.access.revoke(grants)
+        state.access.revoke(grants)
+        if statement.current_grants == "COPY":
             state.access.grant([one.model_copy(update={"granted_by": role}) for one in grants])
     granting.set_owner(state, item, role)
+    if item.kind == "TASK" and state.tasks.standing(item.item.id).started:
+        # It would run with the rights of another role than the one that wanted it to run.
+        standings.suspend(state, item.item.id)
     changed(run, state, "GRANT", f"{item.kind} {item.name}", f"OWNERSHIP TO ROLE {role}")
 
 

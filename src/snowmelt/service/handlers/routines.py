@@ -9,7 +9,7 @@ from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import DataType, parse_type
 from snowmelt.service.python_code import require_trust
 from snowmelt.service.resolver import scalar_routine
-from snowmelt.service.results import Result, status
+from snowmelt.service.results import DONE, Result, kept, status
 from snowmelt.service.scripting import procedures, python
 from snowmelt.sql import routines
 from snowmelt.sql.bound import Scope
@@ -34,8 +34,6 @@ from snowmelt.state.store import StateTransaction
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
-DONE = "Statement executed successfully."
-
 
 # -- CREATE ------------------------------------------------------------------------------------------------------------
 
@@ -53,7 +51,7 @@ def create(run: Run, statement: CreateRoutine) -> Result:
             item for item in _overloads(state, name, kind, types, run.session.id) if item.session_id == session_id
         ]
         if existing and statement.if_not_exists:
-            return status(f"{quote(name.name)} already exists, statement succeeded.", f"CREATE_{kind}")
+            return kept(name.name, f"CREATE_{kind}")
         if existing and statement.or_replace:
             state.catalog.drop(existing[0].id, state.now)
         state.catalog.create(

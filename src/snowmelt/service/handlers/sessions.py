@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import SchemaName
 from snowmelt.service import parameters
-from snowmelt.service.results import Result, status
+from snowmelt.service.results import DONE, Result, status
 from snowmelt.service.security.authority import ALL_ROLES, SYSTEM
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.session import (
@@ -22,8 +22,6 @@ from snowmelt.sql.statements.session import (
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
-
-DONE = "Statement executed successfully."
 
 
 def use(run: Run, statement: Use) -> Result:

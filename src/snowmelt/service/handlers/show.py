@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
+from snowmelt.service.channels import listing as channels_listing
 from snowmelt.service.dynamic_tables import listing
 from snowmelt.service.metadata import (
     access,
@@ -56,6 +57,7 @@ LISTINGS: dict[str, Listing] = {
     **listing.LISTINGS,
     **streams_listing.LISTINGS,
     **tasks.LISTINGS,
+    **channels_listing.LISTINGS,
     **table_columns.LISTINGS,
     **keys.LISTINGS,
     **schema_objects.LISTINGS,

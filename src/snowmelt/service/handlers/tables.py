@@ -14,7 +14,7 @@ from snowmelt.service.handlers.alter_tables import find_table
 from snowmelt.service.loading import history
 from snowmelt.service.or_alter import or_alter_table
 from snowmelt.service.reshaping import delta_table
-from snowmelt.service.results import DONE, Result, status
+from snowmelt.service.results import DONE, Result, kept, status
 from snowmelt.service.streams import offsets
 from snowmelt.service.transactions import PendingTable
 from snowmelt.service.writing import RowWriter
@@ -39,7 +39,7 @@ def create_table(run: Run, statement: CreateTable) -> Result:
             or_alter_table(run, present, statement)
             return status(f"Table {quote(name.name)} successfully altered.", "CREATE_TABLE")
     if tables.already_there(run, name, statement):
-        return status(f"{quote(name.name)} already exists, statement succeeded.", "CREATE_TABLE")
+        return kept(name.name, "CREATE_TABLE")
     if statement.clone is not None:
         _create_clone(run, name, statement, statement.clone)
     elif statement.query is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.service.metadata.columns import columns, result
-from snowmelt.service.results import Result, status
+from snowmelt.service.results import DONE, Result, kept, status
 from snowmelt.service.security import credentials, enforcement
 from snowmelt.service.security.auditing import changed
 from snowmelt.service.security.authority import SYSTEM
@@ -33,7 +33,6 @@ from snowmelt.state.store import StateTransaction
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
-DONE = "Statement executed successfully."
 _PLAIN = (
     "login_name", "display_name", "first_name", "last_name", "email", "must_change_password", "disabled",
     "default_warehouse", "default_namespace", "default_role", "type", "comment",
@@ -56,7 +55,7 @@ def create_user(run: Run, statement: CreateUser) -> Result:
     with run.state.begin() as state:
         if state.access.user(name) is not None:
             if statement.if_not_exists:
-                return status(f"{quote(name)} already exists, statement succeeded.", "CREATE_USER")
+                return kept(name, "CREATE_USER")
             if not statement.or_replace:
                 raise errors.already_exists(quote(name))
             state.access.drop_user(name)
@@ -94,7 +93,8 @@ def alter_user(run: Run, statement: AlterUser) -> Result:
         match statement.action:
             case SetOptions(options=UserOptions() as options):
                 _require(run, user, own=set(options.given()) <= _OWN)
-                state.access.put_user(user.model_copy(update=_values(options, state.now)))
+                chose = {"must_change_password": False} if options.password and name == run.session.user else {}
+                state.access.put_user(user.model_copy(update=chose | _values(options, state.now)))
             case UnsetOptions(names=names):
                 _require(run, user, own=set(names) <= _OWN - {"PASSWORD"})
                 state.access.put_user(user.model_copy(update=_unset(user, names)))
@@ -212,7 +212,7 @@ def create_role(run: Run, statement: CreateRole) -> Result:
     with run.state.begin() as state:
         if state.access.role(name) is not None:
             if statement.if_not_exists:
-                return status(f"{quote(name)} already exists, statement succeeded.", "CREATE_ROLE")
+                return kept(name, "CREATE_ROLE")
             if not statement.or_replace:
                 raise errors.already_exists(quote(name))
             _refuse_system(name)

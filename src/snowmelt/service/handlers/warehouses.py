@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.service import contexts
-from snowmelt.service.results import DONE, Result, status
+from snowmelt.service.results import DONE, Result, kept, status
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
 from snowmelt.sql.statements.warehouses import (
@@ -49,7 +49,7 @@ def create_warehouse(run: Run, statement: CreateWarehouse) -> Result:
         existing = state.warehouses.get(name)
         if existing is not None:
             if statement.if_not_exists:
-                return status(f"{quote(name)} already exists, statement succeeded.", "CREATE_WAREHOUSE")
+                return kept(name, "CREATE_WAREHOUSE")
             if statement.or_alter:
                 _set(run, state, existing, options)
                 return status(DONE, "CREATE_WAREHOUSE")

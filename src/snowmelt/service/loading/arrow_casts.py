@@ -7,23 +7,22 @@ own: only the SQL cast knows, so its row is marked as doubtful.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType, Kind
+from snowmelt.service.loading.attempts import Attempt, Rules, short_text, without
+from snowmelt.service.loading.typed_casts import typed
 from snowmelt.state.model import Column
-from snowmelt.storage.schema import VARIANT, arrow_type, as_type
+from snowmelt.storage.schema import VARIANT
 from snowmelt.storage.variant import encode, parse_json
 
-VARIANT_PARTS = pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
-
 _DATE = r"[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_SAFE_DAY = "^[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
+"""Up to the 28th there is no doubt that it exists."""
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _INTEGER = r"^-?[0-9]{1,18}$"
 _FLOAT = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$"
@@ -33,39 +32,15 @@ _FEW_BYTES = 1 << 20
 """So little JSON is encoded here: starting a job would take longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What the statement says about reading text."""
-
-    parameters: Mapping[str, Any]
-    """The session parameters in force."""
-    time_zone: str
-    truncate: bool = False
-    """Cut text that is too long for its column."""
-    reads_json: bool = False
-    """Text that goes to a VARIANT is read as JSON."""
-
-    def is_auto(self, kind: str) -> bool:
-        return str(self.parameters.get(f"{kind}_INPUT_FORMAT", "AUTO")).upper() == "AUTO"
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A column in stored form, NULL in doubtful rows; `doubt` marks them, and is None when there are none."""
-
-    values: Any
-    doubt: Any = None
-
-
 def attempt(values: Any, source: DataType, column: Column, rules: Rules) -> Attempt | None:
     """The values as the column stores them; None when only Spark can convert them."""
     if column.type.is_semi_structured:
         as_json = source.kind is Kind.VARIANT or (source.kind is Kind.VARCHAR and rules.reads_json)
-        tried = _documents(values, column.type) if as_json else None
+        tried = _documents(values, column.type, rules) if as_json else None
     elif source.kind is Kind.VARCHAR:
         tried = _text(values, column.type, rules)
     else:
-        tried = _typed(values, source, column.type)
+        tried = typed(values, source, column.type, rules)
     if tried is None:
         return None
     if column.nullable or tried.values.null_count == 0:
@@ -77,7 +52,7 @@ def attempt(values: Any, source: DataType, column: Column, rules: Rules) -> Atte
 def _text(values: Any, target: DataType, rules: Rules) -> Attempt | None:
     match target.kind:
         case Kind.VARCHAR:
-            return _short_text(values, target, rules)
+            return short_text(values, target, rules)
         case Kind.NUMBER:
             return _number(values, target)
         case Kind.FLOAT:
@@ -88,6 +63,8 @@ def _text(values: Any, target: DataType, rules: Rules) -> Attempt | None:
             return _date(values)
         case Kind.TIMESTAMP_NTZ if rules.is_auto("TIMESTAMP") and (target.precision or 9) >= 6:
             return _timestamp(values, pa.timestamp("us"))
+        case Kind.TIMESTAMP_LTZ if rules.is_auto("TIMESTAMP") and (target.precision or 9) >= 6 and _are_zoned(values):
+            return Attempt(pc.cast(values, pa.timestamp("us", "UTC")))
         case Kind.TIMESTAMP_LTZ if rules.is_auto("TIMESTAMP") and rules.time_zone == "UTC":
             return _timestamp(values, pa.timestamp("us", "UTC")) if (target.precision or 9) >= 6 else None
         case Kind.TIME if rules.is_auto("TIME"):
@@ -102,25 +79,9 @@ def _doubtful(values: Any, pattern: str) -> Any:
     return None if pc.all(fits).as_py() is not False else pc.invert(fits)
 
 
-def _without(values: Any, doubt: Any) -> Any:
-    return values if doubt is None else pc.if_else(doubt, pa.scalar(None, values.type), values)
-
-
 def _matching(values: Any, pattern: str, type_: pa.DataType) -> Attempt:
     doubt = _doubtful(values, pattern)
-    return Attempt(pc.cast(_without(values, doubt), type_), doubt)
-
-
-def _short_text(values: Any, target: DataType, rules: Rules) -> Attempt:
-    length = target.length or types.MAX_VARCHAR
-    if length >= types.MAX_VARCHAR:
-        return Attempt(values)
-    long = pc.fill_null(pc.greater(pc.utf8_length(values), length), False)
-    if not pc.any(long).as_py():
-        return Attempt(values)
-    if rules.truncate:
-        return Attempt(pc.utf8_slice_codeunits(values, 0, length))
-    return Attempt(_without(values, long), long)
+    return Attempt(pc.cast(without(values, doubt), type_), doubt)
 
 
 def _number(values: Any, target: DataType) -> Attempt | None:
@@ -143,79 +104,66 @@ def _boolean(values: Any) -> Attempt:
 
 
 def _date(values: Any) -> Attempt:
-    return _calendar(values, f"^{_DATE}$", "^[12][0-9]{3}-[0-9]{2}-([01][0-9]|2[0-8])$", pa.date32())
+    return _calendar(values, f"^{_DATE}$", f"{_SAFE_DAY}$", pa.date32())
 
 
 def _timestamp(values: Any, type_: pa.DataType) -> Attempt:
     rest = rf"[ T]{_CLOCK}(\.[0-9]{{1,6}})?$"
-    safe = rf"^[12][0-9]{{3}}-[0-9]{{2}}-([01][0-9]|2[0-8]){rest}"
+    safe = f"{_SAFE_DAY}{rest}"
     local = _calendar(values, f"^{_DATE}{rest}", safe, pa.timestamp("us"))
     return local if type_.tz is None else Attempt(pc.assume_timezone(local.values, type_.tz), local.doubt)
+
+
+def _are_zoned(values: Any) -> bool:
+    """Whether every text is a day that exists in every month, with a time of day and its offset from UTC."""
+    fits = pc.match_substring_regex(values, rf"{_SAFE_DAY}[ T]{_CLOCK}(\.[0-9]{{1,6}})?[+-][01][0-9]:[0-5][0-9]$")
+    return pc.all(fits).as_py() is True
 
 
 def _calendar(values: Any, pattern: str, safe: str, type_: pa.DataType) -> Attempt:
     """Dates that exist. Arrow refuses a whole column over one February 30: then days past 28 are in doubt."""
     doubt = _doubtful(values, pattern)
-    fitting = _without(values, doubt)
+    fitting = without(values, doubt)
     try:
         return Attempt(pc.cast(fitting, type_), doubt)
     except pa.ArrowInvalid:
         late = _doubtful(fitting, safe)
         doubt = late if doubt is None else (doubt if late is None else pc.or_(doubt, late))
-        return Attempt(pc.cast(_without(fitting, late), type_), doubt)
+        return Attempt(pc.cast(without(fitting, late), type_), doubt)
 
 
 # -- documents ------------------------------------------------------------------------------------------------------
 
 
-def _documents(values: Any, target: DataType) -> Attempt | None:
+def _documents(values: Any, target: DataType, rules: Rules) -> Attempt | None:
     """JSON text, which VARIANT fields travel as."""
-    if len(values) > _FEW_DOCUMENTS or values.nbytes > _FEW_BYTES:
+    if not rules.encodes_documents and (len(values) > _FEW_DOCUMENTS or values.nbytes > _FEW_BYTES):
         return None
-    encoded: list[dict[str, bytes] | None] = []
+    metadata: list[bytes] = []
+    contents: list[bytes] = []
+    missing: list[bool] = []
     doubt: list[bool] = []
     for text in values.to_pylist():
-        found = _encoded(text, target) if text is not None and text.strip() else None
-        encoded.append(found)
-        doubt.append(found is None and text is not None and bool(text.strip()))
-    return Attempt(as_type(pa.array(encoded, VARIANT_PARTS), VARIANT), pa.array(doubt) if any(doubt) else None)
+        is_given = text is not None and bool(text.strip())
+        found = _encoded(text, target) if is_given else None
+        missing.append(found is None)
+        doubt.append(is_given and found is None)
+        metadata.append(b"" if found is None else found[0])
+        contents.append(b"" if found is None else found[1])
+    parts = [pa.array(metadata, pa.binary()), pa.array(contents, pa.binary())]
+    encoded = pa.StructArray.from_arrays(parts, fields=list(VARIANT), mask=pa.array(missing, pa.bool_()))
+    return Attempt(encoded, pa.array(doubt) if any(doubt) else None)
 
 
-def _encoded(text: str, target: DataType) -> dict[str, bytes] | None:
+def _encoded(text: str, target: DataType) -> tuple[bytes, bytes] | None:
     """A document's bytes; None where it is not valid, or not the object or array that the column wants."""
     try:
         value = parse_json(text)
-    except SnowmeltError:
+        if (target.kind is Kind.OBJECT and not isinstance(value, dict)) or (
+            target.kind is Kind.ARRAY and not isinstance(value, list)
+        ):
+            return None
+        return encode(value)
+    except (SnowmeltError, UnicodeEncodeError, RecursionError):
+        # Half of a surrogate pair, or nested too deeply: Spark has the words for it.
         return None
-    if (target.kind is Kind.OBJECT and not isinstance(value, dict)) or (
-        target.kind is Kind.ARRAY and not isinstance(value, list)
-    ):
-        return None
-    metadata, content = encode(value)
-    return {"metadata": metadata, "value": content}
-
-
-# -- typed values ---------------------------------------------------------------------------------------------------
-
-
-def _typed(values: Any, source: DataType, target: DataType) -> Attempt | None:
-    """Values of a typed file whose type is the column's, or fits into it whatever the value."""
-    if source.kind is Kind.NUMBER and target.kind is Kind.NUMBER:
-        return _typed_number(values, source, target)
-    if source.kind is not target.kind or source.kind in (Kind.TIME, Kind.TIMESTAMP_TZ):
-        return None
-    if source.is_timestamp and (target.precision or 9) < 6:
-        return None
-    if source.kind is Kind.BINARY and (target.length or 0) < types.MAX_BINARY:
-        return None
-    wanted = arrow_type(target)
-    return Attempt(values if values.type == wanted else pc.cast(values, wanted))
-
-
-def _typed_number(values: Any, source: DataType, target: DataType) -> Attempt | None:
-    if target.int64:
-        return Attempt(values) if source.int64 else None
-    lead = 19 if source.int64 else (source.precision or 38) - (source.scale or 0)
-    if (source.scale or 0) > (target.scale or 0) or lead > (target.precision or 38) - (target.scale or 0):
-        return None
-    return Attempt(pc.cast(values, arrow_type(target)))

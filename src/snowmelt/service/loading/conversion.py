@@ -16,7 +16,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.service import constants
 from snowmelt.service.defaults import sequence_default
 from snowmelt.service.loading import arrow_casts
-from snowmelt.service.loading.arrow_casts import Rules
+from snowmelt.service.loading.attempts import Rules
 from snowmelt.service.loading.batches import Batch
 from snowmelt.service.loading.records import SourceField
 from snowmelt.service.loading.row_queries import ROW, RowQueries
@@ -69,6 +69,8 @@ class Plan:
     truncate: bool = False
     reads_json: bool = False
     """Whether text that goes to a VARIANT is read as JSON, as that of CSV files is; else it stays text."""
+    encodes_documents: bool = False
+    """Whether JSON is encoded here however much it is, instead of asking Spark to."""
     query: str | None = None
     """A transformation: a Snowflake SELECT from the staged files."""
     whole: bool = False
@@ -93,7 +95,7 @@ class Converter:
         self._plan = plan
         context = run.context
         parameters = {**context.parameters, **plan.parameters}
-        self._rules = Rules(parameters, context.time_zone, plan.truncate, plan.reads_json)
+        self._rules = Rules(parameters, context.time_zone, plan.truncate, plan.reads_json, plan.encodes_documents)
         self._columns = [column for column in self._definition.columns if column not in self.numbered]
         self._queries = RowQueries(run, table, plan, self._columns)
         self._schema = arrow_schema([column.model_copy(update={"nullable": True}) for column in self._columns])
@@ -166,6 +168,8 @@ class Converter:
         with self._queries.binder() as binder:
             bound = binder.bind(parse_snowflake(column.default))
             folded = constants.fold(bound)
+            if folded is constants.UNKNOWN:
+                folded = constants.instant(bound)
             if folded is not constants.UNKNOWN and not isinstance(folded, bool):
                 tried = arrow_casts.attempt(pa.array([folded]), bound.type, column, self._rules)
                 if tried is not None and tried.doubt is None:
@@ -215,11 +219,13 @@ class Converter:
         message = _PREFIX.sub("", message)
         long = _TOO_LONG.match(message)
         if long is not None and column is not None:
-            length = self._definition.columns[column].type.length
-            return Failure(
-                row, column, "100074", "54000", f"User character length limit ({length}) exceeded by string '{long[1]}'"
-            )
+            return too_long(row, column, self._definition.columns[column].type.length, long[1])
         return Failure(row, column, code, sqlstate, message)
+
+
+def too_long(row: int, column: int, length: int | None, text: str) -> Failure:
+    message = f"User character length limit ({length}) exceeded by string '{text}'"
+    return Failure(row, column, "100074", "54000", message)
 
 
 def _is_about_values(error: SnowmeltError) -> bool:

@@ -6,8 +6,8 @@ Rows of a file are kept apart until the file is settled, because ON_ERROR may dr
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from snowmelt.service.sequences import numbers
 from snowmelt.sql.dialect import identifier, to_spark_sql
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.storage.append import Part
-from snowmelt.storage.commits import CommitResult
+from snowmelt.storage.commits import AppTransaction, CommitResult, CommitTag
 from snowmelt.storage.schema import arrow_schema
 
 if TYPE_CHECKING:
@@ -58,8 +58,22 @@ class _Rows:
 class Sink:
     """Takes the rows of one statement for a table that its transaction holds."""
 
-    def __init__(self, run: Run, table: CatalogObject) -> None:
+    def __init__(
+        self,
+        run: Run,
+        table: CatalogObject,
+        operation: str = "COPY",
+        app_transactions: Sequence[AppTransaction] = (),
+        offsets: Mapping[str, str] | None = None,
+    ) -> None:
+        """`app_transactions`: Delta's own marks of what the commit holds; Spark's writer leaves them out.
+
+        `offsets`: where the rows come from, see `CommitTag`.
+        """
         self._run = run
+        self._offsets = offsets
+        self._operation = operation
+        self._app_transactions = app_transactions
         self._table = table
         assert isinstance(table.definition, TableDefinition)
         self._definition = table.definition
@@ -118,22 +132,26 @@ class Sink:
         if self._kept.parts and rest:
             self._kept.parts.append(self._written(rest))
             rest = []
-        store, tag = run.account.store, run.transaction.tag(run.query_id)
+        store, tag = run.account.store, self._tag
         parts, spooled = self._separated()
         total = 0
         run.check_cancelled()
         reached("before-commit")
         if parts:
-            result = store.append_parts(location, parts, tag)
+            result = store.append_parts(location, parts, tag, app_transactions=self._app_transactions)
             # From here on the files belong to the table.
             self._kept.parts = list(spooled)
-            run.account.transactions.wrote(pending, result, "COPY", run.query_id)
+            run.account.transactions.wrote(pending, result, self._operation, run.query_id)
             total += result.rows_inserted
         for rows in [*(self._read(part) for part in spooled), *([self._complete(rest)] if rest else [])]:
-            run.account.transactions.wrote(pending, self._appended(rows), "COPY", run.query_id)
+            run.account.transactions.wrote(pending, self._appended(rows), self._operation, run.query_id)
             total += rows.num_rows
         reached("after-commit")
         return total
+
+    @property
+    def _tag(self) -> CommitTag:
+        return replace(self._run.transaction.tag(self._run.query_id), offsets=self._offsets)
 
     def _separated(self) -> tuple[list[Part], list[_Spooled]]:
         parts = [part for part in self._kept.parts if isinstance(part, Part)]
@@ -141,9 +159,9 @@ class Sink:
 
     def _appended(self, rows: pa.Table) -> CommitResult:
         run, location = self._run, self._definition.location
-        store, tag = run.account.store, run.transaction.tag(run.query_id)
+        store, tag = run.account.store, self._tag
         if not self._definition.spark_only:
-            return store.append(location, rows, tag)
+            return store.append(location, rows, tag, app_transactions=self._app_transactions)
         before = store.files(location, store.latest_version(location)).total_bytes
         reference = f"load_{run.query_id.replace('-', '')}"
         select = exp.select(*[exp.column(identifier(name)) for name in rows.column_names]).from_(

@@ -36,7 +36,7 @@ class ParquetStream:
         except (pa.ArrowException, OSError) as error:
             raise corrupted(f"not a Parquet file: {_line(error)}") from None
         as_text = isinstance(format, ParquetFormat) and format.binary_as_text
-        self._types = [_type_of(entry.type, as_text) for entry in self._file.schema_arrow]
+        self._types = [type_of(entry.type, as_text) for entry in self._file.schema_arrow]
         self.fields = tuple(
             SourceField(entry.name, type_) for entry, type_ in zip(self._file.schema_arrow, self._types, strict=True)
         )
@@ -52,7 +52,7 @@ class ParquetStream:
             if batch is None:
                 return
             columns = [
-                _cleaned(_converted(batch.column(index), type_), type_, self._format)
+                _cleaned(in_query_form(batch.column(index), type_), type_, self._format)
                 for index, type_ in enumerate(self._types)
             ]
             data = pa.table(columns, names=[nth(index) for index in range(len(columns))])
@@ -61,10 +61,10 @@ class ParquetStream:
             yield Segment(data, rows, batch.num_rows, bytes=batch.nbytes)
 
 
-def _type_of(arrow: pa.DataType, binary_as_text: bool) -> DataType:
+def type_of(arrow: pa.DataType, binary_as_text: bool = False) -> DataType:
     """The Snowflake type of a column's values; VARIANT for what has no other."""
     if pa.types.is_dictionary(arrow):
-        return _type_of(arrow.value_type, binary_as_text)
+        return type_of(arrow.value_type, binary_as_text)
     if pa.types.is_integer(arrow):
         return types.number(20, 0) if arrow == pa.uint64() else types.INTEGER
     if pa.types.is_decimal(arrow):
@@ -94,7 +94,7 @@ _ARROW = {
 }  # fmt: skip
 
 
-def _converted(column: Any, type_: DataType) -> Any:
+def in_query_form(column: Any, type_: DataType) -> Any:
     """A column in the Arrow form that its Snowflake type has in queries."""
     if type_.kind is Kind.VARIANT:
         return pa.array([None if item is None else to_json(_plain(item)) for item in column.to_pylist()], pa.string())

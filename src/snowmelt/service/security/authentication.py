@@ -47,7 +47,6 @@ class Identity:
     warehouse: str | None = None
     database: str | None = None
     schema: str | None = None
-    must_change_password: bool = False
 
 
 class Authenticator:
@@ -73,6 +72,7 @@ class Authenticator:
         user: str,
         *,
         password: str | None = None,
+        new_password: str | None = None,
         token: str | None = None,
         jwt: str | None = None,
         role: str | None = None,
@@ -80,8 +80,8 @@ class Authenticator:
     ) -> Identity:
         """The identity of whoever knows the secret; `role` is the one the client asks for, `client` its address.
 
-        A programmatic access token may come as the password, as drivers send it. Raises 390100, 390102, 390144,
-        390189 or 394400.
+        A programmatic access token may come as the password, as drivers send it. `new_password` takes the place of one
+        that must be changed. Raises 390100, 390102, 390106, 390144, 390189 or 394400.
         """
         login = user.upper()
         means: Means = "RSA_KEYPAIR" if jwt is not None else "PASSWORD"
@@ -96,6 +96,8 @@ class Authenticator:
             if known.disabled:
                 raise SnowmeltError("390101", "08004", "User access disabled. Contact your local system administrator.")
             identity = self._identity(known, role, restriction)
+            if means == "PASSWORD" and known.must_change_password:
+                self._change_password(known, password or "", new_password)
         except SnowmeltError as error:
             self._failed(login, means, client, error)
             raise
@@ -115,6 +117,16 @@ class Authenticator:
         if user is None or not same:
             raise errors.incorrect_login()
         return user
+
+    def _change_password(self, user: User, password: str, new_password: str | None) -> None:
+        if not new_password or new_password == password:
+            raise errors.password_must_change()
+        hashed = credentials.hash_password(new_password)
+        with self._account.state.begin() as state:
+            current = state.access.user(user.name) or user
+            values = {"password_hash": hashed, "password_changed_on": state.now, "must_change_password": False}
+            state.access.put_user(current.model_copy(update=values))
+        self._account.audit.write("USER", user=user.name, object=f"USER {user.name}", detail="PASSWORD CHANGED")
 
     def _by_token(self, login: str, token: str) -> tuple[User, str | None]:
         with self._account.state.read() as state:
@@ -165,7 +177,6 @@ class Authenticator:
             warehouse=user.default_warehouse,
             database=place[0] if place else None,
             schema=place[1] if place and len(place) > 1 else None,
-            must_change_password=user.must_change_password,
         )
 
     def _failed(self, login: str, means: Means, client: str | None, error: SnowmeltError) -> None:

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 ACCOUNT_NAME = "SNOWMELT"
 _THE_ACCOUNT = Owned("", "")
 _ROUTINES = (ObjectType.FUNCTION, ObjectType.PROCEDURE)
+_SEEN_BY_ALL = frozenset({ObjectType.USER, ObjectType.ROLE, ObjectType.WAREHOUSE})
+"""What is not hidden, or not by the catalog."""
+_TEMPORARY = "CREATE TEMPORARY"
+"""Temporary things may take the name of something permanent, which they hide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ def authorise(run: Run, statement: Statement) -> None:
                 found = _subject(run, state, request, ask, statement)
                 if found is not None:
                     require(run, ask.privileges, found, primary=_creates(ask))
+            _refuse_hidden(run, state, request)
         _check_task_owner(run, state, statement)
 
 
@@ -109,6 +114,18 @@ def _subject(run: Run, state: StateReader, request: Request, ask: Ask, statement
             return _warehouse(state, run.parts(request.warehouse)[-1]) if request.warehouse is not None else None
         case Subject.SCHEMA | Subject.DATABASE:
             return _container(run, state, ask.subject, request.created)
+
+
+def _refuse_hidden(run: Run, state: StateReader, request: Request) -> None:
+    """Raises when the name of what is to be created belongs to something that the role does not see."""
+    created = request.created
+    if created is None or run.authority.sight is None or created.kind in _SEEN_BY_ALL or request.rule == _TEMPORARY:
+        return
+    if created.kind is not ObjectType.DATABASE and _container(run, state, Subject.SCHEMA, created) is None:
+        return
+    taken = find(run, state, created, whole=True)
+    if taken is not None and not run.authority.sees(taken.item):
+        raise errors.taken_by_hidden(taken.kind.capitalize(), taken.name)
 
 
 def find(run: Run, state: StateReader, named: Named | None, *, whole: bool = False) -> Found | None:

@@ -11,7 +11,7 @@ from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import cloning, schema_objects
 from snowmelt.service.reshaping import start_change_feed
 from snowmelt.service.resolver import StatementCatalog
-from snowmelt.service.results import Result, status
+from snowmelt.service.results import Result, kept, status
 from snowmelt.service.streams import tracking, views
 from snowmelt.service.streams.offsets import definition_of
 from snowmelt.sql.statements.base import NameRef, ObjectType
@@ -36,7 +36,7 @@ def create(run: Run, statement: CreateStream) -> Result:
         schema_objects.alter(run, present, {}, comment=statement.options.comment, uncomment=True)
         return status(f"Stream {quote(full.name)} successfully altered.", _QUERY_TYPE)
     if present is not None and statement.if_not_exists:
-        return status(f"{quote(full.name)} already exists, statement succeeded.", _QUERY_TYPE)
+        return kept(full.name, _QUERY_TYPE)
     if statement.clone is not None:
         _clone(run, full, statement)
     else:
@@ -69,10 +69,10 @@ def _create(run: Run, full: ObjectName, statement: CreateStream, named: NameRef)
 
     def publish(state: StateTransaction) -> None:
         if isinstance(source.definition, ViewDefinition):
-            tracking.track_view(state, source.id)
+            tracking.track_view(run, state, source.id)
         versions: list[TableVersion] = []
         for id, version in start.offsets.items():
-            tracking.track(state, id)
+            tracking.track(run, state, id)
             found = state.versions.visible(id) if version is None else state.versions.upto(id, version)
             assert found is not None
             versions.append(found)

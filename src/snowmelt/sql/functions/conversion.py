@@ -12,7 +12,7 @@ from sqlglot import exp
 from snowmelt.core import errors, types
 from snowmelt.core.types import MAX_PRECISION, DataType, Kind, number
 from snowmelt.sql import casts, formats, number_formats, temporal
-from snowmelt.sql.building import bind
+from snowmelt.sql.building import bind, constant_text
 from snowmelt.sql.functions.registry import Call, Function, alias, scalar
 from snowmelt.sql.recognition import failed
 
@@ -40,10 +40,18 @@ def _format(invocation: Call, index: int = 1) -> str | None:
     """The constant format at a position; None when the argument is not there."""
     if len(invocation.args) <= index:
         return None
-    node = invocation.source[index]
-    if not isinstance(node, exp.Literal) or not node.is_string:
+    text = _joined(invocation.source[index])
+    if text is None:
         raise errors.unsupported(f"a format of {invocation.name} that is not a constant")
-    return str(node.this)
+    return text
+
+
+def _joined(node: exp.Expr) -> str | None:
+    """The text of a literal, or of several put together by `||`, as dbt writes formats; None for anything else."""
+    if isinstance(node, exp.DPipe):
+        left, right = _joined(node.this), _joined(node.expression)
+        return None if left is None or right is None else left + right
+    return constant_text(node)
 
 
 def _converted(invocation: Call, target: DataType) -> exp.Expr:

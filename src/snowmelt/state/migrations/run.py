@@ -14,6 +14,7 @@ from snowmelt.state.migrations import (
     v0004_streams,
     v0005_tasks,
     v0006_access,
+    v0007_channels,
 )
 
 Migration = Callable[[Connection], None]
@@ -25,6 +26,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     v0004_streams.apply,
     v0005_tasks.apply,
     v0006_access.apply,
+    v0007_channels.apply,
 )
 """The step at index n leads from version n to version n + 1."""
 

@@ -7,6 +7,14 @@ import sys
 
 import structlog
 
+from snowmelt.core.config import Settings
+
+
+def ensure_logging(settings: Settings) -> None:
+    """For programs that use the package and have not set structlog up: it would print every event there is."""
+    if not structlog.is_configured():
+        configure_logging(settings.log_level, as_json=settings.log_json)
+
 
 def configure_logging(level: str, *, as_json: bool) -> None:
     """Every line has the query's and the session's id while one runs, so that a statement can be followed."""

@@ -1,0 +1,8 @@
+"""Getting rows in: channels, and what feeds them."""
+
+from snowmelt.ingest.channels.channel import Channel
+from snowmelt.ingest.channels.client import StreamingIngestClient
+from snowmelt.ingest.channels.http import Server
+from snowmelt.ingest.channels.ports import Appended, ChannelStatus, OnError, RowError
+
+__all__ = ["Appended", "Channel", "ChannelStatus", "OnError", "RowError", "Server", "StreamingIngestClient"]

@@ -1,0 +1,1 @@
+"""A streaming ingest client, in the shape of Snowpipe Streaming's."""

@@ -1,0 +1,190 @@
+"""Channels over HTTP: what client and server send each other.
+
+Rows travel as Arrow streams, one a part, behind each other in one body; or, from clients without Arrow, as JSON.
+Whatever comes is checked before anything looks into it: the numbers inside an Arrow stream are the sender's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.ingest.channels.ports import (
+    Appended,
+    ChannelStatus,
+    OnError,
+    Opened,
+    OpenRequest,
+    Part,
+    RowError,
+    Ticket,
+)
+from snowmelt.ingest.channels.rows import parts_of
+
+ARROW = "application/vnd.apache.arrow.stream"
+MOST_ROWS = 2_000_000
+"""In one batch: rows without values take no bytes, so that the size of a request says nothing about them."""
+_TOKENS = "\x00offset_token"
+_PLACES = "\x00place"
+"""Columns of the rows' own tokens and places; no column of a table can have such a name."""
+
+
+def malformed(detail: str) -> SnowmeltError:
+    return SnowmeltError("390189", "08P01", f"The request is malformed: {detail}.")
+
+
+# -- rows ---------------------------------------------------------------------------------------------------------
+
+
+def parts_to_arrow(parts: tuple[Part, ...]) -> bytes:
+    sink = pa.BufferOutputStream()
+    for part in parts:
+        rows = part.rows
+        if part.tokens is not None:
+            rows = rows.append_column(_TOKENS, pa.array(part.tokens, pa.string()))
+        if part.places is not None:
+            rows = rows.append_column(_PLACES, pa.array(part.places, pa.int64()))
+        with pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_table(rows)
+    return bytes(sink.getvalue())
+
+
+def parts_from_arrow(body: bytes) -> tuple[Part, ...]:
+    """Raises `malformed` for anything but whole, valid streams."""
+    source = pa.BufferReader(body)
+    parts: list[Part] = []
+    rows = 0
+    try:
+        while source.tell() < len(body):
+            batches: list[pa.RecordBatch] = []
+            with pa.ipc.open_stream(source) as stream:
+                schema = stream.schema
+                for batch in stream:
+                    rows += batch.num_rows
+                    if rows > MOST_ROWS:
+                        raise malformed(f"a batch has more than {MOST_ROWS} rows")
+                    batch.validate(full=True)
+                    batches.append(batch)
+            parts.append(_part(pa.Table.from_batches(batches, schema)))
+    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
+        raise malformed(f"its body is not an Arrow stream ({str(error).splitlines()[0][:200]})") from None
+    return tuple(parts)
+
+
+def _part(rows: pa.Table) -> Part:
+    tokens, places = _beside(rows, _TOKENS, pa.string()), _beside(rows, _PLACES, pa.int64())
+    own = [name for name in (_TOKENS, _PLACES) if name in rows.column_names]
+    return Part(rows.drop_columns(own) if own else rows, tokens, places)
+
+
+def _beside(rows: pa.Table, name: str, type_: pa.DataType) -> Any:
+    """What is said about the rows, one by one; None when nothing is."""
+    if name not in rows.column_names:
+        return None
+    found = rows.column(name)
+    if found.type != type_ or (type_ == pa.int64() and found.null_count):
+        raise malformed("tokens are text, and places are numbers")
+    return tuple(found.to_pylist())
+
+
+def parts_from_json(body: bytes) -> tuple[Part, ...]:
+    """A JSON array of objects, or one object a line."""
+    try:
+        text = body.decode()
+        is_array = text.lstrip().startswith("[")
+        found = _json(text) if is_array else [_json(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError):
+        raise malformed("its body is not JSON") from None
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        raise malformed("rows are JSON objects")
+    if len(found) > MOST_ROWS:
+        raise malformed(f"a batch has more than {MOST_ROWS} rows")
+    return parts_of(found)
+
+
+def _json(text: str) -> Any:
+    return json.loads(text, parse_float=Decimal)
+
+
+# -- requests and answers -------------------------------------------------------------------------------------------
+
+
+def open_request_to_json(request: OpenRequest) -> dict[str, Any]:
+    return {
+        "channel": request.channel, "table": request.table, "offset_token": request.offset_token,
+        "on_error": request.on_error.value, "schema_evolution": request.schema_evolution,
+    }  # fmt: skip
+
+
+def open_request_from_json(body: Mapping[str, Any]) -> OpenRequest:
+    try:
+        on_error = OnError(str(body.get("on_error", OnError.CONTINUE.value)).upper())
+    except ValueError:
+        raise malformed("on_error is CONTINUE or ABORT") from None
+    return OpenRequest(
+        text_of(body, "channel"), text_of(body, "table"), optional_text(body, "offset_token"), on_error,
+        body.get("schema_evolution") is True,
+    )  # fmt: skip
+
+
+def text_of(body: Mapping[str, Any], key: str) -> str:
+    value = body.get(key)
+    if not isinstance(value, str) or not value:
+        raise malformed(f"it lacks the text '{key}'")
+    return value
+
+
+def optional_text(body: Mapping[str, Any], key: str) -> str | None:
+    value = body.get(key)
+    if value is not None and not isinstance(value, str):
+        raise malformed(f"'{key}' is text")
+    return value
+
+
+def opened_to_json(opened: Opened) -> dict[str, Any]:
+    ticket = opened.ticket
+    return {
+        "channel_id": ticket.channel_id,
+        "client_sequencer": ticket.client_sequencer,
+        "status": status_to_json(opened.status),
+    }
+
+
+def opened_from_json(body: Mapping[str, Any]) -> Opened:
+    ticket = Ticket(body["channel_id"], body["client_sequencer"])
+    return Opened(ticket, status_from_json(body["status"]))
+
+
+def status_to_json(status: ChannelStatus) -> dict[str, Any]:
+    values = {entry.name: getattr(status, entry.name) for entry in fields(status)}
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()}
+
+
+_INSTANTS = ("created_on", "last_committed_on", "last_error_on")
+
+
+def status_from_json(body: Mapping[str, Any]) -> ChannelStatus:
+    values = {entry.name: body[entry.name] for entry in fields(ChannelStatus) if entry.name in body}
+    for name in _INSTANTS:
+        if values.get(name) is not None:
+            values[name] = datetime.fromisoformat(values[name])
+    return ChannelStatus(**values)
+
+
+def appended_to_json(appended: Appended) -> dict[str, Any]:
+    return {
+        "rows": appended.rows,
+        "rejected": appended.rejected,
+        "errors": [{entry.name: getattr(item, entry.name) for entry in fields(item)} for item in appended.errors],
+    }
+
+
+def appended_from_json(body: Mapping[str, Any]) -> Appended:
+    return Appended(body["rows"], body["rejected"], tuple(RowError(**item) for item in body["errors"]))

@@ -1,0 +1,104 @@
+"""Somebody with next to no rights, and objects that they would like to use."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.service.account import Account
+from snowmelt.service.security.privileges import OWNERSHIP
+from snowmelt.service.session import Session
+
+_FIRST = """
+CREATE DATABASE {db}; CREATE SCHEMA s; CREATE WAREHOUSE w_{n};
+CREATE ROLE r_{n}; CREATE ROLE other_{n}; GRANT EXECUTE TASK ON ACCOUNT TO ROLE r_{n};
+CREATE USER u_{n} DEFAULT_SECONDARY_ROLES = (); GRANT ROLE r_{n} TO USER u_{n};
+GRANT ROLE r_{n} TO ROLE sysadmin;
+GRANT USAGE ON DATABASE {db} TO ROLE r_{n}; GRANT USAGE ON SCHEMA {db}.s TO ROLE r_{n};
+"""
+_OBJECTS = {
+    "t": "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)",
+    "t2": "CREATE TABLE t2 (a INT)",
+    "gone": "CREATE TABLE gone (a INT)",
+    "v": "CREATE VIEW v AS SELECT a FROM t",
+    "st": "CREATE STREAM st ON TABLE t",
+    "sg": "CREATE STAGE sg",
+    "ff": "CREATE FILE FORMAT ff TYPE = CSV",
+    "sq": "CREATE SEQUENCE sq",
+    "f": "CREATE FUNCTION f() RETURNS INT AS '1'",
+    "p": "CREATE PROCEDURE p() RETURNS INT LANGUAGE SQL AS 'BEGIN RETURN 1; END'",
+    "tk": "CREATE TASK tk WAREHOUSE = w_{n} SCHEDULE = '1 hour' AS SELECT 1",
+    "dt": "CREATE DYNAMIC TABLE dt TARGET_LAG = '1 hour' WAREHOUSE = w_{n} INITIALIZE = ON_SCHEDULE AS SELECT a FROM t",
+}
+_OVER_T = {"v", "st", "dt"}
+DENIED = {"003001", "002003", "002043", "002140", "002725", "001007", "000904"}
+"""The last four are what CALL, the warehouse of a dynamic table or task, and NEXTVAL say of a name nobody has."""
+
+
+class Place:
+    """The objects of one case, and a user who has nothing but USAGE of their database and schema."""
+
+    def __init__(self, account: Account, number: int, mentioned: Collection[str] = _OBJECTS.keys()) -> None:
+        """`mentioned`: names of the objects that there shall be, and other words."""
+        self.account = account
+        self.words = {"n": str(number), "db": f"SEC_{number}"}
+        self.admin = account.session()
+        self.admin.execute_script(_FIRST.format(**self.words))
+        wanted = set(mentioned) | ({"t"} if _OVER_T & set(mentioned) else set())
+        for name, statements in _OBJECTS.items():
+            if name in wanted:
+                self.admin.execute_script(statements.format(**self.words))
+        self.user = self.login()
+
+    def login(self) -> Session:
+        name = self.words["n"]
+        return self.account.session(
+            user=f"U_{name}", role=f"R_{name}", database=self.words["db"], schema="S", warehouse=f"W_{name}"
+        )
+
+    def sql(self, text: str) -> str:
+        return text.format(**self.words)
+
+    def grant(self, privilege: str, on: str) -> None:
+        option = " COPY CURRENT GRANTS" if privilege == OWNERSHIP else ""
+        self.admin.execute(self.sql(f"GRANT {privilege} ON {on} TO ROLE r_{{n}}{option}"))
+
+    def revoke(self, privilege: str, on: str) -> None:
+        if privilege == OWNERSHIP:
+            self.admin.execute(self.sql(f"GRANT OWNERSHIP ON {on} TO ROLE ACCOUNTADMIN COPY CURRENT GRANTS"))
+        else:
+            self.admin.execute(self.sql(f"REVOKE {privilege} ON {on} FROM ROLE r_{{n}}"))
+
+    def close(self) -> None:
+        self.user.close()
+        self.admin.execute("USE DATABASE SNOWMELT")
+        for name in (self.words["db"], f"{self.words['db']}_X", f"FRESH_{self.words['n']}"):
+            self.admin.execute(f"DROP DATABASE IF EXISTS {name}")
+        for name in ("W", "W9", "FRESH"):
+            self.admin.execute(f"DROP WAREHOUSE IF EXISTS {name}_{self.words['n']}")
+        for name in ("R", "OTHER", "FRESH"):
+            self.admin.execute(f"DROP ROLE IF EXISTS {name}_{self.words['n']}")
+        self.admin.execute(self.sql("DROP USER IF EXISTS u_{n}"))
+        self.admin.execute(self.sql("DROP USER IF EXISTS fresh_{n}"))
+        self.admin.close()
+
+    def outcome(self, sql: str) -> str | None:
+        """The code of the error that the user gets, if any."""
+        try:
+            self.user.execute(self.sql(sql))
+        except SnowmeltError as error:
+            return error.code
+        return None
+
+    def check(self, sql: str, wanted: Sequence[tuple[str, str]]) -> None:
+        """The statement is denied while one of the privileges is missing, and allowed with all of them."""
+        for missing in wanted:
+            held = [item for item in wanted if item != missing]
+            for privilege, on in held:
+                self.grant(privilege, on)
+            assert self.outcome(sql) in DENIED, f"without {missing}"
+            for privilege, on in held:
+                self.revoke(privilege, on)
+        for privilege, on in wanted:
+            self.grant(privilege, on)
+        assert self.outcome(sql) is None

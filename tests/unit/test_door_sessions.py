@@ -1,0 +1,70 @@
+"""Tokens of clients' sessions, by a clock that moves when told to."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from unittest.mock import Mock
+
+import pytest
+
+from snowmelt.core.clock import ManualClock
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes, Sessions
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+def sessions(clock: ManualClock) -> Sessions:
+    return Sessions(clock, Lifetimes(), 2, closed=lambda _: None)
+
+
+def _refused(code: str) -> object:
+    return pytest.raises(SnowmeltError, match=code)
+
+
+def _open(sessions: Sessions) -> tuple[DoorSession, str, str]:
+    return sessions.open(Mock(), "PythonConnector")
+
+
+def test_a_renewal_whose_answer_was_lost_can_be_asked_for_again(sessions: Sessions, clock: ManualClock) -> None:
+    opened, first, master = _open(sessions)
+    _, lost, _ = sessions.renew(master)
+    clock.advance(timedelta(seconds=10))
+    found, second, second_master = sessions.renew(master)
+    assert found is opened and sessions.by_token(second) is opened
+    for replaced in (first, lost):
+        with _refused("390112"):
+            sessions.by_token(replaced)
+    clock.advance(timedelta(seconds=61))
+    with _refused("390114"):
+        sessions.renew(master)
+    assert sessions.renew(second_master)[0] is opened
+
+
+def test_two_threads_that_renew_at_once_both_go_on(sessions: Sessions) -> None:
+    opened, _, master = _open(sessions)
+    answers = [sessions.renew(master), sessions.renew(master)]
+    for _, _, got in answers:
+        _, token, _ = sessions.renew(got)
+        assert sessions.by_token(token) is opened
+
+
+def test_asking_again_makes_no_second_session(sessions: Sessions, clock: ManualClock) -> None:
+    opened, _, master = _open(sessions)
+    sessions.renew(master)
+    sessions.renew(master)
+    assert sessions.all() == [opened]
+    sessions.check_room()
+    other, _, _ = _open(sessions)
+    with _refused("390201"):
+        sessions.check_room()
+    sessions.close(opened)
+    with _refused("390114"):
+        sessions.renew(master)
+    clock.advance(timedelta(hours=5))
+    sessions.close_expired()
+    assert sessions.all() == [] and other is not opened

@@ -1,0 +1,27 @@
+"""What a program that uses the package hears without having set logging up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from snowmelt.service.account import Account
+
+
+@pytest.fixture
+def not_set_up() -> Iterator[None]:
+    structlog.reset_defaults()
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.mark.usefixtures("not_set_up")
+def test_no_news_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Account.open(tmp_path / "data") as account:
+        account.audit.write("LOGIN", user="ANN", succeeded=False)
+        account.audit.write("LOGIN", user="ANN")
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "")
