@@ -338,10 +338,11 @@ class Rules:
 
     def affected(self, node: Aggregate | Window) -> Restriction | None:
         """The keys of the groups that changed; None when none did. Without keys, a restriction to everything."""
-        change = self.change(node.input)
+        own = node.keys if isinstance(node, Aggregate) else node.partition
+        below, keys = (node.input, own) if isinstance(node, Aggregate) else self._told_by(node)
+        change = self.change(below)
         if change is None:
             return None
-        keys = node.keys if isinstance(node, Aggregate) else node.partition
         if not keys:
             return Restriction("", ())
         state = self.renderer.states.get(id(node))
@@ -349,7 +350,31 @@ class Rules:
             self.grows(state)
             return Restriction(state.changed, tuple((column.id, column.id) for column in keys))
         what = "groups" if isinstance(node, Aggregate) else "partitions"
-        return self.distinct_keys(f"{what} that changed", change.query, keys)
+        told = self.distinct_keys(f"{what} that changed", change.query, keys)
+        names = [name for _, name in told.pairs]
+        return Restriction(told.stage, tuple((column.id, name) for column, name in zip(own, names, strict=True)))
+
+    def _told_by(self, window: Window) -> tuple[Node, tuple[Column, ...]]:
+        """Whose change tells the partitions that changed, and their keys there: below windows that have these keys too.
+
+        A change of a row concerns its own partition, whatever such windows make of it. What they change need not be
+        found out: it would be computed only to be computed again for the whole partition.
+        """
+        node, keys = window.input, window.partition
+        found = node, keys
+        while keys:
+            ids = {column.id for column in keys}
+            if isinstance(node, Window) and ids <= {column.id for column in node.partition}:
+                found = node.input, keys
+            elif isinstance(node, Project):
+                plain = {item.column.id: item.value.name for item in node.items if isinstance(item.value, exp.Column)}
+                if not ids <= plain.keys():
+                    break
+                keys = tuple(Column(plain[column.id], column.type) for column in keys)
+            elif not isinstance(node, Filter) or self.passes_with_time(node.condition):
+                break
+            node = node.input
+        return found
 
     def distinct_keys(self, purpose: str, change: exp.Select, columns: Sequence[Column]) -> Restriction:
         """To the values that the columns have in a change, which become a stage."""

@@ -91,6 +91,9 @@ class Catalog:
         found = self.present(ObjectType.TABLE, str(self.home.complete(parts)))
         if not isinstance(found, CreateTable | CreateView | CreateDynamicTable):
             return None
+        if isinstance(found, CreateDynamicTable) and found.dimension is not None:
+            # Its statement says what it is made from, not its columns.
+            return [str(row[0]) for row in self.execute(f"DESCRIBE TABLE {self.home.complete(parts)}").rows()]
         return [column.name for column in found.columns] or None
 
     @cached_property

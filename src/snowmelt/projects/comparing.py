@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from sqlglot import exp
@@ -15,6 +15,7 @@ from snowmelt.projects.columns import identifier
 from snowmelt.projects.definitions import Home
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import fold_identifier
+from snowmelt.sql.scd import Dimension
 from snowmelt.sql.statements import (
     CheckSpec,
     ColumnSpec,
@@ -80,7 +81,7 @@ def dynamic_table(wanted: CreateDynamicTable, present: CreateDynamicTable) -> li
     recompute = Effect.RECOMPUTES
     if wanted.transient != present.transient:
         found.append(Difference(f"it is to be {'transient' if wanted.transient else 'permanent'}", recompute))
-    if not _same_text(wanted.query, present.query):
+    if not _same_text(wanted.query, present.query) or not _same_dimension(wanted.dimension, present.dimension):
         found.append(Difference("the query is another one", recompute))
     found += _dynamic_columns(wanted.columns, present.columns)
     new, old = wanted.options, present.options
@@ -97,13 +98,31 @@ def dynamic_table(wanted: CreateDynamicTable, present: CreateDynamicTable) -> li
         ("warehouse", new.warehouse, old.warehouse),
         ("initialization warehouse", new.initialization_warehouse, old.initialization_warehouse),
     ):
-        if one != other:
+        # A dimension that names no warehouse takes the one of whoever creates it.
+        if one != other and (one is not None or wanted.dimension is None):
             found.append(Difference(f"{word} {_named(other)} → {_named(one)}"))
     if not _same_texts(wanted.cluster_by, present.cluster_by):
         found.append(Difference("the clustering key is another one"))
     return found + _retention(new.data_retention_time_in_days, old.data_retention_time_in_days) + _comment(
         new.comment, old.comment
     )  # fmt: skip
+
+
+def _same_dimension(wanted: Dimension | None, present: Dimension | None) -> bool:
+    """But for where the events are, which is the query's part."""
+    if wanted is None or present is None:
+        return wanted is present
+    return _comparable(wanted) == _comparable(present)
+
+
+def _comparable(dimension: Dimension) -> Dimension:
+    return replace(
+        dimension,
+        source="",
+        landing=None,
+        sequence=tuple(canonical(text) for text in dimension.sequence),
+        delete_when=canonical(dimension.delete_when) if dimension.delete_when is not None else None,
+    )
 
 
 def _lag(lag: TargetLag | None) -> str:

@@ -22,6 +22,7 @@ from snowmelt.projects.frames import ColumnsOf, Tables
 from snowmelt.projects.python import PythonDefinition
 from snowmelt.projects.queries import columns_in
 from snowmelt.sql.dialect import parse_snowflake
+from snowmelt.sql.scd import column_names
 from snowmelt.sql.statements import CreateDynamicTable, CreateTable, CreateView
 from snowmelt.sql.tokens import SqlText, split_statements
 
@@ -155,7 +156,10 @@ class _Loader:
             return [column.name for column in statement.columns]
         if statement.query is None:
             return self.catalog(tuple(split_name(definition.name) or ()))
-        return columns_in(parse_snowflake(statement.query.text), self.columns_of)
+        columns = columns_in(parse_snowflake(statement.query.text), self.columns_of)
+        if isinstance(statement, CreateDynamicTable) and statement.dimension is not None and columns is not None:
+            return column_names(statement.dimension, columns)
+        return columns
 
 
 def _space(definition: Definition) -> str:

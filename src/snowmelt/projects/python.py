@@ -1,4 +1,4 @@
-"""Definitions in Python: `@snowmelt.dynamic_table` and `@snowmelt.view` on a function that gives a query."""
+"""Definitions in Python: `@snowmelt.dynamic_table`, `scd_table` and `view` on a function that gives a query."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ Function = Callable[..., "str | DataFrame"]
 class PythonDefinition:
     """A function that gives a query, and what is to become of it. Calling it calls the function."""
 
-    kind: Literal["DYNAMIC TABLE", "VIEW"]
+    kind: str
+    """The words behind CREATE."""
     function: Function
     name: str
     """As SQL spells it."""
     options: tuple[str, ...]
-    """The clauses between the name and AS."""
+    """The clauses between the name and the query."""
     modifier: str = ""
     spark: bool = False
     """Whether the function is called by the server, with Spark, and not here."""
@@ -75,7 +76,8 @@ class PythonDefinition:
 
     def _create(self, query: str) -> str:
         head = f"CREATE {self.modifier}{self.kind} {self.name}"
-        return "\n".join([head, *(f"  {option}" for option in self.options), "AS", query])
+        body = ["FROM (", query, ")"] if self.kind.startswith("SCD") else ["AS", query]
+        return "\n".join([head, *(f"  {option}" for option in self.options), *body])
 
 
 def dynamic_table(
@@ -105,17 +107,15 @@ def dynamic_table(
     With `spark=True` it takes a Spark session and returns a Spark DataFrame; the server calls it at every refresh. It
     may ask for the tables that it names as constants, `spark.table("orders")`, and for those in `reads`.
     """
-    downstream = target_lag.strip().upper() == "DOWNSTREAM"
-    clauses: list[tuple[str, str | None]] = [
-        ("TARGET_LAG", "DOWNSTREAM" if downstream else literal(target_lag)),
-        ("WAREHOUSE", warehouse),
-        ("REFRESH_MODE", refresh_mode),
-        ("INITIALIZE", initialize),
-        ("INITIALIZATION_WAREHOUSE", initialization_warehouse),
-        ("DATA_RETENTION_TIME_IN_DAYS", _text(data_retention_time_in_days)),
-        ("COMMENT", literal(comment) if comment is not None else None),
-    ]
-    options = [f"{clause} = {text}" for clause, text in clauses if text is not None]
+    options = _options(
+        target_lag,
+        WAREHOUSE=warehouse,
+        REFRESH_MODE=refresh_mode,
+        INITIALIZE=initialize,
+        INITIALIZATION_WAREHOUSE=initialization_warehouse,
+        DATA_RETENTION_TIME_IN_DAYS=_text(data_retention_time_in_days),
+        COMMENT=literal(comment) if comment is not None else None,
+    )
     if cluster_by:
         options.append(f"CLUSTER BY ({', '.join(cluster_by)})")
 
@@ -123,6 +123,52 @@ def dynamic_table(
         called = _name(function, name)
         modifier = "TRANSIENT " if transient else ""
         return PythonDefinition("DYNAMIC TABLE", function, called, tuple(options), modifier, spark, tuple(reads))
+
+    return decorate
+
+
+def scd_table(
+    *,
+    key: Sequence[str],
+    sequence_by: Sequence[str],
+    type: Literal[1, 2, 3] = 2,
+    delete_when: str | None = None,
+    track: Sequence[str] = (),
+    track_except: Sequence[str] = (),
+    target_lag: str = "1 minute",
+    warehouse: str | None = None,
+    refresh_mode: str | None = None,
+    name: str | None = None,
+    initialize: str | None = None,
+    comment: str | None = None,
+    transient: bool = False,
+) -> Callable[[Function], PythonDefinition]:
+    """A slowly changing dimension of the events that the function's query gives.
+
+        @snowmelt.scd_table(key=["id"], sequence_by=["changed_at"], delete_when="operation = 'DELETE'")
+        def customers(tables):
+            return tables.table("customer_events").drop("ingested_at")
+
+    Names of columns and expressions are SQL.
+    """
+    clauses = [f"KEY ({', '.join(key)})", f"SEQUENCE BY {', '.join(sequence_by)}"]
+    if delete_when is not None:
+        clauses.append(f"DELETE WHEN ({delete_when})")
+    if track:
+        clauses.append(f"TRACK ({', '.join(track)})")
+    if track_except:
+        clauses.append(f"TRACK EXCEPT ({', '.join(track_except)})")
+    clauses += _options(
+        target_lag,
+        WAREHOUSE=warehouse,
+        REFRESH_MODE=refresh_mode,
+        INITIALIZE=initialize,
+        COMMENT=literal(comment) if comment is not None else None,
+    )
+
+    def decorate(function: Function) -> PythonDefinition:
+        modifier = "TRANSIENT " if transient else ""
+        return PythonDefinition(f"SCD TYPE {type} TABLE", function, _name(function, name), tuple(clauses), modifier)
 
     return decorate
 
@@ -147,6 +193,13 @@ def _asked(code: str, function: str) -> Iterator[str]:
                 match call:
                     case ast.Call(func=ast.Attribute(attr="table"), args=[ast.Constant(value=str(name))]):
                         yield name
+
+
+def _options(target_lag: str, **others: str | None) -> list[str]:
+    """`NAME = value` for those that are given."""
+    lag = "DOWNSTREAM" if target_lag.strip().upper() == "DOWNSTREAM" else literal(target_lag)
+    given = {"TARGET_LAG": lag, **others}
+    return [f"{clause} = {text}" for clause, text in given.items() if text is not None]
 
 
 def _text(value: int | None) -> str | None:

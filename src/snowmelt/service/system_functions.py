@@ -156,6 +156,12 @@ def _check_dynamic_table(run: Run, state: StateReader, arguments: Arguments) -> 
     return json.dumps(run.account.dynamic_tables.check(table, run))
 
 
+def _check_scd(run: Run, state: StateReader, arguments: Arguments) -> str:
+    table, _ = _table(run, state, _text(arguments[0], "table_name"), "SYSTEM$CHECK_SCD")
+    key = _text(arguments[1], "key_columns") if len(arguments) > 1 else None
+    return json.dumps(run.account.dynamic_tables.check_versions(run, table, key))
+
+
 # -- streams ----------------------------------------------------------------------------------------------------------
 
 
@@ -234,6 +240,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$CANCEL_ALL_QUERIES": SystemFunction(1, 1, types.VARCHAR, _cancel_all),
     "SYSTEM$CANCEL_QUERY": SystemFunction(1, 1, types.VARCHAR, _cancel_query),
     "SYSTEM$CHECK_DYNAMIC_TABLE": SystemFunction(1, 1, types.VARCHAR, _check_dynamic_table),
+    "SYSTEM$CHECK_SCD": SystemFunction(1, 2, types.VARCHAR, _check_scd),
     "SYSTEM$CLUSTERING_DEPTH": SystemFunction(1, 2, types.number(38, 4), _clustering_depth),
     "SYSTEM$CLUSTERING_INFORMATION": SystemFunction(1, 2, types.VARCHAR, _clustering_information),
     "SYSTEM$CURRENT_USER_TASK_NAME": SystemFunction(0, 0, types.VARCHAR, tasks.current_task_name),

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from snowmelt.core.names import ObjectName
+from snowmelt.sql.scd import Dimension
 from snowmelt.state.record import Record
 
 
@@ -44,6 +45,8 @@ class DynamicDefinition(Record):
     explicit_columns: bool = False
     """Whether the statement has a list of columns."""
     require_user: bool = False
+    dimension: Dimension | None = None
+    """What the query was made from, for a slowly changing dimension."""
     is_clone: bool = False
     head: str = ""
     """The statement up to its options, as SHOW prints it: what was typed through the name, columns, comment."""

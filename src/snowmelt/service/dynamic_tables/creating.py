@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -264,6 +264,9 @@ def clone(run: Run, name: ObjectName, statement: CreateDynamicTable) -> None:
     assert definition.dynamic is not None
     options = statement.options
     changed: dict[str, object] = {"is_clone": True, "head": statement.head}
+    if definition.dynamic.dimension is not None:
+        # The events are kept by and for the original.
+        changed["dimension"] = replace(definition.dynamic.dimension, landing=None)
     if options.target_lag is not None:
         changed |= {"target_lag": options.target_lag.seconds, "scheduler": None}
     if options.warehouse is not None:

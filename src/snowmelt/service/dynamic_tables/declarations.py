@@ -64,6 +64,7 @@ def declared(run: Run, name: ObjectName, statement: CreateDynamicTable) -> Dynam
         backfill_from=str(backfill.name) if backfill is not None else None,
         explicit_columns=bool(statement.columns),
         require_user=statement.require_user,
+        dimension=statement.dimension,
         head=statement.head + comment,
     )
 

@@ -9,6 +9,7 @@ from snowmelt.core.lag import show_lag
 from snowmelt.core.names import quote
 from snowmelt.service.metadata.catalog import objects
 from snowmelt.service.metadata.columns import Row, word
+from snowmelt.service.metadata.ddl_words import scd_clauses
 from snowmelt.service.metadata.listing import Listing
 from snowmelt.service.metadata.relations import clustering_key, sizes_of
 from snowmelt.service.metadata.scopes import schema_scope
@@ -44,6 +45,9 @@ def show_text(declared: DynamicDefinition) -> str:
     }
     shown = " ".join(f"{name} = {value}" for name, value in options.items() if value is not None)
     frozen = f" frozen where ({declared.frozen_where})" if declared.frozen_where is not None else ""
+    if declared.dimension is not None:
+        clauses = " ".join(scd_clauses(declared.dimension))
+        return f"{declared.head} {clauses} {shown}{frozen} FROM {declared.dimension.source}"
     return f"{declared.head} {shown}{frozen} AS {declared.query}"
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _DECLARED = (
     "query", "database", "schema_", "target_lag", "scheduler", "warehouse", "initialization_warehouse", "refresh_mode",
-    "frozen_where", "explicit_columns", "require_user",
+    "frozen_where", "explicit_columns", "require_user", "dimension",
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.scheduler.runner import Runner
-from snowmelt.service.dynamic_tables import checking, graph, group, refresh, scheduled
+from snowmelt.service.dynamic_tables import checking, graph, group, refresh, scheduled, soundness
 from snowmelt.service.dynamic_tables.graph import Graph
 from snowmelt.service.dynamic_tables.refresh import RefreshOutcome
 from snowmelt.service.run import Run
@@ -73,3 +73,7 @@ class DynamicTables:
     def check(self, table: CatalogObject, caller: Run | None = None) -> dict[str, Any]:
         """See `checking.check`."""
         return checking.check(self._account, table, caller)
+
+    def check_versions(self, run: Run, table: CatalogObject, key: str | None) -> dict[str, Any]:
+        """See `soundness.check`."""
+        return soundness.check(run, table, key)

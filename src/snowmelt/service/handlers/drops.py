@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
 from snowmelt.service import contexts, references, retention, schema_objects
-from snowmelt.service.dynamic_tables import scheduling
+from snowmelt.service.dynamic_tables import landing, scheduling
 from snowmelt.service.handlers import users_roles
 from snowmelt.service.results import Result, status
 from snowmelt.service.schema_objects import WORDS
@@ -99,6 +99,7 @@ def _drop_object(run: Run, statement: Drop) -> str | None:
         state.catalog.drop(found.id, state.now)
         if schema_objects.is_dynamic(found):
             state.dynamic.end_graph(found.id, state.now)
+            landing.dropped(state, found)
     if found.kind is ObjectKind.CONNECTOR:
         run.account.connectors.wake()
     return found.name.name
@@ -171,6 +172,7 @@ def _undrop(run: Run, state: StateTransaction, kind: ObjectType, ref: NameRef) -
     restored = state.catalog.undrop(full, kept_as, run.session.id)
     if restored is not None and schema_objects.is_dynamic(restored):
         scheduling.note_definition(state, restored.id, ("UNDROP",))
+        landing.restored(state, restored)
     return restored is not None
 
 

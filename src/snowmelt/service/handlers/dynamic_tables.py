@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors, types
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.core.names import quote
-from snowmelt.service.dynamic_tables import altering, creating, or_altering
+from snowmelt.core.names import ObjectName, quote
+from snowmelt.service.dynamic_tables import altering, creating, dimensions, landing, or_altering
 from snowmelt.service.dynamic_tables.explaining import explain
 from snowmelt.service.dynamic_tables.group import refresh_graph
 from snowmelt.service.dynamic_tables.refresh import RefreshOutcome
@@ -39,19 +39,25 @@ _NOTHING_NEW = "No new data"
 
 def create_dynamic_table(run: Run, statement: CreateDynamicTable) -> Result:
     name = run.object_name(statement.name, "CREATE DYNAMIC TABLE")
-    shown = quote(name.name)
     found = creating.existing(run, name)
     if found is not None and statement.if_not_exists:
         return kept(name.name, _CREATE)
     if found is not None and not statement.or_replace and not statement.or_alter:
         raise errors.already_exists(run.written(statement.name))
+    if statement.dimension is None:
+        return _created(run, name, found, statement)
+    with dimensions.expanded(run, name, found, statement, statement.dimension) as full:
+        return _created(run, name, found, full)
+
+
+def _created(run: Run, name: ObjectName, found: CatalogObject | None, statement: CreateDynamicTable) -> Result:
     if statement.clone is not None:
         creating.clone(run, name, statement)
-        return status(f"Dynamic table {shown} successfully created.", _CREATE)
-    if found is not None:
+    elif found is not None:
         return _changed(run, found, statement)
-    creating.create(run, name, statement)
-    return status(f"Dynamic table {shown} successfully created.", _CREATE)
+    else:
+        creating.create(run, name, statement)
+    return status(f"Dynamic table {quote(name.name)} successfully created.", _CREATE)
 
 
 def _changed(run: Run, found: CatalogObject, statement: CreateDynamicTable) -> Result:
@@ -66,6 +72,10 @@ def _changed(run: Run, found: CatalogObject, statement: CreateDynamicTable) -> R
     except or_altering.CannotKeepError as why:
         creating.create(run, found.name, statement, str(why))
         later = f" It was re-initialised: {why}."
+    from_stream = statement.dimension is not None and statement.dimension.stream is not None
+    if landing.landing_of(found) is not None and not from_stream:
+        with run.state.begin() as state:
+            landing.dropped(state, found)
     return status(done + later, _CREATE)
 
 

@@ -12,7 +12,7 @@ from snowmelt.core.lag import show_lag
 from snowmelt.service.metadata.ddl_connectors import connector_ddl
 from snowmelt.service.metadata.ddl_routines import routine_ddl
 from snowmelt.service.metadata.ddl_tasks import task_ddl
-from snowmelt.service.metadata.ddl_words import comment, flag, literal, object_name, spelled
+from snowmelt.service.metadata.ddl_words import comment, flag, listed, literal, object_name, scd_clauses, spelled
 from snowmelt.state.connector_model import ConnectorDefinition
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.model import (
@@ -113,7 +113,19 @@ def _table(item: CatalogObject, definition: TableDefinition, name: str) -> str:
 
 def _dynamic_table(item: CatalogObject, definition: TableDefinition, dynamic: DynamicDefinition, name: str) -> str:
     """Columns with their types only where the statement had them: otherwise the query says both."""
+    options = " ".join(_dynamic_options(item, definition, dynamic))
+    kind = "transient " if definition.transient else ""
+    if dynamic.dimension is not None:
+        head = f"create or replace {kind}scd type {dynamic.dimension.type} table {name}"
+        return "\n\t".join([head, *scd_clauses(dynamic.dimension), options, f"from {dynamic.dimension.source};"])
     columns = ",".join(f"\n\t{_dynamic_column(column, dynamic)}" for column in definition.columns)
+    # A comment on the last line would swallow the semicolon.
+    last = dynamic.query.rsplit("\n", maxsplit=1)[-1]
+    end = "\n;" if any(mark in last for mark in ("--", "//")) else ";"
+    return f"create or replace {kind}dynamic table {name}({columns}\n) {options}\n as {dynamic.query}{end}"
+
+
+def _dynamic_options(item: CatalogObject, definition: TableDefinition, dynamic: DynamicDefinition) -> list[str]:
     lag = "DOWNSTREAM" if dynamic.target_lag is None else f"'{show_lag(dynamic.target_lag)}'"
     options = [f"target_lag = {lag}"] if dynamic.scheduled else []
     if dynamic.scheduler is not None:
@@ -132,11 +144,7 @@ def _dynamic_table(item: CatalogObject, definition: TableDefinition, dynamic: Dy
         options.append("require user")
     if item.comment is not None:
         options.append(f"comment = {literal(item.comment)}")
-    kind = "transient " if definition.transient else ""
-    # A comment on the last line would swallow the semicolon.
-    last = dynamic.query.rsplit("\n", maxsplit=1)[-1]
-    end = "\n;" if any(mark in last for mark in ("--", "//")) else ";"
-    return f"create or replace {kind}dynamic table {name}({columns}\n) {' '.join(options)}\n as {dynamic.query}{end}"
+    return options
 
 
 def _dynamic_column(column: Column, dynamic: DynamicDefinition) -> str:
@@ -167,23 +175,19 @@ def _constraints(definition: TableDefinition) -> Iterable[str]:
     """All of them behind the columns, each as one: a key of two columns is not two keys."""
     primary = definition.primary_key
     if primary is not None:
-        yield f"{_named(primary.name)}primary key {_names(primary.columns)}"
+        yield f"{_named(primary.name)}primary key {listed(primary.columns)}"
     for key in definition.unique_keys:
-        yield f"{_named(key.name)}unique {_names(key.columns)}"
+        yield f"{_named(key.name)}unique {listed(key.columns)}"
     for foreign in definition.foreign_keys:
         target = object_name(foreign.references, qualified=True)
-        referenced = _names(foreign.referenced_columns) if foreign.referenced_columns else ""
-        yield f"{_named(foreign.name)}foreign key {_names(foreign.columns)} references {target}{referenced}"
+        referenced = listed(foreign.referenced_columns) if foreign.referenced_columns else ""
+        yield f"{_named(foreign.name)}foreign key {listed(foreign.columns)} references {target}{referenced}"
     for check in definition.checks:
         yield f"{_named(check.name)}check ({check.expression})"
 
 
 def _named(constraint: str) -> str:
     return "" if constraint.startswith(SYSTEM_NAME) else f"constraint {spelled(constraint)} "
-
-
-def _names(columns: Iterable[str]) -> str:
-    return f"({', '.join(spelled(column) for column in columns)})"
 
 
 def _table_options(item: CatalogObject, definition: TableDefinition) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from snowmelt.core.names import ObjectName, quote
+from snowmelt.sql.scd import Dimension
 from snowmelt.sql.statements.cursor import RESERVED
 
 _AMBIGUOUS = RESERVED | {"CONSTRAINT", "PRIMARY", "FOREIGN", "IF", "IDENTIFIER"}
@@ -34,3 +37,21 @@ def comment(text: str | None) -> str:
 
 def flag(value: bool) -> str:
     return "TRUE" if value else "FALSE"
+
+
+def listed(names: Iterable[str]) -> str:
+    return f"({', '.join(map(spelled, names))})"
+
+
+def scd_clauses(dimension: Dimension) -> list[str]:
+    """What makes a slowly changing dimension of its events."""
+    clauses = [f"key {listed(dimension.key)}"]
+    if dimension.sequence:
+        clauses.append(f"sequence by {', '.join(dimension.sequence)}")
+    if dimension.delete_when is not None:
+        clauses.append(f"delete when {dimension.delete_when}")
+    if dimension.track is not None:
+        clauses.append(f"track {listed(dimension.track)}")
+    if dimension.track_except:
+        clauses.append(f"track except {listed(dimension.track_except)}")
+    return clauses

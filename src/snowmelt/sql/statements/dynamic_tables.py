@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from snowmelt.core import errors
 from snowmelt.core.lag import parse_lag
+from snowmelt.sql.scd import Dimension
 from snowmelt.sql.statements.alter_table import ClusterBy, SetRecluster
 from snowmelt.sql.statements.base import CloneSource, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import (
@@ -112,6 +113,8 @@ class CreateDynamicTable(Statement):
     require_user: bool = False
     query: SqlText | None = None
     clone: CloneSource | None = None
+    dimension: Dimension | None = None
+    """For a slowly changing dimension, whose events `query` reads: the table's own query is made from both."""
     head: str = field(default="", compare=False)
     """The text up to the options: what SHOW prints in front of them."""
 
@@ -148,7 +151,7 @@ class ExplainDynamicTable(Statement):
 
 
 @dataclass(slots=True)
-class _Clauses:
+class Clauses:
     """What stands between the columns and AS, in any order."""
 
     pieces: list[DynamicTableOptions] = field(default_factory=list)
@@ -165,9 +168,9 @@ def parse_create_dynamic_table(cursor: Cursor, head: CreateHead) -> CreateDynami
     clone = clone_source(cursor, head.kind)
     columns = _columns(cursor) if clone is None and cursor.at("(") else ()
     shown = cursor.since(0).text
-    clauses = _Clauses()
+    clauses = Clauses()
     while not cursor.at_end and not cursor.at("AS"):
-        _clause(cursor, clauses)
+        take_clause(cursor, clauses)
     options = merged(DynamicTableOptions, clauses.pieces)
     query = None
     if clone is None:
@@ -195,7 +198,7 @@ def _columns(cursor: Cursor) -> tuple[ColumnSpec, ...]:
     return tuple(columns)
 
 
-def _clause(cursor: Cursor, clauses: _Clauses) -> None:
+def take_clause(cursor: Cursor, clauses: Clauses) -> None:
     cursor.match("WITH")
     for words, feature in _ELSEWHERE.items():
         if cursor.at(*words):

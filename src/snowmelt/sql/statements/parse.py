@@ -23,6 +23,7 @@ from snowmelt.sql.statements import (
     files,
     grants,
     routines,
+    scd,
     sequences,
     session,
     show,
@@ -110,7 +111,10 @@ def _create(cursor: Cursor) -> Statement:
     modifiers: set[str] = set()
     while cursor.at_any(MODIFIERS) and cursor.peek(1).kind is TokenKind.WORD and not _at_kind(cursor):
         modifiers.add(cursor.advance().word)
-    kind, rule = _take_kind(cursor, CREATE, "CREATE")
+    if cursor.match("SCD"):
+        kind, rule = ObjectType.DYNAMIC_TABLE, scd.CREATE_SCD_TABLE
+    else:
+        kind, rule = _take_kind(cursor, CREATE, "CREATE")
     if or_alter and not rule.or_alter:
         raise errors.unsupported(f"CREATE OR ALTER {kind}")
     wrong = modifiers - rule.modifiers
