@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
 from types import TracebackType
@@ -39,6 +39,9 @@ class ColumnCache:
         self._most_bytes = most_bytes
         self._bytes = 0
         self._kept: OrderedDict[Place, KeptColumn] = OrderedDict()
+        self._of_file: dict[str, set[Place]] = defaultdict(set)
+        self._shared: Counter[int] = Counter()
+        """In how many places each column is kept, by its identity: files share those that did not change."""
         self._read: set[str] = set()
         """Files of which something was found here."""
         self._asked: dict[tuple[str, str], float] = {}
@@ -71,28 +74,51 @@ class ColumnCache:
     def keep_rows(self, path: str, rows: pa.Table, names: Iterable[str]) -> None:
         """Columns of a file that was just written: while its rows are here, they need not be decoded later."""
         for name in names:
-            self.keep((path, WHOLE, name), packed(rows.column(name).combine_chunks()))
+            if (path, WHOLE, name) not in self._kept:
+                self.keep((path, WHOLE, name), packed(rows.column(name).combine_chunks()))
+
+    def inherit(self, path: str, replaced: str, names: Iterable[str]) -> None:
+        """Columns of a file that was just written in place of another one, and that are the same in both."""
+        with self._lock:
+            for name in names:
+                column = self._kept.get((replaced, WHOLE, name))
+                if column is not None:
+                    self._put((path, WHOLE, name), column)
 
     def forget_unread(self, paths: Iterable[str]) -> None:
         """Files that were replaced before anybody searched them: of several changes in a row, only the last counts."""
         with self._lock:
-            gone = set(paths) - self._read
-            for place in [place for place in self._kept if place[0] in gone]:
-                self._bytes -= self._kept.pop(place).nbytes
+            for path in set(paths) - self._read:
+                for place in list(self._of_file.get(path, ())):
+                    self._drop(place)
 
     def keep(self, place: Place, column: KeptColumn) -> None:
-        size = column.nbytes
-        if size > _MOST_BYTES_EACH:
+        if column.nbytes > _MOST_BYTES_EACH:
             return
         with self._lock:
-            if place in self._kept:
-                return
-            self._kept[place] = column
-            self._bytes += size
+            self._put(place, column)
             while self._bytes > self._most_bytes:
-                (path, _, _), oldest = self._kept.popitem(last=False)
-                self._read.discard(path)
-                self._bytes -= oldest.nbytes
+                self._drop(next(iter(self._kept)))
+
+    def _put(self, place: Place, column: KeptColumn) -> None:
+        if place in self._kept:
+            return
+        self._kept[place] = column
+        self._of_file[place[0]].add(place)
+        self._shared[id(column)] += 1
+        if self._shared[id(column)] == 1:
+            self._bytes += column.nbytes
+
+    def _drop(self, place: Place) -> None:
+        column = self._kept.pop(place)
+        self._of_file[place[0]].discard(place)
+        if not self._of_file[place[0]]:
+            del self._of_file[place[0]]
+            self._read.discard(place[0])
+        self._shared[id(column)] -= 1
+        if not self._shared[id(column)]:
+            del self._shared[id(column)]
+            self._bytes -= column.nbytes
 
 
 COLUMNS = ColumnCache()

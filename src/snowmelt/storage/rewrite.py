@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,8 @@ from snowmelt.storage.snapshot import DataFile, FileList
 FILE = "__file"
 ROW = "__row"
 CHANGE_FOLDER = "_change_data"
-_SMALL_FILE = 8 * 1024 * 1024
-"""Touched files below this size are put together into one."""
+_SMALL_FILE = 4 * 1024 * 1024
+"""Touched files below this size are put together into one. Files of `PART_BYTES` are larger than that as a rule."""
 _SMALL_GROUP = 64 * 1024 * 1024
 PART_BYTES = 32 * 1024 * 1024
 """Of memory per new file. Files of tables that are changed become small, so that the next change rewrites less."""
@@ -81,6 +81,12 @@ class RowEdit:
     deleted: pa.Table | None = None
     updated: list[pa.Table] = field(default_factory=list)
 
+    def in_place(self) -> set[str] | None:
+        """The columns that get other values, if each row stays where it is; else None."""
+        if self.deleted is not None or sum(part.num_rows for part in self.updated) > _MOST_PIECES:
+            return None
+        return {name for part in self.updated for name in part.column_names}
+
 
 @dataclass(frozen=True, slots=True)
 class _Edited:
@@ -101,63 +107,87 @@ def write_changes(
 ) -> list[Action]:
     """Write the new files; returns the `remove`, `add` and `cdc` actions that make them the table's.
 
-    `origins`: rows that move, and the images in the change feed, carry where they were born.
+    `origins`: rows that move, and the images in the change feed, carry where they were born. On failure no file is
+    left.
     """
-    schema = files.metadata.arrow_schema
+    told = files.metadata
+    work = _Rewriting(folder, told.arrow_schema, location, by_file(changes), origins=origins, feed=told.change_feed)
     by_name = {file_name(file.path): file for file in files.files}
-    edits = by_file(changes)
-    feed = files.metadata.change_feed
-
-    def edit(file: DataFile) -> _Edited:
-        return edited_rows(read_rows(file, schema, location, origins=origins), edits[file_name(file.path)], feed=feed)
-
+    touched = [by_name[name] for name in work.edits]
     with ThreadPoolExecutor(THREADS, thread_name_prefix="snowmelt-rewrite") as workers:
-        touched = [by_name[name] for name in edits]
-        edited = dict(zip(touched, workers.map(edit, touched), strict=True))
-        images = [image for one in edited.values() for image in one.images]
-        rows = [pa.concat_tables([edited[file].rows for file in group]) for group in grouped(touched)]
-        pieces = _pieces(rows, folder)
-        if changes.inserted_rows:
-            assert changes.inserted is not None
-            inserted = _pieces([conform(changes.inserted, schema, location)], folder)
-            pieces += inserted
-            # Without removals the feed is read from the added files themselves.
+        jobs = [workers.submit(work.rewrite, group) for group in grouped(touched)]
+        try:
+            images = [image for job in jobs for image in job.result()]
+            if changes.inserted is not None and changes.inserted.num_rows:
+                written = work.write(conform(changes.inserted, work.schema, location))
+                # Without removals the feed is read from the added files themselves.
+                if images:
+                    images += [insert_image(piece, path, origins=origins) for piece, path in written]
             if images:
-                images += [insert_image(piece, path, origins=origins) for piece, path in inserted]
-        written = _write(pieces, images, folder, workers)
-    COLUMNS.forget_unread(local_path(file.uri) for file in touched)
-    return [*removals(touched), *written]
+                work.write_images(images)
+        except BaseException:
+            workers.shutdown(cancel_futures=True)
+            work.discard()
+            raise
+    return [*removals(touched), *work.actions]
 
 
-def _pieces(rows: Sequence[pa.Table], folder: Path) -> list[tuple[pa.Table, Path]]:
-    """The rows as they will be in files, with the files."""
-    return [(piece, new_file(folder)) for table in rows for piece in parts(table, PART_BYTES)]
+@dataclass(frozen=True, slots=True)
+class _Rewriting:
+    """Files that are read, changed and written side by side, of which only a few are in memory at a time."""
+
+    folder: Path
+    schema: pa.Schema
+    location: str
+    edits: Mapping[str, RowEdit]
+    """By the names of files."""
+    origins: bool
+    feed: bool
+    actions: list[Action] = field(default_factory=list)
+    paths: list[Path] = field(default_factory=list)
+    """Of all files that were begun."""
+
+    def rewrite(self, group: Sequence[DataFile]) -> list[pa.Table]:
+        """Puts what becomes of some files into new ones. Returns the images of the changed rows."""
+        edited = [self._edited(file) for file in group]
+        self.write(pa.concat_tables([one.rows for one in edited]), group)
+        COLUMNS.forget_unread(local_path(file.uri) for file in group)
+        return [image for one in edited for image in one.images]
+
+    def _edited(self, file: DataFile) -> _Edited:
+        rows = read_rows(file, self.schema, self.location, origins=self.origins)
+        return edited_rows(rows, self.edits[file_name(file.path)], feed=self.feed)
+
+    def write(self, rows: pa.Table, replaced: Sequence[DataFile] = ()) -> list[tuple[pa.Table, Path]]:
+        """The rows as they are in files now, with the files."""
+        pieces = [(piece, new_file(self.folder)) for piece in parts(rows, PART_BYTES)]
+        for piece, path in pieces:
+            self.paths.append(path)
+            self.actions.append(write_file(piece, path))
+            if len(pieces) == len(replaced) == 1:
+                self._inherit(path, replaced[0], piece.column_names)
+            COLUMNS.keep_rows(str(path), piece, COLUMNS.asked_of(str(path), piece.column_names))
+        return pieces
+
+    def _inherit(self, path: Path, replaced: DataFile, names: Iterable[str]) -> None:
+        changed = self.edits[file_name(replaced.path)].in_place()
+        if changed is not None:
+            COLUMNS.inherit(str(path), local_path(replaced.uri), [name for name in names if name not in changed])
+
+    def write_images(self, images: Sequence[pa.Table]) -> None:
+        path = self.folder / CHANGE_FOLDER / f"cdc-00000-{uuid.uuid4()}.c000.zstd.parquet"
+        self.paths.append(path)
+        self.actions.append(write_feed(pa.concat_tables(images), path))
+
+    def discard(self) -> None:
+        for path in self.paths:
+            path.unlink(missing_ok=True)
 
 
 def insert_image(rows: pa.Table, path: Path, *, origins: bool) -> pa.Table:
     if origins:
         rows = with_origins(rows, path.name, born_in(path.name, rows.num_rows))
     return _marked(rows, "insert")
-
-
-def _write(
-    pieces: Sequence[tuple[pa.Table, Path]], images: Sequence[pa.Table], folder: Path, workers: Executor
-) -> list[Action]:
-    """Write data files and the file of the change feed, side by side. On failure none is left."""
-    feed = folder / CHANGE_FOLDER / f"cdc-00000-{uuid.uuid4()}.c000.zstd.parquet"
-    jobs = [workers.submit(write_file, piece, path) for piece, path in pieces]
-    for piece, path in pieces:
-        asked = COLUMNS.asked_of(str(path), piece.column_names)
-        workers.submit(COLUMNS.keep_rows, str(path), piece, asked)
-    if images:
-        jobs.append(workers.submit(write_feed, pa.concat_tables(images), feed))
-    try:
-        return [job.result() for job in jobs]
-    except BaseException:
-        wait(jobs)
-        for path in (feed, *(path for _, path in pieces)):
-            path.unlink(missing_ok=True)
-        raise
 
 
 def removals(files: Iterable[DataFile]) -> list[Action]:

@@ -123,3 +123,17 @@ def test_files_that_were_replaced_unread_are_forgotten() -> None:
     cache.forget_unread(["/t/first", "/t/second"])
     left = [name for name in ("first", "second", "third") if cache.find([(f"/t/{name}", WHOLE, "A")])]
     assert left == ["first", "third"]
+
+
+def test_files_share_what_did_not_change() -> None:
+    rows = pa.table({"A": list(range(1000)), "B": list(range(1000))})
+    cache = ColumnCache(most_bytes=6500)
+    cache.keep_rows("/t/first", rows, ["A", "B"])
+    cache.inherit("/t/second", "/t/first", ["A"])
+    cache.keep_rows("/t/second", rows, ["A", "B"])
+    first, second = (cache.find((path, WHOLE, name) for name in "AB") for path in ("/t/first", "/t/second"))
+    assert first["A"] is second["A"]
+    assert first["B"] is not second["B"]
+    cache.keep_rows("/t/third", rows, ["B"])
+    assert not cache.find([("/t/first", WHOLE, "B")]), "there is room for three columns only"
+    assert cache.find([("/t/second", WHOLE, "A")])
