@@ -7,9 +7,7 @@ entry in the log, takes a fraction of what a MERGE of Spark or delta-rs does, wh
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,8 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake.exceptions import CommitFailedError
 
-from snowmelt.storage.append import conform, new_file, parts, write_file
-from snowmelt.storage.columns import COLUMNS, local_path
+from snowmelt.storage.append import conform
+from snowmelt.storage.columns import local_path
 from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
@@ -81,11 +79,22 @@ class RowEdit:
     deleted: pa.Table | None = None
     updated: list[pa.Table] = field(default_factory=list)
 
+    def between(self, first: int, end: int) -> RowEdit:
+        """The changes of the rows from `first` on, before `end`."""
+        updated = [rows for part in self.updated if (rows := _between(part, first, end)).num_rows]
+        deleted = _between(self.deleted, first, end) if self.deleted is not None else None
+        return RowEdit(deleted if deleted is not None and deleted.num_rows else None, updated)
+
     def in_place(self) -> set[str] | None:
         """The columns that get other values, if each row stays where it is; else None."""
         if self.deleted is not None or sum(part.num_rows for part in self.updated) > _MOST_PIECES:
             return None
         return {name for part in self.updated for name in part.column_names}
+
+
+def _between(rows: pa.Table, first: int, end: int) -> pa.Table:
+    start, stop = np.searchsorted(rows.column(ROW).to_numpy(), [first, end])
+    return rows.slice(start, stop - start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,88 +109,6 @@ def rewritable(files: FileList) -> bool:
     """Whether rows can be changed this way: nothing about the table asks for more than files of plain rows."""
     names = {file_name(file.path) for file in files.files}
     return files.plain and files.metadata.plain_append and len(names) == len(files.files)
-
-
-def write_changes(
-    folder: Path, files: FileList, changes: RowChanges, location: str, *, origins: bool = False
-) -> list[Action]:
-    """Write the new files; returns the `remove`, `add` and `cdc` actions that make them the table's.
-
-    `origins`: rows that move, and the images in the change feed, carry where they were born. On failure no file is
-    left.
-    """
-    told = files.metadata
-    work = _Rewriting(folder, told.arrow_schema, location, by_file(changes), origins=origins, feed=told.change_feed)
-    by_name = {file_name(file.path): file for file in files.files}
-    touched = [by_name[name] for name in work.edits]
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="snowmelt-rewrite") as workers:
-        jobs = [workers.submit(work.rewrite, group) for group in grouped(touched)]
-        try:
-            images = [image for job in jobs for image in job.result()]
-            if changes.inserted is not None and changes.inserted.num_rows:
-                written = work.write(conform(changes.inserted, work.schema, location))
-                # Without removals the feed is read from the added files themselves.
-                if images:
-                    images += [insert_image(piece, path, origins=origins) for piece, path in written]
-            if images:
-                work.write_images(images)
-        except BaseException:
-            workers.shutdown(cancel_futures=True)
-            work.discard()
-            raise
-    return [*removals(touched), *work.actions]
-
-
-@dataclass(frozen=True, slots=True)
-class _Rewriting:
-    """Files that are read, changed and written side by side, of which only a few are in memory at a time."""
-
-    folder: Path
-    schema: pa.Schema
-    location: str
-    edits: Mapping[str, RowEdit]
-    """By the names of files."""
-    origins: bool
-    feed: bool
-    actions: list[Action] = field(default_factory=list)
-    paths: list[Path] = field(default_factory=list)
-    """Of all files that were begun."""
-
-    def rewrite(self, group: Sequence[DataFile]) -> list[pa.Table]:
-        """Puts what becomes of some files into new ones. Returns the images of the changed rows."""
-        edited = [self._edited(file) for file in group]
-        self.write(pa.concat_tables([one.rows for one in edited]), group)
-        COLUMNS.forget_unread(local_path(file.uri) for file in group)
-        return [image for one in edited for image in one.images]
-
-    def _edited(self, file: DataFile) -> _Edited:
-        rows = read_rows(file, self.schema, self.location, origins=self.origins)
-        return edited_rows(rows, self.edits[file_name(file.path)], feed=self.feed)
-
-    def write(self, rows: pa.Table, replaced: Sequence[DataFile] = ()) -> list[tuple[pa.Table, Path]]:
-        """The rows as they are in files now, with the files."""
-        pieces = [(piece, new_file(self.folder)) for piece in parts(rows, PART_BYTES)]
-        for piece, path in pieces:
-            self.paths.append(path)
-            self.actions.append(write_file(piece, path))
-            if len(pieces) == len(replaced) == 1:
-                self._inherit(path, replaced[0], piece.column_names)
-            COLUMNS.keep_rows(str(path), piece, COLUMNS.asked_of(str(path), piece.column_names))
-        return pieces
-
-    def _inherit(self, path: Path, replaced: DataFile, names: Iterable[str]) -> None:
-        changed = self.edits[file_name(replaced.path)].in_place()
-        if changed is not None:
-            COLUMNS.inherit(str(path), local_path(replaced.uri), [name for name in names if name not in changed])
-
-    def write_images(self, images: Sequence[pa.Table]) -> None:
-        path = self.folder / CHANGE_FOLDER / f"cdc-00000-{uuid.uuid4()}.c000.zstd.parquet"
-        self.paths.append(path)
-        self.actions.append(write_feed(pa.concat_tables(images), path))
-
-    def discard(self) -> None:
-        for path in self.paths:
-            path.unlink(missing_ok=True)
 
 
 def insert_image(rows: pa.Table, path: Path, *, origins: bool) -> pa.Table:
