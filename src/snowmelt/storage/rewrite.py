@@ -25,6 +25,7 @@ from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
 from snowmelt.storage.origins import born_in, kept_origins, one_dictionary, with_origins
+from snowmelt.storage.packing import Places
 from snowmelt.storage.parquet import write_parquet
 from snowmelt.storage.snapshot import DataFile, FileList
 
@@ -85,11 +86,24 @@ class RowEdit:
         deleted = _between(self.deleted, first, end) if self.deleted is not None else None
         return RowEdit(deleted if deleted is not None and deleted.num_rows else None, updated)
 
-    def in_place(self) -> set[str] | None:
-        """The columns that get other values, if each row stays where it is; else None."""
-        if self.deleted is not None or sum(part.num_rows for part in self.updated) > _MOST_PIECES:
-            return None
+    @property
+    def in_order(self) -> bool:
+        """Whether rows that stay follow each other as they did."""
+        return not self.updated or self._count <= _MOST_PIECES
+
+    @property
+    def changed(self) -> set[str]:
+        """The columns that get other values."""
         return {name for part in self.updated for name in part.column_names}
+
+    @property
+    def gone(self) -> Places:
+        found: Places = self.deleted.column(ROW).to_numpy() if self.deleted is not None else np.empty(0, np.int64)
+        return found
+
+    @property
+    def _count(self) -> int:
+        return len(self.gone) + sum(int(part.num_rows) for part in self.updated)
 
 
 def _between(rows: pa.Table, first: int, end: int) -> pa.Table:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -108,21 +109,19 @@ class _Rewriting:
     def rewrite(self, files: Sequence[DataFile], changes: Mapping[str, FileChanges]) -> None:
         """Puts what becomes of some files into new ones, and the images of changed rows into the change feed."""
         rows = _Gathered(self._write_rows)
-        changed: set[str] | None = set() if len(files) == 1 else None
+        edits: list[RowEdit] = []
         for file in files:
             name = file_name(file.path)
             for first, part in slices(file, self._schema, self._location, origins=self._origins):
-                edit = changes[name].between(first, first + part.num_rows)
-                replaced = edit.in_place()
-                changed = changed | replaced if changed is not None and replaced is not None else None
-                edited = edited_rows(part, _counted_from(edit, first), feed=self.feed)
+                edits.append(changes[name].between(first, first + part.num_rows))
+                edited = edited_rows(part, _counted_from(edits[-1], first), feed=self.feed)
                 rows.add(edited.rows)
                 for image in edited.images:
                     self.images.add(image)
-        if changed is not None and not rows.flushed:
-            rows.write = partial(self._write_rows, instead_of=files[0], changed=changed)
+        if len(files) == 1 and not rows.flushed and all(edit.in_order for edit in edits):
+            rows.write = partial(self._write_rows, instead_of=files[0], edits=edits)
         rows.flush()
-        COLUMNS.forget_unread(local_path(file.uri) for file in files)
+        COLUMNS.replaced(local_path(file.uri) for file in files)
 
     def insert(self, inserted: Iterable[pa.Table], *, images: bool) -> None:
         def write(rows: pa.Table) -> None:
@@ -135,14 +134,16 @@ class _Rewriting:
             gathered.add(conform(part, self._schema, self._location))
         gathered.flush()
 
-    def _write_rows(self, rows: pa.Table, instead_of: DataFile | None = None, changed: Collection[str] = ()) -> Path:
-        """`instead_of`: these are its rows, each in its place, with other values in the changed columns."""
+    def _write_rows(self, rows: pa.Table, instead_of: DataFile | None = None, edits: Sequence[RowEdit] = ()) -> Path:
+        """`instead_of`: these are its rows after the edits, in their order."""
         path = new_file(self._folder)
         self._written.append(path)
         self.actions.append(write_file(rows, path))
         if instead_of is not None:
+            changed = {name for edit in edits for name in edit.changed}
             same = [name for name in rows.column_names if name not in changed]
-            COLUMNS.inherit(str(path), local_path(instead_of.uri), same)
+            gone = np.concatenate([edit.gone for edit in edits])
+            COLUMNS.inherit(str(path), local_path(instead_of.uri), same, gone)
         COLUMNS.keep_rows(str(path), rows, COLUMNS.asked_of(str(path), rows.column_names))
         return path
 

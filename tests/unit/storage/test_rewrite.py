@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.storage import rewrite
+from snowmelt.storage import packing, rewrite
 from snowmelt.storage.layout import StorageRoot
 from snowmelt.storage.probe import find_rows
 from snowmelt.storage.rewrite import FILE, ROW, RowChanges
@@ -158,6 +158,7 @@ def test_random_changes(tmp_path_factory: pytest.TempPathFactory, data: st.DataO
     """After each commit the table is what the model says, and replaying the feed gives the same."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rewrite, "_MOST_PIECES", most_pieces)
+        patch.setattr(packing, "_MOST_GONE", 1.0)
         store = DeltaStore(StorageRoot(str(tmp_path_factory.mktemp("random"))))
         location = "D/S/T"
         store.create(location, SMALL, change_feed=True, tag=TAG)
