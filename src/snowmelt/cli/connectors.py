@@ -59,6 +59,10 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
         raw_table: Annotated[str | None, typer.Option(help="Table for the changes.")] = None,
         mirror_schema: Annotated[str | None, typer.Option(help="Schema for the mirrors.")] = None,
         deletes: Annotated[str | None, typer.Option(help="hard or soft, in mirrors.")] = None,
+        bootstrap_servers: Annotated[
+            str | None, typer.Option(help="Kafka, whose topics Debezium in Kafka Connect fills; embedded without it.")
+        ] = None,
+        topic_prefix: Annotated[str | None, typer.Option(help="Topics are called prefix.schema.table.")] = None,
         paused: Annotated[bool, typer.Option("--paused", help="Do not begin yet.")] = False,
         data: DataOption = _DATA,
         url: UrlOption = None,
@@ -67,7 +71,8 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
         texts = {
             "HOST": host, "DATABASE": database, "USER": user, "PASSWORD_ENV": password_env, "SECRET_FILE": secret_file,
             "SLOT": slot, "PUBLICATION": publication, "SNAPSHOT_MODE": snapshot_mode, "TARGET": target,
-            "DELETES": deletes,
+            "DELETES": deletes, "ROUTE": "kafka" if bootstrap_servers is not None else None,
+            "BOOTSTRAP_SERVERS": bootstrap_servers, "TOPIC_PREFIX": topic_prefix,
         }  # fmt: skip
         options = [f"{option} = {_literal(value)}" for option, value in texts.items() if value is not None]
         options.append(f"PORT = {port}")
@@ -114,6 +119,17 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
     def drop(name: NameArgument, data: DataOption = _DATA, url: UrlOption = None) -> None:
         """Drop a connector; its tables stay, and so does the slot in the source."""
         run(data, url, f"DROP CONNECTOR {name}")
+
+    @group.command()
+    def config(name: NameArgument, data: DataOption = _DATA, url: UrlOption = None) -> None:
+        """Print what Kafka Connect has to be told (POST /connectors), so that the connector's topics are filled."""
+
+        def work() -> int:
+            with opened(data, url) as session:
+                typer.echo(session.execute(f"ALTER CONNECTOR {name} CONFIG").rows()[0][0])
+            return 0
+
+        raise typer.Exit(guarded(work))
 
     @group.command()
     def check(

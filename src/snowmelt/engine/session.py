@@ -195,6 +195,28 @@ def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     return other
 
 
+def with_jars(session: SparkSession, jars: Iterable[Path]) -> SparkSession:
+    """Another session of the same application, which has these jars too. See `class_loader_of`."""
+    other = session.newSession()
+    for path in jars:
+        quoted = str(path).replace("\\", "\\\\").replace("'", "\\'")
+        other.sql(f"ADD JAR '{quoted}'")
+    return other
+
+
+@contextmanager
+def class_loader_of(session: SparkSession) -> Iterator[None]:
+    """What this thread asks of Spark inside, it does with the session's own jars: sources are looked up by thread."""
+    assert session._jvm is not None
+    thread = session._jvm.java.lang.Thread.currentThread()
+    before = thread.getContextClassLoader()
+    thread.setContextClassLoader(session._jsparkSession.artifactManager().classloader())
+    try:
+        yield
+    finally:
+        thread.setContextClassLoader(before)
+
+
 def choose_pool(session: SparkSession, pool: str | None) -> None:
     """Jobs that this thread starts from now on run in the pool."""
     session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)  # type: ignore[arg-type]  # None clears it

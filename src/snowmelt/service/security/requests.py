@@ -192,7 +192,7 @@ def _altering(statement: Statement) -> Iterator[Request]:
             operates = isinstance(action, (*_SWITCHES, connectors.TakeSnapshot))
             rule = "ALTER CONNECTOR OPERATE" if operates else "ALTER CONNECTOR"
             yield Request(rule, Named(ObjectType.CONNECTOR, name))
-        case connectors.CheckConnector(name=name):
+        case connectors.CheckConnector(name=name) | connectors.ConfigureConnector(name=name):
             yield Request("CHECK CONNECTOR", Named(ObjectType.CONNECTOR, name))
         case tasks.ExecuteTask(name=name):
             yield Request("EXECUTE TASK", Named(ObjectType.TASK, name))

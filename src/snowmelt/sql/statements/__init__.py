@@ -59,6 +59,7 @@ from snowmelt.sql.statements.columns import (
 from snowmelt.sql.statements.connectors import (
     AlterConnector,
     CheckConnector,
+    ConfigureConnector,
     ConnectorOptions,
     CreateConnector,
     TakeSnapshot,
@@ -219,6 +220,7 @@ __all__ = [
     "ColumnSpec",
     "CommentOn",
     "Commit",
+    "ConfigureConnector",
     "ConnectorOptions",
     "Constraint",
     "ContainerOptions",

@@ -86,6 +86,7 @@ _FIXED: dict[type[Statement], StatementKind] = {
     connectors.CreateConnector: _ddl("CREATE_CONNECTOR"),
     connectors.AlterConnector: _ddl("ALTER_CONNECTOR"),
     connectors.CheckConnector: _OTHER("CHECK_CONNECTOR"),
+    connectors.ConfigureConnector: _OTHER("CONFIGURE_CONNECTOR"),
     tasks.CreateTask: _ddl("CREATE_TASK"),
     tasks.AlterTask: _ddl("ALTER_TASK"),
     tasks.ExecuteTask: _ddl("EXECUTE_TASK"),
