@@ -139,3 +139,11 @@ class ConnectorState(Record):
     last_landed_at: datetime | None = None
     slot_bytes: int | None = None
     """What the source keeps of its log for the slot."""
+
+    @property
+    def position(self) -> int | None:
+        """How far in the source's log it is: where Debezium stands, or the last change that a topic had."""
+        known = (self.offset or {}).get("lsn")
+        if isinstance(known, int):
+            return known
+        return max((each.lsn or each.snapshot_lsn or 0 for each in self.progress.values()), default=None)

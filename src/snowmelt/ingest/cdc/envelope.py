@@ -25,6 +25,8 @@ _UNAVAILABLE_FORMS: tuple[Any, ...] = (
 )
 """As text, as a list of texts, as bytes, and as a list of numbers, which are the codes of its letters."""
 
+_DECODER = json.JSONDecoder(parse_float=Decimal)
+
 
 def is_unavailable(value: Any) -> bool:
     return value in _UNAVAILABLE_FORMS
@@ -160,7 +162,7 @@ def parse(key: str | None, value: str, schema: int = 0) -> Change | None:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, parse_float=Decimal)
+        return _DECODER.decode(text)
     except ValueError as error:
         raise PoisonError(f"not JSON: {error}") from None
 
