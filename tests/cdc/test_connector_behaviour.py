@@ -114,17 +114,3 @@ def test_a_source_that_is_not_there(captures: Session, server: EmbeddedPostgres,
     captures.execute("ALTER CONNECTOR shop SET PASSWORD_ENV = 'SNOWMELT_NO_SUCH_SECRET'")
     in_state(captures, "shop", "FAILED")
     assert "SNOWMELT_NO_SUCH_SECRET" in standing(captures, "shop")["error"]
-
-
-def test_one_large_transaction(captures: Session, server: EmbeddedPostgres, database: str, source: Source) -> None:
-    source.execute("CREATE TABLE items (id int PRIMARY KEY, body text)")
-    captures.execute(create_statement("shop", server, ["items"], "TARGET = MIRROR", database))
-    in_state(captures, "shop", "STREAMING")
-    with source.transaction():
-        source.execute("INSERT INTO items SELECT g, repeat(md5(g::text), 20) FROM generate_series(1, 100000) g")
-        source.execute("UPDATE items SET body = 'short' WHERE id % 2 = 0")
-    caught_up(captures, "shop", source, deadline=800)
-    query = "SELECT count(*), sum(id), sum(length(body)) FROM items"
-    expected = source.execute(query.encode()).fetchone()
-    assert expected is not None
-    assert [int(value) for value in rows(captures, query)[0]] == [int(value) for value in expected]

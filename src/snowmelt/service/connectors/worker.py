@@ -143,9 +143,6 @@ class Worker:
             current, now = self._load()
             if self._stopping.is_set() or current is None or now.paused:
                 return
-            if kafka and standing.phase is not ConnectorPhase.STREAMING:
-                # The topics may have nothing for it, now or for long.
-                self._note(phase=ConnectorPhase.STREAMING, error=None)
             for batch in feed.batches():
                 landed = self._landed(landing, feed, batch)
                 if landed is None:

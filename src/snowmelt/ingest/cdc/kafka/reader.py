@@ -33,6 +33,7 @@ _RECORDS = 10_000
 """In a micro-batch at most."""
 _TRIGGER = "500 milliseconds"
 _LOOK_SECONDS = 0.5
+_REACHED = -1
 _PATIENCE = {
     # A broker that is gone is to be seen as gone, and not waited for without a word.
     "kafka.default.api.timeout.ms": "30000",
@@ -93,27 +94,40 @@ class KafkaFeed:
         return self._stopping.is_set()
 
     def batches(self) -> Iterator[Batch]:
+        # An empty one first, when Spark has reached the topics: they may have nothing for long.
+        reached = Batch(_REACHED, (), (), dict(self._offset))
+        greeted = False
         while not self._stopping.is_set():
             try:
                 handed = self._handed.get(timeout=_LOOK_SECONDS)
             except Empty:
                 if not self._query.isActive and not self._stopping.is_set():
                     raise self._failure() from None
+                if not greeted and self._query.lastProgress is not None:
+                    greeted = True
+                    yield reached
                 continue
             if isinstance(handed, SnowmeltError):
                 raise handed
+            greeted = True
             yield handed
 
     def acknowledge(self, batch: int) -> None:
         """Spark may go on: nothing else depends on it, because offsets are kept with what landed."""
-        self._acknowledged.release()
+        if batch != _REACHED:
+            self._acknowledged.release()
 
     def order_snapshot(self, identifier: str, tables: Sequence[str]) -> None:
         """Through the topic in which Debezium looks for signals."""
         signal = json.dumps({"id": identifier, "type": "execute-snapshot", "data": snapshot_order(tables)})
-        with class_loader_of(self._session):
-            frame = self._session.createDataFrame([(self._topics.prefix, signal)], "key string, value string")
-            frame.write.format("kafka").options(**self._topics.client_options(), topic=self._topics.signals).save()
+        options = self._topics.client_options()
+        try:
+            with class_loader_of(self._session):
+                frame = self._session.createDataFrame([(self._topics.prefix, signal)], "key string, value string")
+                frame.write.format("kafka").options(**options, topic=self._topics.signals).save()
+        except PySparkException as error:
+            text = str(error)[:_REASON_LENGTH]
+            raise errors.configuration(f"The signal could not be written: {text}") from None
 
     def stop(self) -> None:
         self._stopping.set()
