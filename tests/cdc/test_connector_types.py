@@ -81,7 +81,6 @@ _TYPES = [
     Typed("daterange", ("'[2024-01-01,2024-02-01)'",)),
     Typed("tstzrange", ("'[2024-01-01 00:00+00,)'",)),
     Typed("tsvector", ("'a:1 b:2'",)),
-    Typed("xml", ("'<a>1</a>'",)),
     Typed("json", ('\'{"b": [1, 2.5, null], "a": {"x": "y"}}\'', "'null'", "'[]'"), "{}::jsonb::text",
           "to_json({})", json.loads),
     _json("jsonb", '\'{"n": 12345678901234567890.125, "t": true}\'', "'\"text\"'", "'7'"),
