@@ -53,6 +53,16 @@ def test_a_schema_is_told_once() -> None:
     ]
 
 
+def test_a_truncate_does_not_take_the_key_from_its_table() -> None:
+    schema = value_schema(column("id", "int32", "INT4"))
+    records = Records()
+    truncate = records.event(TOPIC, None, written(schema, envelope("t", table="items")))
+    key = written(key_schema("id"), {"id": 1})
+    insert = records.event(TOPIC, key, written(schema, envelope("c", after={"id": 1}, table="items")))
+    keys = {schema.number: schema.key for schema in records.untold_schemas()}
+    assert (keys[truncate.schema], keys[insert.schema]) == (None, key_schema("id"))
+
+
 @pytest.mark.parametrize(
     "value",
     [

@@ -8,7 +8,7 @@ same, the ones that landed last are recognised.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from snowmelt.ingest.cdc.feed import Batch, Event, Schema
 from snowmelt.ingest.cdc.folding import fold, key_of
 from snowmelt.ingest.cdc.redelivery import Deliveries
 from snowmelt.ingest.cdc.shapes import Shape, shape_of
+from snowmelt.ingest.cdc.snapshots import cut_behind, emptied
 from snowmelt.ingest.cdc.values import UnfitError, array_of
 from snowmelt.service.connectors.mirror_rows import Mirror
 from snowmelt.service.connectors.raw_rows import raw_rows
@@ -134,7 +135,7 @@ class Landing:
                 continue
             anew = deliveries.begun_snapshot(change, [t for t in landed if self._in_order or t == change.table])
             if not self._mirrors:
-                read += [_Read(event, empty) for empty in _emptied(change, anew)]
+                read += [_Read(event, empty) for empty in emptied(change, anew)]
             if deliveries.is_new(change):
                 read.append(_Read(event, change))
                 landed[change.table] = None
@@ -240,7 +241,7 @@ class Landing:
         return standing.model_copy(update={"raw_rows": standing.raw_rows + len(kept)})
 
     def _write_mirrors(self, transaction: Transaction, standing: ConnectorState, changes: Sequence[Change]) -> None:
-        for part in _cut_behind(changes, self._ends_snapshot):
+        for part in cut_behind(changes, self._ends_snapshot):
             by_table: defaultdict[str, list[Change]] = defaultdict(list)
             for change in part:
                 by_table[change.table].append(change)
@@ -317,25 +318,6 @@ class Landing:
         if self._in_order:
             return "snapshot" in batch.offset and not any(change.snapshot is Snapshot.LAST for change in changes)
         return bool(changes) and changes[-1].snapshot in (Snapshot.FIRST, Snapshot.MIDDLE)
-
-
-def _cut_behind(changes: Sequence[Change], ends: Callable[[Change], bool]) -> Iterator[Sequence[Change]]:
-    """The changes in parts, of which all but the last end with a change for which `ends` holds."""
-    begin = 0
-    for place, change in enumerate(changes, 1):
-        if ends(change) or place == len(changes):
-            yield changes[begin:place]
-            begin = place
-
-
-def _emptied(first: Change, landed: Iterable[str]) -> list[Change]:
-    """A snapshot that is taken once more begins with empty tables: what it does not find is gone."""
-    return [
-        replace(
-            first, operation=Operation.TRUNCATE, table=table, key=None, before=None, after=None, snapshot=Snapshot.FIRST
-        )
-        for table in landed
-    ]
 
 
 def _put(state: StateTransaction, after: ConnectorState) -> None:

@@ -62,6 +62,8 @@ class KafkaFeed:
         shutil.rmtree(checkpoint, ignore_errors=True)
         if self._offset:
             _write_checkpoint(checkpoint, self._offset)
+        # An empty batch comes first, when Spark has reached the topics: they may have nothing for long.
+        self._reached = Batch(_REACHED, (), (), dict(self._offset))
         with class_loader_of(self._session):
             self._query = self._started(checkpoint)
 
@@ -94,8 +96,6 @@ class KafkaFeed:
         return self._stopping.is_set()
 
     def batches(self) -> Iterator[Batch]:
-        # An empty one first, when Spark has reached the topics: they may have nothing for long.
-        reached = Batch(_REACHED, (), (), dict(self._offset))
         greeted = False
         while not self._stopping.is_set():
             try:
@@ -105,7 +105,7 @@ class KafkaFeed:
                     raise self._failure() from None
                 if not greeted and self._query.lastProgress is not None:
                     greeted = True
-                    yield reached
+                    yield self._reached
                 continue
             if isinstance(handed, SnowmeltError):
                 raise handed

@@ -16,14 +16,17 @@ class Records:
     """Takes records apart: Kafka Connect writes the whole schema into every one, several times as large as the row."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, dict[str, int]] = {}
-        """By topic: what stands in front of the payload, and the number of the schema that it holds."""
+        self._numbers: dict[tuple[str, bool], dict[str, int]] = {}
+        """By topic: what stands in front of the payload, and the number of the schema that it holds.
+
+        A TRUNCATE has no key, while the rows that its schema is for have one: they are told apart.
+        """
         self._count = 0
         self._untold: list[Schema] = []
 
     def event(self, topic: str, key: str | None, value: str) -> Event:
         """The record without its schema. What is no envelope stays as it is, for others to judge."""
-        known = self._numbers.setdefault(topic, {})
+        known = self._numbers.setdefault((topic, key is None), {})
         for front, number in known.items():
             if value.startswith(front):
                 return Event(topic, number, key or "", value[len(front) : -1])
