@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from snowmelt.core import types
 from snowmelt.ingest.cdc.envelope import UNAVAILABLE
 from snowmelt.ingest.cdc.shapes import Shape, shape_of
 from snowmelt.ingest.cdc.values import UnfitError, array_of
@@ -106,3 +107,9 @@ def test_a_value_that_does_not_fit_says_so() -> None:
     only = shape(column("c", "string", "NUMERIC", length=4, scale=2)).columns[0]
     with pytest.raises(UnfitError):
         array_of([Decimal("1.234")], only.type)
+
+
+def test_a_number_keeps_all_its_digits() -> None:
+    """Python's own arithmetic would stop at 28."""
+    digits = "1234567890123456789012345678.0123456789"
+    assert array_of([digits], types.number(38, 10)).to_pylist() == [Decimal(digits)]
