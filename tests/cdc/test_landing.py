@@ -276,3 +276,14 @@ def test_changes_right_behind_a_snapshot_stay(account: Account) -> None:
     mirror.land(read(1, "a", 10, "first"), read(2, "b", 10))
     mirror.land(read(3, "c", 10, "last"), put(4, "d", 11), put(1, "changed", 12, op="u"))
     assert mirror.items() == [(1, "changed"), (2, "b"), (3, "c"), (4, "d")]
+
+
+def test_a_topic_knows_the_end_of_its_own_snapshot(account: Account) -> None:
+    """The last row of all may be in another topic, and be read before or after."""
+    kafka = "ROUTE = KAFKA BOOTSTRAP_SERVERS = 'b:9092' TOPIC_PREFIX = 'snowmelt' TARGET = MIRROR"
+    mirror = Lander(account, "topic_end", kafka)
+    mirror.land(read(1, "a", 10), read(2, "b", 10, "last_in_data_collection"), put(3, "c", 11))
+    assert mirror.items("ID") == [(1,), (2,), (3,)]
+    mirror.restart()
+    mirror.land(read(2, "b", 20), read(4, "d", 20, "last_in_data_collection"))
+    assert mirror.items("ID") == [(2,), (4,)]
