@@ -75,12 +75,12 @@ def check_everything(data: Path, shop: EmbeddedPostgres) -> None:
         source.execute("INSERT INTO items VALUES (-1, 0, 'the end')")
         expected = source.execute("SELECT id, version, body FROM items ORDER BY id").fetchall()
         for name in _NAMES:
-            wait_until(partial(is_behind, session, name, end[0]), partial(standing, session, name), _DEADLINE)
+            wait_until(partial(has_landed, session, name, end[0]), partial(standing, session, name), _DEADLINE)
         assert rows(session, "SELECT id, version, body FROM items ORDER BY id") == expected
         check_raw(session, {row[0]: row[1] for row in expected})
         assert [standing(session, name)["dead_letters"] for name in _NAMES] == [0, 0]
 
 
-def is_behind(session: Executes, name: str, place: int) -> bool:
-    """Whether a change behind this place of the source's log has landed."""
-    return int(standing(session, name)["position"] or 0) > place
+def has_landed(session: Executes, name: str, place: int) -> bool:
+    """Whether the change at this place of the source's log has landed."""
+    return int(standing(session, name)["position"] or 0) >= place
