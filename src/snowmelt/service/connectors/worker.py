@@ -30,6 +30,8 @@ _log = structlog.get_logger(__name__)
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 _WATCH_SECONDS = 15.0
 """How often the source is asked what it keeps for the slot."""
+_UNREACHABLE_SECONDS = 600.0
+"""How long one that did not answer is left alone: with Kafka in between, it may be for others only."""
 _RESTING = frozenset({ConnectorPhase.FAILED, ConnectorPhase.COMPLETED})
 
 
@@ -139,6 +141,7 @@ class Worker:
         with self._lock:
             self._feed = feed
             self._sent = standing.snapshot_done
+            self._watched = 0.0
         try:
             current, now = self._load()
             if self._stopping.is_set() or current is None or now.paused:
@@ -233,7 +236,9 @@ class Worker:
             with checks.connected(source) as connection:
                 slot = checks.slot_status(connection, source.slot)
         except (SourceError, SnowmeltError):
-            return  # the engine says so too, if it is one of ours
+            # The engine says so too, if it is one of ours.
+            self._watched = time.monotonic() + _UNREACHABLE_SECONDS
+            return
         kept = slot.kept_bytes or 0
         limit = definition.slot_warning_bytes
         warning = None
