@@ -1,0 +1,68 @@
+"""What the demo leaves behind on the screen: the verdict, what was measured, and how to look around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from snowmelt.demo.checks import Check
+from snowmelt.demo.snapshot import Snapshot
+from snowmelt.demo.view import seconds
+
+_PORT = 8085
+
+
+def verdict(checks: Sequence[Check]) -> RenderableType:
+    sound = all(check.passed for check in checks)
+    shown = Table.grid(padding=(0, 1))
+    for check in checks:
+        sign = Text("✓", style="green") if check.passed else Text("✗", style="bold red")
+        shown.add_row(sign, Text(check.what, style="" if check.passed else "bold red"), Text(check.detail, style="dim"))
+    title = "verdict: everything is as it has to be" if sound else "verdict: something is wrong"
+    color = "green" if sound else "red"
+    return Panel(shown, title=title, title_align="left", border_style=color, box=box.ROUNDED, expand=False)
+
+
+def measured(last: Snapshot) -> RenderableType:
+    """In sentences, because this is what people quote."""
+    lines = [
+        Text(f"{last.committed:,} changes in {seconds(last.duration)}, beside {last.read:,} rows that were there.")
+    ]
+    for latency in last.latencies:
+        found = latency.percentiles
+        if found is not None:
+            values = f"p50 {seconds(found.p50)}, p95 {seconds(found.p95)}, p99 {seconds(found.p99)}"
+            lines.append(Text(f"From PostgreSQL's commit to {latency.table.lower()}: {values}."))
+    table = last.tables[-1]
+    if table.within is not None:
+        kept = f"{table.within:.0%} of the time within its target lag of {seconds(table.target)}"
+        lines.append(Text(f"{table.name.lower()} was {kept}."))
+    return Group(*lines)
+
+
+def ways_on(data: Path) -> RenderableType:
+    sql = f"snowmelt sql --data {data} --database SHOP"
+    commands = (
+        ("look around", f'{sql} -q "SELECT * FROM revenue ORDER BY revenue DESC"'),
+        ("the history of a customer", f'{sql} -q "SELECT * FROM customers WHERE id = 7 ORDER BY valid_from"'),
+        ("a prompt", sql),
+        ("check again", f"snowmelt check --data {data}"),
+        (
+            "for Snowflake's own clients",
+            f"SNOWMELT_ADMIN_PASSWORD=choose-one snowmelt serve --data {data} --port {_PORT}",
+        ),
+    )
+    shown = Table.grid(padding=(0, 2))
+    for what, command in commands:
+        shown.add_row(Text(what, style="dim"), Text(command, style="cyan", overflow="fold"))
+    note = Text(
+        "The pipeline's SQL is src/snowmelt/demo/pipeline.sql; how each client connects: docs/reference/clients.md.",
+        style="dim",
+    )
+    return Group(Text(), shown, note)
