@@ -47,16 +47,16 @@ def verdict(
     for table, query, current in _COPIES:
         yield compared(table, _rows(session, query + current), source(query))
     yield _same_total(session, source)
-    yield Check("nothing failed", not failures, "; ".join(failures) or "no refresh, no task run, no dead letter")
+    yield Check("nothing failed", not failures, "; ".join(failures) or "no refresh, no task, no dead letter")
 
 
 def compared(table: str, here: Iterable[Sequence[Any]], there: Iterable[Sequence[Any]]) -> Check:
     """Row for row, whatever the order."""
     found, expected = Counter(map(_comparable, here)), Counter(map(_comparable, there))
     missing, surplus = expected - found, found - expected
-    what = f"{table} is the source's, row for row"
+    what = f"{table} equals PostgreSQL's"
     if not missing and not surplus:
-        return Check(what, True, f"{expected.total():,} rows")
+        return Check(what, True, f"{expected.total():,} rows, one by one")
     examples = ", ".join(f"missing {row}" for row in list(missing)[:1]) or f"unexpected {next(iter(surplus))}"
     return Check(what, False, f"{missing.total():,} missing, {surplus.total():,} unexpected: {examples}")
 
@@ -65,7 +65,7 @@ def _every_change_once(session: Executes, changes: int) -> Check:
     query = "SELECT COUNT(*), COUNT(DISTINCT change_number) FROM raw_changes"
     ((rows, distinct),) = _rows(session, query)
     what = "raw_changes has every change once"
-    return Check(what, rows == distinct == changes, f"{rows:,} rows, {changes:,} changes in the source")
+    return Check(what, rows == distinct == changes, f"{rows:,} of {changes:,}")
 
 
 def _equals_its_query(session: Executes, table: str) -> Check:
@@ -79,14 +79,14 @@ def _equals_its_query(session: Executes, table: str) -> Check:
 def _sound_versions(session: Executes) -> Check:
     found = _json(session, "SELECT SYSTEM$CHECK_SCD('customers')")
     wrong = {name: count for name, count in found["violations"].items() if count}
-    detail = f"{found['versions']:,} versions without overlap or gap" if found["sound"] else str(wrong)
+    detail = f"{found['versions']:,} versions, no overlap, no gap" if found["sound"] else str(wrong)
     return Check("customers has sound versions", bool(found["sound"]), detail)
 
 
 def _same_total(session: Executes, source: SourceRows) -> Check:
     ((here,),) = _rows(session, "SELECT SUM(revenue) FROM revenue")
     ((there,),) = source("SELECT SUM(quantity * price) FROM order_lines")
-    return Check("revenue adds up to the source's", here == there, f"{here:,} here, {there:,} there")
+    return Check("revenue adds up to PostgreSQL's", here == there, f"{here:,} and {there:,}")
 
 
 def _rows(session: Executes, query: str) -> list[tuple[Any, ...]]:

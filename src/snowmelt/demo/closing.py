@@ -47,22 +47,17 @@ def measured(last: Snapshot) -> RenderableType:
 
 
 def ways_on(data: Path) -> RenderableType:
+    """Commands to copy, each in a line of its own that is not broken."""
     sql = f"snowmelt sql --data {data} --database SHOP"
+    serve = f"SNOWMELT_ADMIN_PASSWORD=choose-one snowmelt serve --data {data} --port {_PORT}"
     commands = (
-        ("look around", f'{sql} -q "SELECT * FROM revenue ORDER BY revenue DESC"'),
-        ("the history of a customer", f'{sql} -q "SELECT * FROM customers WHERE id = 7 ORDER BY valid_from"'),
-        ("a prompt", sql),
-        ("check again", f"snowmelt check --data {data}"),
-        (
-            "for Snowflake's own clients",
-            f"SNOWMELT_ADMIN_PASSWORD=choose-one snowmelt serve --data {data} --port {_PORT}",
-        ),
+        ("The tables stay. Look around", f'{sql} -q "SELECT * FROM revenue ORDER BY revenue DESC"'),
+        ("Every version of a customer", f'{sql} -q "SELECT * FROM customers WHERE id = 7 ORDER BY valid_from"'),
+        ("A prompt", sql),
+        ("Compare every dynamic table with its query once more", f"snowmelt check --data {data}"),
+        ("Serve them to Snowflake's own clients (docs/reference/clients.md)", serve),
     )
-    shown = Table.grid(padding=(0, 2))
+    shown = Text(no_wrap=True, overflow="ignore")
     for what, command in commands:
-        shown.add_row(Text(what, style="dim"), Text(command, style="cyan", overflow="fold"))
-    note = Text(
-        "The pipeline's SQL is src/snowmelt/demo/pipeline.sql; how each client connects: docs/reference/clients.md.",
-        style="dim",
-    )
-    return Group(Text(), shown, note)
+        shown.append(f"\n{what}:\n", "dim").append(f"  {command}", "cyan")
+    return shown

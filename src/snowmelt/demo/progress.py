@@ -22,8 +22,8 @@ def step(console: Console, doing: str, done: str) -> Iterator[Told]:
     """
     began = time.monotonic()
     if not console.is_terminal:
-        console.print(f"{doing} …")
-        yield lambda text: console.print(f"  {text}")
+        console.print(f"{doing} …", soft_wrap=True)
+        yield lambda text: console.print(f"  {text}", soft_wrap=True)
     else:
         details: list[str] = []
         with Live(_Working(doing, details, began), console=console, transient=True, refresh_per_second=8):

@@ -68,7 +68,7 @@ def run_demo(console: Console, plan: Plan) -> int:
             started.close()
     console.print(closing.verdict(checks))
     console.print(closing.measured(last))
-    console.print(closing.ways_on(plan.data))
+    console.print(closing.ways_on(plan.data), soft_wrap=True)
     return EXIT_SOUND if all(check.passed for check in checks) else EXIT_UNSOUND
 
 
@@ -204,7 +204,7 @@ def _shown(console: Console, watcher: Watcher, reader: RevenueReader) -> Iterato
     def show() -> None:
         if time.monotonic() - printed[0] >= _PLAIN_EVERY:
             printed[0] = time.monotonic()
-            console.print(view.line(watcher.snapshot(reader.rows)))
+            console.print(view.line(watcher.snapshot(reader.rows)), soft_wrap=True)
 
     yield show
 
