@@ -29,7 +29,7 @@ from snowmelt.service.session import Session
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cdc"
 CITIES = ("Bern", "Graz", "Ulm")
-BATCHES = 3
+BATCHES = 2
 
 
 class Shop:
@@ -102,6 +102,7 @@ def applied(session: Session) -> Session:
 @pytest.mark.timeout(900)
 def test_the_pipeline_and_its_queries(applied: Session) -> None:
     session, shop = applied, Shop()
+    run_file(session, "start.sql")
     for batch in range(BATCHES):
         session.execute(
             "INSERT INTO raw_changes SELECT column1, column2, column3, PARSE_JSON(column4), PARSE_JSON(column5), "
