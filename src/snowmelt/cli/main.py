@@ -200,7 +200,15 @@ def demo(
     rate: Annotated[float, typer.Option(help="Transactions a second in the shop.", min=0.1, max=1000)] = 40,
 ) -> None:
     """A live PostgreSQL shop: captured, kept as a dimension, summed up, watched, and checked at the end."""
-    raise typer.Exit(_guarded(lambda: run_demo(Console(highlight=False), Plan(data, length, rate))))
+
+    def work() -> int:
+        settings = load_settings(data)
+        # What goes wrong is part of the picture, which lines of a log would tear apart.
+        level = settings.log_level if "log_level" in settings.model_fields_set else "ERROR"
+        configure_logging(level, as_json=settings.log_json)
+        return run_demo(Console(highlight=False), Plan(data, length, rate), settings)
+
+    raise typer.Exit(_guarded(work))
 
 
 class _Opened:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.live import Live
 
 from snowmelt.core import errors
-from snowmelt.core.config import load_settings
+from snowmelt.core.config import Settings
 from snowmelt.demo import closing, view
 from snowmelt.demo.checks import Check, verdict
 from snowmelt.demo.progress import step
@@ -50,11 +50,11 @@ class Plan:
     """Transactions a second in the source."""
 
 
-def run_demo(console: Console, plan: Plan) -> int:
+def run_demo(console: Console, plan: Plan, settings: Settings) -> int:
     """The exit code says whether everything was as it has to be. Nothing is left running, whatever happens."""
     with _stopped_in_order(console) as started:
         shop, clerk, port = _open_source(console, started)
-        account = _open_account(console, started, plan.data)
+        account = _open_account(console, started, plan.data, settings)
         session = account.session(database=DATABASE)
         _build(console, session, port)
         load = WriteLoad(shop, clerk, plan.rate)
@@ -80,14 +80,14 @@ def _open_source(console: Console, started: ExitStack) -> tuple[Shop, Clerk, int
         return shop, shop.build(), server.port
 
 
-def _open_account(console: Console, started: ExitStack, data: Path) -> Account:
+def _open_account(console: Console, started: ExitStack, data: Path, settings: Settings) -> Account:
     with step(
         console, "Looking for the jars of Spark, Delta and Debezium", "Spark, Delta and Debezium are there"
     ) as tell:
         ensure_jars(report=tell)
         ensure_jars(jars=locked_jars("snowmelt.ingest.cdc"), report=tell)
     with step(console, "Starting Spark", f"Spark runs; the data is in {data}"):
-        account = started.enter_context(Account.open(data, settings=load_settings(data)))
+        account = started.enter_context(Account.open(data, settings=settings))
         account.engine.session()
         account.dynamic_tables.start()
         account.tasks.start()
