@@ -26,6 +26,7 @@ from snowmelt.serve.credentials import load_credentials
 from snowmelt.serve.run import Address, serving_beside
 from snowmelt.service.account import Account
 from snowmelt.service.session import Session
+from snowmelt.sql.tokens import split_statements
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cdc"
 CITIES = ("Bern", "Graz", "Ulm")
@@ -147,19 +148,20 @@ def check_monitoring(session: Session) -> None:
     assert {row[2] for row in refreshes} == {"SUCCEEDED"}
 
 
-def test_the_source_is_prepared_for_the_connector(applied: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_source_is_prepared_for_the_connector(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", "")
     with EmbeddedPostgres(LOGICAL_REPLICATION) as server:
         with psycopg.connect(server.url(), autocommit=True) as source:
-            source.execute((EXAMPLE / "source" / "prepare.sql").read_bytes())
-        run_file(applied, "connectors/embedded.sql")
+            for statement in split_statements((EXAMPLE / "source" / "prepare.sql").read_text(encoding="utf-8")):
+                source.execute(statement.text.encode())
+        run_file(session, "connectors/embedded.sql")
         try:
-            applied.execute("ALTER CONNECTOR shop PAUSE")
-            applied.execute(f"ALTER CONNECTOR shop SET HOST = '127.0.0.1' PORT = {server.port} SSL_MODE = DISABLE")
-            found = applied.execute("ALTER CONNECTOR shop CHECK").rows()
-            (monitored,) = run_file(applied, "monitoring/connector.sql")[1:]
+            session.execute("ALTER CONNECTOR shop PAUSE")
+            session.execute(f"ALTER CONNECTOR shop SET HOST = '127.0.0.1' PORT = {server.port} SSL_MODE = DISABLE")
+            found = session.execute("ALTER CONNECTOR shop CHECK").rows()
+            (monitored,) = run_file(session, "monitoring/connector.sql")[1:]
         finally:
-            applied.execute("DROP CONNECTOR shop")
+            session.execute("DROP CONNECTOR shop")
     assert not [row for row in found if row[1] == "MISSING" and row[0] != "connection"], found
     assert [row[:2] for row in monitored] == [("SHOP", "PAUSED")]
 

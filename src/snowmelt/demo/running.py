@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
@@ -18,6 +18,7 @@ from rich.live import Live
 
 from snowmelt.core import errors
 from snowmelt.core.config import Settings
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.demo import closing, view
 from snowmelt.demo.checks import Check, verdict
 from snowmelt.demo.progress import step
@@ -56,14 +57,13 @@ def run_demo(console: Console, plan: Plan, settings: Settings) -> int:
         shop, clerk, port = _open_source(console, started)
         account = _open_account(console, started, plan.data, settings)
         session = account.session(database=DATABASE)
+        started.callback(_pause_connector, session)
         _build(console, session, port)
         load = WriteLoad(shop, clerk, plan.rate)
         started.callback(load.stop)
         found = _watched(console, account, session, load, plan)
         checks = _checked(console, session, shop, found, load)
         last = found.snapshot()
-        # The source goes away: whoever serves the folder later would look for it in vain.
-        session.execute(f"ALTER CONNECTOR {CONNECTOR} PAUSE")
         with step(console, "Stopping everything", "Everything is stopped"):
             started.close()
     console.print(closing.verdict(checks))
@@ -107,6 +107,12 @@ def _build(console: Console, session: Session, port: int) -> None:
             session.execute(statement)
         tell("the connector reads what is there")
         _wait(lambda: _streams(session), "the first snapshot")
+
+
+def _pause_connector(session: Session) -> None:
+    """Its source goes away: whoever serves the folder later would look for it in vain."""
+    with suppress(SnowmeltError):
+        session.execute(f"ALTER CONNECTOR IF EXISTS {CONNECTOR} PAUSE")
 
 
 def _title(statement: str) -> str:
