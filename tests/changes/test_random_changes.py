@@ -111,8 +111,9 @@ def _literal(value: Any) -> str:
 
 
 def run_and_compare(
-    account: Account, session: Session, target: list[Row], source: list[Row], changes: list[Update | Delete | Merge]
-) -> None:
+    account: Account, session: Session, target: list[Row], source: list[Row], changes: list[Update | Delete | Merge],
+    *, may_commit_nothing: bool = False,
+) -> None:  # fmt: skip
     table = Table(account)
     for change in changes:
         note(change.sql)
@@ -127,7 +128,7 @@ def run_and_compare(
             continue
         counts = session.execute(change.sql).rows()[0]
         assert counts == expected_counts(change, effect)
-        if counts == (0,) * len(counts):
+        if counts == (0,) * len(counts) and not may_commit_nothing:
             assert table.version() == before, "a statement that changed nothing made a commit"
         after = table.content()
         if effect.doubtful:
@@ -161,13 +162,16 @@ cases = st.fixed_dictionaries({
 slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 
 
-def check(place: tuple[Account, Session], case: dict[str, Any], *, tracked: bool = False) -> None:
+def check(
+    place: tuple[Account, Session], case: dict[str, Any], *, tracked: bool = False, may_commit_nothing: bool = False
+) -> None:
+    """`may_commit_nothing`: Delta's own MERGE writes files anew where rows match and no clause applies to them."""
     account, session = place
     session.execute(f"USE SCHEMA {_DATABASE}.PUBLIC")
     fill(session, "t", case["target"], tracked=tracked)
     fill(session, "s", [case["source"]])
     target = [row for batch in case["target"] for row in batch]
-    run_and_compare(account, session, target, case["source"], case["changes"])
+    run_and_compare(account, session, target, case["source"], case["changes"], may_commit_nothing=may_commit_nothing)
 
 
 Test = Callable[[tuple[Account, Session], dict[str, Any]], None]
@@ -209,7 +213,7 @@ def test_found_by_spark_and_rewritten_here(place: tuple[Account, Session], case:
 @pytest.mark.usefixtures("by_spark_alone")
 @examples(6)
 def test_by_spark_alone(place: tuple[Account, Session], case: dict[str, Any]) -> None:
-    check(place, case)
+    check(place, case, may_commit_nothing=True)
 
 
 @pytest.mark.usefixtures("by_spark_alone")
@@ -238,7 +242,7 @@ def test_found_by_spark_and_rewritten_here_for_long(place: tuple[Account, Sessio
 @pytest.mark.usefixtures("by_spark_alone")
 @examples(30)
 def test_by_spark_alone_for_long(place: tuple[Account, Session], case: dict[str, Any]) -> None:
-    check(place, case)
+    check(place, case, may_commit_nothing=True)
 
 
 @pytest.mark.slow

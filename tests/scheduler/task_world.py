@@ -244,11 +244,9 @@ class World:
         self._check_complete(ended)
         if retry:
             assert state is TaskState.FAILED
-            last = ended.finalizer.id if ended.finalizer is not None else None
+            nodes = {node.id: node for node in ended.tasks}
             kept = {
-                task: item
-                for task, item in ended.progress.items()
-                if item.state is TaskState.SUCCEEDED and task != last
+                task: item for task, item in ended.progress.items() if task in nodes and _stands(ended, nodes, task)
             }
             self._add(ended.root, self.ran[run].scheduled, waiting=True)
             id = next(reversed(self.runs))
@@ -297,3 +295,8 @@ def _is_over(run: GraphRun, nodes: dict[str, TaskNode], task: str) -> bool:
     node = nodes[task]
     starts = node.started and (node.branches or all(_is_done(run, nodes, above) for above in node.predecessors))
     return not starts and all(_is_over(run, nodes, above) for above in node.predecessors)
+
+
+def _stands(run: GraphRun, nodes: dict[str, TaskNode], task: str) -> bool:
+    """What another attempt does not repeat: tasks that are done, with all above them done."""
+    return _is_done(run, nodes, task) and all(_stands(run, nodes, above) for above in nodes[task].predecessors)

@@ -29,7 +29,11 @@ _OBJECTS = {
     "p": "CREATE PROCEDURE p() RETURNS INT LANGUAGE SQL AS 'BEGIN RETURN 1; END'",
     "tk": "CREATE TASK tk WAREHOUSE = w_{n} SCHEDULE = '1 hour' AS SELECT 1",
     "dt": "CREATE DYNAMIC TABLE dt TARGET_LAG = '1 hour' WAREHOUSE = w_{n} INITIALIZE = ON_SCHEDULE AS SELECT a FROM t",
+    "cn": "CREATE CONNECTOR cn {paused_connector}",
 }
+_PAUSED_CONNECTOR = (
+    "TYPE = POSTGRES HOST = '127.0.0.1' PORT = 1 DATABASE = 'd' USER = 'u' TABLES = ('t') INITIALLY_PAUSED = TRUE"
+)
 _OVER_T = {"v", "st", "dt"}
 DENIED = {"003001", "002003", "002043", "002140", "002725", "001007", "000904"}
 """The last four are what CALL, the warehouse of a dynamic table or task, and NEXTVAL say of a name nobody has."""
@@ -41,7 +45,7 @@ class Place:
     def __init__(self, account: Account, number: int, mentioned: Collection[str] = _OBJECTS.keys()) -> None:
         """`mentioned`: names of the objects that there shall be, and other words."""
         self.account = account
-        self.words = {"n": str(number), "db": f"SEC_{number}"}
+        self.words = {"n": str(number), "db": f"SEC_{number}", "paused_connector": _PAUSED_CONNECTOR}
         self.admin = account.session()
         self.admin.execute_script(_FIRST.format(**self.words))
         wanted = set(mentioned) | ({"t"} if _OVER_T & set(mentioned) else set())

@@ -74,16 +74,15 @@ LIGHT = {
     "spark.sql.lightweightPlanChangeValidation": "false",
 }
 
+_RULES = "org.apache.spark.sql.catalyst.optimizer."
+_EARLY_WORK = f"{_RULES}ConvertToLocalRelation"
+"""It computes in the optimiser, row by row, what the tasks are about to do."""
 _NOT_FOR_FEW_ROWS = [
-    f"org.apache.spark.sql.catalyst.optimizer.{rule}"
-    for rule in (
-        # It computes in the optimiser, row by row, what the task is about to do.
-        "ConvertToLocalRelation",
-        # They put joins below the hint that their input is one partition, which costs an exchange.
-        "PushDownLeftSemiAntiJoin", "PushLeftSemiLeftAntiThroughJoin",
-        # There is little to gain from conditions that follow from others, and they take long to find.
-        "InferFiltersFromConstraints",
-    )
+    _EARLY_WORK,
+    # They put joins below the hint that their input is one partition, which costs an exchange.
+    f"{_RULES}PushDownLeftSemiAntiJoin", f"{_RULES}PushLeftSemiLeftAntiThroughJoin",
+    # There is little to gain from conditions that follow from others, and they take long to find.
+    f"{_RULES}InferFiltersFromConstraints",
 ]  # fmt: skip
 TINY = {
     **LIGHT,
@@ -100,6 +99,7 @@ CHANGES = {
     # A few rows against whole tables: the plan is known beforehand, and what is shuffled is small.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.optimizer.excludedRules": _EARLY_WORK,
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
 from types import TracebackType
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from snowmelt.storage.packing import KeptColumn, packed
+from snowmelt.storage.packing import KeptColumn, PartOfColumn, Places, packed
 
 _MOST_BYTES = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4, 256 * 1024 * 1024)
 """A quarter of the machine's memory."""
@@ -39,8 +39,13 @@ class ColumnCache:
         self._most_bytes = most_bytes
         self._bytes = 0
         self._kept: OrderedDict[Place, KeptColumn] = OrderedDict()
+        self._of_file: dict[str, set[Place]] = defaultdict(set)
+        self._shared: Counter[int] = Counter()
+        """In how many places each column is kept, by its identity: files share those that did not change."""
         self._read: set[str] = set()
         """Files of which something was found here."""
+        self._replaced: dict[str, None] = {}
+        """Files that are a table's no more, the earliest first."""
         self._asked: dict[tuple[str, str], float] = {}
         """When a column of a table was last asked for, in whichever of its files."""
         self._lock = threading.Lock()
@@ -71,28 +76,71 @@ class ColumnCache:
     def keep_rows(self, path: str, rows: pa.Table, names: Iterable[str]) -> None:
         """Columns of a file that was just written: while its rows are here, they need not be decoded later."""
         for name in names:
-            self.keep((path, WHOLE, name), packed(rows.column(name).combine_chunks()))
+            if (path, WHOLE, name) not in self._kept:
+                self.keep((path, WHOLE, name), packed(rows.column(name).combine_chunks()))
 
-    def forget_unread(self, paths: Iterable[str]) -> None:
-        """Files that were replaced before anybody searched them: of several changes in a row, only the last counts."""
+    def inherit(self, path: str, replaced: str, names: Iterable[str], gone: Places) -> None:
+        """Columns of a file that was just written in place of another one without some rows, and otherwise the same."""
+        known = self._peek((replaced, WHOLE, name) for name in names)
+        for name, column in known.items():
+            inherited = column.without(gone)
+            if inherited is not None:
+                self.keep((path, WHOLE, name), inherited)
+
+    def _peek(self, places: Iterable[Place]) -> dict[str, KeptColumn]:
         with self._lock:
-            gone = set(paths) - self._read
-            for place in [place for place in self._kept if place[0] in gone]:
-                self._bytes -= self._kept.pop(place).nbytes
+            return {place[2]: self._kept[place] for place in places if place in self._kept}
+
+    def replaced(self, paths: Iterable[str]) -> None:
+        """Files that are a table's no more. Nobody needs those that nobody searched: of several changes in a row only
+        the last counts. The others are searched for the old values of what changed, for a while."""
+        with self._lock:
+            for path in paths:
+                if path in self._read:
+                    self._replaced[path] = None
+                    continue
+                for place in list(self._of_file.get(path, ())):
+                    self._drop(place)
 
     def keep(self, place: Place, column: KeptColumn) -> None:
-        size = column.nbytes
-        if size > _MOST_BYTES_EACH:
+        if column.nbytes > _MOST_BYTES_EACH:
             return
         with self._lock:
             if place in self._kept:
                 return
             self._kept[place] = column
-            self._bytes += size
+            self._of_file[place[0]].add(place)
+            for part in _parts(column):
+                self._shared[id(part)] += 1
+                if self._shared[id(part)] == 1:
+                    self._bytes += part.nbytes
             while self._bytes > self._most_bytes:
-                (path, _, _), oldest = self._kept.popitem(last=False)
-                self._read.discard(path)
-                self._bytes -= oldest.nbytes
+                self._drop(self._least_needed())
+
+    def _least_needed(self) -> Place:
+        """Of the file that was replaced the longest ago, if there is one; otherwise what was not read the longest."""
+        for path in self._replaced:
+            return next(iter(self._of_file[path]))
+        return next(iter(self._kept))
+
+    def _drop(self, place: Place) -> None:
+        path = place[0]
+        column = self._kept.pop(place)
+        self._of_file[path].discard(place)
+        if not self._of_file[path]:
+            del self._of_file[path]
+            self._read.discard(path)
+            self._replaced.pop(path, None)
+        for part in _parts(column):
+            self._shared[id(part)] -= 1
+            if not self._shared[id(part)]:
+                del self._shared[id(part)]
+                self._bytes -= part.nbytes
+
+
+def _parts(column: KeptColumn) -> tuple[KeptColumn, ...]:
+    """What takes memory of its own."""
+    return (column, column.whole) if isinstance(column, PartOfColumn) else (column,)
 
 
 COLUMNS = ColumnCache()

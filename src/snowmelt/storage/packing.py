@@ -24,6 +24,8 @@ _MOST_WORDS = 256
 _SAMPLE_ROWS, _SAMPLE_WORDS = 512, 64
 _MOST_MARKS = 1 << 22
 """Values for which a table of yes and no is made, one entry for each."""
+_MOST_GONE = 0.1
+"""The share of a column's rows beyond which it is not worth its memory for the others."""
 Places = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int64]
 
@@ -59,6 +61,10 @@ class KeptColumn(Protocol):
         """The column of a table whose type was widened since."""
         ...
 
+    def without(self, places: Places) -> KeptColumn | None:
+        """The column without these rows, in order and not repeated, sharing its memory; None when they are many."""
+        ...
+
 
 def packed(values: pa.Array) -> KeptColumn:
     if pa.types.is_string(values.type):
@@ -77,8 +83,19 @@ def packed(values: pa.Array) -> KeptColumn:
     return NumberColumn((numbers - base).astype(width), base, top - base, values.type, valid)
 
 
+class _Whole:
+    """A column that has its values itself."""
+
+    __slots__ = ()
+
+    def without(self: KeptColumn, places: Places) -> KeptColumn | None:
+        if not len(places):
+            return self
+        return PartOfColumn(self, places) if len(places) <= len(self) * _MOST_GONE else None
+
+
 @dataclass(frozen=True, slots=True)
-class PlainColumn:
+class PlainColumn(_Whole):
     """As Arrow has them."""
 
     values: pa.Array
@@ -108,7 +125,7 @@ class PlainColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class WordColumn:
+class WordColumn(_Whole):
     """A few words, and the number of the word for each value. NULL is one of the words."""
 
     words: pa.Array
@@ -138,7 +155,7 @@ class WordColumn:
         return self if self.words.type == type_ else WordColumn(as_type(self.words, type_), self.codes)
 
 
-class NumberColumn:
+class NumberColumn(_Whole):
     """Whole numbers, decimals, dates or times as what they are more than the smallest one."""
 
     def __init__(
@@ -198,6 +215,57 @@ class NumberColumn:
         if pa.types.is_date32(self._type):
             return numbers.cast(pa.int32()).view(self._type)
         return numbers.view(self._type) if pa.types.is_timestamp(self._type) else numbers.cast(self._type)
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfColumn:
+    """A column of a file that was written anew without a few of its rows."""
+
+    whole: KeptColumn
+    gone: Places
+    """The places that are left out, in order; at least one."""
+
+    @property
+    def nbytes(self) -> int:
+        """Without the whole's, which others have too."""
+        return int(self.gone.nbytes)
+
+    def __len__(self) -> int:
+        return len(self.whole) - len(self.gone)
+
+    @property
+    def in_order(self) -> bool:
+        return self.whole.in_order
+
+    def take(self, places: Places) -> pa.Array:
+        return self.whole.take(self._there(places))
+
+    def places_of(self, keys: Numbers) -> Places | None:
+        found = self.whole.places_of(keys)
+        return self._here(found) if found is not None else None
+
+    def places_where(self, test: Test) -> Places:
+        return self._here(self.whole.places_where(test))
+
+    def of_type(self, type_: pa.DataType) -> KeptColumn:
+        found = self.whole.of_type(type_)
+        return self if found is self.whole else PartOfColumn(found, self.gone)
+
+    def without(self, places: Places) -> KeptColumn | None:
+        return self.whole.without(np.union1d(self.gone, self._there(places)))
+
+    def _there(self, places: Places) -> Places:
+        """Where rows of this are in the whole."""
+        left_before = self.gone - np.arange(len(self.gone))
+        there: Places = places + np.searchsorted(left_before, places, "right")
+        return there
+
+    def _here(self, places: Places) -> Places:
+        """The other way round; those that are gone are nowhere."""
+        before = np.searchsorted(self.gone, places, "left")
+        gone = self.gone.take(before, mode="clip") == places
+        here: Places = (places - before)[~gone]
+        return here
 
 
 def _numbers(values: pa.Array) -> Numbers | None:

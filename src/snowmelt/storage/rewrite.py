@@ -7,9 +7,7 @@ entry in the log, takes a fraction of what a MERGE of Spark or delta-rs does, wh
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,20 +19,21 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake.exceptions import CommitFailedError
 
-from snowmelt.storage.append import conform, new_file, parts, write_file
-from snowmelt.storage.columns import COLUMNS, local_path
+from snowmelt.storage.append import conform
+from snowmelt.storage.columns import local_path
 from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
 from snowmelt.storage.origins import born_in, kept_origins, one_dictionary, with_origins
+from snowmelt.storage.packing import Places
 from snowmelt.storage.parquet import write_parquet
 from snowmelt.storage.snapshot import DataFile, FileList
 
 FILE = "__file"
 ROW = "__row"
 CHANGE_FOLDER = "_change_data"
-_SMALL_FILE = 8 * 1024 * 1024
-"""Touched files below this size are put together into one."""
+_SMALL_FILE = 4 * 1024 * 1024
+"""Touched files below this size are put together into one. Files of `PART_BYTES` are larger than that as a rule."""
 _SMALL_GROUP = 64 * 1024 * 1024
 PART_BYTES = 32 * 1024 * 1024
 """Of memory per new file. Files of tables that are changed become small, so that the next change rewrites less."""
@@ -81,6 +80,36 @@ class RowEdit:
     deleted: pa.Table | None = None
     updated: list[pa.Table] = field(default_factory=list)
 
+    def between(self, first: int, end: int) -> RowEdit:
+        """The changes of the rows from `first` on, before `end`."""
+        updated = [rows for part in self.updated if (rows := _between(part, first, end)).num_rows]
+        deleted = _between(self.deleted, first, end) if self.deleted is not None else None
+        return RowEdit(deleted if deleted is not None and deleted.num_rows else None, updated)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether rows that stay follow each other as they did."""
+        return not self.updated or self._count <= _MOST_PIECES
+
+    @property
+    def changed(self) -> set[str]:
+        """The columns that get other values."""
+        return {name for part in self.updated for name in part.column_names}
+
+    @property
+    def gone(self) -> Places:
+        found: Places = self.deleted.column(ROW).to_numpy() if self.deleted is not None else np.empty(0, np.int64)
+        return found
+
+    @property
+    def _count(self) -> int:
+        return len(self.gone) + sum(int(part.num_rows) for part in self.updated)
+
+
+def _between(rows: pa.Table, first: int, end: int) -> pa.Table:
+    start, stop = np.searchsorted(rows.column(ROW).to_numpy(), [first, end])
+    return rows.slice(start, stop - start)
+
 
 @dataclass(frozen=True, slots=True)
 class _Edited:
@@ -96,68 +125,10 @@ def rewritable(files: FileList) -> bool:
     return files.plain and files.metadata.plain_append and len(names) == len(files.files)
 
 
-def write_changes(
-    folder: Path, files: FileList, changes: RowChanges, location: str, *, origins: bool = False
-) -> list[Action]:
-    """Write the new files; returns the `remove`, `add` and `cdc` actions that make them the table's.
-
-    `origins`: rows that move, and the images in the change feed, carry where they were born.
-    """
-    schema = files.metadata.arrow_schema
-    by_name = {file_name(file.path): file for file in files.files}
-    edits = by_file(changes)
-    feed = files.metadata.change_feed
-
-    def edit(file: DataFile) -> _Edited:
-        return edited_rows(read_rows(file, schema, location, origins=origins), edits[file_name(file.path)], feed=feed)
-
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="snowmelt-rewrite") as workers:
-        touched = [by_name[name] for name in edits]
-        edited = dict(zip(touched, workers.map(edit, touched), strict=True))
-        images = [image for one in edited.values() for image in one.images]
-        rows = [pa.concat_tables([edited[file].rows for file in group]) for group in grouped(touched)]
-        pieces = _pieces(rows, folder)
-        if changes.inserted_rows:
-            assert changes.inserted is not None
-            inserted = _pieces([conform(changes.inserted, schema, location)], folder)
-            pieces += inserted
-            # Without removals the feed is read from the added files themselves.
-            if images:
-                images += [insert_image(piece, path, origins=origins) for piece, path in inserted]
-        written = _write(pieces, images, folder, workers)
-    COLUMNS.forget_unread(local_path(file.uri) for file in touched)
-    return [*removals(touched), *written]
-
-
-def _pieces(rows: Sequence[pa.Table], folder: Path) -> list[tuple[pa.Table, Path]]:
-    """The rows as they will be in files, with the files."""
-    return [(piece, new_file(folder)) for table in rows for piece in parts(table, PART_BYTES)]
-
-
 def insert_image(rows: pa.Table, path: Path, *, origins: bool) -> pa.Table:
     if origins:
         rows = with_origins(rows, path.name, born_in(path.name, rows.num_rows))
     return _marked(rows, "insert")
-
-
-def _write(
-    pieces: Sequence[tuple[pa.Table, Path]], images: Sequence[pa.Table], folder: Path, workers: Executor
-) -> list[Action]:
-    """Write data files and the file of the change feed, side by side. On failure none is left."""
-    feed = folder / CHANGE_FOLDER / f"cdc-00000-{uuid.uuid4()}.c000.zstd.parquet"
-    jobs = [workers.submit(write_file, piece, path) for piece, path in pieces]
-    for piece, path in pieces:
-        asked = COLUMNS.asked_of(str(path), piece.column_names)
-        workers.submit(COLUMNS.keep_rows, str(path), piece, asked)
-    if images:
-        jobs.append(workers.submit(write_feed, pa.concat_tables(images), feed))
-    try:
-        return [job.result() for job in jobs]
-    except BaseException:
-        wait(jobs)
-        for path in (feed, *(path for _, path in pieces)):
-            path.unlink(missing_ok=True)
-        raise
 
 
 def removals(files: Iterable[DataFile]) -> list[Action]:

@@ -1,25 +1,28 @@
-"""Changing many rows: the touched files are read and written anew slice by slice, in bounded memory.
+"""Writing changed rows: the touched files are read and written anew slice by slice, in bounded memory.
 
-As in `storage.rewrite` rows are known by file and position, stay in their files and keep their birthplaces. Neither
-the changes nor a file need ever be in memory as a whole.
+Rows are known by file and position, stay in their files and keep their birthplaces. Neither the changes nor a file
+need ever be in memory as a whole.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from snowmelt.storage.append import conform, new_file, write_file
-from snowmelt.storage.columns import local_path
+from snowmelt.storage.columns import COLUMNS, local_path
 from snowmelt.storage.log import Action
 from snowmelt.storage.origins import ORIGINS, as_origins, born_in, carries_origins, one_dictionary, with_origins
 from snowmelt.storage.rewrite import (
@@ -45,8 +48,8 @@ _SLICE_ROWS = 128 * 1024
 class FileChanges(Protocol):
     """The changes of one file's rows, asked for once, from the first rows to the last."""
 
-    def between(self, first: int, end: int) -> RowChanges:
-        """Those of the rows from `first` on, before `end`. Nothing is inserted."""
+    def between(self, first: int, end: int) -> RowEdit:
+        """Those of the rows from `first` on, before `end`."""
         ...
 
 
@@ -59,11 +62,24 @@ class ManyChanges:
     inserted: Iterable[pa.Table]
 
 
+def write_changes(
+    folder: Path, files: FileList, changes: RowChanges, location: str, *, origins: bool = False
+) -> list[Action]:
+    """As `write_many`, for changes that are in memory."""
+    inserted = [] if changes.inserted is None else [changes.inserted]
+    return write_many(folder, files, ManyChanges(by_file(changes), inserted), location, origins=origins)
+
+
 def write_many(
     folder: Path, files: FileList, changes: ManyChanges, location: str, *, origins: bool
 ) -> list[Action]:  # fmt: skip
-    """As `storage.rewrite.write_changes`. On failure no file is left."""
-    touched = [file for file in files.files if file_name(file.path) in changes.by_file]
+    """Write the new files; returns the `remove`, `add` and `cdc` actions that make them the table's.
+
+    `origins`: rows that move, and the images in the change feed, carry where they were born. On failure no file is
+    left.
+    """
+    by_name = {file_name(file.path): file for file in files.files}
+    touched = [by_name[name] for name in changes.by_file]
     work = _Rewriting(folder, files.metadata.arrow_schema, location, feed=files.metadata.change_feed, origins=origins)
     with ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1), thread_name_prefix="snowmelt-rewrite") as workers:
         try:
@@ -72,6 +88,7 @@ def write_many(
             work.insert(changes.inserted, images=work.feed and bool(touched))
             for job in jobs:
                 job.result()
+            work.images.flush()
         except BaseException:
             workers.shutdown(cancel_futures=True)
             work.discard()
@@ -79,88 +96,104 @@ def write_many(
     return [*removals(touched), *work.actions]
 
 
-@dataclass(slots=True)
 class _Rewriting:
-    folder: Path
-    schema: pa.Schema
-    location: str
-    feed: bool
-    origins: bool
-    actions: list[Action] = field(default_factory=list)
-    written: list[Path] = field(default_factory=list)
+    """Files that are read, changed and written side by side, of which only slices are in memory."""
+
+    def __init__(self, folder: Path, schema: pa.Schema, location: str, *, feed: bool, origins: bool) -> None:
+        self._folder, self._schema, self._location, self._origins = folder, schema, location, origins
+        self.feed = feed
+        self.actions: list[Action] = []
+        self.images = _Gathered(self._write_images)
+        self._written: list[Path] = []
 
     def rewrite(self, files: Sequence[DataFile], changes: Mapping[str, FileChanges]) -> None:
         """Puts what becomes of some files into new ones, and the images of changed rows into the change feed."""
-        rows, images = _Gathered(self._write_rows), _Gathered(self._write_images)
+        rows = _Gathered(self._write_rows)
+        edits: list[RowEdit] = []
         for file in files:
             name = file_name(file.path)
-            for first, part in slices(file, self.schema, self.location, origins=self.origins):
-                edit = _edit(changes[name].between(first, first + part.num_rows), name, first)
-                if edit is None:
-                    rows.add(part)
-                    continue
-                edited = edited_rows(part, edit, feed=self.feed)
+            for first, part in slices(file, self._schema, self._location, origins=self._origins):
+                edits.append(changes[name].between(first, first + part.num_rows))
+                edited = edited_rows(part, _counted_from(edits[-1], first), feed=self.feed)
                 rows.add(edited.rows)
                 for image in edited.images:
-                    images.add(image)
+                    self.images.add(image)
+        if len(files) == 1 and not rows.flushed and all(edit.in_order for edit in edits):
+            rows.write = partial(self._write_rows, instead_of=files[0], edits=edits)
         rows.flush()
-        images.flush()
+        COLUMNS.replaced(local_path(file.uri) for file in files)
 
     def insert(self, inserted: Iterable[pa.Table], *, images: bool) -> None:
         def write(rows: pa.Table) -> None:
             path = self._write_rows(rows)
             if images:
-                self._write_images(insert_image(rows, path, origins=self.origins))
+                self.images.add(insert_image(rows, path, origins=self._origins))
 
         gathered = _Gathered(write)
         for part in inserted:
-            gathered.add(conform(part, self.schema, self.location))
+            gathered.add(conform(part, self._schema, self._location))
         gathered.flush()
 
-    def _write_rows(self, rows: pa.Table) -> Path:
-        path = new_file(self.folder)
-        self.written.append(path)
+    def _write_rows(self, rows: pa.Table, instead_of: DataFile | None = None, edits: Sequence[RowEdit] = ()) -> Path:
+        """`instead_of`: these are its rows after the edits, in their order."""
+        path = new_file(self._folder)
+        self._written.append(path)
         self.actions.append(write_file(rows, path))
+        if instead_of is not None:
+            changed = {name for edit in edits for name in edit.changed}
+            same = [name for name in rows.column_names if name not in changed]
+            gone = np.concatenate([edit.gone for edit in edits])
+            COLUMNS.inherit(str(path), local_path(instead_of.uri), same, gone)
+        COLUMNS.keep_rows(str(path), rows, COLUMNS.asked_of(str(path), rows.column_names))
         return path
 
     def _write_images(self, images: pa.Table) -> None:
-        path = self.folder / CHANGE_FOLDER / f"cdc-00000-{uuid.uuid4()}.c000.zstd.parquet"
-        self.written.append(path)
+        path = self._folder / CHANGE_FOLDER / f"cdc-00000-{uuid.uuid4()}.c000.zstd.parquet"
+        self._written.append(path)
         self.actions.append(write_feed(images, path))
 
     def discard(self) -> None:
-        for path in self.written:
+        for path in self._written:
             path.unlink(missing_ok=True)
 
 
-@dataclass(slots=True)
 class _Gathered:
-    """Rows that are written whenever there are enough of them for a file."""
+    """Rows that are written whenever there are enough of them for a file. Threads may add to one side by side."""
 
-    write: Callable[[pa.Table], object]
-    parts: list[pa.Table] = field(default_factory=list)
-    bytes: int = 0
+    def __init__(self, write: Callable[[pa.Table], object]) -> None:
+        self.write = write
+        self.flushed = False
+        self._parts: list[pa.Table] = []
+        self._bytes = 0
+        self._lock = threading.Lock()
 
     def add(self, rows: pa.Table) -> None:
         if not rows.num_rows:
             return
-        self.parts.append(rows)
-        self.bytes += rows.nbytes
-        if self.bytes >= PART_BYTES:
-            self.flush()
+        with self._lock:
+            full = self._taken() if self._bytes >= PART_BYTES else []
+            self._parts.append(rows)
+            self._bytes += rows.nbytes
+        self._write(full)
 
     def flush(self) -> None:
-        if self.parts:
+        with self._lock:
+            left = self._taken()
+        self._write(left)
+
+    def _taken(self) -> list[pa.Table]:
+        parts, self._parts, self._bytes = self._parts, [], 0
+        return parts
+
+    def _write(self, parts: Sequence[pa.Table]) -> None:
+        if parts:
+            self.flushed = True
             # Rows that were changed here and there come in very many pieces.
-            self.write(one_dictionary(pa.concat_tables(self.parts)).combine_chunks())
-        self.parts, self.bytes = [], 0
+            self.write(one_dictionary(pa.concat_tables(parts)).combine_chunks())
 
 
-def _edit(changes: RowChanges, name: str, first: int) -> RowEdit | None:
-    """The changes of a slice that begins at row `first`, with places in that slice; None when there are none."""
-    edit = by_file(changes).get(name)
-    if edit is None:
-        return None
+def _counted_from(edit: RowEdit, first: int) -> RowEdit:
+    """The changes with places in a slice that begins at row `first`."""
     deleted = _from(edit.deleted, first) if edit.deleted is not None else None
     return RowEdit(deleted, [_from(part, first) for part in edit.updated])
 

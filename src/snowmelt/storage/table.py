@@ -35,8 +35,8 @@ from snowmelt.storage.layout import StorageRoot
 from snowmelt.storage.log import Action, LocalLogStore, commit_name
 from snowmelt.storage.merging import quoted, run_merge
 from snowmelt.storage.properties import HOOKS, commit_properties
-from snowmelt.storage.rewrite import RowChanges, commit_changes, removals, rewritable, write_changes
-from snowmelt.storage.rewrite_many import ManyChanges, write_many
+from snowmelt.storage.rewrite import RowChanges, commit_changes, removals, rewritable
+from snowmelt.storage.rewrite_many import ManyChanges, write_changes, write_many
 from snowmelt.storage.snapshot import DataFile, FileList, FileListCache, load_file_list
 from snowmelt.storage.undo import Undone, undo_own
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snowmelt.storage import packing
 from snowmelt.storage.columns import WHOLE, ColumnCache
 from snowmelt.storage.packing import NumberColumn, PlainColumn, WordColumn, packed
 
@@ -62,6 +63,33 @@ def test_what_is_taken_is_what_was_put_in(values: pa.Array, data: st.DataObject)
     taken = column.take(chosen)
     assert taken.equals(values.take(pa.array(chosen)))
     taken.validate(full=True)
+
+
+@given(columns(), st.data())
+def test_a_column_without_some_rows(values: pa.Array, data: st.DataObject) -> None:
+    """Once, and then once more: what is left is found as in a column of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "_MOST_GONE", 1.0)
+        column = packed(values)
+        for _ in range(2):
+            gone = np.array(
+                sorted(data.draw(st.sets(st.integers(0, len(values) - 1)))) if len(values) else [], np.int64
+            )
+            fewer = column.without(gone)
+            assert fewer is not None
+            column, values = fewer, values.take(pa.array(np.setdiff1d(np.arange(len(values)), gone)))
+    assert len(column) == len(values)
+    assert column.take(np.arange(len(values))).equals(values)
+    if pa.types.is_int64(values.type) and column.places_of(np.array([0])) is not None:
+        keys = data.draw(st.sets(st.sampled_from([*values.drop_null().to_pylist(), 0, 7])))
+        places = column.places_of(np.array(sorted(keys), np.int64))
+        assert places is not None
+        assert places.tolist() == [place for place, value in enumerate(values.to_pylist()) if value in keys]
+    if values.null_count < len(values):
+        least = values.drop_null()[0]
+        expected = np.flatnonzero(Above(least).holds(values).to_numpy(zero_copy_only=False))
+        if not pa.types.is_boolean(values.type):
+            assert column.places_where(Above(least)).tolist() == expected.tolist()
 
 
 @given(columns(), st.data())
@@ -120,6 +148,20 @@ def test_files_that_were_replaced_unread_are_forgotten() -> None:
     for path in ("/t/first", "/t/second", "/t/third"):
         cache.keep_rows(path, pa.table({"A": [1, 2]}), ["A"])
     assert cache.find([("/t/first", WHOLE, "A")])
-    cache.forget_unread(["/t/first", "/t/second"])
+    cache.replaced(["/t/first", "/t/second"])
     left = [name for name in ("first", "second", "third") if cache.find([(f"/t/{name}", WHOLE, "A")])]
     assert left == ["first", "third"]
+
+
+def test_files_share_what_did_not_change() -> None:
+    rows = pa.table({"A": list(range(1000)), "B": list(range(1000))})
+    cache = ColumnCache(most_bytes=6500)
+    cache.keep_rows("/t/first", rows, ["A", "B"])
+    cache.inherit("/t/second", "/t/first", ["A"], np.array([], np.int64))
+    cache.keep_rows("/t/second", rows, ["A", "B"])
+    first, second = (cache.find((path, WHOLE, name) for name in "AB") for path in ("/t/first", "/t/second"))
+    assert first["A"] is second["A"]
+    assert first["B"] is not second["B"]
+    cache.keep_rows("/t/third", rows, ["B"])
+    assert not cache.find([("/t/first", WHOLE, "B")]), "there is room for three columns only"
+    assert cache.find([("/t/second", WHOLE, "A")])

@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.storage import rewrite
+from snowmelt.storage import packing, rewrite
 from snowmelt.storage.layout import StorageRoot
+from snowmelt.storage.probe import find_rows
 from snowmelt.storage.rewrite import FILE, ROW, RowChanges
 from snowmelt.storage.table import DeltaStore
 from tests.unit.storage.support import SMALL, TAG, document, rows, small
@@ -157,6 +158,7 @@ def test_random_changes(tmp_path_factory: pytest.TempPathFactory, data: st.DataO
     """After each commit the table is what the model says, and replaying the feed gives the same."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rewrite, "_MOST_PIECES", most_pieces)
+        patch.setattr(packing, "_MOST_GONE", 1.0)
         store = DeltaStore(StorageRoot(str(tmp_path_factory.mktemp("random"))))
         location = "D/S/T"
         store.create(location, SMALL, change_feed=True, tag=TAG)
@@ -164,6 +166,7 @@ def test_random_changes(tmp_path_factory: pytest.TempPathFactory, data: st.DataO
         for _ in range(data.draw(st.integers(1, 4))):
             store.append(location, small(*data.draw(st.lists(st.tuples(st.integers(0, 9), names), min_size=1))), TAG)
         replayed.update(row for _, _, row in positions(store, location))
+        assert kept_in_memory(store, location) == Counter(positions(store, location))
         for _ in range(3):
             present = positions(store, location)
             kinds = data.draw(st.lists(st.sampled_from("kkud"), min_size=len(present), max_size=len(present)))
@@ -187,11 +190,19 @@ def test_random_changes(tmp_path_factory: pytest.TempPathFactory, data: st.DataO
             expected.update((item[2][0], name) for item, name in zip(updated, news, strict=True))
             expected.update(added)
             assert Counter(row for _, _, row in positions(store, location)) == expected
+            assert kept_in_memory(store, location) == Counter(positions(store, location))
             replay(replayed, feed_of(store, location, version))
             assert +replayed == expected
             assert store.row_count(location, version) == expected.total()
             assert DeltaTable(store.root.uri_of(location)).count() == expected.total()
         store.close()
+
+
+def kept_in_memory(store: DeltaStore, location: str) -> Counter[tuple[str, int, Row]]:
+    """As `positions`, by the columns that searches keep and that changes hand on to the new files."""
+    found = find_rows(store.files(location, store.latest_version(location)), [], ["ID", "NAME"], 1000)
+    assert found is not None
+    return Counter((row[FILE], row[ROW], (row["ID"], row["NAME"])) for row in found.to_pylist())
 
 
 def replay(table: Counter[Row], feed: Counter[Any]) -> None:

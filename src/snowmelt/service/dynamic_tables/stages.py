@@ -111,9 +111,10 @@ class StageRunner:
 
 
 def _lane(tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table]) -> Lane:
-    if not tables and sum(data.num_rows for data in inputs.values()) <= _TINY_ROWS:
+    few = sum(data.num_rows for data in inputs.values()) <= _TINY_ROWS
+    if few and not tables:
         return Lane.TINY
-    return Lane.LIGHT if sum(table.bytes for table in tables) <= _LIGHT_BYTES else Lane.CHANGES
+    return Lane.LIGHT if few and sum(table.bytes for table in tables) <= _LIGHT_BYTES else Lane.CHANGES
 
 
 def _in_one_task(query: exp.Select) -> exp.Select:

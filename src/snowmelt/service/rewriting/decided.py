@@ -30,7 +30,7 @@ from snowmelt.service.sequences import numbered
 from snowmelt.service.transactions import PendingTable
 from snowmelt.sql.dialect import to_spark_sql
 from snowmelt.storage.packing import Places
-from snowmelt.storage.rewrite import FILE, ROW, RowChanges
+from snowmelt.storage.rewrite import FILE, ROW, RowChanges, RowEdit, by_file
 from snowmelt.storage.rewrite_many import ManyChanges
 
 if TYPE_CHECKING:
@@ -116,7 +116,9 @@ class _Touched:
                 self.runs[name].append(stretch)
 
     def by_file(self) -> dict[str, _FileChanges]:
-        return {name: _FileChanges(self, sorted(found, key=_first_row)) for name, found in self.runs.items() if name}
+        return {
+            name: _FileChanges(self, name, sorted(found, key=_first_row)) for name, found in self.runs.items() if name
+        }
 
     def inserted(self) -> Iterator[pa.Table]:
         for stretch in self.runs.get(None, ()):
@@ -148,12 +150,13 @@ class _Touched:
 class _FileChanges:
     """The changes of one file of the table, read as they are asked for."""
 
-    def __init__(self, touched: _Touched, stretches: Sequence[_Stretch]) -> None:
+    def __init__(self, touched: _Touched, name: str, stretches: Sequence[_Stretch]) -> None:
         self._touched = touched
+        self._name = name
         self._batches = chain.from_iterable(_read(stretch) for stretch in stretches)
         self._left: pa.Table | None = None
 
-    def between(self, first: int, end: int) -> RowChanges:
+    def between(self, first: int, end: int) -> RowEdit:
         parts: list[pa.Table] = []
         while self._left is None or self._left.num_rows == 0 or _places(self._left)[-1] < end:
             if self._left is not None:
@@ -167,10 +170,10 @@ class _FileChanges:
             self._left = self._left.slice(place)
         rows = pa.concat_tables(parts) if parts else None
         if rows is None or not rows.num_rows:
-            return RowChanges()
+            return RowEdit()
         if _places(rows).min() < first:
             raise internal("changes of a file did not come in the order of its rows")
-        return self._touched.decided(rows)
+        return by_file(self._touched.decided(rows)).get(self._name, RowEdit())
 
 
 def _read(stretch: _Stretch) -> Iterator[pa.Table]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from snowmelt.core import errors
@@ -77,7 +78,7 @@ def retry(
             "scheduled_from": reason,
             "scheduled_time": state.now,
             "tasks": tasks,
-            "kept": tuple(sorted({*run.kept, *kept})),
+            "kept": tuple(sorted(kept)),
             "started_at": None,
             "completed_at": None,
             "first_error_task": None,
@@ -90,10 +91,22 @@ def retry(
 
 
 def completed(state: StateTransaction, run: GraphRun, tasks: tuple[RunTask, ...]) -> set[str]:
-    """The tasks that succeeded in a run. The finalizer belongs to each attempt anew."""
-    finalizers = {task.id for task in tasks if task.definition.finalizes is not None}
-    done = {item.task_id for item in state.tasks.runs_of([run.id]) if item.state is RunState.SUCCEEDED}
-    return {*run.kept, *(done - finalizers)}
+    """The tasks that need not run again: they succeeded, and so did all before them.
+
+    A task that ran because one before it failed has to look again. The finalizer belongs to each attempt anew.
+    """
+    done = {*run.kept, *(item.task_id for item in state.tasks.runs_of([run.id]) if item.state is RunState.SUCCEEDED)}
+    by_name = {task.name: task for task in tasks}
+
+    @cache
+    def stands(name: str) -> bool:
+        task = by_name.get(name)
+        if task is None:
+            return True
+        passed_by = not task.started and task.id != run.root_id
+        return (task.id in done or passed_by) and all(map(stands, task.definition.predecessors))
+
+    return {task.id for task in tasks if task.id in done and task.definition.finalizes is None and stands(task.name)}
 
 
 def begin_task(state: StateTransaction, run: GraphRun, task: RunTask) -> TaskRun:
