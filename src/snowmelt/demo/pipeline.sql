@@ -56,6 +56,7 @@ CREATE SCD TYPE 2 TABLE customers
   SEQUENCE BY changed_at, change_number
   DELETE WHEN operation = 'DELETE'
   TARGET_LAG = DOWNSTREAM
+  REFRESH_MODE = INCREMENTAL
 FROM customer_changes;
 
 -- 4. Three stages of dynamic tables. Staging: orders and their lines as they are now …
@@ -64,6 +65,7 @@ CREATE SCD TYPE 1 TABLE orders
   SEQUENCE BY change_number
   DELETE WHEN operation = 'DELETE'
   TARGET_LAG = DOWNSTREAM
+  REFRESH_MODE = INCREMENTAL
 FROM (
   SELECT
     COALESCE(after, before):id::NUMBER AS id,
@@ -81,6 +83,7 @@ CREATE SCD TYPE 1 TABLE order_lines
   SEQUENCE BY change_number
   DELETE WHEN operation = 'DELETE'
   TARGET_LAG = DOWNSTREAM
+  REFRESH_MODE = INCREMENTAL
 FROM (
   SELECT
     COALESCE(after, before):order_id::NUMBER AS order_id,

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from rich import box
 from rich.console import Group, RenderableType
+from rich.constrain import Constrain
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -23,18 +24,18 @@ _ACTIONS = {
     "INCREMENTAL": ("●", "green"),
     "NO_DATA": ("·", "dim"),
     "FULL": ("■", "yellow"),
-    "REINITIALIZE": ("■", "yellow"),
 }
 _FAILED = ("✗", "bold red")
 _SHOWN_ERRORS = 3
 _LAG_BAR = 8
+_WIDEST = 104
 _REVENUE_BAR = 12
 _DOTS = 8
 
 
 def picture(snapshot: Snapshot) -> RenderableType:
     """Everything, in at most 24 lines of 80 characters."""
-    return Group(_head(snapshot), _tables(snapshot.tables), _below(snapshot), _foot(snapshot))
+    return Constrain(Group(_head(snapshot), _tables(snapshot.tables), _below(snapshot), _foot(snapshot)), _WIDEST)
 
 
 def line(snapshot: Snapshot) -> str:

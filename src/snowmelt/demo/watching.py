@@ -43,12 +43,12 @@ _TASK_FAILED = frozenset({RunState.FAILED, RunState.FAILED_AND_AUTO_SUSPENDED, R
 
 
 class Watcher:
-    """What can be said about the demo's pipeline from the moment at which the shop opens."""
+    """What can be said about the demo's pipeline, for one that has read everything that the source had."""
 
     def __init__(self, account: Account, load: WriteLoad, duration: timedelta) -> None:
         self._account = account
         self._load = load
-        self._duration = duration
+        self.duration = duration
         self._opened = datetime.now(UTC)
         with account.state.read() as state:
             self._connector = _id(state, CONNECTOR, ObjectKind.CONNECTOR)
@@ -56,7 +56,11 @@ class Watcher:
             self._tables = {name: _id(state, name, ObjectKind.TABLE) for name in STAGES}
             self._read = state.connectors.require(self._connector).changes
         self._sightings: list[Mark] = []
-        self.phase = "the shop opens"
+        self.phase = "the shop is open"
+
+    def open(self) -> None:
+        """The shop opens: what is measured begins now."""
+        self._opened = datetime.now(UTC)
 
     @property
     def read(self) -> int:
@@ -100,7 +104,7 @@ class Watcher:
         return Snapshot(
             phase=self.phase,
             elapsed=now - self._opened,
-            duration=self._duration,
+            duration=self.duration,
             connector="PAUSED" if standing.paused else standing.phase.value,
             read=self._read,
             committed=self._load.changes,
@@ -177,7 +181,7 @@ def _table(name: str, refreshes: Sequence[DynamicRefresh], target: timedelta, no
     """`refreshes` from the oldest to the newest."""
     done = [item for item in refreshes if item.state is RefreshState.SUCCEEDED]
     ended = [item for item in refreshes if item.state is RefreshState.SUCCEEDED or item.state in _FAILED]
-    signs = [(item.action or RefreshAction.FULL).value if item in done else item.state.value for item in ended]
+    signs = [_sign(item) for item in ended]
     worked = [item for item in done if item.action is not RefreshAction.NO_DATA and item.started_at and item.ended_at]
     lags = measure(done, int(target.total_seconds()), now)
     last = worked[-1] if worked else None
@@ -191,6 +195,14 @@ def _table(name: str, refreshes: Sequence[DynamicRefresh], target: timedelta, no
         counts=dict(Counter(signs)),
         took=last.ended_at - last.started_at if last is not None and last.ended_at and last.started_at else None,
     )
+
+
+def _sign(refresh: DynamicRefresh) -> str:
+    """What it did: NO_DATA, INCREMENTAL or FULL, which a re-initialisation is too; or that it failed."""
+    if refresh.state is not RefreshState.SUCCEEDED:
+        return refresh.state.value
+    known = (RefreshAction.NO_DATA, RefreshAction.INCREMENTAL)
+    return (refresh.action if refresh.action in known else RefreshAction.FULL).value
 
 
 def _task(runs: Sequence[TaskRun]) -> TaskStatus:
