@@ -115,7 +115,9 @@ def test_rows_are_compared_by_value_whatever_their_order() -> None:
 
 def test_the_verdict_names_what_is_wrong(tmp_path: Path) -> None:
     wrong = Check("orders equals its query", False, "1 missing")
-    text = printed(closing.verdict([wrong]), closing.measured(SNAPSHOT), closing.ways_on(tmp_path), width=200)
+    text = printed(
+        closing.verdict([wrong]), closing.measured(SNAPSHOT), closing.ways_on(tmp_path, "snowmelt"), width=200
+    )
     assert "something is wrong" in text and "✗ orders equals its query" in text
     assert "p50 0.2 s, p95 0.3 s, p99 0.4 s" in text
     assert "snowmelt serve --data" in text

@@ -15,7 +15,7 @@ from rich.console import Console
 from snowmelt import __version__
 from snowmelt.cli.check import run_check
 from snowmelt.cli.connectors import connector_commands
-from snowmelt.cli.demo import duration
+from snowmelt.cli.demo import called_as, duration
 from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.cli.projects import planned, run_apply, run_plan
 from snowmelt.cli.shell import run_shell
@@ -206,7 +206,7 @@ def demo(
         # What goes wrong is part of the picture, which lines of a log would tear apart.
         level = settings.log_level if "log_level" in settings.model_fields_set else "ERROR"
         configure_logging(level, as_json=settings.log_json)
-        return run_demo(Console(highlight=False), Plan(data, length, rate), settings)
+        return run_demo(Console(highlight=False), Plan(data, length, rate, called_as()), settings)
 
     raise typer.Exit(_guarded(work))
 

@@ -46,15 +46,15 @@ def measured(last: Snapshot) -> RenderableType:
     return Group(*lines)
 
 
-def ways_on(data: Path) -> RenderableType:
+def ways_on(data: Path, program: str) -> RenderableType:
     """Commands to copy, each in a line of its own that is not broken."""
-    sql = f"snowmelt sql --data {data} --database SHOP"
-    serve = f"SNOWMELT_ADMIN_PASSWORD=choose-one snowmelt serve --data {data} --port {_PORT}"
+    sql = f"{program} sql --data {data} --database SHOP"
+    serve = f"SNOWMELT_ADMIN_PASSWORD=choose-one {program} serve --data {data} --port {_PORT}"
     commands = (
         ("The tables stay. Look around", f'{sql} -q "SELECT * FROM revenue ORDER BY revenue DESC"'),
         ("Every version of a customer", f'{sql} -q "SELECT * FROM customers WHERE id = 7 ORDER BY valid_from"'),
         ("A prompt", sql),
-        ("Compare every dynamic table with its query once more", f"snowmelt check --data {data}"),
+        ("Compare every dynamic table with its query once more", f"{program} check --data {data}"),
         ("Serve them to Snowflake's own clients (docs/reference/clients.md)", serve),
     )
     shown = Text(no_wrap=True, overflow="ignore")

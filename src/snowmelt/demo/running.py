@@ -23,6 +23,7 @@ from snowmelt.demo import closing, view
 from snowmelt.demo.checks import Check, verdict
 from snowmelt.demo.progress import step
 from snowmelt.demo.shop import Clerk, Shop, WriteLoad
+from snowmelt.demo.snapshot import Snapshot
 from snowmelt.demo.watching import CONNECTOR, DATABASE, STAGES, RevenueReader, Watcher
 from snowmelt.engine.jars import ensure_jars, locked_jars
 from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
@@ -49,6 +50,8 @@ class Plan:
     duration: timedelta
     rate: float
     """Transactions a second in the source."""
+    program: str = "snowmelt"
+    """How the user calls this command, for the lines to copy at the end."""
 
 
 def run_demo(console: Console, plan: Plan, settings: Settings) -> int:
@@ -63,14 +66,13 @@ def run_demo(console: Console, plan: Plan, settings: Settings) -> int:
         started.callback(load.stop)
         watcher = Watcher(account, load, plan.duration)
         _catch_up(console, session, watcher)
-        _watch(console, account, session, watcher, load)
+        last = _watch(console, account, session, watcher, load)
         checks = _checked(console, session, shop, watcher, load)
-        last = watcher.snapshot()
         with step(console, "Stopping everything", "Everything is stopped"):
             started.close()
     console.print(closing.verdict(checks))
     console.print(closing.measured(last))
-    console.print(closing.ways_on(plan.data), soft_wrap=True)
+    console.print(closing.ways_on(plan.data, plan.program), soft_wrap=True)
     return EXIT_SOUND if all(check.passed for check in checks) else EXIT_UNSOUND
 
 
@@ -143,8 +145,8 @@ def _streams(session: Session) -> bool:
     return bool(standing["state"] == "STREAMING")
 
 
-def _watch(console: Console, account: Account, session: Session, watcher: Watcher, load: WriteLoad) -> None:
-    """The shop is open for as long as was asked for; then everything comes to rest."""
+def _watch(console: Console, account: Account, session: Session, watcher: Watcher, load: WriteLoad) -> Snapshot:
+    """The shop is open for as long as was asked for; then everything comes to rest. What was to be seen then."""
     reader = RevenueReader(account)
     with _shown(console, watcher, reader) as show:
         watcher.open()
@@ -161,6 +163,8 @@ def _watch(console: Console, account: Account, session: Session, watcher: Watche
             since = datetime.now(UTC)
             _wait_showing(show, watcher, lambda: _fresh(watcher, since), _PATIENCE)
             watcher.phase = "all is quiet"
+            show()
+            return watcher.snapshot(reader.rows)
         finally:
             reader.stop()
 
