@@ -23,7 +23,7 @@ from snowmelt.service.account import Account
 from snowmelt.service.dynamic_tables.lags import measure
 from snowmelt.state.connector_model import ConnectorState
 from snowmelt.state.dynamic_model import DynamicRefresh, RefreshAction, RefreshState
-from snowmelt.state.model import ObjectKind
+from snowmelt.state.model import ObjectKind, TableDefinition
 from snowmelt.state.store import StateReader
 from snowmelt.state.task_model import ACTIVE, RunState, TaskRun
 
@@ -54,6 +54,7 @@ class Watcher:
             self._connector = _id(state, CONNECTOR, ObjectKind.CONNECTOR)
             self._task = _id(state, TASK, ObjectKind.TASK)
             self._tables = {name: _id(state, name, ObjectKind.TABLE) for name in STAGES}
+            self._target = _target_lag(state, self._tables[LAST])
             self._read = state.connectors.require(self._connector).changes
         self._sightings: list[Mark] = []
         self.phase = "the shop is open"
@@ -96,11 +97,10 @@ class Watcher:
         now = datetime.now(UTC)
         with self._account.state.read() as state:
             standing = state.connectors.require(self._connector)
-            # A little earlier, because the refresh that began before the shop opened is the first that lags count from.
+            # A little earlier, because in its first seconds a table still has what the refresh before made.
             refreshes = state.dynamic.refreshes(self._opened - timedelta(minutes=1), now, list(self._tables.values()))
             runs = state.tasks.runs(self._opened, now, [self._task])
         by_table = {id: [item for item in reversed(refreshes) if item.table_id == id] for id in self._tables.values()}
-        target = next(item.target_lag for item in refreshes if item.target_lag) if refreshes else 0
         return Snapshot(
             phase=self.phase,
             elapsed=now - self._opened,
@@ -110,13 +110,33 @@ class Watcher:
             committed=self._load.changes,
             landed=standing.changes - self._read,
             rates=self._rates(now),
-            tables=tuple(
-                _table(name, by_table[id], timedelta(seconds=target or 5), now) for name, id in self._tables.items()
-            ),
+            tables=tuple(self._table(name, by_table[id], now) for name, id in self._tables.items()),
             task=_task(runs),
             latencies=self._latencies(by_table, runs),
             revenue=tuple(revenue),
             errors=self._failures(standing, refreshes, runs),
+        )
+
+    def _table(self, name: str, refreshes: Sequence[DynamicRefresh], now: datetime) -> TableStatus:
+        """`refreshes` from the oldest to the newest."""
+        done = [item for item in refreshes if item.state is RefreshState.SUCCEEDED]
+        ended = [item for item in refreshes if item.state is RefreshState.SUCCEEDED or item.state in _FAILED]
+        signs = [_sign(item) for item in ended]
+        worked = [
+            item for item in done if item.action is not RefreshAction.NO_DATA and item.started_at and item.ended_at
+        ]
+        measured = [item for item in done if item.data_timestamp >= self._opened]
+        lags = measure(measured, int(self._target.total_seconds()), now)
+        last = worked[-1] if worked else None
+        return TableStatus(
+            name=name,
+            stage=STAGES[name],
+            lag=now - done[-1].data_timestamp if done else None,
+            target=self._target,
+            within=lags.within_ratio if lags is not None else None,
+            actions=tuple(signs[-_RATES:]),
+            counts=dict(Counter(signs)),
+            took=last.ended_at - last.started_at if last is not None and last.ended_at and last.started_at else None,
         )
 
     def _rates(self, now: datetime) -> tuple[float, ...]:
@@ -177,26 +197,6 @@ class RevenueReader:
                 continue
 
 
-def _table(name: str, refreshes: Sequence[DynamicRefresh], target: timedelta, now: datetime) -> TableStatus:
-    """`refreshes` from the oldest to the newest."""
-    done = [item for item in refreshes if item.state is RefreshState.SUCCEEDED]
-    ended = [item for item in refreshes if item.state is RefreshState.SUCCEEDED or item.state in _FAILED]
-    signs = [_sign(item) for item in ended]
-    worked = [item for item in done if item.action is not RefreshAction.NO_DATA and item.started_at and item.ended_at]
-    lags = measure(done, int(target.total_seconds()), now)
-    last = worked[-1] if worked else None
-    return TableStatus(
-        name=name,
-        stage=STAGES[name],
-        lag=now - done[-1].data_timestamp if done else None,
-        target=target,
-        within=lags.within_ratio if lags is not None else None,
-        actions=tuple(signs[-_RATES:]),
-        counts=dict(Counter(signs)),
-        took=last.ended_at - last.started_at if last is not None and last.ended_at and last.started_at else None,
-    )
-
-
 def _sign(refresh: DynamicRefresh) -> str:
     """What it did: NO_DATA, INCREMENTAL or FULL, which a re-initialisation is too; or that it failed."""
     if refresh.state is not RefreshState.SUCCEEDED:
@@ -231,6 +231,13 @@ def _task_steps(runs: Sequence[TaskRun]) -> list[Step]:
         if run.state is RunState.SUCCEEDED and run.started_at is not None and run.completed_at is not None
     ]
     return sorted(found, key=lambda step: step.since)
+
+
+def _target_lag(state: StateReader, table_id: str) -> timedelta:
+    """That of the last table, which those above it keep to as well."""
+    table = state.catalog.by_id(table_id)
+    assert table is not None and isinstance(table.definition, TableDefinition) and table.definition.dynamic is not None
+    return timedelta(seconds=table.definition.dynamic.target_lag or 0)
 
 
 def _id(state: StateReader, name: str, kind: ObjectKind) -> str:
