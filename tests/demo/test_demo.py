@@ -65,12 +65,14 @@ def test_a_short_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reached", ["Starting Spark", "the shop is open"])
 def test_ctrl_c(tmp_path: Path, reached: str) -> None:
     folder = tmp_path / "data"
-    process = demo(folder, "--for", "10m", "--rate", "10")
-    assert process.stdout is not None
-    for line in process.stdout:
-        if reached in line:
-            break
-    process.send_signal(signal.SIGINT)
-    text = process.stdout.read()
-    assert process.wait(DEADLINE) == 130, text
+    with demo(folder, "--for", "10m", "--rate", "10") as process:
+        assert process.stdout is not None
+        seen: list[str] = []
+        for line in process.stdout:
+            seen.append(line)
+            if reached in line:
+                break
+        process.send_signal(signal.SIGINT)
+        seen += process.stdout.readlines()
+        assert process.wait(DEADLINE) == 130, "".join(seen)
     wait_until(lambda: not left_running(folder), "everything it started ends")

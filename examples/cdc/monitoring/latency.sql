@@ -1,4 +1,4 @@
--- From the source's commit to the raw table, over the last ten minutes. Rows of a snapshot have waited longer than anybody watched.
+-- From the source's commit to the raw table, over the last ten minutes. Rows that a snapshot read do not count.
 SELECT
   table_name,
   COUNT(*) AS changes,

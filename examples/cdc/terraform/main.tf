@@ -1,8 +1,9 @@
 # Deploys the pipeline to a running Snowmelt server, and pauses its connector when it is destroyed.
 #
-# The objects themselves are defined in SQL, and `snowmelt apply` finds out what differs, in which order it has to change
-# and what that costs; a second description of the same objects in HCL could only disagree. So Terraform runs it, when a
-# definition changed. It needs no provider: `terraform_data` is built in. SNOWMELT_ADMIN_PASSWORD must be in the environment.
+# The objects themselves are defined in SQL, and `snowmelt apply` finds out what differs, in which order it has to
+# change and what that costs; a second description of the same objects in HCL could only disagree. So Terraform runs
+# it, when a definition changed. It needs no provider: `terraform_data` is built in. SNOWMELT_ADMIN_PASSWORD must be in
+# the environment.
 
 terraform {
   required_version = ">= 1.4"
