@@ -19,11 +19,11 @@ DEADLINE = 900.0
 
 
 def demo(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    """In a session of its own, so that what it leaves behind can be found."""
+    """Marked, so that what it leaves behind can be found."""
     return subprocess.Popen(
         [sys.executable, "-m", "snowmelt", "demo", "--data", str(folder), *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder.parent,
-        env={**os.environ, "TMPDIR": "/tmp", "SNOWMELT_DEMO_MARK": str(folder)},
+        env={**os.environ, "SNOWMELT_DEMO_MARK": str(folder)},
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ EXIT_SOUND, EXIT_UNSOUND = 0, 1
 _PLAIN_EVERY = 5.0
 """Seconds between two lines where there is no terminal."""
 _LOOK_EVERY, _DRAW_EVERY = 0.1, 0.5
-_PATIENCE = 300.0
+_PATIENCE = 600.0
 """Seconds that a machine may take for what has to come to an end: the first snapshot, and the last changes."""
 
 
