@@ -23,13 +23,13 @@ def demo(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "snowmelt", "demo", "--data", str(folder), *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder.parent,
-        env={**os.environ, "SNOWMELT_DEMO_MARK": str(folder)},
+        env={**os.environ, "RUN_OF_THE_DEMO": str(folder)},
     )  # fmt: skip
 
 
 def left_running(folder: Path) -> list[str]:
     """Processes that inherited the mark of the run, whoever their parent is by now."""
-    mark = f"SNOWMELT_DEMO_MARK={folder}".encode()
+    mark = f"RUN_OF_THE_DEMO={folder}".encode()
     found: list[str] = []
     for entry in Path("/proc").iterdir():
         try:
