@@ -47,9 +47,9 @@ lint: $(READY) ## ruff, strict mypy, import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# One process: every test shares one Spark session, whose start costs more than most tests.
+# Two processes, each with one Spark session for all its tests: starting one costs more than most tests.
 test: $(READY) ## the tests of every day
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist loadfile
 
 test-slow: $(READY) ## crash loops and long random runs
 	$(BIN)/pytest -m slow

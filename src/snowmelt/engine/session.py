@@ -58,6 +58,9 @@ _DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "4g",
     "spark.sql.shuffle.partitions": str(max(os.cpu_count() or 2, 2) * 2),
+    # Adaptive execution joins small partitions, but does not split those that are too large to be sorted in memory.
+    "spark.sql.adaptive.coalescePartitions.initialPartitionNum": "64",
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",

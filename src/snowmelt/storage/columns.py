@@ -6,6 +6,8 @@ same files: each refresh of each dynamic table over a source looks for its keys 
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import os
 import threading
 import time
@@ -26,6 +28,7 @@ _MOST_BYTES = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4,
 _MOST_BYTES_EACH = 64 * 1024 * 1024
 _MOST_FOOTERS = 2048
 _LATELY_SECONDS = 900
+_MOST_REPLACED = 100_000
 WHOLE = -1
 """In place of a row group: all of the file."""
 Place = tuple[str, int, str]
@@ -44,8 +47,11 @@ class ColumnCache:
         """In how many places each column is kept, by its identity: files share those that did not change."""
         self._read: set[str] = set()
         """Files of which something was found here."""
-        self._replaced: dict[str, None] = {}
-        """Files that are a table's no more, the earliest first."""
+        self._replaced: dict[str, int] = {}
+        """Files that are a table's no more, with numbers that grow."""
+        self._oldest: list[tuple[int, str]] = []
+        """A heap of those of which something is kept, and of some of which nothing is any more."""
+        self._numbers = itertools.count()
         self._asked: dict[tuple[str, str], float] = {}
         """When a column of a table was last asked for, in whichever of its files."""
         self._lock = threading.Lock()
@@ -96,11 +102,13 @@ class ColumnCache:
         the last counts. The others are searched for the old values of what changed, for a while."""
         with self._lock:
             for path in paths:
-                if path in self._read:
-                    self._replaced[path] = None
-                    continue
-                for place in list(self._of_file.get(path, ())):
-                    self._drop(place)
+                self._replaced[path] = next(self._numbers)
+                if path not in self._read:
+                    self._drop_all_of(path)
+                elif path in self._of_file:
+                    heapq.heappush(self._oldest, (self._replaced[path], path))
+            while len(self._replaced) > _MOST_REPLACED:
+                del self._replaced[next(iter(self._replaced))]
 
     def keep(self, place: Place, column: KeptColumn) -> None:
         if column.nbytes > _MOST_BYTES_EACH:
@@ -109,6 +117,8 @@ class ColumnCache:
             if place in self._kept:
                 return
             self._kept[place] = column
+            if place[0] not in self._of_file and place[0] in self._replaced:
+                heapq.heappush(self._oldest, (self._replaced[place[0]], place[0]))
             self._of_file[place[0]].add(place)
             for part in _parts(column):
                 self._shared[id(part)] += 1
@@ -119,9 +129,13 @@ class ColumnCache:
 
     def _least_needed(self) -> Place:
         """Of the file that was replaced the longest ago, if there is one; otherwise what was not read the longest."""
-        for path in self._replaced:
-            return next(iter(self._of_file[path]))
-        return next(iter(self._kept))
+        while self._oldest and self._oldest[0][1] not in self._of_file:
+            heapq.heappop(self._oldest)
+        return next(iter(self._of_file[self._oldest[0][1]] if self._oldest else self._kept))
+
+    def _drop_all_of(self, path: str) -> None:
+        for place in list(self._of_file.get(path, ())):
+            self._drop(place)
 
     def _drop(self, place: Place) -> None:
         path = place[0]
@@ -130,7 +144,6 @@ class ColumnCache:
         if not self._of_file[path]:
             del self._of_file[path]
             self._read.discard(path)
-            self._replaced.pop(path, None)
         for part in _parts(column):
             self._shared[id(part)] -= 1
             if not self._shared[id(part)]:

@@ -165,3 +165,18 @@ def test_files_share_what_did_not_change() -> None:
     cache.keep_rows("/t/third", rows, ["B"])
     assert not cache.find([("/t/first", WHOLE, "B")]), "there is room for three columns only"
     assert cache.find([("/t/second", WHOLE, "A")])
+
+
+def test_files_that_were_replaced_go_first_and_the_earliest_of_them() -> None:
+    rows = pa.table({"A": list(range(1000))})
+    cache = ColumnCache(most_bytes=6500)
+    cache.replaced(["/t/before"])
+    for path in ("/t/current", "/t/later", "/t/before"):
+        cache.keep_rows(path, rows, ["A"])
+        assert cache.find([(path, WHOLE, "A")])
+    cache.replaced(["/t/later"])
+    left = []
+    for path in ("/t/one_more", "/t/another"):
+        cache.keep_rows(path, rows, ["A"])
+        left.append([name for name in ("before", "later", "current") if (f"/t/{name}", WHOLE, "A") in cache._kept])
+    assert left == [["later", "current"], ["current"]]
