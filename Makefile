@@ -57,8 +57,8 @@ test-slow: $(READY) ## crash loops and long random runs
 bench: $(READY) ## measure Snowmelt beside plain Spark
 	$(BIN)/python -m benchmarks
 
-demo: $(READY) ## a small shop, live in the terminal
-	$(BIN)/snowmelt demo
+demo: $(READY) ## a live PostgreSQL shop, captured, kept as a dimension, summed up, and checked (DEMO="--for 90s")
+	$(BIN)/snowmelt demo $(DEMO)
 
 docs: $(READY) ## regenerate the reference pages
 	$(BIN)/python -m tools.docs
