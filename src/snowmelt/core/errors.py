@@ -650,3 +650,8 @@ def contract_incompatible(
         hint="Nothing was changed. Take back the changes, or give the document that version; a new major version lives "
         "beside the old one until its sunset.",
     )  # fmt: skip
+
+
+def contract_version(message: str) -> SnowmeltError:
+    """A contract does not have what a statement asks of it."""
+    return SnowmeltError("370015", "22023", message)

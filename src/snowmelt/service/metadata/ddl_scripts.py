@@ -28,6 +28,8 @@ _SIMPLE = {
     "STREAM": (ObjectKind.STREAM, "Stream"),
     "TASK": (ObjectKind.TASK, "Task"),
     "CONNECTOR": (ObjectKind.CONNECTOR, "Connector"),
+    "CONTRACT": (ObjectKind.CONTRACT, "Contract"),
+    "DATA_PRODUCT": (ObjectKind.DATA_PRODUCT, "Data product"),
 }
 _ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
 _ELSEWHERE = frozenset(
@@ -40,7 +42,7 @@ _ELSEWHERE = frozenset(
 _ORDER = (
     ObjectKind.SEQUENCE, ObjectKind.FILE_FORMAT, ObjectKind.STAGE, ObjectKind.TABLE, ObjectKind.FUNCTION,
     ObjectKind.VIEW, ObjectKind.STREAM, ObjectKind.PROCEDURE, ObjectKind.TASK,
-    ObjectKind.CONNECTOR,
+    ObjectKind.CONNECTOR, ObjectKind.CONTRACT, ObjectKind.DATA_PRODUCT,
 )  # fmt: skip
 """What is created first in a script: defaults use sequences, views use tables and functions."""
 

@@ -63,6 +63,7 @@ from snowmelt.sql.statements.connectors import (
     CreateConnector,
     TakeSnapshot,
 )
+from snowmelt.sql.statements.contracts import AlterContract, CheckContract, ContractOptions, CreateContract
 from snowmelt.sql.statements.copy import (
     CopyIntoLocation,
     CopyIntoTable,
@@ -70,6 +71,7 @@ from snowmelt.sql.statements.copy import (
     OnError,
     UnloadOptions,
 )
+from snowmelt.sql.statements.data_products import AlterDataProduct, CreateDataProduct, ProductOptions
 from snowmelt.sql.statements.databases_schemas import (
     AlterDatabase,
     AlterSchema,
@@ -195,6 +197,8 @@ __all__ = [
     "AddColumn",
     "AddConstraint",
     "AlterConnector",
+    "AlterContract",
+    "AlterDataProduct",
     "AlterDatabase",
     "AlterDynamicTable",
     "AlterFileFormat",
@@ -213,6 +217,7 @@ __all__ = [
     "CallArgument",
     "ChangeAfter",
     "CheckConnector",
+    "CheckContract",
     "CheckSpec",
     "CloneSource",
     "ClusterBy",
@@ -222,10 +227,13 @@ __all__ = [
     "ConnectorOptions",
     "Constraint",
     "ContainerOptions",
+    "ContractOptions",
     "CopyIntoLocation",
     "CopyIntoTable",
     "CopyOptions",
     "CreateConnector",
+    "CreateContract",
+    "CreateDataProduct",
     "CreateDatabase",
     "CreateDynamicTable",
     "CreateFileFormat",
@@ -272,6 +280,7 @@ __all__ = [
     "Options",
     "PatternOption",
     "PrimaryKey",
+    "ProductOptions",
     "Put",
     "PutOptions",
     "Query",
