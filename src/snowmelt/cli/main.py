@@ -14,6 +14,7 @@ from rich.console import Console
 from snowmelt import __version__
 from snowmelt.cli.check import run_check
 from snowmelt.cli.connectors import connector_commands
+from snowmelt.cli.contracts import contract_commands
 from snowmelt.cli.demo import run_demo
 from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.cli.projects import planned, run_apply, run_plan
@@ -258,7 +259,9 @@ def _guarded(work: Callable[[], int]) -> int:
         return 130
 
 
-app.add_typer(
-    connector_commands(lambda data, url: _Opened(data, url, _settings(data, None), None, None), _guarded),
-    name="connector",
-)
+def _open(data: Path, url: str | None) -> _Opened:
+    return _Opened(data, url, _settings(data, None), None, None)
+
+
+app.add_typer(connector_commands(_open, _guarded), name="connector")
+app.add_typer(contract_commands(_open, _guarded), name="contract")
