@@ -161,12 +161,11 @@ def _account_commands(group: typer.Typer, opened: Opener, guarded: Guard) -> Non
         url: UrlOption = None,
     ) -> None:
         """Register somebody who builds on a contract, or take them off."""
-        if drop:
-            show(data, url, f"ALTER CONTRACT {name} DROP CONSUMER {_identifier(who)}")
         options = [f"CONTACT = {_literal(contact)}"] if contact is not None else []
         options += [f"VERSION = {version}"] if version is not None else []
         options += [f"COLUMNS = ({', '.join(map(_literal, column))})"] if column else []
-        show(data, url, f"ALTER CONTRACT {name} ADD CONSUMER {_identifier(who)} {' '.join(options)}")
+        change = "DROP CONSUMER" if drop else "ADD CONSUMER"
+        show(data, url, f"ALTER CONTRACT {name} {change} {_identifier(who)} {' '.join(options)}")
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

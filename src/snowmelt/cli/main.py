@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from snowmelt import __version__
+from snowmelt.cli.catalogue import catalogue_commands
 from snowmelt.cli.check import run_check
 from snowmelt.cli.connectors import connector_commands
 from snowmelt.cli.contracts import contract_commands
@@ -265,3 +266,4 @@ def _open(data: Path, url: str | None) -> _Opened:
 
 app.add_typer(connector_commands(_open, _guarded), name="connector")
 app.add_typer(contract_commands(_open, _guarded), name="contract")
+app.add_typer(catalogue_commands(_open, _guarded), name="catalog")

@@ -83,6 +83,5 @@ def _count(condition: exp.Expr) -> exp.Expr:
 def _repeated(names: Sequence[str]) -> exp.Expr:
     """Rows beyond the first of each value. NULL is no value here, as in SQL's own constraints."""
     columns = [exp.column(exp.to_identifier(name, quoted=True)) for name in names]
-    key = columns[0] if len(columns) == 1 else exp.func("ARRAY_CONSTRUCT", *columns)
     all_rows = exp.Count(this=columns[0].copy())
-    return exp.Sub(this=all_rows, expression=exp.Count(this=exp.Distinct(expressions=[key])))
+    return exp.Sub(this=all_rows, expression=exp.Count(this=exp.Distinct(expressions=columns)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import TYPE_CHECKING
 
+from snowmelt.core.names import ObjectName
 from snowmelt.service.contracts.promises import is_sunset, version_of
 from snowmelt.service.contracts.versioning import latest
 from snowmelt.service.metadata.catalog import objects
@@ -14,7 +15,7 @@ from snowmelt.service.metadata.listing import Listing
 from snowmelt.service.metadata.scopes import schema_scope
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.contract_model import ContractDefinition
-from snowmelt.state.model import CatalogObject, ObjectKind
+from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -39,15 +40,24 @@ def contracts(run: Run, state: StateReader, statement: ShowStatement) -> Iterato
             "versions": ", ".join(version.version for version in definition.versions),
             "compatibility": definition.compatibility,
             "sunset": ", ".join(f"{major}: {day}" for major, day in sorted(definition.sunsets.items())) or None,
-            "attached_to": ", ".join(attached(state, item)),
+            "attached_to": ", ".join(map(str, attached(state, item))),
             "consumers": ", ".join(consumer.name for consumer in definition.consumers),
             "owner_role_type": "ROLE",
         }
 
 
-def attached(state: StateReader, contract: CatalogObject) -> list[str]:
-    found = [state.catalog.by_id(link.object_id) for link in state.contracts.of_contract(contract.id)]
-    return sorted(str(item.name) for item in found if item is not None and item.dropped_on is None)
+def attached(state: StateReader, contract: CatalogObject) -> list[ObjectName]:
+    """The tables and views that are held to it, as far as whoever asks may know of them."""
+    return sorted(item.name for item in attached_objects(state, contract))
+
+
+def attached_objects(state: StateReader, contract: CatalogObject) -> Iterator[CatalogObject]:
+    for link in state.contracts.of_contract(contract.id):
+        known = state.catalog.by_id(link.object_id)
+        # Only names are looked up with the asker's eyes.
+        found = state.catalog.find(known.name, RELATIONS) if known is not None and known.dropped_on is None else None
+        if found is not None and found.id == link.object_id:
+            yield found
 
 
 def described(item: CatalogObject, today: date) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from snowmelt.core import errors, types
 from snowmelt.govern.contracts.model import Compatibility
 from snowmelt.govern.contracts.reading import folded
 from snowmelt.service import schema_objects
-from snowmelt.service.contracts import attaching, enforcing, versioning
+from snowmelt.service.contracts import attaching, enforcing, listing, versioning
 from snowmelt.service.contracts.promises import columns_of, majors, promise_of, version_of
 from snowmelt.service.handlers.alter_tables import rename
 from snowmelt.service.results import DONE, Result, ResultColumn, status, table_result
@@ -159,13 +159,9 @@ def _without_consumer(definition: ContractDefinition, action: DropConsumer) -> C
 def check_contract(run: Run, statement: CheckContract) -> Result:
     """One row for each object that the contract is attached to and the role may know of."""
     contract, _ = attaching.find(run, statement.name)
-    rows: list[list[Any]] = []
     with run.state.read() as state:
-        for link in state.contracts.of_contract(contract.id):
-            item = state.catalog.by_id(link.object_id)
-            if item is not None and item.dropped_on is None:
-                rows.append(_checked(run, state, item))
-    return table_result(_CHECKED, sorted(rows))
+        rows = [_checked(run, state, item) for item in listing.attached_objects(state, contract)]
+    return table_result(_CHECKED, sorted(rows, key=lambda row: str(row[0])))
 
 
 def _checked(run: Run, state: StateReader, item: CatalogObject) -> list[Any]:

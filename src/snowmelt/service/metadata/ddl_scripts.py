@@ -200,7 +200,7 @@ def in_dependency_order(views: list[CatalogObject]) -> list[CatalogObject]:
         if item.name in ordered or item.name in visiting:
             return
         visiting.add(item.name)
-        for name in sorted(_reads(item)):
+        for name in sorted(view_reads(item)):
             if name in by_name:
                 place(by_name[name])
         ordered[item.name] = item
@@ -210,7 +210,7 @@ def in_dependency_order(views: list[CatalogObject]) -> list[CatalogObject]:
     return list(ordered.values())
 
 
-def _reads(item: CatalogObject) -> set[ObjectName]:
+def view_reads(item: CatalogObject) -> set[ObjectName]:
     """The full names of what a view's query mentions in FROM."""
     definition = item.definition
     assert isinstance(definition, ViewDefinition)
