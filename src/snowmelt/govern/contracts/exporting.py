@@ -221,7 +221,7 @@ def _create_table(table: Described) -> str:
 def _sql_column(column: Property) -> str:
     type_ = column.type.concrete
     # An INT is a NUMBER(38,0) to everybody, and a 64-bit integer on disk.
-    whole = type_ == types.number() and column.limit.get("format") in _INTEGERS
+    whole = type_.int64 or (type_ == types.number() and column.limit.get("format") in _INTEGERS)
     words = [quote(column.name), "INT" if whole else str(type_)]
     words += ["NOT NULL"] if column.required else []
     words += ["UNIQUE"] if column.unique else []
