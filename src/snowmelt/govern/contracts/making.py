@@ -29,7 +29,7 @@ _AVRO_LOGICAL = {
     "timestamp-nanos": types.TIMESTAMP_LTZ, "local-timestamp-millis": types.TIMESTAMP_NTZ,
     "local-timestamp-micros": types.TIMESTAMP_NTZ, "local-timestamp-nanos": types.TIMESTAMP_NTZ,
 }  # fmt: skip
-_BITS = {"int": "i32", "long": "i64", "float": "f32", "double": "f64"}
+_BITS = {"int": "i32", "long": "i64"}
 
 
 def from_table(
@@ -131,7 +131,7 @@ def _complex(declared: Mapping[str, Any], named: dict[str, Mapping[str, Any]]) -
                 {"type": "library", "metric": "invalidValues", "arguments": allowed, "mustBe": 0}
             )
             return made.model_copy(update={"quality": [check]})
-        case "int" | "long" | "float" | "double":
+        case "int" | "long":
             return made.model_copy(update={"logicalTypeOptions": {"format": _BITS[kind]}})
     return made
 
