@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -11,56 +10,44 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from snowmelt.cli.contracts import DataOption, Executes, FormatOption, Guard, Opener, UrlOption
-from snowmelt.cli.output import Format, write_result
+from snowmelt.cli.groups import DATA, DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.output import Format
 from snowmelt.govern.catalogue.model import Snapshot
 from snowmelt.govern.catalogue.searching import search as search_snapshot
 from snowmelt.govern.catalogue.site import pages
 
 EXIT_NOTHING = 1
-_DATA = Path("snowmelt-data")
 
 
 def catalogue_commands(opened: Opener, guarded: Guard) -> typer.Typer:
     """The group of commands; what opens a session and what reports errors is the caller's."""
     group = typer.Typer(no_args_is_help=True, help="Find data products, contracts, tables and columns.")
 
-    def run(data: Path, url: str | None, work: Callable[[Executes], int]) -> None:
-        def inside() -> int:
-            with opened(data, url) as session:
-                return work(session)
-
-        raise typer.Exit(guarded(inside))
+    sessions = Sessions(opened, guarded)
 
     @group.command()
     def search(
         words: Annotated[list[str], typer.Argument(help="All of them must occur.")],
-        data: DataOption = _DATA,
+        data: DataOption = DATA,
         url: UrlOption = None,
         limit: Annotated[int, typer.Option(help="How many to show.")] = 30,
     ) -> None:
         """Search names, columns and descriptions. The exit code is 1 when nothing is found."""
-        run(data, url, lambda session: _search(_snapshot(session), " ".join(words), limit))
+        sessions.run(data, url, lambda session: _search(_snapshot(session), " ".join(words), limit))
 
     @group.command()
     def build(
         output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the pages.")],
-        data: DataOption = _DATA,
+        data: DataOption = DATA,
         url: UrlOption = None,
     ) -> None:
         """Write the catalogue as a site of static pages."""
-        run(data, url, lambda session: _build(_snapshot(session), output))
+        sessions.run(data, url, lambda session: _build(_snapshot(session), output))
 
     @group.command()
-    def products(data: DataOption = _DATA, url: UrlOption = None, form: FormatOption = Format.TABLE) -> None:
+    def products(data: DataOption = DATA, url: UrlOption = None, form: FormatOption = Format.TABLE) -> None:
         """List all data products of the account."""
-
-        def work(session: Executes) -> int:
-            result = session.execute("SHOW DATA PRODUCTS IN ACCOUNT")
-            write_result(result, form, Console(soft_wrap=form is not Format.TABLE))
-            return 0
-
-        run(data, url, work)
+        sessions.show(data, url, "SHOW DATA PRODUCTS IN ACCOUNT", form)
 
     return group
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from snowmelt.cli.output import Format, write_result
+from snowmelt.cli.groups import DATA, DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.output import Format
 from snowmelt.core import errors
-from snowmelt.core.names import quote, split_name
+from snowmelt.core.names import literal, quote, split_name
 from snowmelt.core.types import parse_type
 from snowmelt.govern.contracts import making
 from snowmelt.govern.contracts.compatibility import breaks, compare
@@ -24,32 +22,20 @@ from snowmelt.govern.contracts.linting import Severity
 from snowmelt.govern.contracts.model import Compatibility, Contract, TableColumn
 from snowmelt.govern.contracts.reading import examine, folded, read
 from snowmelt.govern.contracts.versions import parse_version
-from snowmelt.service.results import Result
 
 EXIT_BROKEN = 1
 
 
-class Executes(Protocol):
-    def execute(self, text: str) -> Result: ...
-
-
-Opener = Callable[[Path, str | None], AbstractContextManager[Executes]]
-Guard = Callable[[Callable[[], int]], int]
-
 FileArgument = Annotated[Path, typer.Argument(help="A contract in the Open Data Contract Standard.")]
 NameArgument = Annotated[str, typer.Argument(help="The contract; DATABASE.SCHEMA.NAME, or less.")]
 OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="File to write instead of printing.")]
-DataOption = Annotated[Path, typer.Option("--data", help="Data directory.", envvar="SNOWMELT_DATA")]
-UrlOption = Annotated[str | None, typer.Option("--url", help="Address of a running server.", envvar="SNOWMELT_URL")]
-FormatOption = Annotated[Format, typer.Option("--format", help="How results are printed.")]
-_DATA = Path("snowmelt-data")
 
 
 def contract_commands(opened: Opener, guarded: Guard) -> typer.Typer:
     """The group of commands; what opens a session and what reports errors is the caller's."""
     group = typer.Typer(no_args_is_help=True, help="Data contracts: lint, test, diff, apply, export.")
     _file_commands(group, guarded)
-    _account_commands(group, opened, guarded)
+    _account_commands(group, Sessions(opened, guarded))
     return group
 
 
@@ -88,28 +74,16 @@ def _file_commands(group: typer.Typer, guarded: Guard) -> None:
         raise typer.Exit(guarded(lambda: _write(_from_avro(file), output)))
 
 
-def _account_commands(group: typer.Typer, opened: Opener, guarded: Guard) -> None:
+def _account_commands(group: typer.Typer, sessions: Sessions) -> None:
     """What asks or changes an account."""
 
-    def run(data: Path, url: str | None, work: Callable[[Executes], int]) -> None:
-        def inside() -> int:
-            with opened(data, url) as session:
-                return work(session)
-
-        raise typer.Exit(guarded(inside))
-
-    def show(data: Path, url: str | None, statement: str, form: Format = Format.TABLE) -> None:
-        def work(session: Executes) -> int:
-            write_result(session.execute(statement), form, Console(soft_wrap=form is not Format.TABLE))
-            return 0
-
-        run(data, url, work)
+    run, show = sessions.run, sessions.show
 
     @group.command()
     def create(
         table: Annotated[str, typer.Option(help="The table or view to make it from.")],
         output: OutputOption = None,
-        data: DataOption = _DATA,
+        data: DataOption = DATA,
         url: UrlOption = None,
     ) -> None:
         """Make a contract that a table satisfies as it is."""
@@ -120,7 +94,7 @@ def _account_commands(group: typer.Typer, opened: Opener, guarded: Guard) -> Non
         file: FileArgument,
         table: Annotated[str, typer.Option(help="The table or view.")],
         rows: Annotated[bool, typer.Option("--rows/--no-rows", help="Look at the rows too.")] = True,
-        data: DataOption = _DATA,
+        data: DataOption = DATA,
         url: UrlOption = None,
     ) -> None:
         """Test a table against a contract: its columns, and its rows. The exit code is 1 when it breaks it."""
@@ -131,20 +105,20 @@ def _account_commands(group: typer.Typer, opened: Opener, guarded: Guard) -> Non
         file: FileArgument,
         name: Annotated[str | None, typer.Option(help="Its name in the account; the document's without it.")] = None,
         attach: Annotated[list[str] | None, typer.Option(help="A table to attach it to.")] = None,
-        data: DataOption = _DATA,
+        data: DataOption = DATA,
         url: UrlOption = None,
     ) -> None:
         """Bring a contract into the account: create it, or add the version. Applying the same again does nothing."""
         run(data, url, lambda session: _apply(session, _read(file), name, attach or []))
 
     @group.command(name="list")
-    def list_(data: DataOption = _DATA, url: UrlOption = None, form: FormatOption = Format.TABLE) -> None:
+    def list_(data: DataOption = DATA, url: UrlOption = None, form: FormatOption = Format.TABLE) -> None:
         """List all contracts of the account."""
         show(data, url, "SHOW CONTRACTS IN ACCOUNT", form)
 
     @group.command()
     def check(
-        name: NameArgument, data: DataOption = _DATA, url: UrlOption = None, form: FormatOption = Format.TABLE
+        name: NameArgument, data: DataOption = DATA, url: UrlOption = None, form: FormatOption = Format.TABLE
     ) -> None:
         """Show which version the tables satisfy that a contract is attached to."""
         show(data, url, f"ALTER CONTRACT {name} CHECK", form)
@@ -157,13 +131,13 @@ def _account_commands(group: typer.Typer, opened: Opener, guarded: Guard) -> Non
         version: Annotated[int | None, typer.Option(help="The major version they hold to.")] = None,
         column: Annotated[list[str] | None, typer.Option(help="A column they use; all without it.")] = None,
         drop: Annotated[bool, typer.Option("--drop", help="They no longer do.")] = False,
-        data: DataOption = _DATA,
+        data: DataOption = DATA,
         url: UrlOption = None,
     ) -> None:
         """Register somebody who builds on a contract, or take them off."""
-        options = [f"CONTACT = {_literal(contact)}"] if contact is not None else []
+        options = [f"CONTACT = {literal(contact)}"] if contact is not None else []
         options += [f"VERSION = {version}"] if version is not None else []
-        options += [f"COLUMNS = ({', '.join(map(_literal, column))})"] if column else []
+        options += [f"COLUMNS = ({', '.join(map(literal, column))})"] if column else []
         change = "DROP CONSUMER" if drop else "ADD CONSUMER"
         show(data, url, f"ALTER CONTRACT {name} {change} {_identifier(who)} {' '.join(options)}")
 
@@ -279,14 +253,24 @@ def _apply(session: Executes, contract: Contract, name: str | None, tables: list
     called = name or _identifier(contract.name)
     known = _versions(session, called)
     if known is None:
-        _execute(session, f"CREATE CONTRACT {called} AS {_literal(contract.text)}")
+        _execute(session, f"CREATE CONTRACT {called} AS {literal(contract.text)}")
     elif known.get(str(contract.version)) != contract.text:
-        _execute(session, f"ALTER CONTRACT {called} ADD VERSION AS {_literal(contract.text)}")
+        _execute(session, f"ALTER CONTRACT {called} ADD VERSION AS {literal(contract.text)}")
     else:
         typer.echo(f"Version {contract.version} of {called} is there already.")
     for table in tables:
-        _execute(session, f"ALTER TABLE {table} SET CONTRACT = {called} CONTRACT_VERSION = {contract.version.major}")
+        _attach(session, table, f"SET CONTRACT = {called} CONTRACT_VERSION = {contract.version.major}")
     return 0
+
+
+def _attach(session: Executes, name: str, change: str) -> None:
+    """To a table of any kind, or a view."""
+    try:
+        _execute(session, f"ALTER TABLE {name} {change}")
+    except errors.SnowmeltError as error:
+        if error.code != errors.wrong_kind("VIEW", "TABLE").code:
+            raise
+        _execute(session, f"ALTER VIEW {name} {change}")
 
 
 def _versions(session: Executes, name: str) -> dict[str, str] | None:
@@ -309,8 +293,3 @@ def _execute(session: Executes, statement: str) -> None:
 def _identifier(name: str) -> str:
     """A name as SQL takes it: as it is where it is one, quoted where not."""
     return name if split_name(name) is not None else quote(name)
-
-
-def _literal(value: str) -> str:
-    """A SQL string."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

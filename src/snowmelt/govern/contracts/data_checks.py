@@ -32,10 +32,9 @@ def data_checks(table: Described) -> tuple[DataCheck, ...]:
 
 def counting_query(table_name: str, checks: Sequence[DataCheck]) -> str:
     """One row: how many rows there are, and then a number for each check."""
-    parts = split_name(table_name) or (table_name,)
-    names: list[exp.Identifier | None] = [exp.to_identifier(part, quoted=True) for part in parts]
-    database, schema, name = [*[None] * (3 - len(names)), *names]
-    source = exp.Table(this=name, db=schema, catalog=database)
+    *outer, name = split_name(table_name) or (table_name,)
+    schema, database = (outer[-1] if outer else None), (outer[-2] if len(outer) > 1 else None)
+    source = exp.table_(name, db=schema, catalog=database, quoted=True)
     counts = [exp.Count(this=exp.Star()), *(check.count for check in checks)]
     columns = [exp.alias_(count, f"C{index}") for index, count in enumerate(counts)]
     return exp.select(*columns).from_(source).sql("snowflake")

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from snowmelt.core import types
-from snowmelt.core.names import quote
+from snowmelt.core.names import literal, quote
 from snowmelt.core.types import DataType, Kind
 from snowmelt.govern.contracts.model import Contract, Described, Property
 
@@ -214,7 +214,7 @@ def _create_table(table: Described) -> str:
     if table.key:
         lines.append(f"PRIMARY KEY ({', '.join(map(quote, table.key))})")
     body = ",\n  ".join(lines)
-    comment = f" COMMENT = {_literal(table.description)}" if table.description else ""
+    comment = f" COMMENT = {literal(table.description)}" if table.description else ""
     return f"CREATE TABLE {quote(table.name)} (\n  {body}\n){comment};\n"
 
 
@@ -225,12 +225,8 @@ def _sql_column(column: Property) -> str:
     words = [quote(column.name), "INT" if whole else str(type_)]
     words += ["NOT NULL"] if column.required else []
     words += ["UNIQUE"] if column.unique else []
-    words += ["COMMENT", _literal(column.description)] if column.description else []
+    words += ["COMMENT", literal(column.description)] if column.description else []
     return " ".join(words)
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 _TARGETS: dict[Target, Callable[[Contract], str]] = {

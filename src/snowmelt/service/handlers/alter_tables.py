@@ -28,9 +28,9 @@ _OPTIONS = ("retention_days", "change_tracking", "change_feed", "schema_evolutio
 
 
 def alter_table(run: Run, statement: AlterTable) -> Result:
-    # Comments are all that this statement may change of a dynamic table, whose columns are its query's.
-    comments = all(isinstance(action, SetColumnComment) for action in statement.actions)
-    table = find_table(run, statement.name, dynamic=comments)
+    # All that this statement may change of a dynamic table, whose columns are its query's.
+    allowed = all(isinstance(action, SetColumnComment) or _only_contract(action) for action in statement.actions)
+    table = find_table(run, statement.name, dynamic=allowed)
     if table is None:
         if statement.if_exists:
             return status(DONE, "ALTER_TABLE")
@@ -52,6 +52,15 @@ def alter_table(run: Run, statement: AlterTable) -> Result:
         case _:
             alter_columns(run, table, statement.actions)
     return status(DONE, "ALTER_TABLE")
+
+
+def _only_contract(action: Action) -> bool:
+    match action:
+        case SetOptions(options=options):
+            return set(options.given()) <= {"CONTRACT", "CONTRACT_VERSION"}
+        case UnsetOptions(names=names):
+            return set(names) <= {"CONTRACT"}
+    return False
 
 
 def find_table(run: Run, name: NameRef, *, dynamic: bool = False) -> CatalogObject | None:

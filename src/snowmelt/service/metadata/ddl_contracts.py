@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from snowmelt.core.lag import show_lag
-from snowmelt.service.metadata.ddl_words import literal, object_name, spelled
+from snowmelt.core.names import literal
+from snowmelt.service.metadata.ddl_words import object_name, spelled
 from snowmelt.state.contract_model import Consumer, ContractDefinition, DataProductDefinition
 from snowmelt.state.model import CatalogObject
 
