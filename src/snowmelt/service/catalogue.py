@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from snowmelt.core.lag import show_lag
 from snowmelt.core.names import ObjectName
@@ -151,7 +151,7 @@ def _lag(seconds: int | None) -> str:
     return "DOWNSTREAM" if seconds is None else show_lag(seconds)
 
 
-def _named(item: CatalogObject) -> dict[str, str | None]:
+def _named(item: CatalogObject) -> dict[str, Any]:
     return {
         "database": item.name.database,
         "schema_name": item.name.schema,

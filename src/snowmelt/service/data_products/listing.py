@@ -58,9 +58,9 @@ def described(state: StateReader, item: CatalogObject) -> Iterator[Row]:
     """A property a row; the columns of what it consists of come last."""
     definition = item.definition
     assert isinstance(definition, DataProductDefinition)
-    for name, value in shown(state, item).items():
+    for known, value in shown(state, item).items():
         if value is not None:
-            yield {"property": name, "value": str(value)}
+            yield {"property": known, "value": str(value)}
     contract = contract_of(state, definition)
     if contract is not None:
         yield {"property": "contract_versions", "value": ", ".join(version.version for version in contract.versions)}

@@ -20,6 +20,7 @@ from snowmelt.sql.statements.contracts import (
     AlterContract,
     CheckContract,
     ContractOptions,
+    ContractSource,
     CreateContract,
     DropConsumer,
     DropVersion,
@@ -67,16 +68,16 @@ def alter_contract(run: Run, statement: AlterContract) -> Result:
             return done
         raise schema_objects.missing(run, ObjectType.CONTRACT, statement.name)
     match statement.action:
-        case AddVersion() as action:
-            return _add_version(run, found, action)
-        case SetSunset() as action:
-            schema_objects.alter(run, found, lambda definition: _sunset(found, definition, action))
+        case AddVersion(source=source):
+            return _add_version(run, found, source)
+        case SetSunset() as sunset:
+            schema_objects.alter(run, found, lambda definition: _sunset(found, definition, sunset))
         case DropVersion(major=major):
             _drop_version(run, found, major)
-        case AddConsumer() as action:
-            schema_objects.alter(run, found, lambda definition: _with_consumer(run, found, definition, action))
-        case DropConsumer() as action:
-            schema_objects.alter(run, found, lambda definition: _without_consumer(definition, action))
+        case AddConsumer() as adding:
+            schema_objects.alter(run, found, lambda definition: _with_consumer(run, found, definition, adding))
+        case DropConsumer() as dropping:
+            schema_objects.alter(run, found, lambda definition: _without_consumer(definition, dropping))
         case RenameTo(new_name=new_name):
             rename(run, found, new_name)
         case SetOptions(options=ContractOptions() as options):
@@ -89,10 +90,10 @@ def alter_contract(run: Run, statement: AlterContract) -> Result:
     return done
 
 
-def _add_version(run: Run, item: CatalogObject, action: AddVersion) -> Result:
-    if action.source.table is not None:
+def _add_version(run: Run, item: CatalogObject, source: ContractSource) -> Result:
+    if source.table is not None:
         raise errors.unsupported("ADD VERSION FROM TABLE", hint="Export the newest version, change it and add that.")
-    contract = versioning.document(run, action.source)
+    contract = versioning.document(run, source)
     added = ContractVersion(version=str(contract.version), text=contract.text, created_on=run.now)
 
     def following(definition: ContractDefinition) -> Changes:
