@@ -114,6 +114,17 @@ def _without_amount(document: str) -> str:
     return str(yaml.safe_dump(data))
 
 
+def test_a_document_comes_from_a_stage(commands: Commands, session: Session) -> None:
+    session.execute("CREATE STAGE documents")
+    for name, version in (("first.yaml", "1.0.0"), ("second.yaml", "1.0.1")):
+        file = commands.file(name, text(column("id", description=name), version=version))
+        session.execute(f"PUT file://{file} @documents AUTO_COMPRESS = FALSE")
+    session.execute("CREATE CONTRACT staged FROM @documents/first.yaml")
+    session.execute("ALTER CONTRACT staged ADD VERSION FROM @documents/second.yaml")
+    versions = [row[0] for row in session.execute("DESCRIBE CONTRACT staged").rows()]
+    assert versions == ["1.0.0", "1.0.1"]
+
+
 def test_test_looks_at_columns_and_rows(commands: Commands, session: Session) -> None:
     session.execute("CREATE TABLE orders (id INT NOT NULL, amount NUMBER(10,2))")
     session.execute("INSERT INTO orders VALUES (1, 5), (1, -5)")
