@@ -68,8 +68,7 @@ def create(run: Run, name: ObjectName, statement: CreateDynamicTable, replaced: 
 
 def table_statement(statement: CreateDynamicTable) -> CreateTable:
     """What the making of tables needs to know of the statement."""
-    given = statement.options
-    options = TableOptions(comment=given.comment, contract=given.contract, contract_version=given.contract_version)
+    options = TableOptions(comment=statement.options.comment)
     return CreateTable(statement.name, transient=statement.transient, options=options)
 
 
