@@ -13,8 +13,10 @@ import typer
 from rich.console import Console
 
 from snowmelt import __version__
+from snowmelt.cli.catalogue import catalogue_commands
 from snowmelt.cli.check import run_check
 from snowmelt.cli.connectors import connector_commands
+from snowmelt.cli.contracts import contract_commands
 from snowmelt.cli.demo import called_as, duration
 from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.cli.projects import planned, run_apply, run_plan
@@ -272,7 +274,10 @@ def _guarded(work: Callable[[], int]) -> int:
         return 130
 
 
-app.add_typer(
-    connector_commands(lambda data, url: _Opened(data, url, _settings(data, None), None, None), _guarded),
-    name="connector",
-)
+def _open(data: Path, url: str | None) -> _Opened:
+    return _Opened(data, url, _settings(data, None), None, None)
+
+
+app.add_typer(connector_commands(_open, _guarded), name="connector")
+app.add_typer(contract_commands(_open, _guarded), name="contract")
+app.add_typer(catalogue_commands(_open, _guarded), name="catalog")
