@@ -103,7 +103,7 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
         run(data, url, f"DROP CONNECTOR {name}")
 
     @group.command()
-    def config(name: NameArgument, data: DataOption = _DATA, url: UrlOption = None) -> None:
+    def config(name: NameArgument, data: DataOption = DATA, url: UrlOption = None) -> None:
         """Print what Kafka Connect has to be told (POST /connectors), so that the connector's topics are filled."""
 
         def work() -> int:
