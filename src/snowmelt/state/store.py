@@ -24,6 +24,7 @@ from snowmelt.state.connect import Engines, open_engines
 from snowmelt.state.connectors import Connectors
 from snowmelt.state.counters import Counters
 from snowmelt.state.dynamic import Dynamic
+from snowmelt.state.lineage import Lineage
 from snowmelt.state.loads import Loads
 from snowmelt.state.migrations.run import migrate
 from snowmelt.state.parameters import Parameters
@@ -80,6 +81,7 @@ class StateReader:
         self.streams = Streams(scope)
         self.tasks = Tasks(scope)
         self.connectors = Connectors(scope)
+        self.lineage = Lineage(scope)
         self.access = Access(scope)
         self.audit = Audit(scope)
         self.channels = Channels(scope)
