@@ -21,7 +21,7 @@ COLUMNS = columns(
     + ", DISTANCE:n, PROCESS:VARIANT"
 )
 ARGUMENTS = ("OBJECT_NAME", "OBJECT_DOMAIN", "DIRECTION", "DISTANCE", "OBJECT_VERSION")
-_TABLE_LIKE = frozenset({"TABLE", "VIEW", "DYNAMIC TABLE", "DYNAMIC_TABLE", "STREAM"})
+_DOMAINS = frozenset({"COLUMN", "STAGE", "TABLE", "VIEW", "DYNAMIC TABLE", "DYNAMIC_TABLE", "STREAM"})
 
 
 def rows(
@@ -29,7 +29,7 @@ def rows(
 ) -> list[Row]:
     """One row an edge, the nearest first."""
     chosen = domain.upper()
-    if chosen != "COLUMN" and chosen != "STAGE" and chosen not in _TABLE_LIKE:
+    if chosen not in _DOMAINS:
         raise errors.invalid_value(domain, "object_domain")
     way, hops = direction_of(direction), _hops(distance)
     if chosen == "COLUMN":
