@@ -58,16 +58,8 @@ def picture_of(found: dict[str, Any]) -> Picture:
         source, target = edge["source"], edge["target"]
         for end in (source, target):
             picture.add_box(end["object"], end["domain"], end["column"])
-        picture.add_arrow(
-            Arrow(
-                source["object"],
-                target["object"],
-                source["column"],
-                target["column"],
-                _how(edge),
-                dashed=_decides_rows(edge),
-            )  # fmt: skip
-        )
+        ends = (source["object"], target["object"], source["column"], target["column"])
+        picture.add_arrow(Arrow(*ends, label=_how(edge), dashed=_decides_rows(edge)))
     return picture
 
 

@@ -92,6 +92,8 @@ class Run:
         """Per table id, the version that was visible and the one to read: with what other tools wrote behind it."""
         self.lineage: tuple[Edge, ...] = ()
         """What the statement wrote, and from what."""
+        self.refreshes: ObjectName | None = None
+        """The dynamic table whose refresh this is."""
 
     def forget_tables(self) -> None:
         """Starts over: nothing pinned, nothing read."""

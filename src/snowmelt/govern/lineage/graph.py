@@ -12,7 +12,7 @@ from snowmelt.govern.lineage.flows import Influence
 
 
 class Domain(StrEnum):
-    """What a dataset is. All that can stand in FROM and is in the catalog is a TABLE to GET_LINEAGE, as in Snowflake."""
+    """What a dataset is. Tables, views and dynamic tables are all TABLE to GET_LINEAGE, as in Snowflake."""
 
     TABLE = "TABLE"
     VIEW = "VIEW"
@@ -118,9 +118,9 @@ class LineageGraph:
         def follow(edge: Edge, at: str | None) -> Iterator[Link]:
             for link in edge.links:
                 here = link.source_column if direction is Direction.DOWNSTREAM else link.target_column
-                if here == at and here is not None and link.source_column is not None:
-                    if link.target_column is not None or rows:
-                        yield link
+                followed = link.source_column is not None and (link.target_column is not None or rows)
+                if followed and here == at:
+                    yield link
 
         return self._walk((start, column), direction, distance, follow)
 

@@ -117,7 +117,7 @@ def svg(picture: Picture) -> str:
     height = max((item.y + item.box.height for item in placed.values()), default=0) + _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12">',
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="ui-monospace, Menlo, monospace" font-size="12">',
         '<defs><marker id="end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#64748b"/></marker></defs>',
     ]
@@ -134,8 +134,9 @@ def _svg_box(item: _Placed) -> str:
         f'<text x="{left}" y="{top + 17}" font-weight="bold" fill="#0f172a">{escape(box.title)}</text>',
         f'<text x="{left}" y="{top + 33}" font-size="10" fill="{colour}">{escape(box.domain.lower())}</text>',
     ]
+    inner = round(left + 2 * _CHARACTER, 1)
     texts += [
-        f'<text x="{left + 2 * _CHARACTER:.1f}" y="{top + box.line_of(column) + 4}" fill="#334155">{escape(column)}</text>'
+        f'<text x="{inner}" y="{top + box.line_of(column) + 4}" fill="#334155">{escape(column)}</text>'
         for column in box.columns
     ]
     frame = (

@@ -43,7 +43,7 @@ def described(run: Run, state: StateReader, arguments: Sequence[Any]) -> str:
 
     Without a distance the walk ends where the graph does.
     """
-    name, direction, distance = (*arguments, *(None,) * (3 - len(arguments)))
+    name, direction, distance = [*arguments, None, None][:3]
     hops = 1_000 if distance is None else int(distance)
     way = direction_of(direction or "UPSTREAM")
     return json.dumps(run.account.lineage.described(run, state, str(name), way, hops))

@@ -23,11 +23,11 @@ _TABLES = frozenset({ObjectKind.TABLE, ObjectKind.VIEW, ObjectKind.STREAM})
 class Lineage:
     def __init__(self, account: Account) -> None:
         self.recorder = WriteRecorder(account)
-        self._definitions = Definitions()
+        self.definitions = Definitions()
 
     def graph(self, run: Run, state: StateReader) -> LineageGraph:
         """What the session's roles may know of."""
-        whole = assembled(run, state.seen_by(None), self._definitions)
+        whole = assembled(run, state.seen_by(None), self.definitions)
         if run.authority.sight is None:
             return whole
         with run.state.read() as seen:
