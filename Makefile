@@ -37,7 +37,7 @@ $(PROJECT): pyproject.toml $(PACKAGES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(READY): src/snowmelt/engine/jars.lock src/snowmelt/ingest/cdc/jars.lock $(PROJECT)
+$(READY): src/snowmelt/engine/jars.lock src/snowmelt/ingest/cdc/jars.lock src/snowmelt/ingest/cdc/kafka/jars.lock $(PROJECT)
 	$(BIN)/python -c 'import sys; from snowmelt.engine.jars import main; sys.exit(main())'
 	@touch $@
 
@@ -47,9 +47,9 @@ lint: $(READY) ## ruff, strict mypy, import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# One process: every test shares one Spark session, whose start costs more than most tests.
+# Two processes, each with one Spark session for all its tests: starting one costs more than most tests.
 test: $(READY) ## the tests of every day
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist loadfile
 
 test-slow: $(READY) ## crash loops and long random runs
 	$(BIN)/pytest -m slow
@@ -57,8 +57,8 @@ test-slow: $(READY) ## crash loops and long random runs
 bench: $(READY) ## measure Snowmelt beside plain Spark
 	$(BIN)/python -m benchmarks
 
-demo: $(READY) ## a small shop, live in the terminal
-	$(BIN)/snowmelt demo
+demo: $(READY) ## a live PostgreSQL shop, captured, kept as a dimension, summed up, and checked (DEMO="--for 90s")
+	$(BIN)/snowmelt demo $(DEMO)
 
 docs: $(READY) ## regenerate the reference pages
 	$(BIN)/python -m tools.docs

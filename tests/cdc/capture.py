@@ -6,10 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 import psycopg
 
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
 from snowmelt.service.results import Result
 
@@ -20,6 +22,17 @@ METADATA = frozenset({"_SNOWMELT_LSN", "_SNOWMELT_CHANGED_AT", "_SNOWMELT_DELETE
 
 class Executes(Protocol):
     def execute(self, text: str) -> Result: ...
+
+
+class Connects(Protocol):
+    """A Kafka Connect in which connectors can be registered."""
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+    def register(self, configuration: str, **changes: str) -> None: ...
+
+    def remove(self, name: str) -> None: ...
 
 
 def wait_until(holds: Callable[[], bool], what: Callable[[], object] | str, deadline: float = DEADLINE) -> None:
@@ -106,3 +119,77 @@ def write_load(
         stopping.set()
         thread.join()
     assert not failures, failures
+
+
+def mirrored(session: Executes, table: str) -> list[tuple[Any, ...]]:
+    """The mirror's rows, its columns in the order of their names."""
+    described = [row[0] for row in session.execute(f"DESCRIBE TABLE {table}").rows()]
+    columns = sorted(name for name in described if name not in METADATA)
+    return sorted(rows(session, f"SELECT {', '.join(columns)} FROM {table}"), key=repr)
+
+
+def present(source: psycopg.Connection[Any], table: str) -> list[tuple[Any, ...]]:
+    found = source.execute(
+        "SELECT column_name FROM information_schema.columns WHERE table_name = %s ORDER BY upper(column_name)", [table]
+    ).fetchall()
+    columns = ", ".join(row[0] for row in found)
+    return sorted(source.execute(f"SELECT {columns} FROM {table}".encode()).fetchall(), key=repr)
+
+
+class Capture:
+    """Connectors to one database, by one of the routes."""
+
+    def __init__(self, session: Executes, server: EmbeddedPostgres, database: str, kafka: Connects | None) -> None:
+        self._session = session
+        self._server = server
+        self._database = database
+        self._kafka = kafka
+        self._registered: list[str] = []
+
+    def create(self, name: str, tables: list[str], options: str = "", **connect_changes: str) -> None:
+        prefix = f"{self._database}_{name}"
+        if self._kafka is not None:
+            options += f" ROUTE = KAFKA BOOTSTRAP_SERVERS = '{self._kafka.bootstrap_servers}' TOPIC_PREFIX = '{prefix}'"
+        self._session.execute(create_statement(name, self._server, tables, options, self._database))
+        if self._kafka is not None:
+            told = self._session.execute(f"ALTER CONNECTOR {name} CONFIG").rows()[0][0]
+            self._kafka.register(told, **connect_changes)
+            self._registered.append(prefix)
+
+    def wait_for_stream(self, name: str) -> None:
+        """Until changes are captured that happen from now on."""
+        in_state(self._session, name, "STREAMING")
+        slot = f"{self._database}_{name}"
+        with connect(self._server) as source:
+            query = "SELECT active FROM pg_replication_slots WHERE slot_name = %s"
+            wait_until(lambda: source.execute(query, [slot]).fetchone() == (True,), f"{slot} is read")
+
+    def wait_for(self, holds: Callable[[], bool], name: str) -> None:
+        """Until it holds of tables which the connector makes when it needs them."""
+
+        def held() -> bool:
+            try:
+                return holds()
+            except SnowmeltError:
+                return False
+
+        wait_until(held, lambda: standing(self._session, name))
+
+    def settle(self, name: str, table: str) -> None:
+        """Until the mirror has all that the source has committed by now; fails when they differ then."""
+        with connect(self._server, self._database) as source:
+            if self._kafka is None:
+                caught_up(self._session, name, source)
+                assert mirrored(self._session, table) == present(source, table)
+            else:
+                self.wait_for(lambda: mirrored(self._session, table) == present(source, table), name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for name in self._registered:
+            assert self._kafka is not None
+            self._kafka.remove(name)

@@ -6,8 +6,11 @@ import psycopg
 import pytest
 
 from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
+from snowmelt.service.account import Account
+from snowmelt.service.session import Session
 from snowmelt.state.ids import new_id
-from tests.cdc.capture import connect
+from tests.cdc.capture import Capture, connect
+from tests.cdc.kafka_stack import KafkaStack
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +33,29 @@ def database(server: EmbeddedPostgres) -> str:
 def source(server: EmbeddedPostgres, database: str) -> Iterator[psycopg.Connection[object]]:
     with connect(server, database) as connection:
         yield connection
+
+
+@pytest.fixture
+def captures(account: Account, session: Session) -> Iterator[Session]:
+    """A session whose connectors run, and are gone at the end."""
+    account.connectors.start()
+    yield session
+    for name in [row[1] for row in session.execute("SHOW CONNECTORS").rows()]:
+        session.execute(f"ALTER CONNECTOR {name} PAUSE")
+        session.execute(f"DROP CONNECTOR {name}")
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[KafkaStack]:
+    with KafkaStack() as running:
+        yield running
+
+
+@pytest.fixture(params=["embedded", pytest.param("kafka", marks=pytest.mark.slow)])
+def capture(
+    request: pytest.FixtureRequest, captures: Session, server: EmbeddedPostgres, database: str
+) -> Iterator[Capture]:
+    """Both routes: what a user sees is the same."""
+    kafka = request.getfixturevalue("kafka") if request.param == "kafka" else None
+    with Capture(captures, server, database, kafka) as made:
+        yield made

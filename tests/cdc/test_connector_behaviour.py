@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +10,11 @@ import psycopg
 import pytest
 
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
-from snowmelt.service.account import Account
 from snowmelt.service.session import Session
 from tests.cdc.capture import caught_up, create_statement, in_state, rows, standing, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 Source = psycopg.Connection[Any]
-
-
-@pytest.fixture
-def captures(account: Account, session: Session) -> Iterator[Session]:
-    account.connectors.start()
-    yield session
-    for name in [row[1] for row in session.execute("SHOW CONNECTORS").rows()]:
-        session.execute(f"ALTER CONNECTOR {name} PAUSE")
-        session.execute(f"DROP CONNECTOR {name}")
 
 
 def test_a_lost_slot(captures: Session, server: EmbeddedPostgres, database: str, source: Source) -> None:
@@ -55,21 +44,6 @@ def dropped_slot(source: Source) -> bool:
         " current_database()"
     ).fetchall()
     return len(found) == 1
-
-
-def test_an_incremental_snapshot(captures: Session, server: EmbeddedPostgres, database: str, source: Source) -> None:
-    """Rows from before the connector are read by order, beside the changes."""
-    source.execute("CREATE TABLE items (id int PRIMARY KEY, body text)")
-    source.execute("INSERT INTO items SELECT g, 'b' || g FROM generate_series(1, 5000) g")
-    captures.execute(create_statement("shop", server, ["items"], "TARGET = MIRROR SNAPSHOT_MODE = NO_DATA", database))
-    in_state(captures, "shop", "STREAMING")
-    source.execute("UPDATE items SET body = 'changed' WHERE id = 1")
-    captures.execute("ALTER CONNECTOR shop SNAPSHOT")
-    source.execute("DELETE FROM items WHERE id = 2")
-    wait_until(lambda: standing(captures, "shop")["changes"] >= 5000, lambda: standing(captures, "shop"))
-    caught_up(captures, "shop", source)
-    expected = source.execute("SELECT id, body FROM items ORDER BY id").fetchall()
-    assert rows(captures, "SELECT id, body FROM items ORDER BY id") == expected
 
 
 def test_dead_letters(captures: Session, server: EmbeddedPostgres, database: str, source: Source) -> None:
@@ -140,17 +114,3 @@ def test_a_source_that_is_not_there(captures: Session, server: EmbeddedPostgres,
     captures.execute("ALTER CONNECTOR shop SET PASSWORD_ENV = 'SNOWMELT_NO_SUCH_SECRET'")
     in_state(captures, "shop", "FAILED")
     assert "SNOWMELT_NO_SUCH_SECRET" in standing(captures, "shop")["error"]
-
-
-def test_one_large_transaction(captures: Session, server: EmbeddedPostgres, database: str, source: Source) -> None:
-    source.execute("CREATE TABLE items (id int PRIMARY KEY, body text)")
-    captures.execute(create_statement("shop", server, ["items"], "TARGET = MIRROR", database))
-    in_state(captures, "shop", "STREAMING")
-    with source.transaction():
-        source.execute("INSERT INTO items SELECT g, repeat(md5(g::text), 20) FROM generate_series(1, 100000) g")
-        source.execute("UPDATE items SET body = 'short' WHERE id % 2 = 0")
-    caught_up(captures, "shop", source)
-    query = "SELECT count(*), sum(id), sum(length(body)) FROM items"
-    expected = source.execute(query.encode()).fetchone()
-    assert expected is not None
-    assert [int(value) for value in rows(captures, query)[0]] == [int(value) for value in expected]

@@ -3,60 +3,27 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
-import subprocess
-import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
 
 from snowmelt.core.config import Settings
-from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
+from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
 from snowmelt.service.account import Account
-from snowmelt.service.session import Session
 from tests.cdc.capture import caught_up, connect, create_statement, rows, standing, wait_until, write_load
+from tests.cdc.shop import change, check_raw, restart, running, shop_server
 from tests.conftest import SPARK
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
-Source = psycopg.Connection[Any]
-_ROWS = 2000
-
 
 @pytest.fixture
 def shop() -> Iterator[EmbeddedPostgres]:
-    """A server of its own, because it is killed too."""
-    with EmbeddedPostgres(LOGICAL_REPLICATION) as server:
-        with connect(server) as source:
-            source.execute("CREATE TABLE items (id int PRIMARY KEY, version int NOT NULL, body text)")
-            source.execute(f"INSERT INTO items SELECT g, 0, 'b' || g FROM generate_series(1, {_ROWS}) g".encode())
+    with shop_server() as server:
         yield server
-
-
-@contextmanager
-def running(data: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Snowmelt in a process that can be killed."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.cdc.child", str(data)],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(["src", "."])},
-    )
-    assert process.stdout is not None
-    try:
-        # What it logs while it recovers comes first.
-        assert any(line == b"ready\n" for line in process.stdout)
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
 
 
 def declare(data: Path, server: EmbeddedPostgres) -> None:
@@ -64,18 +31,6 @@ def declare(data: Path, server: EmbeddedPostgres) -> None:
         session = account.session()
         session.execute(create_statement("raw", server, ["items"], "", "postgres"))
         session.execute(create_statement("mirror", server, ["items"], "TARGET = MIRROR", "postgres"))
-
-
-def change(source: Source, turn: int) -> None:
-    """A transaction: updates, and now and then a row that comes or goes."""
-    chosen = random.Random(turn)
-    with source.transaction():
-        low = chosen.randint(1, _ROWS)
-        source.execute("UPDATE items SET version = version + 1 WHERE id BETWEEN %s AND %s", [low, low + 20])
-        if turn % 5 == 0:
-            source.execute("DELETE FROM items WHERE id = %s", [_ROWS + turn - 5])
-            source.execute("INSERT INTO items VALUES (%s, 0, 'new')", [_ROWS + turn])
-    time.sleep(0.03)
 
 
 def check_everything(data: Path, server: EmbeddedPostgres) -> None:
@@ -89,18 +44,6 @@ def check_everything(data: Path, server: EmbeddedPostgres) -> None:
         expected = source.execute("SELECT id, version, body FROM items ORDER BY id").fetchall()
         assert rows(session, "SELECT id, version, body FROM items ORDER BY id") == expected
         check_raw(session, {row[0]: row[1] for row in expected})
-
-
-def check_raw(session: Session, versions: dict[int, int]) -> None:
-    query = "SELECT after:id::int, after:version::int FROM raw_changes WHERE operation IN ('INSERT', 'UPDATE')"
-    changes = Counter(rows(session, query))
-    assert [item for item, count in changes.items() if count > 1] == []
-    # Of a row, what a snapshot read last, and every version since.
-    reads = "SELECT after:id::int, max(after:version::int) FROM raw_changes WHERE operation = 'READ' GROUP BY 1"
-    read = dict(rows(session, reads))
-    for id_, version in versions.items():
-        first = read[id_] + 1 if id_ in read else 0
-        assert all((id_, each) in changes for each in range(first, version + 1)), id_
 
 
 def streaming(data: Path, server: EmbeddedPostgres) -> bool:
@@ -147,16 +90,3 @@ def engine_pid(account: Account, name: str) -> int:
     with account.state.read() as state:
         found = next(item for item in state.catalog.objects() if item.name.name == name.upper())
     return account.connectors.engine_pid(found.id) or 0
-
-
-def restart(server: EmbeddedPostgres) -> None:
-    """Children of a killed postmaster take a moment to end, until which another does not start."""
-
-    def started() -> bool:
-        try:
-            server.start()
-        except Exception:
-            return False
-        return True
-
-    wait_until(started, "PostgreSQL starts again")

@@ -11,8 +11,8 @@ import pytest
 
 from snowmelt.core.config import Settings
 from snowmelt.core.names import ObjectName
-from snowmelt.ingest.cdc.debezium import Batch, Event, Schema
 from snowmelt.ingest.cdc.envelope import UNAVAILABLE
+from snowmelt.ingest.cdc.feed import Batch, Event, Schema
 from snowmelt.service.account import Account
 from snowmelt.service.connectors.landing import Landing
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
@@ -268,3 +268,22 @@ def test_a_value_that_does_not_fit_is_a_dead_letter(account: Account) -> None:
     assert [str(row[1]) for row in mirror.items()] == ["1.25", "2.50"]
     (letter,) = mirror.rows("C_DEAD_LETTERS")
     assert json.loads(letter["RECORD_KEY"]) == {"id": 2}
+
+
+def test_changes_right_behind_a_snapshot_stay(account: Account) -> None:
+    """They come in one batch with its last row when the lake is slow, and their place in the log is another."""
+    mirror = Lander(account, "behind", "TARGET = MIRROR")
+    mirror.land(read(1, "a", 10, "first"), read(2, "b", 10))
+    mirror.land(read(3, "c", 10, "last"), put(4, "d", 11), put(1, "changed", 12, op="u"))
+    assert mirror.items() == [(1, "changed"), (2, "b"), (3, "c"), (4, "d")]
+
+
+def test_a_topic_knows_the_end_of_its_own_snapshot(account: Account) -> None:
+    """The last row of all may be in another topic, and be read before or after."""
+    kafka = "ROUTE = KAFKA BOOTSTRAP_SERVERS = 'b:9092' TOPIC_PREFIX = 'snowmelt' TARGET = MIRROR"
+    mirror = Lander(account, "topic_end", kafka)
+    mirror.land(read(1, "a", 10), read(2, "b", 10, "last_in_data_collection"), put(3, "c", 11))
+    assert mirror.items("ID") == [(1,), (2,), (3,)]
+    mirror.restart()
+    mirror.land(read(2, "b", 20), read(4, "d", 20, "last_in_data_collection"))
+    assert mirror.items("ID") == [(2,), (4,)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from snowmelt.core import types
 from snowmelt.ingest.cdc.envelope import UNAVAILABLE
 from snowmelt.ingest.cdc.shapes import Shape, shape_of
 from snowmelt.ingest.cdc.values import UnfitError, array_of
@@ -106,3 +107,31 @@ def test_a_value_that_does_not_fit_says_so() -> None:
     only = shape(column("c", "string", "NUMERIC", length=4, scale=2)).columns[0]
     with pytest.raises(UnfitError):
         array_of([Decimal("1.234")], only.type)
+
+
+def test_a_number_keeps_all_its_digits() -> None:
+    """Python's own arithmetic would stop at 28."""
+    digits = "1234567890123456789012345678.0123456789"
+    assert array_of([digits], types.number(38, 10)).to_pylist() == [Decimal(digits)]
+
+
+@pytest.mark.parametrize(
+    ("source_type", "sent", "clean"),
+    [
+        ("FLOAT4", Decimal("-32500000800.0"), Decimal("-3.25e10")),
+        ("FLOAT4", Decimal("0.1"), Decimal("0.1")),
+        ("FLOAT4", Decimal("1.17549435E-38"), Decimal("1.1754944e-38")),
+        ("DATE", "-5877611-06-21Z", "infinity"),
+        ("DATE", "-5877611-06-22Z", "-infinity"),
+        ("DATE", "-0043-03-15Z", "-0043-03-15"),
+    ],
+)
+def test_what_java_writes_otherwise(source_type: str, sent: Any, clean: Any) -> None:
+    """As Debezium sends it from the log."""
+    cleaned = shape(column("c", "float" if source_type == "FLOAT4" else "string", source_type)).cleaned({"c": sent})
+    assert cleaned == {"c": clean}
+
+
+def test_bits_that_vary_have_their_own_length() -> None:
+    varying = column("c", "bytes", "VARBIT", name="io.debezium.data.Bits", parameters={"length": "10"})
+    assert shape(varying).cleaned({"c": "BQ=="}) == {"c": "101"}

@@ -247,7 +247,7 @@ def finish(account: Account, session: Session) -> None:
 def test_a_graph_is_right_while_sessions_write(session: Session, account: Account) -> None:
     create(session)
     with writing(account, session, 2):
-        work(account, session, rounds=2, seconds=30)
+        work(account, session, rounds=2, seconds=200)
     check_history(account, session, random.Random(1), 1)
     check_now(account, session)
 

@@ -260,7 +260,7 @@ def test_what_another_tool_wrote_into_a_source_is_part_of_the_next_refresh(sessi
 
 
 def _until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.005)

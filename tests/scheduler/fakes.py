@@ -15,7 +15,7 @@ from snowmelt.scheduler.retries import Retries
 from snowmelt.scheduler.runner import Runner
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-DEADLINE = 20.0
+DEADLINE = 120.0
 AT_ONCE = Retries(attempts=3, first_wait=0.0, longest_wait=0.0)
 
 Behaviour = Callable[[RefreshRequest], RefreshState | None]

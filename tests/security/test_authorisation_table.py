@@ -41,6 +41,17 @@ class Case:
 
 
 _V = "SELECT ON TABLE T2"
+_CONTRACT = """apiVersion: v3.1.0
+kind: DataContract
+id: c
+version: 1.0.0
+status: active
+schema:
+  - name: t
+    properties:
+      - name: a
+        physicalType: INT
+"""
 CASES = (
     Case("INSERT", "INSERT INTO t VALUES (9)", {T: "TABLE T"}),
     Case("INSERT OVERWRITE", "INSERT OVERWRITE INTO t VALUES (9)", {T: "TABLE T"}),
@@ -132,6 +143,20 @@ CASES = (
     Case("CREATE USER", "CREATE USER fresh_{n}"),
     Case("CREATE ROLE", "CREATE ROLE fresh_{n}"),
     Case("ALTER ROLE", "ALTER ROLE other_{n} SET COMMENT = 'x'", {T: "ROLE OTHER_{n}"}),
+    Case("CREATE CONTRACT", "CREATE CONTRACT fresh AS '" + _CONTRACT + "'"),
+    Case("CREATE CONTRACT", "CREATE OR REPLACE CONTRACT ct AS '" + _CONTRACT + "'", {REPLACED: "CONTRACT CT"}),
+    Case("CREATE CONTRACT FROM TABLE", "CREATE CONTRACT fresh FROM TABLE t2", {SOURCE: "TABLE T2"}),
+    Case("CREATE DATA PRODUCT", "CREATE DATA PRODUCT fresh DOMAIN = 'x'"),
+    Case("CREATE DATA PRODUCT", "CREATE OR REPLACE DATA PRODUCT dp", {REPLACED: "DATA PRODUCT DP"}),
+    Case("ALTER CONTRACT", "ALTER CONTRACT ct SET COMMENT = 'x'", {T: "CONTRACT CT"}),
+    Case("ALTER CONTRACT CONSUMER", "ALTER CONTRACT ct ADD CONSUMER me", {T: "CONTRACT CT"}),
+    Case("CHECK CONTRACT", "ALTER CONTRACT ct CHECK", {T: "CONTRACT CT"}),
+    Case("ALTER CONTRACT RENAME", "ALTER CONTRACT ct RENAME TO ct9", {T: "CONTRACT CT"}),
+    Case("ALTER DATA PRODUCT", "ALTER DATA PRODUCT dp SET COMMENT = 'x'", {T: "DATA PRODUCT DP"}),
+    Case("ALTER DATA PRODUCT RENAME", "ALTER DATA PRODUCT dp RENAME TO dp9", {T: "DATA PRODUCT DP"}),
+    Case("ALTER TABLE", "ALTER TABLE t SET CONTRACT = ct", {T: "TABLE T"}, also=("APPLY ON CONTRACT CT",)),
+    Case("DROP", "DROP CONTRACT ct", {T: "CONTRACT CT"}),
+    Case("DROP", "DROP DATA PRODUCT dp", {T: "DATA PRODUCT DP"}),
     Case("UNDROP", "UNDROP TABLE gone", {T: "TABLE GONE"}),
 )  # fmt: skip
 _ELSEWHERE = {"ALTER USER"}

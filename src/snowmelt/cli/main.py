@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -12,9 +13,11 @@ import typer
 from rich.console import Console
 
 from snowmelt import __version__
+from snowmelt.cli.catalogue import catalogue_commands
 from snowmelt.cli.check import run_check
 from snowmelt.cli.connectors import connector_commands
-from snowmelt.cli.demo import run_demo
+from snowmelt.cli.contracts import contract_commands
+from snowmelt.cli.demo import called_as, duration
 from snowmelt.cli.lineage import LineageFormat, run_lineage
 from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.cli.projects import planned, run_apply, run_plan
@@ -22,6 +25,7 @@ from snowmelt.cli.shell import run_shell
 from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.logs import configure_logging
+from snowmelt.demo.running import Plan, run_demo
 from snowmelt.serve.client import RemoteSession
 from snowmelt.serve.run import Address
 from snowmelt.serve.run import serve as run_server
@@ -218,11 +222,23 @@ def serve(
 
 @app.command()
 def demo(
-    data: Annotated[Path | None, typer.Option("--data", help="Keep the demo's data here.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Without pauses between the scenes.")] = False,
+    data: Annotated[Path, typer.Option("--data", help="Folder that keeps the demo's data.")] = Path("snowmelt-demo"),
+    length: Annotated[
+        timedelta,
+        typer.Option("--for", parser=duration, metavar="DURATION", help="How long the shop is open: 90s, 2m."),
+    ] = timedelta(seconds=60),
+    rate: Annotated[float, typer.Option(help="Transactions a second in the shop.", min=0.1, max=1000)] = 40,
 ) -> None:
-    """Create, change and query a small shop, live."""
-    raise typer.Exit(_guarded(lambda: run_demo(Console(), data, quick=quick)))
+    """A live PostgreSQL shop: captured, kept as a dimension, summed up, watched, and checked at the end."""
+
+    def work() -> int:
+        settings = load_settings(data)
+        # What goes wrong is part of the picture, which lines of a log would tear apart.
+        level = settings.log_level if "log_level" in settings.model_fields_set else "ERROR"
+        configure_logging(level, as_json=settings.log_json)
+        return run_demo(Console(highlight=False), Plan(data, length, rate, called_as()), settings)
+
+    raise typer.Exit(_guarded(work))
 
 
 class _Opened:
@@ -286,7 +302,10 @@ def _guarded(work: Callable[[], int]) -> int:
         return 130
 
 
-app.add_typer(
-    connector_commands(lambda data, url: _Opened(data, url, _settings(data, None), None, None), _guarded),
-    name="connector",
-)
+def _open(data: Path, url: str | None) -> _Opened:
+    return _Opened(data, url, _settings(data, None), None, None)
+
+
+app.add_typer(connector_commands(_open, _guarded), name="connector")
+app.add_typer(contract_commands(_open, _guarded), name="contract")
+app.add_typer(catalogue_commands(_open, _guarded), name="catalog")

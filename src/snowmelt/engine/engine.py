@@ -25,8 +25,9 @@ from snowmelt.engine.arrow import to_arrow
 from snowmelt.engine.frames import SESSION as FRAME_SESSION
 from snowmelt.engine.frames import FrameView, SparkTables, view_of
 from snowmelt.engine.given import frame_of, with_rows
+from snowmelt.engine.jars import ensure_jars, locked_jars
 from snowmelt.engine.probe import check_storage
-from snowmelt.engine.session import APPLICATION, CHANGES, LIGHT, TINY, choose_pool, jobs_tagged, sibling
+from snowmelt.engine.session import APPLICATION, CHANGES, LIGHT, TINY, choose_pool, jobs_tagged, sibling, with_jars
 from snowmelt.state.model import Column
 from snowmelt.storage.origins import ORIGIN_FILE, ORIGIN_ROW
 from snowmelt.storage.rewrite import FILE, ROW
@@ -112,6 +113,7 @@ class SparkEngine:
         self._session: SparkSession | None = None
         self._lanes: dict[Lane, _LaneState] = {}
         self._writers: list[SparkSession] = []
+        self._extended: dict[str, SparkSession] = {}
         self._frames: deque[str] = deque()
         self._writer_slots = threading.Semaphore(_WRITERS)
         self._tags: deque[str] = deque(maxlen=_KNOWN_TAGS)
@@ -135,6 +137,14 @@ class SparkEngine:
                 self.started.set()
             return self._session
 
+    def session_with(self, package: str) -> SparkSession:
+        """A session that has the jars of the package's lock too; the same one each time."""
+        session = self.session()
+        with self._lock:
+            if package not in self._extended:
+                self._extended[package] = with_jars(session, ensure_jars(jars=locked_jars(package)))
+            return self._extended[package]
+
     def _not_set(self, settings: Mapping[str, str]) -> dict[str, str]:
         """Those that the user has not decided."""
         return {key: value for key, value in settings.items() if key not in self._settings}
@@ -153,6 +163,7 @@ class SparkEngine:
                 APPLICATION.release()
                 self._lanes = {}
                 self._writers = []
+                self._extended = {}
                 self._givers.shutdown(wait=False)
                 self.started.clear()
 

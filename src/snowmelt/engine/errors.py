@@ -10,6 +10,7 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 
 _OWN = re.compile(r"SNOWMELT:([0-9]{6}):([0-9A-Z]{5}):(.*?)(?:\s*SQLSTATE: [0-9A-Z]{5}\s*)?\Z", re.DOTALL)
+_CALL = "An error occurred while calling "
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'")
 
 
@@ -47,7 +48,18 @@ def translate(error: Exception) -> SnowmeltError:
         return errors.cancelled()
     if isinstance(error, AnalysisException):
         return errors.compilation("001065", "22023", _first_line(text))
-    return SnowmeltError("300002", "XX000", f"Execution failed: {_first_line(text)}")
+    if "UNABLE_TO_ACQUIRE_MEMORY" in text or "OutOfMemoryError" in text:
+        reason = f"Execution failed: Spark ran out of memory ({_first_line(_cause(text))})"
+        return SnowmeltError("300002", "XX000", reason, hint="Give it more, such as spark.driver.memory under [spark].")
+    return SnowmeltError("300002", "XX000", f"Execution failed: {_first_line(_cause(text))}")
+
+
+def _cause(text: str) -> str:
+    """What went wrong, where Java's text begins with the call that failed and goes on with a stack of causes."""
+    if not text.startswith(_CALL):
+        return text
+    causes = re.findall(r"^(?:Caused by)?: (?:[\w$]+\.)*([\w$]+: .+)$", text, re.MULTILINE)
+    return str(causes[-1]) if causes else text
 
 
 def _condition(error: Exception) -> tuple[str, dict[str, str], str]:

@@ -58,8 +58,9 @@ _DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "4g",
     "spark.sql.shuffle.partitions": str(max(os.cpu_count() or 2, 2) * 2),
-    # Adaptive execution joins small partitions; it does not split those that are too large to be sorted in memory.
+    # Adaptive execution joins small partitions, but does not split those that are too large to be sorted in memory.
     "spark.sql.adaptive.coalescePartitions.initialPartitionNum": "64",
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
@@ -192,6 +193,28 @@ def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     for key, value in settings.items():
         other.conf.set(key, value)
     return other
+
+
+def with_jars(session: SparkSession, jars: Iterable[Path]) -> SparkSession:
+    """Another session of the same application, which has these jars too. See `class_loader_of`."""
+    other = session.newSession()
+    for path in jars:
+        quoted = str(path).replace("\\", "\\\\").replace("'", "\\'")
+        other.sql(f"ADD JAR '{quoted}'")
+    return other
+
+
+@contextmanager
+def class_loader_of(session: SparkSession) -> Iterator[None]:
+    """What this thread asks of Spark inside, it does with the session's own jars: sources are looked up by thread."""
+    assert session._jvm is not None
+    thread = session._jvm.java.lang.Thread.currentThread()
+    before = thread.getContextClassLoader()
+    thread.setContextClassLoader(session._jsparkSession.artifactManager().classloader())
+    try:
+        yield
+    finally:
+        thread.setContextClassLoader(before)
 
 
 def choose_pool(session: SparkSession, pool: str | None) -> None:

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote, split_name
-from snowmelt.service import costs, histories, inputs, spilling
+from snowmelt.service import catalogue, costs, histories, inputs, spilling
 from snowmelt.service.channels import listing as channels
 from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.lineage import functions as lineage
@@ -234,6 +234,10 @@ _QUERY_ARGUMENTS = (
 _LOGIN_ARGUMENTS = ("TIME_RANGE_START", "TIME_RANGE_END", "RESULT_LIMIT")
 
 
+def _search_catalog(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
+    return catalogue.search_rows(run, state, arguments.text("SEARCH_TEXT") or "")[: arguments.limit(100)]
+
+
 def _lineage(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
     if arguments.value("OBJECT_VERSION") is not None:
         raise errors.unsupported("versions of objects in GET_LINEAGE")
@@ -257,6 +261,9 @@ FUNCTIONS = {
         TableFunction("QUERY_HISTORY_BY_USER", ("USER_NAME", *_QUERY_ARGUMENTS), histories.QUERY_COLUMNS, _by_user),
         TableFunction(
             "QUERY_HISTORY_BY_WAREHOUSE", ("WAREHOUSE_NAME", *_QUERY_ARGUMENTS), histories.QUERY_COLUMNS, _by_warehouse
+        ),
+        TableFunction(
+            "SEARCH_CATALOG", ("SEARCH_TEXT", "RESULT_LIMIT"), catalogue.SEARCHED, _search_catalog, required=1
         ),
         TableFunction(
             "INFER_SCHEMA",

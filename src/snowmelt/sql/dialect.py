@@ -138,7 +138,13 @@ def _syntax_error(at_line: int, end_column: int, token: str, line: int, column: 
 
 @lru_cache(maxsize=4096)
 def _template(text: str) -> exp.Expr:
-    return parse_one(text, dialect=_SPARK)
+    tree = parse_one(text, dialect=_SPARK)
+    for function in tree.find_all(exp.Anonymous):
+        if function.name.lower() in ("timestampadd", "timestampdiff"):
+            # A unit, which the parser takes for the name of a column, and whoever looks for columns would too.
+            unit = function.expressions[0]
+            unit.replace(exp.Var(this=unit.name))
+    return tree
 
 
 def spark(template: str, *arguments: exp.Expr) -> exp.Expr:

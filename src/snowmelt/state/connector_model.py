@@ -21,6 +21,15 @@ class ConnectorTarget(StrEnum):
     """For each table of the source a table with its rows as they are now."""
 
 
+class Route(StrEnum):
+    """How the source's changes come here."""
+
+    EMBEDDED = "EMBEDDED"
+    """Debezium runs beside Snowmelt."""
+    KAFKA = "KAFKA"
+    """Debezium runs in Kafka Connect and writes topics, which Spark reads."""
+
+
 class Deletes(StrEnum):
     HARD = "HARD"
     SOFT = "SOFT"
@@ -54,7 +63,14 @@ class ConnectorDefinition(Record):
     slot_warning_bytes: int = 1024 * 1024 * 1024
     """How much of its log the source may keep for the slot before the status warns."""
     signal_table: str | None = None
-    """A table of the source through which Debezium takes orders; without one, it takes them from a file."""
+    """A table of the source through which Debezium takes orders; without one, from a file or a topic."""
+    route: Route = Route.EMBEDDED
+    bootstrap_servers: str | None = None
+    """Where Kafka is."""
+    topic_prefix: str = "snowmelt"
+    """Topics are called prefix.schema.table."""
+    kafka_properties_file: str | None = None
+    """A file with settings of Kafka's clients, secrets among them, which are kept nowhere else."""
 
 
 class ConnectorPhase(StrEnum):
@@ -78,6 +94,19 @@ class MirroredTable(Record):
     """Columns of the mirror."""
 
 
+class TableProgress(Record):
+    """The last change of a source's table that landed: what comes again is not behind it in the source's log."""
+
+    behind_commit: int | None = None
+    """The place of the commit that came before its transaction."""
+    transaction: int | None = None
+    lsn: int | None = None
+    identities: tuple[str, ...] = ()
+    """Of the changes at exactly this place: one record of the log can hold many rows."""
+    snapshot_lsn: int | None = None
+    """Where in the log the snapshot was taken whose rows came last."""
+
+
 class ConnectorState(Record):
     """How far a connector is. It changes in the same step as the tables it writes."""
 
@@ -87,13 +116,11 @@ class ConnectorState(Record):
     error: str | None = None
     warning: str | None = None
     offset: dict[str, OffsetValue] | None = None
-    """Debezium's, of the last change that landed: where it goes on."""
+    """Where to go on: Debezium's own offset of the last change that landed, or the next one of each topic."""
     recent: tuple[str, ...] = ()
     """Identities of the changes that landed last: those that may come again."""
-    transaction: int | None = None
-    """The source's, of the last change that landed."""
-    transaction_lsn: int | None = None
-    """How far into that transaction: a long one is delivered from its beginning once more."""
+    progress: dict[str, TableProgress] = Field(default_factory=dict)
+    """By the name of the source's table."""
     landed: tuple[str, ...] = ()
     """The source's tables of which rows have landed."""
     mirrors: dict[str, MirroredTable] = Field(default_factory=dict)
@@ -112,3 +139,11 @@ class ConnectorState(Record):
     last_landed_at: datetime | None = None
     slot_bytes: int | None = None
     """What the source keeps of its log for the slot."""
+
+    @property
+    def position(self) -> int | None:
+        """How far in the source's log it is: where Debezium stands, or the last change that a topic had."""
+        known = (self.offset or {}).get("lsn")
+        if isinstance(known, int):
+            return known
+        return max((each.lsn or each.snapshot_lsn or 0 for each in self.progress.values()), default=None)

@@ -22,6 +22,7 @@ from snowmelt.state.catalog import Catalog
 from snowmelt.state.channels import Channels
 from snowmelt.state.connect import Engines, open_engines
 from snowmelt.state.connectors import Connectors
+from snowmelt.state.contracts import ContractLinks
 from snowmelt.state.counters import Counters
 from snowmelt.state.dynamic import Dynamic
 from snowmelt.state.lineage import Lineage
@@ -81,6 +82,7 @@ class StateReader:
         self.streams = Streams(scope)
         self.tasks = Tasks(scope)
         self.connectors = Connectors(scope)
+        self.contracts = ContractLinks(scope)
         self.lineage = Lineage(scope)
         self.access = Access(scope)
         self.audit = Audit(scope)

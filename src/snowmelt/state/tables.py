@@ -229,6 +229,15 @@ LINEAGE = Table(
     Column("record", Text),
 )
 
+CONTRACT_LINKS = Table(
+    "contract_links",
+    METADATA,
+    Column("object_id", Text, primary_key=True),
+    Column("contract_id", Text),
+    Column("major", Integer),
+    Column("described", Text),
+)
+
 TASKS = Table(
     "tasks",
     METADATA,

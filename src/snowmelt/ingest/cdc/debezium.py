@@ -9,12 +9,12 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from snowmelt.core import errors
 from snowmelt.engine.jars import ensure_jars, locked_jars, require_java
+from snowmelt.ingest.cdc.feed import Batch, EngineFailedError, Event, Schema
 from snowmelt.ingest.cdc.sources import Source
 
 TOPIC_PREFIX = "snowmelt"
@@ -70,6 +70,11 @@ def _pattern(table: str) -> str:
     return table.replace(".", "\\.").replace("$", "\\$")
 
 
+def snapshot_order(tables: Sequence[str]) -> dict[str, Any]:
+    """What a signal says that orders an incremental snapshot."""
+    return {"data-collections": list(tables), "type": "INCREMENTAL"}
+
+
 def engine_properties(source: Source, name: str, folder: Path) -> dict[str, str]:
     """For the embedded engine. Everything it keeps is in `folder`, and none of it is needed again."""
     properties = connector_properties(source) | {
@@ -94,47 +99,14 @@ def engine_properties(source: Source, name: str, folder: Path) -> dict[str, str]
     return properties
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One record as Debezium gave it."""
-
-    topic: str
-    schema: int
-    key: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """The shape of a topic's records from here on, as Kafka Connect describes it."""
-
-    number: int
-    topic: str
-    key: dict[str, Any] | None
-    value: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Records that are confirmed together, and where the source stands behind them."""
-
-    number: int
-    schemas: tuple[Schema, ...]
-    events: tuple[Event, ...]
-    offset: dict[str, Any]
-
-
-class EngineFailedError(Exception):
-    """The engine ended, and not because it was told to. The text says why."""
-
-
 class DebeziumProcess:
-    """A running engine. One thread reads `batches`; any may stop it."""
+    """An embedded engine, as a feed."""
 
     def __init__(self, properties: Mapping[str, str], offset: Offset | None, folder: Path) -> None:
         require_java()
         jars = ensure_jars(jars=locked_jars("snowmelt.ingest.cdc"))
         folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
         self._log = folder / "engine.log"
         self._lock = threading.Lock()
         self._stopping = False
@@ -161,10 +133,6 @@ class DebeziumProcess:
         return self._process.poll() is None
 
     def batches(self) -> Iterator[Batch]:
-        """Batches as they come, until the engine is stopped. Raises `EngineFailedError` when it fails or dies.
-
-        The next one comes after this one was acknowledged.
-        """
         assert self._process.stdout is not None
         schemas: list[Schema] = []
         for line in self._process.stdout:
@@ -182,8 +150,16 @@ class DebeziumProcess:
             raise EngineFailedError(f"the engine's process ended with {self._process.wait()}: {self._last_words()}")
 
     def acknowledge(self, batch: int) -> None:
-        """The batch is safe: the source may forget it."""
         self._say(f"ack {batch}")
+
+    def order_snapshot(self, identifier: str, tables: Sequence[str]) -> None:
+        """Through the file in which the engine looks for signals."""
+        signal = {"id": identifier, "type": "execute-snapshot", "data": snapshot_order(tables)}
+        try:
+            with (self._folder / "signals").open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(signal) + "\n")
+        except OSError as error:
+            raise errors.configuration(f"The signal could not be written: {error.strerror}.") from None
 
     def stop(self, timeout: float = _STOP_SECONDS) -> None:
         """Ends it in order, or at once when that takes too long."""
@@ -197,7 +173,6 @@ class DebeziumProcess:
         self._process.wait()
 
     def close(self) -> None:
-        """Ends it and lets its pipes go. For the thread that reads the batches."""
         self.stop()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
@@ -231,17 +206,3 @@ class DebeziumProcess:
             log.seek(max(0, os.fstat(log.fileno()).st_size - _LOG_TAIL))
             lines = log.read().decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it said nothing"
-
-
-def write_signal(folder: Path, identifier: str, tables: Sequence[str]) -> None:
-    """Orders an incremental snapshot of tables from an engine whose signals come from a file."""
-    signal = {
-        "id": identifier,
-        "type": "execute-snapshot",
-        "data": {"data-collections": list(tables), "type": "INCREMENTAL"},
-    }
-    try:
-        with (folder / "signals").open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(signal) + "\n")
-    except OSError as error:
-        raise errors.configuration(f"The signal could not be written: {error.strerror}.") from None

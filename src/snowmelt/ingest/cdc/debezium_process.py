@@ -77,14 +77,16 @@ class Shapes:
 
     def __init__(self, converter: Any) -> None:
         self._converter = converter
-        self._numbers: dict[tuple[str, int], int] = {}
+        self._numbers: dict[tuple[str, int, bool], int] = {}
         self._kept: list[Any] = []
         """Schemas are known by identity: none of those told may be collected and its place taken by another."""
 
     def number_of(self, topic: str, key_schema: Any, value_schema: Any, lines: list[bytes]) -> int:
         if value_schema is None:
             return 0
-        identity = (topic, int(jpype.java.lang.System.identityHashCode(value_schema)))
+        # A TRUNCATE has no key, while the rows that its schema is for have one.
+        keyless = key_schema is None
+        identity = (topic, int(jpype.java.lang.System.identityHashCode(value_schema)), keyless)
         known = self._numbers.get(identity)
         if known is not None:
             return known

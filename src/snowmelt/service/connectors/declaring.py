@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName
+from snowmelt.ingest.cdc.debezium import TOPIC_PREFIX
+from snowmelt.ingest.cdc.kafka.topics import Topics
 from snowmelt.ingest.cdc.sources import Source
 from snowmelt.service.metadata.scopes import existing_schema
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.connectors import AlterableOptions, ConnectorOptions
-from snowmelt.state.connector_model import ConnectorDefinition, ConnectorTarget, Deletes
+from snowmelt.state.connector_model import ConnectorDefinition, ConnectorTarget, Deletes, Route
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 _REQUIRED = ("TYPE", "HOST", "DATABASE", "USER", "TABLES")
 _MEGABYTE = 1024 * 1024
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,150}")
+"""What Kafka allows in the name of a topic."""
 _SLOT = re.compile(r"[a-z0-9_]{1,63}")
 """What PostgreSQL allows as the name of a slot."""
 
@@ -31,6 +35,7 @@ def definition_of(run: Run, name: ObjectName, options: ConnectorOptions) -> Conn
         raise errors.missing_options(missing)
     target = ConnectorTarget(options.target or ConnectorTarget.RAW)
     _check_target(options, target)
+    route = _checked_route(options)
     _check_secret(options)
     slot = options.slot or default_slot(name)
     if _SLOT.fullmatch(slot) is None:
@@ -60,6 +65,10 @@ def definition_of(run: Run, name: ObjectName, options: ConnectorOptions) -> Conn
         capture_reads=options.capture_reads is not False,
         slot_warning_bytes=(options.slot_warning_mb or 1024) * _MEGABYTE,
         signal_table=checked_tables((options.signal_table,))[0] if options.signal_table is not None else None,
+        route=route,
+        bootstrap_servers=options.bootstrap_servers,
+        topic_prefix=options.topic_prefix or (default_slot(name) if route is Route.KAFKA else TOPIC_PREFIX),
+        kafka_properties_file=options.kafka_properties_file,
     )
 
 
@@ -95,6 +104,35 @@ def source_of(definition: ConnectorDefinition) -> Source:
         secret_file=definition.secret_file,
         signal_table=definition.signal_table,
     )
+
+
+def topics_of(definition: ConnectorDefinition) -> Topics:
+    """Only of connectors whose route is through Kafka."""
+    if definition.bootstrap_servers is None:
+        raise errors.unsupported(
+            "CONFIG of a connector without a broker", hint="It is for connectors with ROUTE = KAFKA."
+        )
+    return Topics(
+        bootstrap_servers=definition.bootstrap_servers,
+        prefix=definition.topic_prefix,
+        tables=definition.tables,
+        properties_file=definition.kafka_properties_file,
+    )
+
+
+def _checked_route(options: ConnectorOptions) -> Route:
+    """Kafka has to be somewhere; the other options of its route mean nothing without it."""
+    route = Route(options.route or Route.EMBEDDED)
+    if route is Route.KAFKA:
+        if not options.bootstrap_servers:
+            raise errors.missing_options(["BOOTSTRAP_SERVERS"])
+        if options.topic_prefix is not None and _TOPIC.fullmatch(options.topic_prefix) is None:
+            raise errors.invalid_value(options.topic_prefix, "TOPIC_PREFIX")
+        return route
+    for option in ("BOOTSTRAP_SERVERS", "TOPIC_PREFIX", "KAFKA_PROPERTIES_FILE"):
+        if option in options.given():
+            raise errors.unsupported(f"{option} with ROUTE = {route}")
+    return route
 
 
 def default_slot(name: ObjectName) -> str:

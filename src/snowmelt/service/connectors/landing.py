@@ -17,10 +17,13 @@ import pyarrow as pa
 import structlog
 
 from snowmelt.core import errors
-from snowmelt.ingest.cdc.debezium import HEARTBEATS, Batch, Event, Schema
+from snowmelt.ingest.cdc.debezium import HEARTBEATS
 from snowmelt.ingest.cdc.envelope import Change, Operation, PoisonError, Snapshot, parse
+from snowmelt.ingest.cdc.feed import Batch, Event, Schema
 from snowmelt.ingest.cdc.folding import fold, key_of
+from snowmelt.ingest.cdc.redelivery import Deliveries
 from snowmelt.ingest.cdc.shapes import Shape, shape_of
+from snowmelt.ingest.cdc.snapshots import cut_behind, emptied
 from snowmelt.ingest.cdc.values import UnfitError, array_of
 from snowmelt.service.connectors.mirror_rows import Mirror
 from snowmelt.service.connectors.raw_rows import raw_rows
@@ -33,6 +36,7 @@ from snowmelt.state.connector_model import (
     ConnectorState,
     ConnectorTarget,
     MirroredTable,
+    Route,
 )
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.state.store import StateTransaction
@@ -42,8 +46,6 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _ATTEMPTS = 5
-_REMEMBERED = 4096
-"""Of this many changes it is known that they landed: as many as the engine hands over at once."""
 _RECORD_LENGTH = 1_000_000
 """Characters of a poisonous record that are kept."""
 
@@ -64,6 +66,15 @@ class _Read:
     change: Change
 
 
+@dataclass(frozen=True, slots=True)
+class _Understood:
+    """What a batch says."""
+
+    read: list[_Read]
+    letters: list[DeadLetter]
+    deliveries: Deliveries
+
+
 class Landing:
     """Lands the batches of one connector, one after the other."""
 
@@ -76,8 +87,7 @@ class Landing:
         self._shapes: dict[int, Shape] = {}
         self._latest: dict[str, Shape] = {}
         """By table, the shape of its newest changes."""
-        with account.state.read() as state:
-            self._remember(state.connectors.require(connector.id))
+        self._prefix = f"{connector.definition.topic_prefix}."
 
     @property
     def _mirrors(self) -> bool:
@@ -87,29 +97,32 @@ class Landing:
         """Makes the batch's changes visible; where the connector stands then. Raises, and nothing has happened."""
         for schema in batch.schemas:
             self._learn(schema)
-        read, letters = self._read(batch.events)
+        with self._account.state.read() as state:
+            standing = state.connectors.require(self._connector.id)
+        understood = self._read(batch.events, standing)
         for _ in range(_ATTEMPTS):
             try:
-                return self._landed(batch, read, letters)
+                return self._landed(batch, understood)
             except UnfitError:
-                read, unfit = self._sorted_out(read)
-                letters = [*letters, *unfit]
+                fitting, unfit = self._sorted_out(understood.read)
+                understood = replace(understood, read=fitting, letters=[*understood.letters, *unfit])
             except errors.StatementConflictError:
                 _log.info("landing_again", connector=str(self._connector.name))
-        return self._landed(batch, read, letters)
+        return self._landed(batch, understood)
 
     # -- reading --------------------------------------------------------------------------------------------------
 
     def _learn(self, schema: Schema) -> None:
         """Topics are named after the table: prefix.schema.table."""
-        table = schema.topic.partition(".")[2]
-        shape = shape_of(table, schema.key, schema.value)
+        shape = shape_of(schema.topic.removeprefix(self._prefix), schema.key, schema.value)
         if shape is not None:
             self._shapes[schema.number] = shape
 
-    def _read(self, events: Iterable[Event]) -> tuple[list[_Read], list[DeadLetter]]:
+    def _read(self, events: Iterable[Event], standing: ConnectorState) -> _Understood:
         read: list[_Read] = []
         letters: list[DeadLetter] = []
+        deliveries = Deliveries(standing.progress, standing.recent)
+        landed = dict.fromkeys(standing.landed)
         for event in events:
             if event.topic.startswith(HEARTBEATS):
                 continue
@@ -118,23 +131,20 @@ class Landing:
             except (PoisonError, UnfitError) as error:
                 letters.append(DeadLetter(event, str(error)))
                 continue
-            if change is not None and not self._has_landed(change):
+            if change is None:
+                continue
+            anew = deliveries.begun_snapshot(change, [t for t in landed if self._in_order or t == change.table])
+            if not self._mirrors:
+                read += [_Read(event, empty) for empty in emptied(change, anew)]
+            if deliveries.is_new(change):
                 read.append(_Read(event, change))
-        return read, letters
+                landed[change.table] = None
+        return _Understood(read, letters, deliveries)
 
-    def _has_landed(self, change: Change) -> bool:
-        """Whether it is one that the source delivers once more. What snapshots read is never the same twice."""
-        if change.operation is Operation.READ:
-            return False
-        transaction, lsn = self._within
-        if lsn is not None and change.lsn is not None and change.transaction == transaction and change.lsn < lsn:
-            # Changes of one transaction come in the order of the log.
-            return True
-        return change.identity in self._seen
-
-    def _remember(self, standing: ConnectorState) -> None:
-        self._seen = set(standing.recent)
-        self._within = (standing.transaction, standing.transaction_lsn)
+    @property
+    def _in_order(self) -> bool:
+        """Whether the changes of all tables come in the order in which they happened; topics know only their own."""
+        return self._definition.route is Route.EMBEDDED
 
     def _understood(self, event: Event) -> Change | None:
         """The change, with clean values; None for what is not about a captured table."""
@@ -169,10 +179,10 @@ class Landing:
 
     # -- writing --------------------------------------------------------------------------------------------------
 
-    def _landed(self, batch: Batch, read: Sequence[_Read], letters: Sequence[DeadLetter]) -> ConnectorState:
+    def _landed(self, batch: Batch, understood: _Understood) -> ConnectorState:
         with self._account.state.read() as state:
             standing = state.connectors.require(self._connector.id)
-        changes = [item.change for item in read]
+        changes = [item.change for item in understood.read]
         standing = self._prepared(standing, changes)
         transactions = self._account.transactions
         transaction = transactions.begin(explicit=False)
@@ -181,8 +191,8 @@ class Landing:
                 self._write_mirrors(transaction, standing, changes)
             else:
                 standing = self._write_raw(transaction, standing, changes)
-            self._write_letters(transaction, letters)
-            after = self._standing(standing, batch, changes, len(letters))
+            self._write_letters(transaction, understood.letters)
+            after = self._standing(standing, batch, changes, understood)
             transaction.at_commit.append(lambda state: _put(state, after))
         except BaseException:
             transactions.rollback(transaction)
@@ -190,7 +200,6 @@ class Landing:
         reached("connector-before-commit")
         transactions.commit(transaction)
         reached("connector-after-commit")
-        self._remember(after)
         return after
 
     def _prepared(self, standing: ConnectorState, changes: Sequence[Change]) -> ConnectorState:
@@ -223,12 +232,8 @@ class Landing:
     def _write_raw(
         self, transaction: Transaction, standing: ConnectorState, changes: Sequence[Change]
     ) -> ConnectorState:
-        kept: list[Change] = []
-        for change in changes:
-            if change.snapshot is Snapshot.FIRST and self._definition.capture_reads:
-                kept += _emptied(change, standing.landed)
-            if change.operation is not Operation.READ or self._definition.capture_reads:
-                kept.append(change)
+        reads = self._definition.capture_reads
+        kept = [change for change in changes if reads or change.snapshot is Snapshot.NONE]
         if kept:
             table = self._tables.raw()
             rows = raw_rows(table, kept, standing.raw_rows + 1, self._account.clock.now())
@@ -236,16 +241,23 @@ class Landing:
         return standing.model_copy(update={"raw_rows": standing.raw_rows + len(kept)})
 
     def _write_mirrors(self, transaction: Transaction, standing: ConnectorState, changes: Sequence[Change]) -> None:
-        by_table: defaultdict[str, list[Change]] = defaultdict(list)
-        for change in changes:
-            by_table[change.table].append(change)
-        for table, own in by_table.items():
-            shape = self._latest[table]
-            self._mirror(transaction, standing, table).apply(fold(own, shape.key), shape)
-        last = next((change for change in changes if change.snapshot is Snapshot.LAST), None)
-        if last is not None and last.lsn is not None and standing.landed:
-            for table in standing.mirrors:
-                self._mirror(transaction, standing, table).remove_unread(last.lsn, last)
+        for part in cut_behind(changes, self._ends_snapshot):
+            by_table: defaultdict[str, list[Change]] = defaultdict(list)
+            for change in part:
+                by_table[change.table].append(change)
+            for table, own in by_table.items():
+                shape = self._latest[table]
+                self._mirror(transaction, standing, table).apply(fold(own, shape.key), shape)
+            last = part[-1]
+            if last.lsn is not None and self._ends_snapshot(last):
+                for table in standing.mirrors if self._in_order else [last.table]:
+                    self._mirror(transaction, standing, table).remove_unread(last.lsn, last)
+
+    def _ends_snapshot(self, change: Change) -> bool:
+        """Behind it, what a snapshot did not find is not in the source: in any table, or in the one of a topic."""
+        if change.snapshot is Snapshot.LAST_OF_TABLE:
+            return not self._in_order
+        return change.snapshot is Snapshot.LAST
 
     def _mirror(self, transaction: Transaction, standing: ConnectorState, table: str) -> Mirror:
         account = self._account
@@ -277,28 +289,23 @@ class Landing:
         transaction.after_commit.append(lambda: account.channels.added_file(table))
 
     def _standing(
-        self, standing: ConnectorState, batch: Batch, changes: Sequence[Change], letters: int
+        self, standing: ConnectorState, batch: Batch, changes: Sequence[Change], understood: _Understood
     ) -> ConnectorState:
-        streamed = [change for change in changes if change.operation is not Operation.READ]
-        recent = (*standing.recent, *(change.identity for change in streamed))[-_REMEMBERED:]
         instants = [change.ts_ms for change in changes if change.ts_ms is not None]
-        finished = any(change.snapshot is Snapshot.LAST for change in changes)
-        reading = "snapshot" in batch.offset and not finished
         ordered = any(change.snapshot is Snapshot.INCREMENTAL for change in changes) or any(
             name.startswith("incremental_snapshot") and value for name, value in batch.offset.items()
         )
         landed = dict.fromkeys((*standing.landed, *(change.table for change in changes)))
         update = {
             "offset": batch.offset,
-            "recent": recent,
-            "transaction": streamed[-1].transaction if streamed else standing.transaction,
-            "transaction_lsn": streamed[-1].lsn if streamed else standing.transaction_lsn,
+            "recent": understood.deliveries.recent,
+            "progress": understood.deliveries.progress,
             "landed": tuple(landed),
-            "phase": ConnectorPhase.SNAPSHOT if reading else ConnectorPhase.STREAMING,
+            "phase": ConnectorPhase.SNAPSHOT if self._is_reading(batch, changes) else ConnectorPhase.STREAMING,
             "error": None,
             "snapshot_done": standing.snapshot_request if ordered else standing.snapshot_done,
             "changes": standing.changes + len(changes),
-            "dead_letters": standing.dead_letters + letters,
+            "dead_letters": standing.dead_letters + len(understood.letters),
             "last_change_at": datetime.fromtimestamp(max(instants) / 1000, UTC)
             if instants
             else standing.last_change_at,
@@ -306,15 +313,11 @@ class Landing:
         }
         return standing.model_copy(update=update)
 
-
-def _emptied(first: Change, landed: Iterable[str]) -> list[Change]:
-    """A snapshot that is taken once more begins with empty tables: what it does not find is gone."""
-    return [
-        replace(
-            first, operation=Operation.TRUNCATE, table=table, key=None, before=None, after=None, snapshot=Snapshot.FIRST
-        )
-        for table in landed
-    ]
+    def _is_reading(self, batch: Batch, changes: Sequence[Change]) -> bool:
+        """Whether there is more to come of a snapshot."""
+        if self._in_order:
+            return "snapshot" in batch.offset and not any(change.snapshot is Snapshot.LAST for change in changes)
+        return bool(changes) and changes[-1].snapshot in (Snapshot.FIRST, Snapshot.MIDDLE)
 
 
 def _put(state: StateTransaction, after: ConnectorState) -> None:

@@ -29,7 +29,7 @@ def described(state: StateReader, item: CatalogObject) -> Row:
     definition = item.definition
     assert isinstance(definition, ConnectorDefinition)
     standing = state.connectors.require(item.id)
-    position = standing.offset.get("lsn") if standing.offset is not None else None
+    position = standing.position
     return {
         "created_on": item.created_on,
         "name": item.name.name,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 import time
 from pathlib import Path
@@ -15,11 +14,13 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest.cdc import checks
 from snowmelt.ingest.cdc.checks import CONNECTION, SLOT, Finding, SourceError, Status
-from snowmelt.ingest.cdc.debezium import Batch, DebeziumProcess, EngineFailedError, engine_properties, write_signal
+from snowmelt.ingest.cdc.debezium import snapshot_order
+from snowmelt.ingest.cdc.feed import Batch, EngineFailedError, Feed
 from snowmelt.ingest.cdc.sources import Source
 from snowmelt.service.connectors.declaring import source_of
+from snowmelt.service.connectors.feeds import open_feed
 from snowmelt.service.connectors.landing import Landing
-from snowmelt.state.connector_model import ConnectorDefinition, ConnectorPhase, ConnectorState
+from snowmelt.state.connector_model import ConnectorDefinition, ConnectorPhase, ConnectorState, Route
 from snowmelt.state.model import CatalogObject
 
 if TYPE_CHECKING:
@@ -29,11 +30,13 @@ _log = structlog.get_logger(__name__)
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 _WATCH_SECONDS = 15.0
 """How often the source is asked what it keeps for the slot."""
+_UNREACHABLE_SECONDS = 600.0
+"""How long one that did not answer is left alone: with Kafka in between, it may be for others only."""
 _RESTING = frozenset({ConnectorPhase.FAILED, ConnectorPhase.COMPLETED})
 
 
 class Worker:
-    """One thread and, while it captures, one process."""
+    """One thread and, while it captures, one feed: a process, or a query of Spark."""
 
     def __init__(self, account: Account, connector_id: str) -> None:
         self._account = account
@@ -41,7 +44,7 @@ class Worker:
         self._lock = threading.Lock()
         self._woken = threading.Event()
         self._stopping = threading.Event()
-        self._process: DebeziumProcess | None = None
+        self._feed: Feed | None = None
         self._pause = _FIRST_PAUSE
         self._watched = 0.0
         self._sent = 0
@@ -59,7 +62,7 @@ class Worker:
     def engine_pid(self) -> int | None:
         """The process of the engine, while there is one."""
         with self._lock:
-            return self._process.pid if self._process is not None and self._process.alive else None
+            return self._feed.pid if self._feed is not None and self._feed.alive else None
 
     def wake(self) -> None:
         """Something about the connector changed: it is paused, resumed, dropped, or is to send a signal."""
@@ -130,35 +133,38 @@ class Worker:
         """Until the engine ends, or is ended."""
         definition = _definition(connector)
         source = source_of(definition)
-        offset = self._starting_point(source, standing)
+        kafka = definition.route is Route.KAFKA
+        # Debezium in Kafka Connect asks its source itself, and is told by others when something is lacking.
+        offset = standing.offset if kafka else self._starting_point(source, standing)
         landing = Landing(self._account, connector)
-        folder = self._folder()
-        shutil.rmtree(folder, ignore_errors=True)
-        process = DebeziumProcess(engine_properties(source, connector.id, folder), offset, folder)
+        feed = open_feed(self._account, connector.id, definition, offset, self._folder())
         with self._lock:
-            self._process = process
+            self._feed = feed
             self._sent = standing.snapshot_done
+            self._watched = 0.0
         try:
             current, now = self._load()
             if self._stopping.is_set() or current is None or now.paused:
                 return
-            for batch in process.batches():
-                landed = self._landed(landing, process, batch)
+            for batch in feed.batches():
+                landed = self._landed(landing, feed, batch)
                 if landed is None:
                     return
                 self._pause = _FIRST_PAUSE
                 self._watch(source, definition)
-                if definition.snapshot_mode == "INITIAL_ONLY" and landed.phase is ConnectorPhase.STREAMING:
+                # Of topics nobody knows whether the last row of another table is still to come.
+                only_rows = definition.snapshot_mode == "INITIAL_ONLY" and not kafka
+                if only_rows and landed.phase is ConnectorPhase.STREAMING:
                     self._note(phase=ConnectorPhase.COMPLETED)
                     return
-            if not process.asked_to_stop:
+            if not feed.asked_to_stop:
                 raise EngineFailedError("the engine ended by itself")
         finally:
             with self._lock:
-                self._process = None
-            process.close()
+                self._feed = None
+            feed.close()
 
-    def _landed(self, landing: Landing, process: DebeziumProcess, batch: Batch) -> ConnectorState | None:
+    def _landed(self, landing: Landing, feed: Feed, batch: Batch) -> ConnectorState | None:
         """Lands a batch, however long the lake takes: the engine waits, and so does the source's log.
 
         None when the account is closed first.
@@ -166,7 +172,7 @@ class Worker:
         standing = self._landed_at_last(landing, batch)
         if standing is None:
             return None
-        process.acknowledge(batch.number)
+        feed.acknowledge(batch.number)
         if standing.snapshot_request > self._sent:
             connector, current = self._load()
             if connector is not None:
@@ -229,8 +235,10 @@ class Worker:
         try:
             with checks.connected(source) as connection:
                 slot = checks.slot_status(connection, source.slot)
-        except SourceError:
-            return  # the engine says so too
+        except (SourceError, SnowmeltError):
+            # The engine says so too, if it is one of ours.
+            self._watched = time.monotonic() + _UNREACHABLE_SECONDS
+            return
         kept = slot.kept_bytes or 0
         limit = definition.slot_warning_bytes
         warning = None
@@ -244,24 +252,23 @@ class Worker:
     def _send_signals(self, connector: CatalogObject, standing: ConnectorState) -> None:
         """An order for an incremental snapshot, once for each time that somebody asked."""
         with self._lock:
-            running = self._process is not None
-        if not running or standing.snapshot_request <= self._sent:
+            feed = self._feed
+        if feed is None or standing.snapshot_request <= self._sent:
             return
         definition = _definition(connector)
         tables = list(standing.requested_tables or definition.tables)
         identifier = f"snowmelt-{standing.snapshot_request}-{time.time_ns()}"
         if definition.signal_table is not None:
-            data = json.dumps({"data-collections": tables, "type": "INCREMENTAL"})
-            checks.send_signal(source_of(definition), identifier, data)
+            checks.send_signal(source_of(definition), identifier, json.dumps(snapshot_order(tables)))
         else:
-            write_signal(self._folder(), identifier, tables)
+            feed.order_snapshot(identifier, tables)
         self._sent = standing.snapshot_request
 
     def _stop_engine(self) -> None:
         with self._lock:
-            process = self._process
-        if process is not None:
-            process.stop()
+            feed = self._feed
+        if feed is not None:
+            feed.stop()
 
     # -- state ----------------------------------------------------------------------------------------------------
 

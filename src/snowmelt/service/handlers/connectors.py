@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors, types
 from snowmelt.core.names import quote
 from snowmelt.ingest.cdc import checks
+from snowmelt.ingest.cdc.kafka.topics import connect_configuration
 from snowmelt.service import schema_objects
 from snowmelt.service.connectors import declaring
 from snowmelt.service.results import DONE, Result, ResultColumn, status, table_result
@@ -16,6 +17,7 @@ from snowmelt.sql.statements.connectors import (
     AlterableOptions,
     AlterConnector,
     CheckConnector,
+    ConfigureConnector,
     CreateConnector,
     TakeSnapshot,
 )
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 _CHECK_COLUMNS = tuple(ResultColumn(name, types.VARCHAR) for name in ("check", "status", "detail", "remedy"))
+
+_CONFIGURATION_COLUMNS = (ResultColumn("configuration", types.VARCHAR),)
 
 
 def create_connector(run: Run, statement: CreateConnector) -> Result:
@@ -121,6 +125,15 @@ def check_connector(run: Run, statement: CheckConnector) -> Result:
     return table_result(_CHECK_COLUMNS, rows)
 
 
+def configure_connector(run: Run, statement: ConfigureConnector) -> Result:
+    with run.state.read() as state:
+        connector = schema_objects.require(run, state, ObjectType.CONNECTOR, statement.name)
+    definition = _definition(connector)
+    topics = declaring.topics_of(definition)
+    text = connect_configuration(topics.prefix, declaring.source_of(definition), topics)
+    return table_result(_CONFIGURATION_COLUMNS, [(text,)])
+
+
 def _definition(connector: CatalogObject) -> ConnectorDefinition:
     assert isinstance(connector.definition, ConnectorDefinition)
     return connector.definition
@@ -130,4 +143,5 @@ HANDLERS: dict[type[Statement], Any] = {
     CreateConnector: create_connector,
     AlterConnector: alter_connector,
     CheckConnector: check_connector,
+    ConfigureConnector: configure_connector,
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from snowmelt.service.metadata.ddl_words import flag, literal, object_name, spelled
-from snowmelt.state.connector_model import ConnectorDefinition, ConnectorTarget
+from snowmelt.core.names import literal
+from snowmelt.service.metadata.ddl_words import flag, object_name, spelled
+from snowmelt.state.connector_model import ConnectorDefinition, ConnectorTarget, Route
 from snowmelt.state.model import CatalogObject
 
 
@@ -19,6 +20,7 @@ def connector_ddl(item: CatalogObject, definition: ConnectorDefinition, *, quali
         "SLOT": definition.slot,
         "PUBLICATION": definition.publication,
         "SIGNAL_TABLE": definition.signal_table,
+        **_topics(definition),
         "COMMENT": item.comment,
     }
     lines = [f"TYPE={definition.type}", f"PORT={definition.port}"]
@@ -30,6 +32,17 @@ def connector_ddl(item: CatalogObject, definition: ConnectorDefinition, *, quali
     lines.append(f"SLOT_WARNING_MB={definition.slot_warning_bytes // 2**20}")
     head = f"create or replace connector {object_name(item.name, qualified=qualified)}"
     return head + "".join(f"\n\t{line}" for line in lines) + ";"
+
+
+def _topics(definition: ConnectorDefinition) -> dict[str, str | None]:
+    if definition.route is Route.EMBEDDED:
+        return {}
+    return {
+        "ROUTE": definition.route.value,
+        "BOOTSTRAP_SERVERS": definition.bootstrap_servers,
+        "TOPIC_PREFIX": definition.topic_prefix,
+        "KAFKA_PROPERTIES_FILE": definition.kafka_properties_file,
+    }
 
 
 def _target(definition: ConnectorDefinition) -> list[str]:

@@ -59,10 +59,12 @@ from snowmelt.sql.statements.columns import (
 from snowmelt.sql.statements.connectors import (
     AlterConnector,
     CheckConnector,
+    ConfigureConnector,
     ConnectorOptions,
     CreateConnector,
     TakeSnapshot,
 )
+from snowmelt.sql.statements.contracts import AlterContract, CheckContract, ContractOptions, CreateContract
 from snowmelt.sql.statements.copy import (
     CopyIntoLocation,
     CopyIntoTable,
@@ -70,6 +72,7 @@ from snowmelt.sql.statements.copy import (
     OnError,
     UnloadOptions,
 )
+from snowmelt.sql.statements.data_products import AlterDataProduct, CreateDataProduct, ProductOptions
 from snowmelt.sql.statements.databases_schemas import (
     AlterDatabase,
     AlterSchema,
@@ -195,6 +198,8 @@ __all__ = [
     "AddColumn",
     "AddConstraint",
     "AlterConnector",
+    "AlterContract",
+    "AlterDataProduct",
     "AlterDatabase",
     "AlterDynamicTable",
     "AlterFileFormat",
@@ -213,19 +218,24 @@ __all__ = [
     "CallArgument",
     "ChangeAfter",
     "CheckConnector",
+    "CheckContract",
     "CheckSpec",
     "CloneSource",
     "ClusterBy",
     "ColumnSpec",
     "CommentOn",
     "Commit",
+    "ConfigureConnector",
     "ConnectorOptions",
     "Constraint",
     "ContainerOptions",
+    "ContractOptions",
     "CopyIntoLocation",
     "CopyIntoTable",
     "CopyOptions",
     "CreateConnector",
+    "CreateContract",
+    "CreateDataProduct",
     "CreateDatabase",
     "CreateDynamicTable",
     "CreateFileFormat",
@@ -272,6 +282,7 @@ __all__ = [
     "Options",
     "PatternOption",
     "PrimaryKey",
+    "ProductOptions",
     "Put",
     "PutOptions",
     "Query",

@@ -50,6 +50,10 @@ class ConnectorOptions(Options):
     capture_reads: Annotated[bool | None, boolean] = None
     slot_warning_mb: Annotated[int | None, whole] = None
     signal_table: Annotated[str | None, text] = None
+    route: Annotated[str | None, one_of("EMBEDDED", "KAFKA")] = None
+    bootstrap_servers: Annotated[str | None, text] = None
+    topic_prefix: Annotated[str | None, text] = None
+    kafka_properties_file: Annotated[str | None, text] = None
     initially_paused: Annotated[bool | None, boolean] = None
     comment: Annotated[str | None, text] = None
 
@@ -67,6 +71,8 @@ class AlterableOptions(Options):
     tables: Annotated[tuple[str, ...] | None, strings] = None
     snapshot_mode: Annotated[str | None, one_of(*SNAPSHOT_MODES)] = None
     slot_warning_mb: Annotated[int | None, whole] = None
+    bootstrap_servers: Annotated[str | None, text] = None
+    kafka_properties_file: Annotated[str | None, text] = None
     comment: Annotated[str | None, text] = None
 
 
@@ -100,6 +106,13 @@ class CheckConnector(Statement):
     name: NameRef
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigureConnector(Statement):
+    """Say what Kafka Connect has to be told, so that the connector's topics are filled."""
+
+    name: NameRef
+
+
 def parse_create_connector(cursor: Cursor, head: CreateHead) -> CreateConnector:
     name, guarded = created_name(cursor, head)
     _refuse_password(cursor)
@@ -108,10 +121,10 @@ def parse_create_connector(cursor: Cursor, head: CreateHead) -> CreateConnector:
     return CreateConnector(name, options, head.or_replace, guarded)
 
 
-def parse_alter_connector(cursor: Cursor, kind: ObjectType) -> AlterConnector | CheckConnector:
+def parse_alter_connector(cursor: Cursor, kind: ObjectType) -> AlterConnector | CheckConnector | ConfigureConnector:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
-    match cursor.expect_any(("PAUSE", "SUSPEND", "RESUME", "SNAPSHOT", "CHECK", "SET", "UNSET")):
+    match cursor.expect_any(("PAUSE", "SUSPEND", "RESUME", "SNAPSHOT", "CHECK", "CONFIG", "SET", "UNSET")):
         case "PAUSE" | "SUSPEND":
             return AlterConnector(name, Suspend(), guarded)
         case "RESUME":
@@ -121,6 +134,8 @@ def parse_alter_connector(cursor: Cursor, kind: ObjectType) -> AlterConnector | 
             return AlterConnector(name, TakeSnapshot(tables), guarded)
         case "CHECK":
             return CheckConnector(name)
+        case "CONFIG":
+            return ConfigureConnector(name)
         case "SET":
             _refuse_password(cursor)
             return AlterConnector(name, SetOptions(read_required_options(cursor, AlterableOptions, kind)), guarded)

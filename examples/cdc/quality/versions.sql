@@ -1,4 +1,5 @@
--- Quality checks for a type 2 dimension `customers` with the key ID: each query gives the offending rows, and none if all is well.
+-- Quality checks for a type 2 dimension `customers` with the key ID.
+-- Each query gives the offending rows, and none if all is well.
 -- SELECT SYSTEM$CHECK_SCD('customers') counts the same in one go.
 
 -- Two current versions of one key.
@@ -9,7 +10,7 @@ SELECT id, valid_from, valid_to, LEAD(valid_from) OVER (PARTITION BY id ORDER BY
 FROM customers
 QUALIFY next_from < valid_to OR (valid_to IS NULL AND next_from IS NOT NULL);
 
--- Gaps: nothing held between two versions. Where keys can be deleted and come back, these are the times in which they were gone.
+-- Gaps: nothing held between two versions. Where keys can be deleted and come back, they were gone then.
 SELECT id, valid_to AS gone_from, LEAD(valid_from) OVER (PARTITION BY id ORDER BY valid_from) AS gone_to
 FROM customers
 QUALIFY gone_to > gone_from;

@@ -1,0 +1,1 @@
+"""`snowmelt demo`: a live PostgreSQL shop, captured, kept as a dimension, summed up, and checked at the end."""

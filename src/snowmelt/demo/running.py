@@ -1,0 +1,262 @@
+"""The demo from its first line to its last: everything is started, watched, checked, and stopped again."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from importlib.resources import files
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.live import Live
+
+from snowmelt.core import errors
+from snowmelt.core.config import Settings
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.demo import closing, view
+from snowmelt.demo.checks import Check, verdict
+from snowmelt.demo.progress import step
+from snowmelt.demo.shop import Clerk, Shop, WriteLoad
+from snowmelt.demo.snapshot import Snapshot
+from snowmelt.demo.watching import CONNECTOR, DATABASE, STAGES, RevenueReader, Watcher
+from snowmelt.engine.jars import ensure_jars, locked_jars
+from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
+from snowmelt.serve.app import Server
+from snowmelt.serve.credentials import load_credentials
+from snowmelt.serve.run import Address, serving_beside
+from snowmelt.service.account import Account
+from snowmelt.service.session import Session
+from snowmelt.sql.tokens import split_statements
+
+EXIT_SOUND, EXIT_UNSOUND = 0, 1
+_PLAIN_EVERY = 5.0
+"""Seconds between two lines where there is no terminal."""
+_LOOK_EVERY, _DRAW_EVERY = 0.1, 0.5
+_PATIENCE = 600.0
+"""Seconds that a machine may take for what has to come to an end: the first snapshot, and the last changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the user asked for."""
+
+    data: Path
+    duration: timedelta
+    rate: float
+    """Transactions a second in the source."""
+    program: str = "snowmelt"
+    """How the user calls this command, for the lines to copy at the end."""
+
+
+def run_demo(console: Console, plan: Plan, settings: Settings) -> int:
+    """The exit code says whether everything was as it has to be. Nothing is left running, whatever happens."""
+    with _stopped_in_order(console) as started:
+        shop, clerk, port = _open_source(console, started)
+        account = _open_account(console, started, plan.data, settings)
+        session = account.session(database=DATABASE)
+        started.callback(_pause_connector, session)
+        _build(console, session, port)
+        load = WriteLoad(shop, clerk, plan.rate)
+        started.callback(load.stop)
+        watcher = Watcher(account, load, plan.duration)
+        _catch_up(console, session, watcher)
+        last = _watch(console, account, session, watcher, load)
+        checks = _checked(console, session, shop, watcher, load)
+        with step(console, "Stopping everything", "Everything is stopped"):
+            started.close()
+    console.print(closing.verdict(checks))
+    console.print(closing.measured(last))
+    console.print(closing.ways_on(plan.data, plan.program), soft_wrap=True)
+    return EXIT_SOUND if all(check.passed for check in checks) else EXIT_UNSOUND
+
+
+def _open_source(console: Console, started: ExitStack) -> tuple[Shop, Clerk, int]:
+    with step(console, "Starting PostgreSQL", "PostgreSQL runs, with a shop in it"):
+        server = EmbeddedPostgres(LOGICAL_REPLICATION)
+        started.enter_context(server)
+        shop = Shop(server.url())
+        return shop, shop.build(), server.port
+
+
+def _open_account(console: Console, started: ExitStack, data: Path, settings: Settings) -> Account:
+    with step(
+        console, "Looking for the jars of Spark, Delta and Debezium", "Spark, Delta and Debezium are there"
+    ) as tell:
+        ensure_jars(report=tell)
+        ensure_jars(jars=locked_jars("snowmelt.ingest.cdc"), report=tell)
+    with step(console, "Starting Spark", f"Spark runs; the data is in {data}"):
+        account = started.enter_context(Account.open(data, settings=settings))
+        account.engine.session()
+        account.dynamic_tables.start()
+        account.tasks.start()
+        account.connectors.start()
+        # So that `snowmelt sql --data …` can look on from another terminal.
+        credentials, _ = load_credentials(account.data_dir)
+        port = started.enter_context(serving_beside(Server(account, credentials), Address(0)))
+        account.ownership.announce(f"http://127.0.0.1:{port}")
+    return account
+
+
+def _build(console: Console, session: Session, port: int) -> None:
+    text = files("snowmelt.demo").joinpath("pipeline.sql").read_text(encoding="utf-8").replace("{port}", str(port))
+    with step(console, "Creating the pipeline", "The pipeline is there, and the shop is captured") as tell:
+        for statement in split_statements(text):
+            tell(_title(statement.text))
+            session.execute(statement)
+        tell("the connector reads what the shop has")
+        _wait(lambda: _streams(session), "the first snapshot")
+
+
+def _catch_up(console: Console, session: Session, watcher: Watcher) -> None:
+    """What was there goes all the way first: Spark compiles each kind of query once, which is nobody's lag."""
+    with step(
+        console, "Bringing what the shop had into every table", f"{watcher.read:,} rows are in every table"
+    ) as tell:
+        tell("the task parses")
+        _wait(lambda: _parsed(session, watcher), "the task")
+        tell("the dynamic tables are refreshed")
+        since = datetime.now(UTC)
+        _wait(lambda: _fresh(watcher, since), "the first refreshes")
+
+
+def _pause_connector(session: Session) -> None:
+    """Its source goes away: whoever serves the folder later would look for it in vain."""
+    with suppress(SnowmeltError):
+        session.execute(f"ALTER CONNECTOR IF EXISTS {CONNECTOR} PAUSE")
+
+
+def _title(statement: str) -> str:
+    """Its first line without what follows the name, and without comments."""
+    code = [line for line in statement.splitlines() if line.strip() and not line.startswith("--")]
+    return code[0].rstrip(" (;")
+
+
+def _streams(session: Session) -> bool:
+    result = session.execute(f"DESCRIBE CONNECTOR {CONNECTOR}")
+    standing = dict(zip((column.name for column in result.columns), result.rows()[0], strict=True))
+    if standing["state"] == "FAILED":
+        raise errors.connector_stopped(str(standing["error"]))
+    return bool(standing["state"] == "STREAMING")
+
+
+def _watch(console: Console, account: Account, session: Session, watcher: Watcher, load: WriteLoad) -> Snapshot:
+    """The shop is open for as long as was asked for; then everything comes to rest. What was to be seen then."""
+    reader = RevenueReader(account)
+    with _shown(console, watcher, reader) as show:
+        watcher.open()
+        load.start()
+        reader.start()
+        try:
+            _wait_showing(show, watcher, lambda: load.failure is not None, watcher.duration.total_seconds())
+            load.stop()
+            watcher.phase = "the shop is closed, changes arrive"
+            _wait_showing(show, watcher, lambda: watcher.look() >= load.changes, _PATIENCE)
+            watcher.phase = "the task parses what is left"
+            _wait_showing(show, watcher, lambda: _parsed(session, watcher), _PATIENCE)
+            watcher.phase = "the last refreshes"
+            since = datetime.now(UTC)
+            _wait_showing(show, watcher, lambda: _fresh(watcher, since), _PATIENCE)
+            watcher.phase = "all is quiet"
+            show()
+            return watcher.snapshot(reader.rows)
+        finally:
+            reader.stop()
+
+
+def _parsed(session: Session, watcher: Watcher) -> bool:
+    """Whether the stream is consumed; asked before the task, which may be on its way to consume it."""
+    waiting = session.execute("SELECT SYSTEM$STREAM_HAS_DATA('new_changes')").rows()[0][0]
+    return not waiting and not watcher.task_runs_now()
+
+
+def _fresh(watcher: Watcher, since: datetime) -> bool:
+    return all(stands is not None and stands >= since for stands in watcher.data_timestamps().values())
+
+
+def _checked(console: Console, session: Session, shop: Shop, watcher: Watcher, load: WriteLoad) -> list[Check]:
+    checks: list[Check] = []
+    with step(console, "Checking every table against its query and against PostgreSQL", "Checked") as tell:
+        for check in verdict(session, shop.rows, list(STAGES), watcher.read + load.changes, watcher.failures()):
+            tell(check.what)
+            checks.append(check)
+    return checks
+
+
+# -- waiting ----------------------------------------------------------------------------------------------------------
+
+
+def _wait(holds: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + _PATIENCE
+    pause = threading.Event()
+    while not holds():
+        if time.monotonic() > until:
+            raise errors.internal(f"the demo waited {_PATIENCE:.0f} s for {what}.")
+        pause.wait(_LOOK_EVERY)
+
+
+def _wait_showing(show: Callable[[], None], watcher: Watcher, holds: Callable[[], bool], seconds: float) -> None:
+    """Until it holds or time is over; whether something is missing then, the checks will say."""
+    until = time.monotonic() + seconds
+    pause = threading.Event()
+    drawn = 0.0
+    while not holds() and time.monotonic() < until:
+        watcher.look()
+        if time.monotonic() - drawn >= _DRAW_EVERY:
+            show()
+            drawn = time.monotonic()
+        pause.wait(_LOOK_EVERY)
+    show()
+
+
+@contextmanager
+def _shown(console: Console, watcher: Watcher, reader: RevenueReader) -> Iterator[Callable[[], None]]:
+    """What draws the present state: a picture that changes, or a line now and then."""
+    if console.is_terminal:
+        with Live(console=console, auto_refresh=False) as live:
+            yield lambda: live.update(view.picture(watcher.snapshot(reader.rows)), refresh=True)
+        return
+    printed = [0.0]
+
+    def show() -> None:
+        if time.monotonic() - printed[0] >= _PLAIN_EVERY:
+            printed[0] = time.monotonic()
+            console.print(view.line(watcher.snapshot(reader.rows)), soft_wrap=True)
+
+    yield show
+
+
+@contextmanager
+def _stopped_in_order(console: Console) -> Iterator[ExitStack]:
+    """What the block starts is stopped at its end, also by Ctrl-C, SIGTERM and a terminal that is closed.
+
+    Once the stopping has begun, nothing interrupts it: a second Ctrl-C would leave processes behind.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        with ExitStack() as started:
+            yield started
+        return
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, stop) for number in ends if signal.getsignal(number) != signal.SIG_IGN}
+    try:
+        with ExitStack() as started:
+            try:
+                yield started
+            except KeyboardInterrupt:
+                console.print("Interrupted: everything that was started is being stopped …")
+                raise
+            finally:
+                for number in before:
+                    signal.signal(number, signal.SIG_IGN)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,1 @@
+"""The route through Kafka: Debezium in Kafka Connect writes topics, and Spark reads them."""

@@ -1,0 +1,77 @@
+"""Which changes have landed before: Debezium delivers at least once, and what it delivers again is to land once.
+
+A source's log is read in the order of commits, and whoever has to begin anew begins somewhere earlier and goes through
+everything behind it in the same order. So for each table the last change that landed tells old from new:
+
+- within its transaction, places in the log only grow; of the rows in one record of the log, each is known by identity;
+- of other transactions, those are older that came behind an earlier commit.
+
+The first transaction after a snapshot does not say behind which commit it came. Of those, the latest are known by
+identity. What is not known so is taken for new, and then so is everything behind it: a mirror that goes back must come
+forward again by the same changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from snowmelt.ingest.cdc.envelope import Change, Operation, Snapshot
+from snowmelt.state.connector_model import TableProgress
+
+REMEMBERED = 4096
+"""Identities that are kept: as many as the embedded engine hands over at once."""
+_NOTHING = TableProgress()
+
+
+class Deliveries:
+    """Looks at changes one after the other. What it knows in the end is kept together with the changes that landed."""
+
+    def __init__(self, progress: Mapping[str, TableProgress], recent: Iterable[str]) -> None:
+        self.progress = dict(progress)
+        self._recent = dict.fromkeys(recent)
+
+    @property
+    def recent(self) -> tuple[str, ...]:
+        return tuple(self._recent)[-REMEMBERED:]
+
+    def is_new(self, change: Change) -> bool:
+        """Whether it has not landed; it is remembered then. What snapshots read is never the same twice."""
+        last = self.progress.get(change.table, _NOTHING)
+        if change.operation is Operation.READ:
+            return True
+        identity = change.identity
+        if identity in self._recent or identity in last.identities or _is_older(change, last):
+            return False
+        commit = change.behind_commit
+        if commit is None and last.behind_commit is not None:
+            self._recent.clear()
+        same_place = change.transaction == last.transaction and change.lsn == last.lsn
+        self._recent[identity] = None
+        self.progress[change.table] = TableProgress(
+            behind_commit=commit,
+            transaction=change.transaction,
+            lsn=change.lsn,
+            identities=(*last.identities, identity) if same_place else (identity,),
+            snapshot_lsn=last.snapshot_lsn,
+        )
+        return True
+
+    def begun_snapshot(self, change: Change, tables: Iterable[str]) -> list[str]:
+        """Which of the tables are read anew from this change on: nothing of them that follows is old.
+
+        All rows of a snapshot have its place in the log, so that another place is another snapshot.
+        """
+        if change.operation is not Operation.READ or change.snapshot is Snapshot.INCREMENTAL:
+            return []
+        anew = [table for table in tables if self.progress.get(table, _NOTHING).snapshot_lsn != change.lsn]
+        self.progress |= dict.fromkeys((*anew, change.table), TableProgress(snapshot_lsn=change.lsn))
+        return anew
+
+
+def _is_older(change: Change, last: TableProgress) -> bool:
+    if change.lsn is None or last.lsn is None:
+        return False
+    if change.transaction == last.transaction:
+        return change.lsn < last.lsn
+    commit = change.behind_commit
+    return commit is not None and last.behind_commit is not None and commit < last.behind_commit

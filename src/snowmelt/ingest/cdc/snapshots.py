@@ -1,0 +1,27 @@
+"""What a snapshot means for the rows that were there before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from snowmelt.ingest.cdc.envelope import Change, Operation, Snapshot
+
+
+def cut_behind(changes: Sequence[Change], ends: Callable[[Change], bool]) -> Iterator[Sequence[Change]]:
+    """The changes in parts, of which all but the last end with a change for which `ends` holds."""
+    begin = 0
+    for place, change in enumerate(changes, 1):
+        if ends(change) or place == len(changes):
+            yield changes[begin:place]
+            begin = place
+
+
+def emptied(first: Change, landed: Iterable[str]) -> list[Change]:
+    """A snapshot that is taken once more begins with empty tables: what it does not find is gone."""
+    return [
+        replace(
+            first, operation=Operation.TRUNCATE, table=table, key=None, before=None, after=None, snapshot=Snapshot.FIRST
+        )
+        for table in landed
+    ]

@@ -1,0 +1,78 @@
+"""`snowmelt demo` as a user calls it, in a process of its own: everything real, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from snowmelt.service.account import Account
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+DEADLINE = 900.0
+
+
+def demo(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Marked, so that what it leaves behind can be found."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "snowmelt", "demo", "--data", str(folder), *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder.parent,
+        env={**os.environ, "RUN_OF_THE_DEMO": str(folder)},
+    )  # fmt: skip
+
+
+def left_running(folder: Path) -> list[str]:
+    """Processes that inherited the mark of the run, whoever their parent is by now."""
+    mark = f"RUN_OF_THE_DEMO={folder}".encode()
+    found: list[str] = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and mark in (entry / "environ").read_bytes().split(b"\0"):
+                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:120])
+        except OSError:
+            continue  # it ended meanwhile
+    return found
+
+
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + DEADLINE
+    while not holds():
+        assert time.monotonic() < until, what
+        time.sleep(0.2)
+
+
+def test_a_short_run(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    process = demo(folder, "--for", "8s", "--rate", "10")
+    text, _ = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 0, text
+    assert "everything is as it has to be" in text
+    assert "✗" not in text
+    assert left_running(folder) == []
+    with Account.open(folder) as account:
+        session = account.session(database="SHOP")
+        assert session.execute("SELECT COUNT(*) > 0 FROM revenue").rows() == [(True,)]
+        (connector,) = session.execute("SHOW CONNECTORS").rows()
+        assert "PAUSED" in connector
+
+
+@pytest.mark.parametrize("reached", ["Starting Spark", "the shop is open"])
+def test_ctrl_c(tmp_path: Path, reached: str) -> None:
+    folder = tmp_path / "data"
+    with demo(folder, "--for", "10m", "--rate", "10") as process:
+        assert process.stdout is not None
+        seen: list[str] = []
+        for line in process.stdout:
+            seen.append(line)
+            if reached in line:
+                break
+        process.send_signal(signal.SIGINT)
+        seen += process.stdout.readlines()
+        assert process.wait(DEADLINE) == 130, "".join(seen)
+    wait_until(lambda: not left_running(folder), "everything it started ends")
