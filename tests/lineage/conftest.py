@@ -1,10 +1,9 @@
-"""An account of its own for each test: what is tested here needs no Spark, which is therefore never started."""
+"""An account of its own: what is tested here needs no Spark, which is therefore never started."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,15 +26,20 @@ PIPELINE = (
 )
 
 
-@pytest.fixture
-def own_account(tmp_path: Path) -> Iterator[Account]:
-    with Account.open(tmp_path / "data") as account:
+@pytest.fixture(scope="session")
+def own_account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    with Account.open(tmp_path_factory.mktemp("lineage")) as account:
         yield account
 
 
 @pytest.fixture
-def own_session(own_account: Account) -> Session:
-    return own_account.session()
+def own_session(own_account: Account) -> Iterator[Session]:
+    """A session in a fresh database."""
+    session = own_account.session()
+    session.execute(f"CREATE DATABASE lineage_{session.id}")
+    yield session
+    session.execute(f"DROP DATABASE lineage_{session.id}")
+    session.close()
 
 
 @pytest.fixture
@@ -63,5 +67,5 @@ def edges(found: dict[str, Any]) -> set[str]:
 
 
 def _end(end: dict[str, Any]) -> str:
-    name = str(end["object"]).removeprefix("SNOWMELT.PUBLIC.")
+    name = str(end["object"]).rpartition(".")[2]
     return name if end["column"] is None else f"{name}.{end['column']}"

@@ -108,13 +108,13 @@ def test_a_load_with_a_query_knows_the_fields(pipeline: Session, ask: Ask, tmp_p
 def test_roles_see_what_they_may_know_of(pipeline: Session, own_account: Account, ask: Ask) -> None:
     for statement in (
         "CREATE ROLE reader",
-        "GRANT USAGE ON DATABASE snowmelt TO ROLE reader",
-        "GRANT USAGE ON SCHEMA snowmelt.public TO ROLE reader",
+        f"GRANT USAGE ON DATABASE {pipeline.database} TO ROLE reader",
+        f"GRANT USAGE ON SCHEMA {pipeline.database}.public TO ROLE reader",
         "GRANT SELECT ON TABLE orders TO ROLE reader",
         "GRANT SELECT ON VIEW active TO ROLE reader",
     ):
         pipeline.execute(statement)
-    reader = own_account.session(user="READER", role="READER")
+    reader = own_account.session(user="READER", role="READER", database=pipeline.database)
     assert edges(ask(reader, "orders", "DOWNSTREAM")) == {"ORDERS -> ACTIVE"}
     with pytest.raises(SnowmeltError, match="does not exist or not authorized"):
         ask(reader, "totals")

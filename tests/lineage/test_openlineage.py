@@ -60,10 +60,20 @@ def _validated(found: dict[str, Any]) -> None:
             values = {key: value for key, value in facet.items() if not key.startswith("_")}
             assert model(**values)._schemaURL == facet["_schemaURL"]
 
+    def inside(given: dict[str, Any]) -> None:
+        """The parts of facets, which their models take as they are."""
+        lineage = given.get("columnLineage", {"fields": {}, "dataset": []})
+        for item in (*lineage["dataset"], *(i for f in lineage["fields"].values() for i in f["inputFields"])):
+            steps = [facet_v2.column_lineage_dataset.Transformation(**step) for step in item["transformations"]]
+            facet_v2.column_lineage_dataset.InputField(**{**item, "transformations": steps})
+        for item in given.get("schema", {"fields": []})["fields"]:
+            facet_v2.schema_dataset.SchemaDatasetFacetFields(**item)
+
     facets(found["run"]["facets"])
     facets(found["job"]["facets"])
     for dataset in (*found["inputs"], *found["outputs"]):
         facets(dataset["facets"])
+        inside(dataset["facets"])
         facets(dataset.get("outputFacets", {}))
     made = event_v2.RunEvent(
         eventType=event_v2.RunState(found["eventType"]),
@@ -85,7 +95,9 @@ def test_column_lineage_says_how_each_column_takes_part() -> None:
     (output,) = _full_event()["outputs"]
     lineage = output["facets"]["columnLineage"]
     assert [item["field"] for item in lineage["fields"]["X"]["inputFields"]] == ["A"]
-    assert [(item["type"], item["subtype"]) for item in lineage["fields"]["Y"]["inputFields"][0]["transformations"]] == [
+    assert [
+        (item["type"], item["subtype"]) for item in lineage["fields"]["Y"]["inputFields"][0]["transformations"]
+    ] == [
         ("DIRECT", "AGGREGATION"),
         ("INDIRECT", "CONDITIONAL"),
     ]

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from snowmelt.core.names import literal
 from snowmelt.govern.lineage.flows import Influence
 from snowmelt.govern.lineage.pictures import Arrow, Picture, mermaid, svg
 from snowmelt.service.results import Result
@@ -40,14 +41,9 @@ def run_lineage(
 
 
 def _asked(execute: Callable[[str], Result], name: str, direction: str, distance: int | None) -> dict[str, Any]:
-    arguments = [_literal(name), _literal(direction), *([str(distance)] if distance is not None else [])]
+    arguments = [literal(name), literal(direction), *([str(distance)] if distance is not None else [])]
     found: dict[str, Any] = json.loads(execute(f"SELECT SYSTEM$LINEAGE({', '.join(arguments)})").rows()[0][0])
     return found
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "''")
-    return f"'{escaped}'"
 
 
 def picture_of(found: dict[str, Any]) -> Picture:

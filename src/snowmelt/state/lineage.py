@@ -16,6 +16,10 @@ class Lineage(Repository):
     def all(self) -> list[WriteRecord]:
         return [WriteRecord.model_validate_json(record) for record in self._execute(_ALL).scalars()]
 
+    def delete_for(self, target_id: str) -> None:
+        self._writing()
+        self._execute(delete(LINEAGE).where(_C.target_id == target_id))
+
     def put(self, record: WriteRecord) -> None:
         """Stores the record in place of an earlier one that says the same.
 

@@ -6,6 +6,7 @@ can be bound and traced as any other; nobody ever runs them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ from snowmelt.sql.statements.tables import CreateTable
 from snowmelt.sql.tokens import SqlText
 
 _FROM = "SELECT 1 FROM "
+_VALUES = re.compile(r"\s*VALUES\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,9 @@ class Write:
 
 
 def writes_rows(statement: Statement) -> bool:
-    """Whether the statement may take rows from somewhere; cheaper than looking."""
+    """Whether the statement may take rows from somewhere; cheaper than looking. A list of values does not."""
+    if isinstance(statement, InsertStatement):
+        return not _VALUES.match(statement.source.text)
     return type(statement) in _SHAPES
 
 

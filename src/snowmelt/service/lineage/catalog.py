@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -34,7 +35,9 @@ def dataset_of(item: CatalogObject) -> Dataset:
     domain = _DOMAINS.get(item.kind, Domain.TABLE)
     if isinstance(item.definition, TableDefinition) and item.definition.dynamic is not None:
         domain = Domain.DYNAMIC_TABLE
-    return Dataset(item.id, domain, (item.name.database, item.name.schema, item.name.name))
+    # What replaces a temporary object under its name later is something else.
+    belongs_to = item.id if item.session_id is not None else ""
+    return Dataset(item.id, domain, (item.name.database, item.name.schema, item.name.name), belongs_to)
 
 
 class LineageCatalog(StatementCatalog):
@@ -70,6 +73,10 @@ class LineageCatalog(StatementCatalog):
 
     def _traced(self, tree: exp.Expr) -> QueryFlow:
         return trace(QueryBinder(Environment(self, self.run.context)).bind(tree.copy()))
+
+    def system_function(self, name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:
+        """Nothing is called again: SYSTEM$WAIT would wait."""
+        return exp.Null() if name.startswith("SYSTEM$") or name == "GET_DDL" else None
 
     # -- relations ------------------------------------------------------------------------------------------------
 

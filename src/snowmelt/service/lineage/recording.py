@@ -20,6 +20,7 @@ from snowmelt.govern.lineage.writes import writes_rows
 from snowmelt.service.lineage.catalog import LineageCatalog
 from snowmelt.service.lineage.tracing import edges_of_write
 from snowmelt.sql.statements.base import Statement
+from snowmelt.sql.statements.tables import CreateTable
 from snowmelt.state.lineage_model import RecordedDataset, RecordedSource, WriteRecord
 from snowmelt.state.store import StateTransaction
 
@@ -65,6 +66,8 @@ class WriteRecorder:
         with self._account.state.read() as state:
             catalog = LineageCatalog(run, state, run.session.database, run.session.schema)
             found = edges_of_write(catalog, statement, process or Process("QUERY", None, run.query_id))
+            if isinstance(statement, CreateTable) and found and not _made_by(run, catalog, found[0].target):
+                return ()
         return tuple(found)
 
     def _store(self, run: Run, edges: tuple[Edge, ...], mark: Hashable) -> None:
@@ -96,6 +99,12 @@ class WriteRecorder:
                 self._recent.popitem(last=False)
 
 
+def _made_by(run: Run, catalog: LineageCatalog, target: Dataset) -> bool:
+    """Whether the table is the statement's: IF NOT EXISTS leaves one that was there as it is."""
+    made = catalog.state.catalog.by_id(target.id)
+    return made is not None and made.created_on >= run.now
+
+
 def _mark(run: Run) -> Hashable:
     """The same for statements that say the same about the same tables. A table that was replaced is another one."""
     session = run.session
@@ -115,7 +124,9 @@ def _record(run: Run, target: Dataset, edges: Sequence[Edge]) -> WriteRecord:
         for edge in edges
     )
     process = edges[0].process
-    digest = hashlib.sha256(repr((process.kind, process.name, sources)).encode()).hexdigest()[:32]
+    # By name: a source that is made anew every time, such as a temporary table, is still the same source.
+    said = [(source.dataset.name, source.links) for source in sources]
+    digest = hashlib.sha256(repr((process.kind, process.name, said)).encode()).hexdigest()[:32]
     return WriteRecord(
         target=_dataset(target), digest=digest, operation=process.kind, process=process.name, query_id=run.query_id,
         written_at=run.now, sources=sources,

@@ -45,7 +45,8 @@ class Lineage:
         if len(parts) < 2:
             raise errors.invalid_value(name, "object_name")
         found = self._find(run, state, parts[:-1], _TABLES, name)
-        if parts[-1] not in _columns(found):
+        known = _columns(found)
+        if known is not None and parts[-1] not in known:
             raise errors.not_found("Column", name)
         return self.graph(run, state).walk_columns(found.id, parts[-1], direction, distance, rows=rows)
 
@@ -89,11 +90,12 @@ def _parts(name: str) -> tuple[str, ...]:
     return parts
 
 
-def _columns(item: CatalogObject) -> tuple[str, ...]:
+def _columns(item: CatalogObject) -> tuple[str, ...] | None:
+    """None for a stream, which has those of its source."""
     definition = item.definition
     if isinstance(definition, TableDefinition | ViewDefinition):
         return tuple(column.name for column in definition.columns)
-    return ()
+    return None
 
 
 def _json(start: Dataset, column: str | None, direction: Direction, steps: list[Step]) -> dict[str, Any]:
