@@ -42,9 +42,9 @@ class _Item:
     columns: Mapping[str, Origins] = field(default_factory=dict)
 
     def column(self, name: str) -> Origins | None:
-        if self.reference is not None:
-            return {SourceColumn(self.reference, name): frozenset({Influence.IDENTITY})}
-        return self.columns.get(name)
+        if name in self.columns or self.reference is None:
+            return self.columns.get(name)
+        return {SourceColumn(self.reference, name): frozenset({Influence.IDENTITY})}
 
 
 @dataclass(slots=True)
@@ -77,6 +77,8 @@ class _Traced:
     columns: dict[str, Origins] = field(default_factory=dict)
     rows: Origins = field(default_factory=dict)
     sources: set[str] = field(default_factory=set)
+    reference: str | None = None
+    """The relation all of whose columns `*` passes on; which they are, only whoever reads them knows."""
 
     def decide_rows(self, origins: Origins) -> None:
         self.rows = combined(self.rows, origins)
@@ -103,7 +105,7 @@ def _set_operation(tree: exp.SetOperation, scope: _Scope) -> _Traced:
     left, right = _query(tree.this, scope), _query(tree.expression, scope)
     traced = _Traced(rows=combined(left.rows, right.rows), sources=left.sources | right.sources)
     brings_rows = isinstance(tree, exp.Union)
-    for (name, origins), other in zip(left.columns.items(), right.columns.values(), strict=True):
+    for (name, origins), other in zip(left.columns.items(), right.columns.values(), strict=False):
         traced.columns[name] = combined(origins, other) if brings_rows else origins
         if not brings_rows:
             # What EXCEPT and INTERSECT compare with decides which rows stay; their values are the left side's.
@@ -136,6 +138,7 @@ def _projected(item: exp.Expr, scope: _Scope, traced: _Traced) -> Iterator[tuple
     value = item.this if isinstance(item, exp.Alias) else item
     if isinstance(value, exp.Star):
         for source in scope.items.values():
+            traced.reference = source.reference or traced.reference
             yield from source.columns.items()
         return
     if isinstance(value, exp.Anonymous) and value.name.lower() == "inline":
@@ -147,14 +150,10 @@ def _projected(item: exp.Expr, scope: _Scope, traced: _Traced) -> Iterator[tuple
 
 def _fields(call: exp.Anonymous, scope: _Scope, traced: _Traced) -> Iterator[tuple[str, Origins]]:
     whole = _value(call, scope, traced)
-    structs = [node for node in _rows_below(call, scope) if node.name.lower() == "named_struct"]
+    select = call.find_ancestor(exp.Select) or call
+    structs = [node for node in select.find_all(exp.Anonymous) if node.name.lower() == "named_struct"]
     for name in dict.fromkeys(part.name for struct in structs for part in struct.expressions[::2]):
         yield name, whole
-
-
-def _rows_below(call: exp.Anonymous, scope: _Scope) -> Iterator[exp.Anonymous]:
-    select = call.find_ancestor(exp.Select)
-    yield from (select or call).find_all(exp.Anonymous)
 
 
 # -- FROM -------------------------------------------------------------------------------------------------------------
@@ -181,7 +180,7 @@ def _add_item(node: exp.Expr, scope: _Scope, traced: _Traced) -> None:
 def _item_of(inner: _Traced, traced: _Traced) -> _Item:
     traced.sources |= inner.sources
     traced.decide_rows(inner.rows)
-    return _Item(columns=inner.columns)
+    return _Item(inner.reference, inner.columns)
 
 
 def _lateral(node: exp.Lateral, scope: _Scope, traced: _Traced) -> _Item:

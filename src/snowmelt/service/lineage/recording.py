@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from snowmelt.core.errors import SnowmeltError
 from snowmelt.govern.lineage.flows import Influence
 from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, Link, Process
 from snowmelt.govern.lineage.writes import writes_rows
@@ -54,9 +53,9 @@ class WriteRecorder:
             edges = self._edges(run, statement)
             if edges:
                 self._store(run, edges, mark)
-        except SnowmeltError as error:
-            # The statement did what it was to do; only how can't be said.
-            _log.info("lineage_not_recorded", query_id=run.query_id, error=str(error))
+        except Exception as error:
+            # The statement did what it was to do; only how can't be said. Not even a defect here may undo it.
+            _log.warning("lineage_not_recorded", query_id=run.query_id, error=str(error))
             return ()
         return edges
 

@@ -37,7 +37,7 @@ def edges_of_object(run: Run, state: StateReader, item: CatalogObject) -> list[E
     what is known without: a view over a table that is gone leads nowhere."""
     try:
         return _defined(run, state, item)
-    except (errors.SnowmeltError, RecursionError) as error:
+    except Exception as error:
         _log.info("lineage_unknown", object=str(item.name), error=str(error))
         return _by_dependencies(state, item)
 
