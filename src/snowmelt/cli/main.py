@@ -18,6 +18,7 @@ from snowmelt.cli.check import run_check
 from snowmelt.cli.connectors import connector_commands
 from snowmelt.cli.contracts import contract_commands
 from snowmelt.cli.demo import called_as, duration
+from snowmelt.cli.lineage import LineageFormat, run_lineage
 from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.cli.projects import planned, run_apply, run_plan
 from snowmelt.cli.shell import run_shell
@@ -110,6 +111,33 @@ def check(
     def work() -> int:
         with _Opened(data, url, _settings(data, config), None, None) as session:
             return run_check(session.execute, Console(highlight=False), name)
+
+    raise typer.Exit(_guarded(work))
+
+
+@app.command()
+def lineage(
+    name: Annotated[str, typer.Argument(help="A table, view, stream or stage, or table.column.")],
+    upstream: Annotated[bool, typer.Option("--upstream", help="What it is made from. The default.")] = False,
+    downstream: Annotated[bool, typer.Option("--downstream", help="What depends on it.")] = False,
+    distance: Annotated[int | None, typer.Option(min=1, help="How many steps; all when nothing is said.")] = None,
+    form: Annotated[
+        LineageFormat, typer.Option("--format", help="table, json, or a picture: mermaid, svg.")
+    ] = LineageFormat.TABLE,
+    data: DataOption = Path("snowmelt-data"),
+    url: Annotated[
+        str | None, typer.Option("--url", help="Address of a running server.", envvar="SNOWMELT_URL")
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Show where a table or a column comes from, or what would be hit if it changed."""
+    if upstream and downstream:
+        raise typer.BadParameter("--upstream and --downstream are two questions: ask one at a time.")
+
+    def work() -> int:
+        with _Opened(data, url, _settings(data, config), None, None) as session:
+            direction = "DOWNSTREAM" if downstream else "UPSTREAM"
+            return run_lineage(session.execute, Console(highlight=False), name, direction, distance, form)
 
     raise typer.Exit(_guarded(work))
 

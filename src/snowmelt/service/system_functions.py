@@ -17,6 +17,7 @@ from snowmelt.core import errors, types
 from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
 from snowmelt.service import catalogue, project_objects
+from snowmelt.service.lineage import functions as lineage
 from snowmelt.service.metadata import clustering
 from snowmelt.service.metadata.columns import EPOCH
 from snowmelt.service.metadata.ddl_scripts import get_ddl
@@ -252,6 +253,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$GET_PREDECESSOR_RETURN_VALUE": SystemFunction(0, 1, types.VARCHAR, tasks.predecessor_return_value),
     "SYSTEM$GET_TASK_GRAPH_CONFIG": SystemFunction(0, 1, types.VARCHAR, tasks.graph_config),
     "SYSTEM$LAST_CHANGE_COMMIT_TIME": SystemFunction(1, 1, types.INTEGER, _last_change),
+    "SYSTEM$LINEAGE": SystemFunction(1, 3, types.VARCHAR, lineage.described),
     "SYSTEM$PROJECT_BEGIN": SystemFunction(3, 3, types.BOOLEAN, project_objects.begin),
     "SYSTEM$PROJECT_END": SystemFunction(4, 4, types.BOOLEAN, project_objects.end),
     "SYSTEM$PROJECT_FORGET": SystemFunction(3, 3, types.BOOLEAN, project_objects.forget),

@@ -25,6 +25,7 @@ from snowmelt.state.connectors import Connectors
 from snowmelt.state.contracts import ContractLinks
 from snowmelt.state.counters import Counters
 from snowmelt.state.dynamic import Dynamic
+from snowmelt.state.lineage import Lineage
 from snowmelt.state.loads import Loads
 from snowmelt.state.migrations.run import migrate
 from snowmelt.state.parameters import Parameters
@@ -82,6 +83,7 @@ class StateReader:
         self.tasks = Tasks(scope)
         self.connectors = Connectors(scope)
         self.contracts = ContractLinks(scope)
+        self.lineage = Lineage(scope)
         self.access = Access(scope)
         self.audit = Audit(scope)
         self.channels = Channels(scope)

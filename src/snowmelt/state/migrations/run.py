@@ -17,6 +17,7 @@ from snowmelt.state.migrations import (
     v0007_channels,
     v0008_connectors,
     v0009_contracts,
+    v0010_lineage,
 )
 
 Migration = Callable[[Connection], None]
@@ -31,6 +32,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     v0007_channels.apply,
     v0008_connectors.apply,
     v0009_contracts.apply,
+    v0010_lineage.apply,
 )
 """The step at index n leads from version n to version n + 1."""
 
