@@ -32,6 +32,7 @@ _OBJECTS = {
     "tk": "CREATE TASK tk WAREHOUSE = w_{n} SCHEDULE = '1 hour' AS SELECT 1",
     "dt": "CREATE DYNAMIC TABLE dt TARGET_LAG = '1 hour' WAREHOUSE = w_{n} INITIALIZE = ON_SCHEDULE AS SELECT a FROM t",
     "cn": "CREATE CONNECTOR cn {paused_connector}",
+    "kc": "CREATE CONNECTOR kc {paused_connector} ROUTE = KAFKA BOOTSTRAP_SERVERS = '127.0.0.1:1'",
 }
 _PAUSED_CONNECTOR = (
     "TYPE = POSTGRES HOST = '127.0.0.1' PORT = 1 DATABASE = 'd' USER = 'u' TABLES = ('t') INITIALLY_PAUSED = TRUE"
