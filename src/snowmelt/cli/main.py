@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -224,19 +223,19 @@ def serve(
 def demo(
     data: Annotated[Path, typer.Option("--data", help="Folder that keeps the demo's data.")] = Path("snowmelt-demo"),
     length: Annotated[
-        timedelta,
-        typer.Option("--for", parser=duration, metavar="DURATION", help="How long the shop is open: 90s, 2m."),
-    ] = timedelta(seconds=60),
+        str, typer.Option("--for", metavar="DURATION", help="How long the shop is open: 90s, 2m.")
+    ] = "60s",
     rate: Annotated[float, typer.Option(help="Transactions a second in the shop.", min=0.1, max=1000)] = 40,
 ) -> None:
     """A live PostgreSQL shop: captured, kept as a dimension, summed up, watched, and checked at the end."""
+    lasting = duration(length)
 
     def work() -> int:
         settings = load_settings(data)
         # What goes wrong is part of the picture, which lines of a log would tear apart.
         level = settings.log_level if "log_level" in settings.model_fields_set else "ERROR"
         configure_logging(level, as_json=settings.log_json)
-        return run_demo(Console(highlight=False), Plan(data, length, rate, called_as()), settings)
+        return run_demo(Console(highlight=False), Plan(data, lasting, rate, called_as()), settings)
 
     raise typer.Exit(_guarded(work))
 
