@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from snowmelt.engine.jars import ensure_jars, locked_jars, parse_lock, require_java
-from tests.cdc.capture import wait_until
+from tests.support.waiting import wait_until
 
 _LOCK = Path(__file__).with_name("kafka_stack.lock")
 _LOG = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"

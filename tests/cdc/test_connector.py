@@ -8,7 +8,8 @@ import psycopg
 import pytest
 
 from snowmelt.service.session import Session
-from tests.cdc.capture import Capture, in_state, rows, standing, wait_until
+from tests.cdc.capture import Capture, in_state, rows, standing
+from tests.support.waiting import wait_until
 
 Source = psycopg.Connection[Any]
 
