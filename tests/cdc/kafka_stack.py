@@ -77,7 +77,8 @@ def _classpath() -> str:
 
 
 class KafkaStack:
-    def __init__(self) -> None:
+    def __init__(self, *, connects: bool = True) -> None:
+        self._connects = connects
         self.folder = Path(tempfile.mkdtemp(prefix="snowmelt-kafka-"))
         self.port, self._rest = free_port(), free_port()
         controller = free_port()
@@ -115,7 +116,8 @@ class KafkaStack:
             cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             self.broker.run("kafka.tools.StorageTool", "format", "-t", cluster)
             self.start_broker()
-            self.start_connect()
+            if self._connects:
+                self.start_connect()
         except BaseException:
             self.close()
             raise
