@@ -7,6 +7,7 @@ wording follow Snowflake where it has them, because clients, dbt and playbooks m
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 
 
 class SnowmeltError(Exception):
@@ -251,6 +252,14 @@ def check_violated(table: str, constraint: str) -> SnowmeltError:
     return SnowmeltError(
         "100079", "23514", f"DML operation to table {table} failed: CHECK constraint {constraint} violated"
     )
+
+
+def quality_failed(table: str, problems: Sequence[str]) -> SnowmeltError:
+    """A write that its table's quality checks do not let through."""
+    return SnowmeltError(
+        "370020", "23514", f"Quality checks of table {table} failed, and nothing was written: {'; '.join(problems)}",
+        hint="INFORMATION_SCHEMA.QUALITY_CHECK_HISTORY has the results.",
+    )  # fmt: skip
 
 
 def not_recognized(kind: str, value: str) -> SnowmeltError:

@@ -25,6 +25,7 @@ from snowmelt.sql.statements.columns import (
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import if_exists, if_not_exists, object_name
 from snowmelt.sql.statements.options import read_required_options, read_unset
+from snowmelt.sql.statements.quality import parse_add_check, parse_drop_check
 from snowmelt.sql.statements.tables import TableOptions, clustering_keys
 from snowmelt.sql.tokens import SqlText
 
@@ -131,6 +132,8 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
             cursor.expect("WITH")
             return (SwapWith(object_name(cursor, kind)),)
         case "ADD":
+            if cursor.match("QUALITY", "CHECK"):
+                return (parse_add_check(cursor),)
             return (AddConstraint(table_constraint(cursor)),) if at_constraint(cursor) else _add(cursor)
         case "DROP":
             return _drop(cursor)
@@ -173,6 +176,8 @@ def _add(cursor: Cursor) -> tuple[Action, ...]:
 def _drop(cursor: Cursor) -> tuple[Action, ...]:
     if cursor.match("CLUSTERING", "KEY"):
         return (ClusterBy(()),)
+    if cursor.match("QUALITY", "CHECK"):
+        return (parse_drop_check(cursor),)
     constraint = _dropped_constraint(cursor)
     if constraint is not None:
         cursor.match_any(("CASCADE", "RESTRICT"))

@@ -16,6 +16,7 @@ from snowmelt.state.migrations import (
     v0006_access,
     v0007_channels,
     v0008_connectors,
+    v0009_quality,
 )
 
 Migration = Callable[[Connection], None]
@@ -29,6 +30,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     v0006_access.apply,
     v0007_channels.apply,
     v0008_connectors.apply,
+    v0009_quality.apply,
 )
 """The step at index n leads from version n to version n + 1."""
 

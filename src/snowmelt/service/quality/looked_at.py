@@ -1,0 +1,77 @@
+"""Which rows a write brought: those in files that its transaction added, without those in files that it replaced."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from snowmelt.engine.engine import TableFiles
+from snowmelt.service.quality.runs import GateRun
+from snowmelt.state.model import CatalogObject, TableDefinition
+from snowmelt.storage.snapshot import DataFile, FileList
+
+
+@dataclass(frozen=True)
+class Written:
+    """A table as it was before a write, and as it is after it. For a table that is looked at as it is, before is None.
+
+    A table whose files are not all there is to it (deletion vectors, column mapping) is looked at as a whole.
+    """
+
+    run: GateRun
+    table: CatalogObject
+    before: FileList | None
+    after: FileList
+    replaced: bool = False
+    """All rows were written anew, whatever was there."""
+
+    @property
+    def definition(self) -> TableDefinition:
+        assert isinstance(self.table.definition, TableDefinition)
+        return self.table.definition
+
+    @property
+    def by_files(self) -> bool:
+        return self.after.plain and not self.definition.spark_only
+
+    @cached_property
+    def added(self) -> tuple[DataFile, ...]:
+        if self.before is None or not self.by_files:
+            return self.after.files
+        return tuple(file for path, file in self.after.by_path.items() if path not in self.before.by_path)
+
+    @cached_property
+    def removed(self) -> tuple[DataFile, ...]:
+        """Files whose rows are in other files now, or gone."""
+        if self.before is None or self.replaced or not self.by_files:
+            return ()
+        return tuple(file for path, file in self.before.by_path.items() if path not in self.after.by_path)
+
+    @cached_property
+    def stayed(self) -> FileList:
+        paths = {file.path for file in self.added}
+        kept = {path: file for path, file in self.after.by_path.items() if path not in paths}
+        return replace(self.after, by_path=kept)
+
+    @property
+    def only_added(self) -> bool:
+        """Whether writing the added rows again, to what was there or in its place, gives the same table."""
+        if self.before is None or not self.by_files:
+            return False
+        return self.replaced or not any(path not in self.after.by_path for path in self.before.by_path)
+
+    def view(self, files: Sequence[DataFile], label: str) -> str:
+        """The rows of some of the files, with their places, under the name that is returned."""
+        run = self.run
+        mark = hashlib.sha256("\n".join(file.uri for file in files).encode()).hexdigest()[:16]
+        reference = f"quality_{label}_{self.table.id}_{self.after.version}_{mark}"
+        size = sum(file.size for file in files)
+        whole = None if self.by_files or not files else run.account.store.root.uri_of(self.definition.location)
+        run.tables[reference] = TableFiles(
+            reference=reference, columns=self.definition.columns, files=tuple(file.uri for file in files),
+            delta_path=whole, version=self.after.version, positions=True, bytes=size,
+        )  # fmt: skip
+        run.input_bytes += size
+        return reference
