@@ -18,6 +18,7 @@ from snowmelt.service.channels import listing as channels
 from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.loading import inference
 from snowmelt.service.metadata.columns import Columns, Row
+from snowmelt.service.quality import listing as quality
 from snowmelt.service.security import history
 from snowmelt.service.tasks import functions as task_functions
 from snowmelt.sql.relations import Relation
@@ -290,6 +291,13 @@ FUNCTIONS = {
             channels.HISTORY_ARGUMENTS,
             channels.HISTORY_COLUMNS,
             channels.history,
+            about="TABLE_NAME",
+        ),
+        TableFunction(
+            "QUALITY_CHECK_HISTORY",
+            quality.HISTORY_ARGUMENTS,
+            quality.HISTORY_COLUMNS,
+            quality.history,
             about="TABLE_NAME",
         ),
         TableFunction(

@@ -26,24 +26,27 @@ class Verdict:
     rows_failed: int | None = None
     message: str | None = None
     profile: tuple[float, ...] = ()
+    tolerated: bool = False
+    """It failed, and the write goes on: its rows are quarantined."""
 
     @property
     def stops(self) -> bool:
         """Whether the write must not become visible."""
-        return not self.passed and self.check.action is not FailureAction.WARN
+        return not self.passed and not self.tolerated and self.check.action is not FailureAction.WARN
 
 
 def of_rows(check: QualityCheck, failed: int, checked: int) -> Verdict:
-    """Rows that failed. Those that are quarantined fail the check only beyond its threshold, if it has one."""
+    """Rows that failed. As many as the threshold may; where they are quarantined, beyond it the write fails."""
     limit = check.threshold
     over = limit.exceeded(failed, checked) if limit is not None else failed > 0
     quarantines = check.action is FailureAction.QUARANTINE
-    passed = not over or (quarantines and limit is None)
+    passed = failed == 0 if quarantines else not over
     message = None
     if failed:
         beyond = f", more than {limit}" if limit is not None and over else ""
         message = f"{failed} of {checked} rows failed {check.kind}{_columns(check)}{beyond}"
-    return Verdict(check, passed, float(failed), checked, failed, message)
+    tolerated = quarantines and (limit is None or not over)
+    return Verdict(check, passed, float(failed), checked, failed, message, tolerated=tolerated)
 
 
 def of_value(check: QualityCheck, value: float | None, earlier: Sequence[QualityResult] = ()) -> Verdict:

@@ -13,6 +13,7 @@ from snowmelt.govern.quality.expressions import measure, violation
 from snowmelt.govern.quality.kinds import build_check, is_row_check
 from snowmelt.service.dynamic_tables.filling import condition_over
 from snowmelt.service.quality import quarantine
+from snowmelt.service.quality.runs import gate_run
 from snowmelt.service.quality.table_checks import declared_column
 from snowmelt.service.security import enforcement
 from snowmelt.sql.bound import Scope, Source, SourceColumn
@@ -34,7 +35,7 @@ _OTHER_ROWS = frozenset({CheckKind.UNIQUE, CheckKind.REFERENCES})
 def add_check(run: Run, table: CatalogObject, action: AddQualityCheck) -> None:
     definition = table.definition
     assert isinstance(definition, TableDefinition)
-    if any(check.name == action.name for check in definition.quality):
+    if any(check.name == action.name for check in definition.quality) and not action.or_replace:
         if action.if_not_exists:
             return
         raise errors.already_exists(action.name)
@@ -43,9 +44,11 @@ def add_check(run: Run, table: CatalogObject, action: AddQualityCheck) -> None:
     _check_fits(run, table, definition, check)
     if check.action is FailureAction.QUARANTINE:
         _check_quarantines(definition, check)
-        quarantine.ensure(run.session, table)
+        with gate_run(run.account, table, None) as owner:
+            quarantine.ensure(owner.session, table)
     with run.state.begin() as state:
-        _put(state, table, (*_current(state, table).quality, check))
+        others = tuple(item for item in _current(state, table).quality if item.name != check.name)
+        _put(state, table, (*others, check))
 
 
 def drop_check(run: Run, table: CatalogObject, action: DropQualityCheck) -> None:

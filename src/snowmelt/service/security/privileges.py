@@ -144,6 +144,7 @@ RULES: dict[str, tuple[Ask, ...]] = {
     "ALTER CONNECTOR": _owner(),
     "ALTER CONNECTOR OPERATE": (_ask(Subject.TARGET, "OPERATE"),),
     "CHECK CONNECTOR": (_ask(Subject.TARGET, "MONITOR", "OPERATE"),),
+    "EXECUTE QUALITY CHECKS": (_READS,),
     "EXECUTE TASK": (_ask(Subject.TARGET, "OPERATE"),),
     "ALTER STAGE": _owner(),
     "ALTER FILE FORMAT": _owner(),

@@ -14,6 +14,7 @@ from snowmelt.sql.statements import (
     dml,
     dynamic_tables,
     file_formats,
+    quality,
     routines,
     sequences,
     session,
@@ -194,6 +195,8 @@ def _altering(statement: Statement) -> Iterator[Request]:
             yield Request(rule, Named(ObjectType.CONNECTOR, name))
         case connectors.CheckConnector(name=name) | connectors.ConfigureConnector(name=name):
             yield Request("CHECK CONNECTOR", Named(ObjectType.CONNECTOR, name))
+        case quality.ExecuteQualityChecks(name=name):
+            yield Request("EXECUTE QUALITY CHECKS", Named(ObjectType.TABLE, name))
         case tasks.ExecuteTask(name=name):
             yield Request("EXECUTE TASK", Named(ObjectType.TASK, name))
         case routines.AlterRoutine(kind=kind, name=name, action=action, arguments=arguments):

@@ -122,6 +122,12 @@ from snowmelt.sql.statements.options import (
 from snowmelt.sql.statements.parse import (
     parse_statement,
 )
+from snowmelt.sql.statements.quality import (
+    AddQualityCheck,
+    DropQualityCheck,
+    ExecuteQualityChecks,
+    QualityOptions,
+)
 from snowmelt.sql.statements.routines import (
     AlterRoutine,
     CreateRoutine,
@@ -195,6 +201,7 @@ __all__ = [
     "Action",
     "AddColumn",
     "AddConstraint",
+    "AddQualityCheck",
     "AlterConnector",
     "AlterDatabase",
     "AlterDynamicTable",
@@ -248,8 +255,10 @@ __all__ = [
     "DropConstraint",
     "DropDefault",
     "DropNotNull",
+    "DropQualityCheck",
     "DynamicTableOptions",
     "ExecuteImmediate",
+    "ExecuteQualityChecks",
     "ExecuteTask",
     "Explain",
     "ExplainDynamicTable",
@@ -276,6 +285,7 @@ __all__ = [
     "PrimaryKey",
     "Put",
     "PutOptions",
+    "QualityOptions",
     "Query",
     "Refresh",
     "RefreshStage",

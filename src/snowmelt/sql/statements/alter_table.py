@@ -25,7 +25,7 @@ from snowmelt.sql.statements.columns import (
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import if_exists, if_not_exists, object_name
 from snowmelt.sql.statements.options import read_required_options, read_unset
-from snowmelt.sql.statements.quality import parse_add_check, parse_drop_check
+from snowmelt.sql.statements.quality import at_added_check, parse_add_check, parse_drop_check
 from snowmelt.sql.statements.tables import TableOptions, clustering_keys
 from snowmelt.sql.tokens import SqlText
 
@@ -132,7 +132,7 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
             cursor.expect("WITH")
             return (SwapWith(object_name(cursor, kind)),)
         case "ADD":
-            if cursor.match("QUALITY", "CHECK"):
+            if at_added_check(cursor):
                 return (parse_add_check(cursor),)
             return (AddConstraint(table_constraint(cursor)),) if at_constraint(cursor) else _add(cursor)
         case "DROP":

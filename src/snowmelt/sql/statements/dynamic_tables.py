@@ -264,7 +264,6 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
         case "ALTER" | "MODIFY":
             return _column_comments(cursor)
         case "ADD":
-            cursor.expect("QUALITY", "CHECK")
             return (parse_add_check(cursor),)
     return _set(cursor) if verb == "SET" else _unset(cursor)
 

@@ -22,6 +22,7 @@ from snowmelt.sql.statements import (
     file_formats,
     files,
     grants,
+    quality,
     routines,
     scd,
     sequences,
@@ -143,6 +144,8 @@ def _undrop(cursor: Cursor) -> Statement:
 
 
 def _execute(cursor: Cursor) -> Statement:
+    if cursor.match("QUALITY", "CHECKS"):
+        return quality.parse_execute_checks(cursor)
     return tasks.parse_execute_task(cursor) if cursor.match("TASK") else calls.parse_execute(cursor)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import NameRef
+from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.changes import Action
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import if_exists, if_not_exists
@@ -82,6 +82,7 @@ class AddQualityCheck(Action):
     expression: str | None = None
     options: QualityOptions = QualityOptions()
     if_not_exists: bool = False
+    or_replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,22 @@ class DropQualityCheck(Action):
     if_exists: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ExecuteQualityChecks(Statement):
+    """All checks of a table over the rows that it has."""
+
+    name: NameRef
+
+
+def at_added_check(cursor: Cursor) -> bool:
+    """Behind ADD."""
+    return cursor.at("QUALITY", "CHECK") or cursor.at("OR", "REPLACE", "QUALITY", "CHECK")
+
+
 def parse_add_check(cursor: Cursor) -> AddQualityCheck:
-    """Behind ADD QUALITY CHECK."""
+    """Behind ADD."""
+    replaces = cursor.match("OR", "REPLACE")
+    cursor.expect("QUALITY", "CHECK")
     guarded = if_not_exists(cursor)
     name = cursor.identifier()
     cursor.expect("AS")
@@ -105,10 +120,18 @@ def parse_add_check(cursor: Cursor) -> AddQualityCheck:
     elif cursor.at("("):
         columns = cursor.identifiers()
     options = read_options(cursor, QualityOptions, "QUALITY CHECK")
-    return AddQualityCheck(name, kind, columns, expression, options, guarded)
+    return AddQualityCheck(name, kind, columns, expression, options, guarded, replaces)
 
 
 def parse_drop_check(cursor: Cursor) -> DropQualityCheck:
     """Behind DROP QUALITY CHECK."""
     guarded = if_exists(cursor)
     return DropQualityCheck(cursor.identifier(), guarded)
+
+
+def parse_execute_checks(cursor: Cursor) -> ExecuteQualityChecks:
+    """Behind EXECUTE QUALITY CHECKS."""
+    cursor.expect("ON")
+    cursor.match("DYNAMIC")
+    cursor.match("TABLE")
+    return ExecuteQualityChecks(cursor.name())
