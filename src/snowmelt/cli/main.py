@@ -18,6 +18,7 @@ from snowmelt.cli.connectors import connector_commands
 from snowmelt.cli.demo import called_as, duration
 from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.cli.projects import planned, run_apply, run_plan
+from snowmelt.cli.quality import quality_commands
 from snowmelt.cli.shell import run_shell
 from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
@@ -275,4 +276,8 @@ def _guarded(work: Callable[[], int]) -> int:
 app.add_typer(
     connector_commands(lambda data, url: _Opened(data, url, _settings(data, None), None, None), _guarded),
     name="connector",
+)
+app.add_typer(
+    quality_commands(lambda data, url: _Opened(data, url, _settings(data, None), None, None), _guarded),
+    name="quality",
 )
