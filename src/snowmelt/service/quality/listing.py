@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from snowmelt.core.names import split_name
 from snowmelt.govern.quality.ddl import definition_of
 from snowmelt.govern.quality.kinds import rule_of
 from snowmelt.service.metadata.catalog import objects
@@ -59,12 +60,14 @@ def checks(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[R
 def history(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
     """What checks said, the latest first."""
     tables = {table.id: table for table in _tables(run, state, None, None)}
-    table, check, status = (arguments.identifier(name) for name in ("TABLE_NAME", "CHECK_NAME", "STATUS"))
+    asked, check, status = arguments.text("TABLE_NAME"), arguments.identifier("CHECK_NAME"), arguments.text("STATUS")
+    parts = split_name(asked) if asked is not None else None
+    table = run.object_name(parts) if parts is not None else None
     found = state.quality.history(list(tables), arguments.instant("START_TIME"), arguments.instant("END_TIME"))
     rows = [
         history_row(item, tables[item.table_id])
         for item in found
-        if table in (None, tables[item.table_id].name.name) and check in (None, item.check)
+        if table in (None, tables[item.table_id].name) and check in (None, item.check)
         and status in (None, item.status)
     ]  # fmt: skip
     return rows[: arguments.limit(100)]
