@@ -10,7 +10,9 @@ from rich.console import Console
 
 from snowmelt.cli.connectors import DataOption, FormatOption, Guard, Opener, UrlOption
 from snowmelt.cli.output import Format, write_result
+from snowmelt.core import errors
 from snowmelt.core.names import quote
+from snowmelt.govern.quality import documents
 from snowmelt.service.results import Result
 
 EXIT_FAILED = 1
@@ -46,6 +48,24 @@ def quality_commands(opened: Opener, guarded: Guard) -> typer.Typer:
         raise typer.Exit(guarded(work))
 
     @group.command()
+    def apply(
+        file: Annotated[Path, typer.Argument(help="YAML file with the checks of tables.")],
+        data: DataOption = _DATA,
+        url: UrlOption = None,
+    ) -> None:
+        """Declare the checks of a file; those of the same name are replaced, others stay."""
+
+        def work() -> int:
+            declared = documents.statements(_read(file))
+            with opened(data, url) as session:
+                for statement in declared:
+                    session.execute(statement)
+            Console().print(f"{len(declared)} quality checks declared.")
+            return 0
+
+        raise typer.Exit(guarded(work))
+
+    @group.command()
     def report(
         limit: Annotated[int, typer.Option(help="So many results, the latest first.")] = 100,
         data: DataOption = _DATA,
@@ -75,6 +95,13 @@ def quality_commands(opened: Opener, guarded: Guard) -> typer.Typer:
         raise typer.Exit(guarded(work))
 
     return group
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise errors.configuration(f"{file} can't be read: {error.strerror}.") from None
 
 
 def _checked(listed: Result) -> list[str]:
