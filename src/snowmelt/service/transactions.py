@@ -45,7 +45,7 @@ class PendingTable:
     operation: str = ""
     query_id: str | None = None
     replaced: bool = False
-    """All rows were written anew."""
+    """A statement of the transaction wrote all rows anew, and may have been undone since."""
     undone: list[tuple[int, int]] = field(default_factory=list)
     """Ranges of versions that cancel out: statements that failed, each with its undoing."""
 

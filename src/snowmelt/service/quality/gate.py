@@ -84,7 +84,9 @@ class _Gate:
         item, store = self.item, self.account.store
         before = store.files(item.definition.location, item.base.version)
         after = store.files(item.definition.location, item.version)
-        return Written(self.run, item.table, before, after, item.replaced)
+        # A statement that replaced all rows may have failed and been taken back since.
+        replaced = item.replaced and before.by_path.keys().isdisjoint(after.by_path)
+        return Written(self.run, item.table, before, after, replaced)
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
