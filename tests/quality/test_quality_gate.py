@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.ingest import StreamingIngestClient
 from snowmelt.service.account import Account
 from snowmelt.service.session import Session
 from snowmelt.service.transactions import PendingTable, Transaction
@@ -134,3 +137,26 @@ def test_a_task_whose_write_fails_is_suspended(session: Session) -> None:
     with account.state.read() as state:
         standing = state.tasks.standing(task.id)
     assert (standing.started, standing.suspended_reason) == (False, "SUSPENDED_DUE_TO_QUALITY_CHECK")
+
+
+def test_channels_and_copy_pass_the_gate_too(session: Session, tmp_path: Path) -> None:
+    declare(session, "t")
+    client = StreamingIngestClient("test", connection=session)
+    channel = client.open_channel("c", "t")
+    channel.append_rows(pa.table({"a": [1, None, 3], "b": [1, 2, 99]}), end_offset_token="3")
+    assert channel.wait_for_flush(120)
+    assert channel.get_latest_committed_offset_token() == "3"
+    client.close()
+    file = tmp_path / "rows.csv"
+    file.write_text("4,4\n5,-5\n", encoding="utf-8")
+    session.execute("CREATE STAGE sg")
+    session.execute(f"PUT 'file://{file}' @sg")
+    session.execute("COPY INTO t FROM @sg FILE_FORMAT = (TYPE = CSV)")
+    assert sorted(rows(session, "SELECT a, b FROM t")) == [(1, 1), (4, 4)]
+    found = rows(session, "SELECT b, quality_checks FROM t_quarantine ORDER BY b")
+    assert found == [(-5, "BOUND"), (2, "THERE"), (99, "BOUND")]
+    operations = rows(
+        session,
+        "SELECT DISTINCT operation FROM TABLE(INFORMATION_SCHEMA.QUALITY_CHECK_HISTORY(TABLE_NAME => 't')) ORDER BY 1",
+    )
+    assert operations == [("COPY",), ("STREAMING INGEST",)]
