@@ -56,8 +56,8 @@ def test_schema_or_not_makes_no_difference() -> None:
     ("word", "expected"),
     [
         ("first", Snapshot.FIRST), ("true", Snapshot.MIDDLE), ("first_in_data_collection", Snapshot.MIDDLE),
-        ("last_in_data_collection", Snapshot.MIDDLE), ("last", Snapshot.LAST), ("incremental", Snapshot.INCREMENTAL),
-        ("false", Snapshot.NONE),
+        ("last_in_data_collection", Snapshot.LAST_OF_TABLE), ("last", Snapshot.LAST),
+        ("incremental", Snapshot.INCREMENTAL), ("false", Snapshot.NONE),
     ],
 )  # fmt: skip
 def test_snapshots_are_marked(word: str, expected: Snapshot) -> None:

@@ -27,14 +27,17 @@ _OBJECTS = {
     "sq": "CREATE SEQUENCE sq",
     "f": "CREATE FUNCTION f() RETURNS INT AS '1'",
     "p": "CREATE PROCEDURE p() RETURNS INT LANGUAGE SQL AS 'BEGIN RETURN 1; END'",
+    "ct": "CREATE CONTRACT ct FROM TABLE t",
+    "dp": "CREATE DATA PRODUCT dp",
     "tk": "CREATE TASK tk WAREHOUSE = w_{n} SCHEDULE = '1 hour' AS SELECT 1",
     "dt": "CREATE DYNAMIC TABLE dt TARGET_LAG = '1 hour' WAREHOUSE = w_{n} INITIALIZE = ON_SCHEDULE AS SELECT a FROM t",
     "cn": "CREATE CONNECTOR cn {paused_connector}",
+    "kc": "CREATE CONNECTOR kc {paused_connector} ROUTE = KAFKA BOOTSTRAP_SERVERS = '127.0.0.1:1'",
 }
 _PAUSED_CONNECTOR = (
     "TYPE = POSTGRES HOST = '127.0.0.1' PORT = 1 DATABASE = 'd' USER = 'u' TABLES = ('t') INITIALLY_PAUSED = TRUE"
 )
-_OVER_T = {"v", "st", "dt"}
+_OVER_T = {"v", "st", "dt", "ct"}
 DENIED = {"003001", "002003", "002043", "002140", "002725", "001007", "000904"}
 """The last four are what CALL, the warehouse of a dynamic table or task, and NEXTVAL say of a name nobody has."""
 

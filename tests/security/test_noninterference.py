@@ -27,6 +27,7 @@ CREATE SEQUENCE shared.hidden_sq; CREATE FUNCTION shared.hidden_f() RETURNS VARC
 CREATE PROCEDURE shared.hidden_p() RETURNS VARCHAR LANGUAGE SQL AS 'BEGIN RETURN \\'{SECRET_ROW}\\'; END';
 CREATE TABLE shared.written_t (a VARCHAR); INSERT INTO shared.written_t VALUES ('{SECRET_ROW}');
 CREATE TABLE shared.open_t (a VARCHAR); INSERT INTO shared.open_t VALUES ('seen');
+CREATE CONTRACT shared.hidden_c FROM TABLE shared.{HIDDEN_TABLE}; CREATE DATA PRODUCT shared.hidden_dp;
 CREATE SECURE VIEW shared.counted AS SELECT count(*) AS n FROM shared.{HIDDEN_TABLE};
 CREATE DATABASE {HIDDEN_DATABASE}; CREATE TABLE {HIDDEN_DATABASE}.public.t (a VARCHAR);
 CREATE ROLE spy; CREATE USER spy DEFAULT_SECONDARY_ROLES = (); GRANT ROLE spy TO USER spy;
@@ -60,6 +61,8 @@ _ON_A_NAME = st.sampled_from([
     "COPY INTO @~/out FROM {x}", "COPY INTO {x} FROM @~/in", "UNDROP TABLE {x}",
     "SELECT SYSTEM$LAST_CHANGE_COMMIT_TIME('{x}')",
     "SELECT SYSTEM$STREAM_HAS_DATA('{x}')", "SHOW PRIMARY KEYS IN TABLE {x}", "ALTER TABLE mine.own SWAP WITH {x}",
+    "CREATE CONTRACT mine.c FROM TABLE {x}", "CREATE DATA PRODUCT mine.dp OBJECTS = ({x})", "DESCRIBE CONTRACT {x}",
+    "ALTER TABLE {x} SET CONTRACT = mine.c", "ALTER CONTRACT {x} CHECK", "DROP DATA PRODUCT {x}",
     "LIST @{x}", "SELECT {x}.NEXTVAL", "CALL {x}()", "SELECT {x}()", "SHOW STREAMS LIKE 'HIDDEN%' IN ACCOUNT",
 ])  # fmt: skip
 _ON_PLACES = st.sampled_from([
@@ -76,6 +79,8 @@ _BLIND = st.sampled_from([
     "SHOW USER PROCEDURES IN ACCOUNT", "SHOW TASKS IN ACCOUNT", "SHOW DYNAMIC TABLES IN ACCOUNT",
     "SHOW COLUMNS IN ACCOUNT", "SHOW GRANTS", "SHOW GRANTS TO ROLE spy", "SHOW GRANTS TO ROLE accountadmin",
     "SHOW ROLES", "SHOW USERS", "SHOW LOCKS IN ACCOUNT", "SHOW TRANSACTIONS IN ACCOUNT", "SHOW WAREHOUSES",
+    "SHOW CONTRACTS IN ACCOUNT", "SHOW DATA PRODUCTS IN ACCOUNT", "SELECT SYSTEM$CATALOG_SNAPSHOT()",
+    "SELECT * FROM TABLE(information_schema.search_catalog('t'))",
     "SELECT * FROM information_schema.tables", "SELECT * FROM information_schema.columns",
     "SELECT * FROM information_schema.views", "SELECT * FROM information_schema.schemata",
     "SELECT * FROM information_schema.databases", "SELECT * FROM information_schema.functions",

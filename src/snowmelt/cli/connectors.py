@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from snowmelt.cli.groups import DATA, DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
 from snowmelt.cli.output import Format, write_result
-from snowmelt.service.results import Result
+from snowmelt.core.names import literal
 
 EXIT_LACKING = 1
 
 
-class _Executes(Protocol):
-    def execute(self, text: str) -> Result: ...
-
-
-Opener = Callable[[Path, str | None], AbstractContextManager[_Executes]]
-Guard = Callable[[Callable[[], int]], int]
-
 NameArgument = Annotated[str, typer.Argument(help="The connector; DATABASE.SCHEMA.NAME, or less.")]
-DataOption = Annotated[Path, typer.Option("--data", help="Data directory.", envvar="SNOWMELT_DATA")]
-UrlOption = Annotated[str | None, typer.Option("--url", help="Address of a running server.", envvar="SNOWMELT_URL")]
-FormatOption = Annotated[Format, typer.Option("--format", help="How results are printed.")]
-_DATA = Path("snowmelt-data")
 
 
 def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
     """The group of commands; what opens a session and what reports errors is the caller's."""
     group = typer.Typer(no_args_is_help=True, help="Capture the changes of a database.")
 
-    def run(data: Path, url: str | None, statement: str, form: Format = Format.TABLE) -> None:
-        def work() -> int:
-            with opened(data, url) as session:
-                write_result(session.execute(statement), form, Console(soft_wrap=form is not Format.TABLE))
-            return 0
-
-        raise typer.Exit(guarded(work))
+    sessions = Sessions(opened, guarded)
+    run = sessions.show
 
     @group.command()
     def create(
@@ -64,7 +46,7 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
         ] = None,
         topic_prefix: Annotated[str | None, typer.Option(help="Topics are called prefix.schema.table.")] = None,
         paused: Annotated[bool, typer.Option("--paused", help="Do not begin yet.")] = False,
-        data: DataOption = _DATA,
+        data: DataOption = DATA,
         url: UrlOption = None,
     ) -> None:
         """Create a connector."""
@@ -74,33 +56,33 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
             "DELETES": deletes, "ROUTE": "kafka" if bootstrap_servers is not None else None,
             "BOOTSTRAP_SERVERS": bootstrap_servers, "TOPIC_PREFIX": topic_prefix,
         }  # fmt: skip
-        options = [f"{option} = {_literal(value)}" for option, value in texts.items() if value is not None]
+        options = [f"{option} = {literal(value)}" for option, value in texts.items() if value is not None]
         options.append(f"PORT = {port}")
-        options.append(f"TABLES = ({', '.join(_literal(item) for item in table)})")
+        options.append(f"TABLES = ({', '.join(literal(item) for item in table)})")
         names = {"RAW_TABLE": raw_table, "MIRROR_SCHEMA": mirror_schema}
         options += [f"{option} = {value}" for option, value in names.items() if value is not None]
         options += ["INITIALLY_PAUSED = TRUE"] if paused else []
         run(data, url, f"CREATE CONNECTOR {name} TYPE = POSTGRES {' '.join(options)}")
 
     @group.command(name="list")
-    def show(data: DataOption = _DATA, url: UrlOption = None, form: FormatOption = Format.TABLE) -> None:
+    def show(data: DataOption = DATA, url: UrlOption = None, form: FormatOption = Format.TABLE) -> None:
         """List all connectors of the account."""
         run(data, url, "SHOW CONNECTORS IN ACCOUNT", form)
 
     @group.command()
     def status(
-        name: NameArgument, data: DataOption = _DATA, url: UrlOption = None, form: FormatOption = Format.TABLE
+        name: NameArgument, data: DataOption = DATA, url: UrlOption = None, form: FormatOption = Format.TABLE
     ) -> None:
         """Show where a connector stands, how far it is and what is wrong."""
         run(data, url, f"DESCRIBE CONNECTOR {name}", form)
 
     @group.command()
-    def pause(name: NameArgument, data: DataOption = _DATA, url: UrlOption = None) -> None:
+    def pause(name: NameArgument, data: DataOption = DATA, url: UrlOption = None) -> None:
         """Stop capturing; the source keeps what comes meanwhile."""
         run(data, url, f"ALTER CONNECTOR {name} PAUSE")
 
     @group.command()
-    def resume(name: NameArgument, data: DataOption = _DATA, url: UrlOption = None) -> None:
+    def resume(name: NameArgument, data: DataOption = DATA, url: UrlOption = None) -> None:
         """Go on, also after a failure."""
         run(data, url, f"ALTER CONNECTOR {name} RESUME")
 
@@ -108,20 +90,20 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
     def snapshot(
         name: NameArgument,
         table: Annotated[list[str] | None, typer.Option(help="schema.table; all tables without it.")] = None,
-        data: DataOption = _DATA,
+        data: DataOption = DATA,
         url: UrlOption = None,
     ) -> None:
         """Read tables anew while their changes go on."""
-        tables = f" TABLES ({', '.join(_literal(item) for item in table)})" if table else ""
+        tables = f" TABLES ({', '.join(literal(item) for item in table)})" if table else ""
         run(data, url, f"ALTER CONNECTOR {name} SNAPSHOT{tables}")
 
     @group.command()
-    def drop(name: NameArgument, data: DataOption = _DATA, url: UrlOption = None) -> None:
+    def drop(name: NameArgument, data: DataOption = DATA, url: UrlOption = None) -> None:
         """Drop a connector; its tables stay, and so does the slot in the source."""
         run(data, url, f"DROP CONNECTOR {name}")
 
     @group.command()
-    def config(name: NameArgument, data: DataOption = _DATA, url: UrlOption = None) -> None:
+    def config(name: NameArgument, data: DataOption = DATA, url: UrlOption = None) -> None:
         """Print what Kafka Connect has to be told (POST /connectors), so that the connector's topics are filled."""
 
         def work() -> int:
@@ -133,21 +115,15 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
 
     @group.command()
     def check(
-        name: NameArgument, data: DataOption = _DATA, url: UrlOption = None, form: FormatOption = Format.TABLE
+        name: NameArgument, data: DataOption = DATA, url: UrlOption = None, form: FormatOption = Format.TABLE
     ) -> None:
         """Ask the source what it lacks, with the SQL that mends it. The exit code is 1 when something is missing."""
 
-        def work() -> int:
-            with opened(data, url) as session:
-                result = session.execute(f"ALTER CONNECTOR {name} CHECK")
-                write_result(result, form, Console(soft_wrap=form is not Format.TABLE))
+        def work(session: Executes) -> int:
+            result = session.execute(f"ALTER CONNECTOR {name} CHECK")
+            write_result(result, form, Console(soft_wrap=form is not Format.TABLE))
             return EXIT_LACKING if any(row[1] == "MISSING" for row in result.rows()) else 0
 
-        raise typer.Exit(guarded(work))
+        sessions.run(data, url, work)
 
     return group
-
-
-def _literal(value: str) -> str:
-    """A SQL string."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -13,9 +13,12 @@ import typer
 from rich.console import Console
 
 from snowmelt import __version__
+from snowmelt.cli.catalogue import catalogue_commands
 from snowmelt.cli.check import run_check
 from snowmelt.cli.connectors import connector_commands
+from snowmelt.cli.contracts import contract_commands
 from snowmelt.cli.demo import called_as, duration
+from snowmelt.cli.lineage import LineageFormat, run_lineage
 from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.cli.projects import planned, run_apply, run_plan
 from snowmelt.cli.quality import quality_commands
@@ -109,6 +112,33 @@ def check(
     def work() -> int:
         with _Opened(data, url, _settings(data, config), None, None) as session:
             return run_check(session.execute, Console(highlight=False), name)
+
+    raise typer.Exit(_guarded(work))
+
+
+@app.command()
+def lineage(
+    name: Annotated[str, typer.Argument(help="A table, view, stream or stage, or table.column.")],
+    upstream: Annotated[bool, typer.Option("--upstream", help="What it is made from. The default.")] = False,
+    downstream: Annotated[bool, typer.Option("--downstream", help="What depends on it.")] = False,
+    distance: Annotated[int | None, typer.Option(min=1, help="How many steps; all when nothing is said.")] = None,
+    form: Annotated[
+        LineageFormat, typer.Option("--format", help="table, json, or a picture: mermaid, svg.")
+    ] = LineageFormat.TABLE,
+    data: DataOption = Path("snowmelt-data"),
+    url: Annotated[
+        str | None, typer.Option("--url", help="Address of a running server.", envvar="SNOWMELT_URL")
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Show where a table or a column comes from, or what would be hit if it changed."""
+    if upstream and downstream:
+        raise typer.BadParameter("--upstream and --downstream are two questions: ask one at a time.")
+
+    def work() -> int:
+        with _Opened(data, url, _settings(data, config), None, None) as session:
+            direction = "DOWNSTREAM" if downstream else "UPSTREAM"
+            return run_lineage(session.execute, Console(highlight=False), name, direction, distance, form)
 
     raise typer.Exit(_guarded(work))
 
@@ -273,11 +303,11 @@ def _guarded(work: Callable[[], int]) -> int:
         return 130
 
 
-app.add_typer(
-    connector_commands(lambda data, url: _Opened(data, url, _settings(data, None), None, None), _guarded),
-    name="connector",
-)
-app.add_typer(
-    quality_commands(lambda data, url: _Opened(data, url, _settings(data, None), None, None), _guarded),
-    name="quality",
-)
+def _open(data: Path, url: str | None) -> _Opened:
+    return _Opened(data, url, _settings(data, None), None, None)
+
+
+app.add_typer(connector_commands(_open, _guarded), name="connector")
+app.add_typer(contract_commands(_open, _guarded), name="contract")
+app.add_typer(catalogue_commands(_open, _guarded), name="catalog")
+app.add_typer(quality_commands(_open, _guarded), name="quality")

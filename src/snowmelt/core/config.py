@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from snowmelt.core import errors
 
@@ -16,6 +16,30 @@ FILE_NAME = "snowmelt.toml"
 _PREFIX = "SNOWMELT_"
 _NOT_SETTINGS = {"SNOWMELT_ADMIN_PASSWORD", "SNOWMELT_JARS"}
 """Variables with the prefix that other parts read: secrets never become settings, so they can't be printed."""
+
+
+class OpenLineageSettings(BaseModel):
+    """Where OpenLineage events go: to a file or to an HTTP endpoint."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: str | None = None
+    """Gets one event a line; relative to the data directory."""
+    url: str | None = None
+    """Takes one event a POST, such as `http://localhost:5000/api/v1/lineage`."""
+    token_env: str | None = None
+    """The environment variable that holds the endpoint's bearer token."""
+    namespace: str = "snowmelt"
+    """Of jobs and datasets."""
+    timeout_seconds: float = Field(default=5.0, gt=0)
+    queue: int = Field(default=1000, ge=1)
+    """How many events may wait. Those that find no room are dropped, counted and logged."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> OpenLineageSettings:
+        if (self.file is None) == (self.url is None):
+            raise ValueError("give `file` or `url`, one of them")
+        return self
 
 
 class Settings(BaseModel):
@@ -58,6 +82,8 @@ class Settings(BaseModel):
     """Below this input size a query runs without adaptive execution, and a small result is committed by delta-rs."""
     small_write_rows: int = 100_000
     """Above this many rows a write goes through Spark."""
+    openlineage: OpenLineageSettings | None = None
+    """Where events of refreshes, tasks, loads and writing statements go. Default: nowhere."""
     log_level: str = "WARNING"
     log_json: bool = False
 
@@ -118,6 +144,6 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         if not name.startswith(_PREFIX) or name in _NOT_SETTINGS:
             continue
         key = name.removeprefix(_PREFIX).lower()
-        if key in known and key not in ("spark", "storage_options"):
+        if key in known and key not in ("spark", "storage_options", "openlineage"):
             values[key] = value
     return values

@@ -19,6 +19,11 @@ def quote(name: str) -> str:
     return name if _PLAIN.match(name) else '"' + name.replace('"', '""') + '"'
 
 
+def literal(text: str) -> str:
+    """A string literal. A backslash escapes in Snowflake, so it is doubled as the quote is."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
 def split_name(text: str) -> tuple[str, ...] | None:
     """The folded parts of a dotted name such as `db."My Schema".t`; None when it is not one.
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.core.names import ObjectName
+from snowmelt.core.names import ObjectName, literal
 from snowmelt.projects.config import single_name
 from snowmelt.projects.definitions import RELATIONS, AnyCreate, Home
-from snowmelt.service.metadata.ddl_words import literal, spelled
+from snowmelt.service.metadata.ddl_words import spelled
 from snowmelt.service.results import Result
 from snowmelt.sql.statements import (
     CreateDynamicTable,

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from snowmelt.core import errors
-from snowmelt.core.names import quote, split_name
+from snowmelt.core.names import literal, quote, split_name
 from snowmelt.projects.frames import DataFrame, Tables
-from snowmelt.service.metadata.ddl_words import literal, spelled
+from snowmelt.service.metadata.ddl_words import spelled
 from snowmelt.sql import spark_frames
 
 Function = Callable[..., "str | DataFrame"]

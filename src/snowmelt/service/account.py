@@ -20,6 +20,8 @@ from snowmelt.service import parameters
 from snowmelt.service.channels.service import Channels
 from snowmelt.service.connectors.service import Connectors
 from snowmelt.service.dynamic_tables.service import DynamicTables
+from snowmelt.service.lineage.events import RunEvents
+from snowmelt.service.lineage.service import Lineage
 from snowmelt.service.loading.places import Digests
 from snowmelt.service.locks import TableLocks
 from snowmelt.service.metering import Metering
@@ -83,6 +85,9 @@ class Account:
             self.tasks = Tasks(self)
             self.channels = Channels(self)
             self.connectors = Connectors(self)
+            self.lineage = Lineage(self)
+            self.run_events = RunEvents(self)
+            self._closing.callback(self.run_events.close)
             self.transactions.committed = self.tasks.wake
             self.transactions.gate = QualityGate(self).check
             self.parameters: dict[str, parameters.Value] = {}

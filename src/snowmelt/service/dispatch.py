@@ -94,4 +94,5 @@ def execute(run: Run, statement: Statement) -> Result:
 def _carried_out(run: Run, handler: Handler, statement: Statement) -> Result:
     result = handler(run, statement)
     offsets.consume(run)
+    run.lineage = run.account.lineage.recorder.note(run, statement)
     return result

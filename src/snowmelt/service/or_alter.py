@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.service import retention, tables
+from snowmelt.service.contracts import attaching
 from snowmelt.service.handlers.alter_tables import alter_columns
 from snowmelt.service.metadata.ddl import SYSTEM_NAME
 from snowmelt.sql.statements.alter_table import (
@@ -49,6 +50,7 @@ def or_alter_table(run: Run, table: CatalogObject, statement: CreateTable) -> No
     before = table.definition
     assert isinstance(before, TableDefinition)
     wanted = tables.definition_of(run, table.name, statement)
+    contract = attaching.wanted(run, statement.options, table, wanted.columns)
     if wanted.transient != before.transient:
         raise errors.unsupported("CREATE OR ALTER TABLE between TRANSIENT and permanent")
     actions = differences(before, wanted)
@@ -71,6 +73,8 @@ def or_alter_table(run: Run, table: CatalogObject, statement: CreateTable) -> No
             update={"definition": definition, "comment": options.comment, "altered_on": state.now}
         )
         state.catalog.update(retention.set_table(state, current, options.data_retention_time_in_days))
+        if contract is not None:
+            state.contracts.put(contract)
 
     run.transaction.at_commit.append(record)
 

@@ -119,6 +119,8 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
     state.access.forget_object(item.id)
     if isinstance(item.definition, StreamDefinition):
         state.streams.delete_for(item.id)
+    state.contracts.delete_for(item.id)
+    state.lineage.delete_for(item.id)
     if item.kind is ObjectKind.CONNECTOR:
         state.connectors.delete_for(item.id)
     if item.kind is ObjectKind.TASK:

@@ -19,6 +19,7 @@ from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
 from snowmelt.core.types import DataType
 from snowmelt.engine.engine import Lane, TableFiles
 from snowmelt.engine.frames import FrameView
+from snowmelt.govern.lineage.graph import Edge
 from snowmelt.service import constants, folding, spilling
 from snowmelt.service.loading import staged_query
 from snowmelt.service.resolver import StatementCatalog
@@ -89,6 +90,10 @@ class Run:
         """Folders with rows for this statement alone, by the name under which it reads them."""
         self.adopted: dict[str, tuple[int, int]] = {}
         """Per table id, the version that was visible and the one to read: with what other tools wrote behind it."""
+        self.lineage: tuple[Edge, ...] = ()
+        """What the statement wrote, and from what."""
+        self.refreshes: ObjectName | None = None
+        """The dynamic table whose refresh this is."""
 
     def forget_tables(self) -> None:
         """Starts over: nothing pinned, nothing read."""
@@ -323,6 +328,11 @@ class Run:
             if task is not None and task.at_commit is not None and self.outer is None:
                 self._statement_transaction.at_commit.append(task.at_commit)
         return self._statement_transaction
+
+    @property
+    def open_transaction(self) -> Transaction | None:
+        """As `transaction`, without beginning one."""
+        return self.session.transaction or self._statement_transaction
 
     def open_for_write(self, table: CatalogObject) -> PendingTable:
         scope = self.session.script.transactions if self.session.script is not None else None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.core.types import parse_type
+from snowmelt.service.contracts import enforcing
 from snowmelt.service.results import Result, kept, status
 from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.tokens import SqlText
+from snowmelt.state.contract_model import ContractLink
 from snowmelt.state.ids import new_id
 from snowmelt.state.model import RELATIONS, CatalogObject, Definition, ObjectKind, RoutineDefinition, TableDefinition
 from snowmelt.state.store import StateReader
@@ -32,6 +35,8 @@ WORDS = {
     ObjectType.WAREHOUSE: "Warehouse",
     ObjectType.STREAM: "Stream",
     ObjectType.CONNECTOR: "Connector",
+    ObjectType.CONTRACT: "Contract",
+    ObjectType.DATA_PRODUCT: "Data product",
     ObjectType.USER: "User",
     ObjectType.ROLE: "Role",
 }
@@ -100,9 +105,10 @@ def missing(
 
 def create(
     run: Run, kind: ObjectType, name: NameRef, definition: Definition, *, or_replace: bool, if_not_exists: bool,
-    temporary: bool = False, comment: str | None = None, id: str | None = None,
+    temporary: bool = False, comment: str | None = None, id: str | None = None, contract: ContractLink | None = None,
 ) -> Result:  # fmt: skip
     """CREATE [OR REPLACE] [TEMPORARY] … [IF NOT EXISTS] for everything but tables and routines."""
+    made = id or new_id()
     full = run.object_name(name, f"CREATE {kind}")
     query_type = f"CREATE_{kind.replace(' ', '_')}"
     session_id = run.session.id if temporary else None
@@ -123,9 +129,12 @@ def create(
             if not or_replace:
                 raise errors.already_exists(run.written(name))
             state.catalog.drop(existing.id, state.now)
+            enforcing.replace(state, existing, getattr(definition, "columns", ()), made)
+        if contract is not None:
+            state.contracts.put(contract.model_copy(update={"object_id": made}))
         state.catalog.create(
             CatalogObject(
-                id=id or new_id(),
+                id=made,
                 name=full,
                 owner=run.session.role,
                 comment=comment,
@@ -139,14 +148,19 @@ def create(
 
 
 def alter(
-    run: Run, item: CatalogObject, definition: dict[str, Any], *, comment: str | None = None, uncomment: bool = False
-) -> None:
-    """Other values for parts of the definition, and another comment or none."""
+    run: Run, item: CatalogObject, definition: dict[str, Any] | Callable[[Any], dict[str, Any]], *,
+    comment: str | None = None, uncomment: bool = False,
+) -> None:  # fmt: skip
+    """Other values for parts of the definition, and another comment or none.
+
+    Values that follow from what is there are worked out from it, in the same step.
+    """
     with run.state.begin() as state:
         current = state.catalog.by_id(item.id)
         if current is None or current.dropped_on is not None:
             raise errors.cannot_operate()
-        changed = current.definition.model_copy(update=definition)
+        given = definition(current.definition) if callable(definition) else definition
+        changed = current.definition.model_copy(update=given)
         values: dict[str, Any] = {"definition": changed, "altered_on": state.now}
         if comment is not None or uncomment:
             values["comment"] = comment

@@ -259,6 +259,7 @@ class Session:
                 query_type, work = prepare()
                 record = record.model_copy(update={"query_type": query_type})
                 self.account.journal.start(record)
+                self.account.run_events.started(run, record)
                 with self._time_limit(run):
                     result = work()
                 result = replace(
@@ -271,23 +272,23 @@ class Session:
                 # Whatever broke because the statement was stopped, stopping it is what the user asked for.
                 stopped = run.cancelled and error.code != _TIMED_OUT
                 failure = errors.cancelled() if stopped else _without_secrets(run.sql.text, error)
-                self._failed(record, failure)
+                self._failed(run, record, failure)
                 if failure is error:
                     raise
                 raise failure from (error if stopped else None)
             except RecursionError as error:
                 failure = errors.compilation("000913", "54001", "The statement is nested too deeply.")
-                self._failed(record, failure)
+                self._failed(run, record, failure)
                 raise failure from error
             except OSError as error:
                 failure = errors.storage_failed("The data of the statement", error)
-                self._failed(record, failure)
+                self._failed(run, record, failure)
                 raise failure from error
             except Exception as error:
                 # A defect of ours: the log has all of it, the user an error like any other.
                 _log.exception("statement failed unexpectedly")
                 failure = errors.internal(f"{type(error).__name__} in this statement. The log has the details.")
-                self._failed(record, failure)
+                self._failed(run, record, failure)
                 raise failure from error
             finally:
                 self.running = outer
@@ -297,6 +298,7 @@ class Session:
         if record.query_type not in _SECRETIVE:
             self.account.results.put(result, self.user, self.role)
         self._finished(record, result)
+        self.account.run_events.finished(run, record, result)
         return result
 
     @contextmanager
@@ -347,8 +349,9 @@ class Session:
         if record.query_type in _TASK_STATEMENTS:
             self.account.tasks.wake()
 
-    def _failed(self, record: QueryRecord, error: SnowmeltError) -> None:
+    def _failed(self, run: Run, record: QueryRecord, error: SnowmeltError) -> None:
         self.account.audit.flush()
+        self.account.run_events.failed(run, record, error)
         if self.transaction is not None and self.parameter("TRANSACTION_ABORT_ON_ERROR"):
             self.account.transactions.abort(self.transaction)
         self._remember(record.query_id)

@@ -16,7 +16,8 @@ from sqlglot import exp
 from snowmelt.core import errors, types
 from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
-from snowmelt.service import project_objects
+from snowmelt.service import catalogue, project_objects
+from snowmelt.service.lineage import functions as lineage
 from snowmelt.service.metadata import clustering
 from snowmelt.service.metadata.columns import EPOCH
 from snowmelt.service.metadata.ddl_scripts import get_ddl
@@ -103,6 +104,10 @@ def _get_ddl(run: Run, state: StateReader, arguments: Arguments) -> str:
     qualified = len(arguments) > 2 and bool(arguments[2])
     type_, name = _text(arguments[0], "object_type"), _text(arguments[1], "object_name")
     return get_ddl(run, state, type_, name, qualified=qualified)
+
+
+def _catalog_snapshot(run: Run, state: StateReader, _: Arguments) -> str:
+    return catalogue.snapshot(run, state).model_dump_json()
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
@@ -239,6 +244,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$ABORT_SESSION": SystemFunction(1, 1, types.VARCHAR, _abort_session),
     "SYSTEM$CANCEL_ALL_QUERIES": SystemFunction(1, 1, types.VARCHAR, _cancel_all),
     "SYSTEM$CANCEL_QUERY": SystemFunction(1, 1, types.VARCHAR, _cancel_query),
+    "SYSTEM$CATALOG_SNAPSHOT": SystemFunction(0, 0, types.VARCHAR, _catalog_snapshot),
     "SYSTEM$CHECK_DYNAMIC_TABLE": SystemFunction(1, 1, types.VARCHAR, _check_dynamic_table),
     "SYSTEM$CHECK_SCD": SystemFunction(1, 2, types.VARCHAR, _check_scd),
     "SYSTEM$CLUSTERING_DEPTH": SystemFunction(1, 2, types.number(38, 4), _clustering_depth),
@@ -247,6 +253,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$GET_PREDECESSOR_RETURN_VALUE": SystemFunction(0, 1, types.VARCHAR, tasks.predecessor_return_value),
     "SYSTEM$GET_TASK_GRAPH_CONFIG": SystemFunction(0, 1, types.VARCHAR, tasks.graph_config),
     "SYSTEM$LAST_CHANGE_COMMIT_TIME": SystemFunction(1, 1, types.INTEGER, _last_change),
+    "SYSTEM$LINEAGE": SystemFunction(1, 3, types.VARCHAR, lineage.described),
     "SYSTEM$PROJECT_BEGIN": SystemFunction(3, 3, types.BOOLEAN, project_objects.begin),
     "SYSTEM$PROJECT_END": SystemFunction(4, 4, types.BOOLEAN, project_objects.end),
     "SYSTEM$PROJECT_FORGET": SystemFunction(3, 3, types.BOOLEAN, project_objects.forget),

@@ -13,9 +13,10 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote, split_name
-from snowmelt.service import costs, histories, inputs, spilling
+from snowmelt.service import catalogue, costs, histories, inputs, spilling
 from snowmelt.service.channels import listing as channels
 from snowmelt.service.dynamic_tables import functions as dynamic_functions
+from snowmelt.service.lineage import functions as lineage
 from snowmelt.service.loading import inference
 from snowmelt.service.metadata.columns import Columns, Row
 from snowmelt.service.quality import listing as quality
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 MAX_RESULTS = 10_000
 _ANYWHERE = frozenset({"INFER_SCHEMA"})
 """Functions that belong to no schema."""
+_CORE = ["SNOWFLAKE", "CORE"]
 _REFUSED = frozenset({"VALIDATE", "VALIDATE_PIPE_LOAD"})
 """Snowflake has them, and people will look for them here."""
 
@@ -117,14 +119,15 @@ def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expr]
         return _result_scan(run, arguments)
     if last in _REFUSED:
         raise errors.unsupported(last)
-    function = FUNCTIONS.get(last)
-    if function is None or (schema and schema[-1] != "INFORMATION_SCHEMA"):
-        known = ["RESULT_SCAN", *FUNCTIONS]
+    in_core = schema == _CORE
+    function = CORE_FUNCTIONS.get(last) if in_core else FUNCTIONS.get(last)
+    if function is None or (schema and not in_core and schema[-1] != "INFORMATION_SCHEMA"):
+        known = ["RESULT_SCAN", *FUNCTIONS, *(f"SNOWFLAKE.CORE.{core}" for core in CORE_FUNCTIONS)]
         nearest = difflib.get_close_matches(last, known, n=1, cutoff=0.6)
         raise errors.unknown_function(name, nearest[0] if nearest else None)
     if not schema and last not in _ANYWHERE and run.session.schema != "INFORMATION_SCHEMA":
         raise errors.unknown_function(name, f"INFORMATION_SCHEMA.{last}")
-    if len(schema) > 1 and state.catalog.database(schema[0]) is None:
+    if len(schema) > 1 and not in_core and state.catalog.database(schema[0]) is None:
         raise errors.not_found("Database", quote(schema[0]))
     if len(arguments) < function.required:
         raise errors.not_enough_arguments(last, function.required, len(arguments))
@@ -230,6 +233,25 @@ _QUERY_ARGUMENTS = (
     "END_TIME_RANGE_START", "END_TIME_RANGE_END", "RESULT_LIMIT", "INCLUDE_CLIENT_GENERATED_STATEMENT",
 )  # fmt: skip
 _LOGIN_ARGUMENTS = ("TIME_RANGE_START", "TIME_RANGE_END", "RESULT_LIMIT")
+
+
+def _search_catalog(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
+    return catalogue.search_rows(run, state, arguments.text("SEARCH_TEXT") or "")[: arguments.limit(100)]
+
+
+def _lineage(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
+    if arguments.value("OBJECT_VERSION") is not None:
+        raise errors.unsupported("versions of objects in GET_LINEAGE")
+    return lineage.rows(
+        run,
+        state,
+        arguments.text("OBJECT_NAME") or "",
+        arguments.text("OBJECT_DOMAIN") or "",
+        arguments.text("DIRECTION"),
+        arguments.value("DISTANCE"),
+    )
+
+
 FUNCTIONS = {
     function.name: function
     for function in (
@@ -240,6 +262,9 @@ FUNCTIONS = {
         TableFunction("QUERY_HISTORY_BY_USER", ("USER_NAME", *_QUERY_ARGUMENTS), histories.QUERY_COLUMNS, _by_user),
         TableFunction(
             "QUERY_HISTORY_BY_WAREHOUSE", ("WAREHOUSE_NAME", *_QUERY_ARGUMENTS), histories.QUERY_COLUMNS, _by_warehouse
+        ),
+        TableFunction(
+            "SEARCH_CATALOG", ("SEARCH_TEXT", "RESULT_LIMIT"), catalogue.SEARCHED, _search_catalog, required=1
         ),
         TableFunction(
             "INFER_SCHEMA",
@@ -330,3 +355,7 @@ FUNCTIONS = {
         ),
     )
 }
+CORE_FUNCTIONS = {
+    "GET_LINEAGE": TableFunction("GET_LINEAGE", lineage.ARGUMENTS, lineage.COLUMNS, _lineage, required=3),
+}
+"""Those of the schema SNOWFLAKE.CORE."""

@@ -12,12 +12,14 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import declaring, retention
+from snowmelt.service.contracts import enforcing
 from snowmelt.service.faults import reached
 from snowmelt.service.sequences import numbered
 from snowmelt.service.writing import RowWriter
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import to_spark_sql
 from snowmelt.sql.statements.tables import CreateTable
+from snowmelt.state.contract_model import ContractLink
 from snowmelt.state.ids import new_id
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition, TableVersion
 from snowmelt.state.store import StateTransaction
@@ -101,7 +103,12 @@ def like_definition(source: CatalogObject, statement: CreateTable) -> TableDefin
 def new_table(
     run: Run, name: ObjectName, statement: CreateTable, definition: TableDefinition, comment: str | None = None
 ) -> CatalogObject:
-    """The catalog object with a place of its own; nothing exists on disk yet. `comment`: what a clone inherits."""
+    """The catalog object with a place of its own; nothing exists on disk yet. `comment`: what a clone inherits.
+
+    Raises when it would take the place of a table whose contract it breaks.
+    """
+    if not statement.temporary:
+        enforcing.check_replacement(run, name, definition.columns)
     location = run.account.store.root.new_location(name.database, name.schema, name.name)
     return CatalogObject(
         id=new_id(),
@@ -175,11 +182,13 @@ def publish(
     *,
     replacing: bool,
     retention_days: int | None = None,
+    contract: ContractLink | None = None,
     also: Callable[[StateTransaction], None] | None = None,
 ) -> None:
     """Gives the table its name and its visible version in one step; an old one of that name is dropped in the same.
 
     `retention_days` is what the statement says; without it the schema's counts. `also` happens in the same step.
+    `contract`: what the table is held to from the start; without it, what the old one was held to.
     """
     definition = table.definition
     assert isinstance(definition, TableDefinition)
@@ -192,6 +201,9 @@ def publish(
                 if not replacing:
                     raise errors.already_exists(str(table.name))
                 state.catalog.drop(existing.id, state.now)
+                enforcing.replace(state, existing, definition.columns, table.id)
+            if contract is not None:
+                state.contracts.put(contract)
             if also is not None:
                 also(state)
             add_table(run, state, table, written, retention_days)

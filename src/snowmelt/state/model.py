@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field
 from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType
 from snowmelt.state.connector_model import ConnectorDefinition
+from snowmelt.state.contract_model import ContractDefinition, DataProductDefinition
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.quality_model import QualityCheck
 from snowmelt.state.record import Record
@@ -29,6 +30,8 @@ class ObjectKind(StrEnum):
     STREAM = "STREAM"
     TASK = "TASK"
     CONNECTOR = "CONNECTOR"
+    CONTRACT = "CONTRACT"
+    DATA_PRODUCT = "DATA PRODUCT"
 
 
 RELATIONS = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
@@ -173,7 +176,8 @@ class RoutineDefinition(Record):
 
 Definition = Annotated[
     TableDefinition | ViewDefinition | StageDefinition | FileFormatDefinition | SequenceDefinition
-    | RoutineDefinition | StreamDefinition | TaskDefinition | ConnectorDefinition,
+    | RoutineDefinition | StreamDefinition | TaskDefinition | ConnectorDefinition
+    | ContractDefinition | DataProductDefinition,
     Field(discriminator="kind"),
 ]  # fmt: skip
 

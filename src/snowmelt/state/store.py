@@ -22,8 +22,10 @@ from snowmelt.state.catalog import Catalog
 from snowmelt.state.channels import Channels
 from snowmelt.state.connect import Engines, open_engines
 from snowmelt.state.connectors import Connectors
+from snowmelt.state.contracts import ContractLinks
 from snowmelt.state.counters import Counters
 from snowmelt.state.dynamic import Dynamic
+from snowmelt.state.lineage import Lineage
 from snowmelt.state.loads import Loads
 from snowmelt.state.migrations.run import migrate
 from snowmelt.state.parameters import Parameters
@@ -81,6 +83,8 @@ class StateReader:
         self.streams = Streams(scope)
         self.tasks = Tasks(scope)
         self.connectors = Connectors(scope)
+        self.contracts = ContractLinks(scope)
+        self.lineage = Lineage(scope)
         self.access = Access(scope)
         self.audit = Audit(scope)
         self.channels = Channels(scope)

@@ -220,6 +220,24 @@ CONNECTORS = Table(
     Column("record", Text),
 )
 
+LINEAGE = Table(
+    "lineage",
+    METADATA,
+    Column("target_id", Text, primary_key=True),
+    Column("digest", Text, primary_key=True),
+    Column("target_name", Text),
+    Column("record", Text),
+)
+
+CONTRACT_LINKS = Table(
+    "contract_links",
+    METADATA,
+    Column("object_id", Text, primary_key=True),
+    Column("contract_id", Text),
+    Column("major", Integer),
+    Column("described", Text),
+)
+
 TASKS = Table(
     "tasks",
     METADATA,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from snowmelt.core.lag import show_lag
-from snowmelt.core.names import quote
+from snowmelt.core.names import literal, quote
 from snowmelt.state.quality_model import CheckKind, QualityCheck
 
 
@@ -20,7 +20,7 @@ def definition_of(check: QualityCheck) -> str:
     if check.threshold is not None:
         parts.append(f"THRESHOLD = '{check.threshold}'")
     if check.comment is not None:
-        parts.append(f"COMMENT = {_text(check.comment)}")
+        parts.append(f"COMMENT = {literal(check.comment)}")
     return " ".join(parts)
 
 
@@ -37,7 +37,7 @@ def _measure(check: QualityCheck) -> dict[str, str | None]:
         "MIN": check.minimum,
         "MAX": check.maximum,
         "VALUES": f"({', '.join(check.values)})" if check.values else None,
-        "PATTERN": _text(check.pattern) if check.pattern is not None else None,
+        "PATTERN": literal(check.pattern) if check.pattern is not None else None,
         "QUANTILE": f"{check.quantile:g}" if check.quantile is not None else None,
         "METHOD": check.method,
         "WITHIN": f"'{check.within:g} %'" if check.within is not None else None,
@@ -50,7 +50,3 @@ def _measure(check: QualityCheck) -> dict[str, str | None]:
 def _age(seconds: int) -> str:
     shown = show_lag(seconds)
     return shown if "," not in shown else f"{seconds} seconds"
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

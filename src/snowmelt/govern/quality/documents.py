@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from snowmelt.core import errors
-from snowmelt.core.names import ObjectName, quote, split_name
+from snowmelt.core.names import ObjectName, literal, quote, split_name
 from snowmelt.govern.quality.ddl import statement_of
 from snowmelt.govern.quality.kinds import build_check
 from snowmelt.state.quality_model import QualityCheck
@@ -63,10 +63,10 @@ def _option(name: str, value: object) -> Any:
     if name in _WORDS:
         return str(value).upper()
     if name in _SQL:
-        return _literal(value)
+        return _sql(value)
     match name:
         case "values":
-            return tuple(_literal(one) for one in _list(value))
+            return tuple(_sql(one) for one in _list(value))
         case "key":
             return tuple(_name(str(one)) for one in _list(value))
         case "table":
@@ -93,7 +93,7 @@ def _name(text: str) -> str:
     return parts[0]
 
 
-def _literal(value: object) -> str:
+def _sql(value: object) -> str:
     """A value of the file as SQL."""
     match value:
         case bool():
@@ -103,7 +103,7 @@ def _literal(value: object) -> str:
         case datetime() | date():
             return f"'{value.isoformat()}'"
         case str():
-            return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+            return literal(value)
     raise ValueError(f"{value!r} is no value to compare with")
 
 

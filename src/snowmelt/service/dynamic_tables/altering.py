@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import retention
+from snowmelt.service.contracts import attaching
 from snowmelt.service.dynamic_tables import declarations, filling, graph, scheduling
 from snowmelt.service.dynamic_tables.creating import visible_versions
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, bind
@@ -102,6 +103,7 @@ def _set(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
         match action:
             case SetOptions(options=options):
                 assert isinstance(options, DynamicTableOptions)
+                attaching.set_contract(run, table, options)
                 changes |= _changed(run, options, triggers)
                 if options.comment is not None:
                     values["comment"] = options.comment
@@ -110,6 +112,7 @@ def _set(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
             case UnsetOptions(names=names):
                 if "COMMENT" in names:
                     values["comment"] = None
+                attaching.set_contract(run, table, DynamicTableOptions(), names)
                 reset_days = retention.KEY in names
                 if "INITIALIZATION_WAREHOUSE" in names:
                     changes["initialization_warehouse"] = None

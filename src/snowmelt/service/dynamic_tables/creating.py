@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import cloning, retention, tables
+from snowmelt.service.contracts import attaching, enforcing
 from snowmelt.service.dynamic_tables import cloned, declarations, filling, frozen, graph, incremental, pins, scheduling
 from snowmelt.service.dynamic_tables.backfill import backfilled
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, Choose, bind
@@ -18,6 +19,7 @@ from snowmelt.service.dynamic_tables.runs import QUERY_TYPE, RefreshRun, refresh
 from snowmelt.service.results import DONE, Result, status
 from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
 from snowmelt.sql.statements.tables import CreateTable, TableOptions
+from snowmelt.state.contract_model import ContractLink
 from snowmelt.state.dynamic_model import (
     DynamicDefinition,
     DynamicRefresh,
@@ -88,6 +90,9 @@ class _Maker:
     def _make(self) -> None:
         account = self.run.account
         first = self._bind(account.state.settle(), adopting=True)
+        # Before the sources are refreshed for it.
+        early = declarations.definition_of(self.run, self.statement, self.declared, first)
+        enforcing.check_replacement(self.run, self.name, early.columns)
         at = account.state.settle()
         now = self.declared.initialize == "ON_CREATE"
         if now:
@@ -104,6 +109,7 @@ class _Maker:
             declarations.check_acyclic(graph.load(state), self.name, bound)
             definition = declarations.definition_of(self.run, self.statement, self.declared, bound)
             table = tables.new_table(self.caller, self.name, table_statement(self.statement), definition)
+            contract = attaching.wanted(self.caller, self.statement.options, table, definition.columns)
             if self.declared.frozen_where is not None:
                 filling.frozen_condition(bound.environment, definition, stored_form=False)
             whole = incremental.Filled(bound, {})
@@ -129,7 +135,7 @@ class _Maker:
             operator_states=whole.states,
             costs=self._costs(bound, began) if now else RefreshCosts(),
         )
-        self._publish(table, written, dynamic, bound, at if now else None)
+        self._publish(table, written, dynamic, bound, at if now else None, contract)
 
     def _costs(self, bound: BoundDefinition, began: datetime) -> RefreshCosts:
         elapsed = round((self.run.account.clock.now() - began).total_seconds() * 1000)
@@ -152,6 +158,7 @@ class _Maker:
         dynamic: DynamicState,
         bound: BoundDefinition,
         at: datetime | None,
+        contract: ContractLink | None,
     ) -> None:
         started = self.run.now
 
@@ -172,6 +179,7 @@ class _Maker:
             written,
             replacing=self.statement.or_replace or self.statement.or_alter,
             retention_days=self.statement.options.data_retention_time_in_days,
+            contract=contract,
             also=also,
         )
 

@@ -12,10 +12,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
-from snowmelt.core.names import ObjectName, SchemaName, quote
+from snowmelt.core.names import ObjectName, SchemaName, literal, quote
 from snowmelt.core.types import TIMESTAMP_LTZ, TIMESTAMPS, DataType, Kind
 from snowmelt.service import tables
-from snowmelt.service.metadata.ddl_words import literal
 from snowmelt.service.security.enforcement import authorise
 from snowmelt.service.streams.offsets import definition_of
 from snowmelt.service.tasks import changing as tasks

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from snowmelt.core.types import DataType
 from snowmelt.service import retention
+from snowmelt.service.contracts import attaching
 from snowmelt.service.dynamic_tables import declarations, incremental, scheduling
 from snowmelt.service.dynamic_tables.altering import bound_now, check, dynamic_part
 from snowmelt.service.dynamic_tables.creating import refresh_sources
@@ -93,6 +94,7 @@ class _Alteration:
         self.declared = declarations.declared(run, table.name, statement)
         self.bound = bound_now(run, table.name, self.declared)
         wanted = declarations.definition_of(run, statement, self.declared, self.bound)
+        self.contract = attaching.wanted(run, statement.options, table, wanted.columns)
         if wanted.transient != table.definition.transient:
             raise CannotKeepError("it is transient or not for good")
         self.actions = _reshaping(table.definition.columns, wanted.columns)
@@ -146,6 +148,8 @@ class _Alteration:
         values = {"definition": definition, "altered_on": state.now, "comment": options.comment}
         current = current.model_copy(update=values)
         state.catalog.update(retention.set_table(state, current, options.data_retention_time_in_days))
+        if self.contract is not None:
+            state.contracts.put(self.contract)
         for source in declarations.track_changes(state, self.bound):
             state.catalog.update(source)
         dynamic = state.dynamic.require(self.table.id)

@@ -58,6 +58,8 @@ def refresh_run(
     session = account.session(user=user, role=owner, database=name.database, schema=name.schema, warehouse=warehouse)
     session.acts_as_owner = True
     try:
-        yield RefreshRun(session, SqlText(f"ALTER DYNAMIC TABLE {name} REFRESH"), transaction, caller)
+        run = RefreshRun(session, SqlText(f"ALTER DYNAMIC TABLE {name} REFRESH"), transaction, caller)
+        run.refreshes = name
+        yield run
     finally:
         session.close()

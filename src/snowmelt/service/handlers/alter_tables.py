@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.service import past_shapes, references, retention
 from snowmelt.service.altering import Alteration
+from snowmelt.service.contracts import attaching, enforcing
 from snowmelt.service.quality import declaring
 from snowmelt.service.reshaping import Reshaped, reshape, start_change_feed
 from snowmelt.service.results import DONE, Result, status
@@ -30,6 +31,9 @@ _OPTIONS = ("retention_days", "change_tracking", "change_feed", "schema_evolutio
 
 
 def alter_table(run: Run, statement: AlterTable) -> Result:
+    # All that this statement may change of a dynamic table, whose columns are its query's.
+    allowed = all(isinstance(action, SetColumnComment) or _only_contract(action) for action in statement.actions)
+    table = find_table(run, statement.name, dynamic=allowed)
     # Of a dynamic table, whose columns are its query's, this statement may change what is said of them alone.
     comments = all(isinstance(action, _OF_ANY_TABLE) for action in statement.actions)
     table = find_table(run, statement.name, dynamic=comments)
@@ -60,6 +64,15 @@ def alter_table(run: Run, statement: AlterTable) -> Result:
     return status(DONE, "ALTER_TABLE")
 
 
+def _only_contract(action: Action) -> bool:
+    match action:
+        case SetOptions(options=options):
+            return set(options.given()) <= {"CONTRACT", "CONTRACT_VERSION"}
+        case UnsetOptions(names=names):
+            return set(names) <= {"CONTRACT"}
+    return False
+
+
 def find_table(run: Run, name: NameRef, *, dynamic: bool = False) -> CatalogObject | None:
     """The table of that name, which is a dynamic one only if the caller can take one."""
     full = run.object_name(name, "ALTER TABLE")
@@ -86,6 +99,7 @@ def alter_columns(run: Run, table: CatalogObject, actions: Sequence[Action]) -> 
         alteration.apply(action)
     if alteration.definition == definition:
         return definition
+    enforcing.check_change(run, table, alteration.definition.columns)
     check_rows(run, alteration, pending)
     before = pending.version
     done = reshape(run, table, pending, alteration.change)
@@ -148,6 +162,7 @@ def rename(run: Run, item: CatalogObject, new_name: NameRef) -> None:
     with run.state.begin() as state:
         if state.catalog.schema(target.parent) is None:
             raise errors.not_found("Schema", str(target.parent))
+        enforcing.refuse_if_promised(state, item, "RENAME")
         try:
             state.catalog.rename(item.id, target)
         except errors.SnowmeltError as error:
@@ -162,6 +177,7 @@ def swap(run: Run, item: CatalogObject, other: CatalogObject) -> None:
     if item.id == other.id:
         raise errors.compilation("002230", "42601", f"cannot swap '{other.name}' with itself")
     with run.state.begin() as state:
+        enforcing.swap(state, item, other)
         state.catalog.swap(item.id, other.id)
         if item.kind is ObjectKind.VIEW:
             references.renamed(state, item, other.name)
@@ -180,6 +196,7 @@ def _set_options(run: Run, table: CatalogObject, options: TableOptions, unset: t
         changed["change_tracking"] = bool(options.change_tracking)
     if options.enable_schema_evolution is not None or "ENABLE_SCHEMA_EVOLUTION" in unset:
         changed["schema_evolution"] = bool(options.enable_schema_evolution)
+    attaching.set_contract(run, table, options, unset)
     comment = None if "COMMENT" in unset else options.comment if options.comment is not None else table.comment
 
     def record(state: StateTransaction) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service.connectors import listing as connectors_listing
+from snowmelt.service.contracts import listing as contracts_listing
+from snowmelt.service.data_products import listing as products_listing
 from snowmelt.service.metadata import formats, layouts
 from snowmelt.service.metadata.access import find_user
 from snowmelt.service.metadata.catalog import INFORMATION_SCHEMA, find_relation, objects
@@ -88,6 +90,12 @@ def _described(run: Run, state: StateReader, statement: DescribeStatement) -> tu
     if kind == "CONNECTOR":
         connector = _find(run, state, name, ObjectKind.CONNECTOR, "Connector")
         return layouts.SHOW["CONNECTORS"], iter([connectors_listing.described(state, connector)])
+    if kind == "CONTRACT":
+        contract = _find(run, state, name, ObjectKind.CONTRACT, "Contract")
+        return contracts_listing.DESCRIBE, contracts_listing.described(contract, run.now.date())
+    if kind == "DATA PRODUCT":
+        product = _find(run, state, name, ObjectKind.DATA_PRODUCT, "Data product")
+        return layouts.DESCRIBE_ROUTINE, products_listing.described(state, product)
     if kind in _SCHEMA_OBJECTS:
         wanted, noun = _SCHEMA_OBJECTS[kind]
         return _schema_object(state, _find(run, state, name, wanted, noun))

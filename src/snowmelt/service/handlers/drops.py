@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
 from snowmelt.service import contexts, references, retention, schema_objects
+from snowmelt.service.contracts import enforcing
 from snowmelt.service.dynamic_tables import landing, scheduling
 from snowmelt.service.handlers import users_roles
 from snowmelt.service.results import Result, status
@@ -94,6 +95,9 @@ def _drop_object(run: Run, statement: Drop) -> str | None:
             return None
         if statement.restrict and found.kind is ObjectKind.TABLE:
             _refuse_if_referred(state, lambda key: key == found.name)
+        enforcing.refuse_if_promised(state, found, "DROP")
+        if found.kind is ObjectKind.CONTRACT:
+            enforcing.check_contract_unused(state, found, "dropped")
         if found.kind is ObjectKind.TASK:
             tasks.dropped(state, found)
         state.catalog.drop(found.id, state.now)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.service.channels import listing as channels_listing
 from snowmelt.service.connectors import listing as connectors_listing
+from snowmelt.service.contracts import listing as contracts_listing
+from snowmelt.service.data_products import listing as products_listing
 from snowmelt.service.dynamic_tables import listing
 from snowmelt.service.metadata import (
     access,
@@ -59,6 +61,8 @@ LISTINGS: dict[str, Listing] = {
     **listing.LISTINGS,
     **streams_listing.LISTINGS,
     **connectors_listing.LISTINGS,
+    **contracts_listing.LISTINGS,
+    **products_listing.LISTINGS,
     **tasks.LISTINGS,
     **channels_listing.LISTINGS,
     **quality_listing.LISTINGS,

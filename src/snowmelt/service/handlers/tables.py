@@ -9,6 +9,7 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import cloning, declaring, retention, tables
+from snowmelt.service.contracts import attaching
 from snowmelt.service.faults import reached
 from snowmelt.service.handlers.alter_tables import find_table
 from snowmelt.service.loading import history
@@ -23,6 +24,7 @@ from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.statements.base import CloneSource, NameRef, Statement
 from snowmelt.sql.statements.tables import CreateTable, Truncate
 from snowmelt.sql.tokens import SqlText
+from snowmelt.state.contract_model import ContractLink
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.store import StateTransaction
 from snowmelt.storage.commits import CommitResult
@@ -52,13 +54,21 @@ def create_table(run: Run, statement: CreateTable) -> Result:
     return status(f"Table {quote(name.name)} successfully created.", "CREATE_TABLE")
 
 
+def _contract(run: Run, statement: CreateTable, table: CatalogObject) -> ContractLink | None:
+    """What the table is held to from the start; asked before anything is written."""
+    assert isinstance(table.definition, TableDefinition)
+    return attaching.wanted(run, statement.options, table, table.definition.columns)
+
+
 def _publish_empty(run: Run, statement: CreateTable, table: CatalogObject) -> None:
+    contract = _contract(run, statement, table)
     tables.publish(
         run,
         table,
         tables.create_storage(run, table),
         replacing=statement.or_replace,
         retention_days=statement.options.data_retention_time_in_days,
+        contract=contract,
         also=lambda state: _extended(state, statement, table),
     )
 
@@ -84,6 +94,7 @@ def _create_as(run: Run, name: ObjectName, statement: CreateTable, text: SqlText
         definition = tables.definition_of(run, name, statement, query)
         table = tables.new_table(run, name, statement, definition)
         rows = RowWriter(run, table).matched(environment, query, [column.name for column in definition.columns])
+    contract = _contract(run, statement, table)
     written = tables.create_filled(run, table, rows)
     windows = tuple(run.streams.values())
     # The table's name and the offsets become true together, and not once more when the statement ends.
@@ -99,6 +110,7 @@ def _create_as(run: Run, name: ObjectName, statement: CreateTable, text: SqlText
         written,
         replacing=statement.or_replace,
         retention_days=statement.options.data_retention_time_in_days,
+        contract=contract,
         also=finish,
     )
 
@@ -115,6 +127,7 @@ def _create_clone(run: Run, name: ObjectName, statement: CreateTable, clone: Clo
     # CREATE TABLE … CLONE of a dynamic table is a plain table with its rows.
     definition = definition.model_copy(update={"transient": statement.transient, "dynamic": None})
     table = tables.new_table(run, name, statement, definition, source.comment)
+    contract = _contract(run, statement, table)
     written = cloning.link_files(run, source, version, table)
     tables.publish(
         run,
@@ -122,6 +135,7 @@ def _create_clone(run: Run, name: ObjectName, statement: CreateTable, clone: Clo
         written,
         replacing=statement.or_replace,
         retention_days=days,
+        contract=contract,
         also=lambda state: cloning.inherit(state, source, table),
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import declaring, schema_objects
+from snowmelt.service.contracts import attaching, enforcing
 from snowmelt.service.handlers.alter_tables import rename, swap
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.results import DONE, Result, status
@@ -59,6 +60,11 @@ def create_view(run: Run, statement: CreateView) -> Result:
 
 
 def _created(run: Run, statement: CreateView, name: ObjectName, definition: ViewDefinition) -> Result:
+    item = CatalogObject(
+        id="", name=name, owner=run.session.role, session_id=run.session.id if statement.temporary else None,
+        created_on=run.now, altered_on=run.now, definition=definition,
+    )  # fmt: skip
+    contract = attaching.wanted(run, statement.options, item, definition.columns)
     if statement.or_alter and _altered(run, statement, definition):
         return status(f"View {quote(name.name)} successfully altered.", "CREATE_VIEW")
     return schema_objects.create(
@@ -70,6 +76,7 @@ def _created(run: Run, statement: CreateView, name: ObjectName, definition: View
         if_not_exists=statement.if_not_exists,
         temporary=statement.temporary,
         comment=statement.options.comment,
+        contract=contract,
     )
 
 
@@ -79,10 +86,12 @@ def _altered(run: Run, statement: CreateView, definition: ViewDefinition) -> boo
         found = schema_objects.find(run, state, ObjectType.VIEW, statement.name)
     if found is None:
         return False
+    enforcing.check_change(run, found, definition.columns)
     values = {name: getattr(definition, name) for name in type(definition).model_fields if name != "kind"}
     schema_objects.alter(
         run, found, values, comment=statement.options.comment, uncomment=statement.options.comment is None
     )
+    attaching.set_contract(run, found.model_copy(update={"definition": definition}), statement.options)
     return True
 
 
@@ -124,6 +133,7 @@ def alter_view(run: Run, statement: AlterView) -> Result:
                 _set_options(run, view, options)
             case UnsetOptions(names=names):
                 untracked = {"change_tracking": False} if "CHANGE_TRACKING" in names else {}
+                attaching.set_contract(run, view, ViewOptions(), names)
                 schema_objects.alter(run, view, untracked, uncomment="COMMENT" in names)
             case _:
                 raise errors.unsupported(f"ALTER VIEW … {type(action).__name__}")
@@ -133,6 +143,7 @@ def alter_view(run: Run, statement: AlterView) -> Result:
 def _set_options(run: Run, view: CatalogObject, options: ViewOptions) -> None:
     assert isinstance(view.definition, ViewDefinition)
     tables = tracking.tables_behind(run, view.name, view.definition) if options.change_tracking else []
+    attaching.set_contract(run, view, options)
     changed = {} if options.change_tracking is None else {"change_tracking": options.change_tracking}
     schema_objects.alter(run, view, changed, comment=options.comment)
     tracking.track_all(run, tables)

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from snowmelt.core.lag import show_lag
+from snowmelt.core.names import literal
 from snowmelt.service.metadata.ddl_connectors import connector_ddl
+from snowmelt.service.metadata.ddl_contracts import contract_ddl, data_product_ddl
 from snowmelt.service.metadata.ddl_routines import routine_ddl
 from snowmelt.service.metadata.ddl_tasks import task_ddl
-from snowmelt.service.metadata.ddl_words import comment, flag, listed, literal, object_name, scd_clauses, spelled
+from snowmelt.service.metadata.ddl_words import comment, flag, listed, object_name, scd_clauses, spelled
 from snowmelt.state.connector_model import ConnectorDefinition
+from snowmelt.state.contract_model import ContractDefinition, DataProductDefinition
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.model import (
     CatalogObject,
@@ -60,6 +63,10 @@ def object_ddl(item: CatalogObject, *, qualified: bool = False) -> str:
             return task_ddl(item, task, qualified=qualified)
         case ConnectorDefinition() as connector:
             return connector_ddl(item, connector, qualified=qualified)
+        case ContractDefinition() as contract:
+            return contract_ddl(item, contract, qualified=qualified)
+        case DataProductDefinition() as product:
+            return data_product_ddl(item, product, qualified=qualified)
 
 
 def database_ddl(item: Database) -> str:

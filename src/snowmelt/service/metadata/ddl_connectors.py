@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from snowmelt.service.metadata.ddl_words import flag, literal, object_name, spelled
+from snowmelt.core.names import literal
+from snowmelt.service.metadata.ddl_words import flag, object_name, spelled
 from snowmelt.state.connector_model import ConnectorDefinition, ConnectorTarget, Route
 from snowmelt.state.model import CatalogObject
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from snowmelt.service.metadata.ddl_words import literal, quoted
+from snowmelt.core.names import literal
+from snowmelt.service.metadata.ddl_words import quoted
 from snowmelt.service.metadata.routines import table_type
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.statements.routines import CreateRoutine

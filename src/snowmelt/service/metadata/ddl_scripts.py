@@ -28,6 +28,8 @@ _SIMPLE = {
     "STREAM": (ObjectKind.STREAM, "Stream"),
     "TASK": (ObjectKind.TASK, "Task"),
     "CONNECTOR": (ObjectKind.CONNECTOR, "Connector"),
+    "CONTRACT": (ObjectKind.CONTRACT, "Contract"),
+    "DATA_PRODUCT": (ObjectKind.DATA_PRODUCT, "Data product"),
 }
 _ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
 _ELSEWHERE = frozenset(
@@ -40,7 +42,7 @@ _ELSEWHERE = frozenset(
 _ORDER = (
     ObjectKind.SEQUENCE, ObjectKind.FILE_FORMAT, ObjectKind.STAGE, ObjectKind.TABLE, ObjectKind.FUNCTION,
     ObjectKind.VIEW, ObjectKind.STREAM, ObjectKind.PROCEDURE, ObjectKind.TASK,
-    ObjectKind.CONNECTOR,
+    ObjectKind.CONNECTOR, ObjectKind.CONTRACT, ObjectKind.DATA_PRODUCT,
 )  # fmt: skip
 """What is created first in a script: defaults use sequences, views use tables and functions."""
 
@@ -198,7 +200,7 @@ def in_dependency_order(views: list[CatalogObject]) -> list[CatalogObject]:
         if item.name in ordered or item.name in visiting:
             return
         visiting.add(item.name)
-        for name in sorted(_reads(item)):
+        for name in sorted(view_reads(item)):
             if name in by_name:
                 place(by_name[name])
         ordered[item.name] = item
@@ -208,7 +210,7 @@ def in_dependency_order(views: list[CatalogObject]) -> list[CatalogObject]:
     return list(ordered.values())
 
 
-def _reads(item: CatalogObject) -> set[ObjectName]:
+def view_reads(item: CatalogObject) -> set[ObjectName]:
     """The full names of what a view's query mentions in FROM."""
     definition = item.definition
     assert isinstance(definition, ViewDefinition)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from snowmelt.core.names import ObjectName, quote
+from snowmelt.core.names import ObjectName, literal, quote
 from snowmelt.sql.scd import Dimension
 from snowmelt.sql.statements.cursor import RESERVED
 
@@ -19,11 +19,6 @@ def spelled(name: str) -> str:
 
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """A string literal. A backslash escapes in Snowflake, so it is doubled as the quote is."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def object_name(name: ObjectName, *, qualified: bool) -> str:

@@ -126,6 +126,15 @@ SHOW: dict[str, Columns] = {
             "slot, publication, snapshot_mode, target, target_name, state, error, warning, changes:n, "
             "dead_letters:n, last_change_at:ts, last_landed_at:ts, slot_bytes:n, position, owner_role_type",
         ),
+        "CONTRACTS": (
+            "created_on:ts, name, database_name, schema_name, owner, comment, version, versions, compatibility, "
+            "sunset, attached_to, consumers, owner_role_type"
+        ),
+        "DATA PRODUCTS": (
+            "created_on:ts, name, database_name, schema_name, owner, comment, product_owner, domain, objects, "
+            "contract, freshness, availability_tier:n, availability, consumers, tags, pii, documentation, "
+            "owner_role_type"
+        ),
         # Objects that can't exist here yet: clients ask for them all the same, and get the empty table.
         "TASKS": (
             "created_on:ts, name, id, database_name, schema_name, owner, comment, warehouse, schedule, "

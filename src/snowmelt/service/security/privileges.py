@@ -40,6 +40,7 @@ ACCOUNT_PRIVILEGES = {
 
 _CREATES = (
     "CREATE TABLE", "CREATE VIEW", "CREATE DYNAMIC TABLE", "CREATE STREAM", "CREATE TASK", "CREATE CONNECTOR",
+    "CREATE CONTRACT", "CREATE DATA PRODUCT",
     "CREATE STAGE", "CREATE FILE FORMAT", "CREATE SEQUENCE", "CREATE FUNCTION", "CREATE PROCEDURE",
 )  # fmt: skip
 PRIVILEGES: dict[str, tuple[str, ...]] = {
@@ -52,6 +53,8 @@ PRIVILEGES: dict[str, tuple[str, ...]] = {
     "STREAM": ("SELECT",),
     "TASK": ("OPERATE", "MONITOR"),
     "CONNECTOR": ("OPERATE", "MONITOR"),
+    "CONTRACT": ("USAGE", "APPLY"),
+    "DATA PRODUCT": ("USAGE",),
     "WAREHOUSE": ("USAGE", "OPERATE", "MODIFY", "MONITOR"),
     "FUNCTION": ("USAGE",),
     "PROCEDURE": ("USAGE",),
@@ -99,7 +102,10 @@ def _create(kind: str, *more: Ask) -> tuple[Ask, ...]:
 _WAREHOUSE = _ask(Subject.WAREHOUSE, "USAGE")
 _READS = _ask(Subject.TARGET, "SELECT")
 
-_RENAMED = ("TABLE", "VIEW", "DYNAMIC TABLE", "STAGE", "FILE FORMAT", "SEQUENCE", "FUNCTION", "PROCEDURE")
+_RENAMED = (
+    "TABLE", "VIEW", "DYNAMIC TABLE", "STAGE", "FILE FORMAT", "SEQUENCE", "FUNCTION", "PROCEDURE", "CONTRACT",
+    "DATA PRODUCT",
+)  # fmt: skip
 """What can be moved to another schema by renaming it."""
 
 RULES: dict[str, tuple[Ask, ...]] = {
@@ -126,6 +132,9 @@ RULES: dict[str, tuple[Ask, ...]] = {
     "CREATE TASK": _create("TASK", _WAREHOUSE),
     "CREATE TASK CLONE": _create("TASK", _ask(Subject.SOURCE, OWNERSHIP)),
     "CREATE CONNECTOR": _create("CONNECTOR", _ask(Subject.ACCOUNT, "CREATE INTEGRATION")),
+    "CREATE CONTRACT": _create("CONTRACT"),
+    "CREATE CONTRACT FROM TABLE": _create("CONTRACT", _ask(Subject.SOURCE, "SELECT", "REFERENCES")),
+    "CREATE DATA PRODUCT": _create("DATA PRODUCT"),
     "CREATE STAGE": _create("STAGE"),
     "CREATE FILE FORMAT": _create("FILE FORMAT"),
     "CREATE SEQUENCE": _create("SEQUENCE"),
@@ -144,6 +153,10 @@ RULES: dict[str, tuple[Ask, ...]] = {
     "ALTER CONNECTOR": _owner(),
     "ALTER CONNECTOR OPERATE": (_ask(Subject.TARGET, "OPERATE"),),
     "CHECK CONNECTOR": (_ask(Subject.TARGET, "MONITOR", "OPERATE"),),
+    "ALTER CONTRACT": _owner(),
+    "ALTER CONTRACT CONSUMER": (_ask(Subject.TARGET, "USAGE"),),
+    "CHECK CONTRACT": (_ask(Subject.TARGET, "USAGE", "APPLY"),),
+    "ALTER DATA PRODUCT": _owner(),
     "EXECUTE QUALITY CHECKS": (_READS,),
     "EXECUTE TASK": (_ask(Subject.TARGET, "OPERATE"),),
     "ALTER STAGE": _owner(),

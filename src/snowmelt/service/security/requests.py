@@ -9,7 +9,9 @@ from snowmelt.sql.statements import (
     alter_table,
     changes,
     connectors,
+    contracts,
     copy,
+    data_products,
     databases_schemas,
     dml,
     dynamic_tables,
@@ -122,6 +124,12 @@ def _creating(statement: Statement) -> Iterator[Request]:
             yield _created(f"CREATE TASK{word}", kind, statement, _source(kind, clone), statement.options.warehouse)
         case connectors.CreateConnector():
             yield _created("CREATE CONNECTOR", ObjectType.CONNECTOR, statement)
+        case contracts.CreateContract(source=contracts.ContractSource(table=NameRef() as table)):
+            yield _created("CREATE CONTRACT FROM TABLE", ObjectType.CONTRACT, statement, _table(table))
+        case contracts.CreateContract():
+            yield _created("CREATE CONTRACT", ObjectType.CONTRACT, statement)
+        case data_products.CreateDataProduct():
+            yield _created("CREATE DATA PRODUCT", ObjectType.DATA_PRODUCT, statement)
         case stages.CreateStage(temporary=temporary):
             rule = "CREATE STAGE URL" if statement.options.url is not None else "CREATE STAGE"
             yield _created(rule, ObjectType.STAGE, statement)
@@ -150,7 +158,8 @@ def _creating(statement: Statement) -> Iterator[Request]:
 
 _Creation = (
     tables.CreateTable | views.CreateView | dynamic_tables.CreateDynamicTable | streams.CreateStream
-    | tasks.CreateTask | connectors.CreateConnector | stages.CreateStage
+    | tasks.CreateTask | connectors.CreateConnector | contracts.CreateContract | data_products.CreateDataProduct
+    | stages.CreateStage
     | file_formats.CreateFileFormat | sequences.CreateSequence | databases_schemas.CreateDatabase
     | databases_schemas.CreateSchema | warehouses.CreateWarehouse
     | users_roles.CreateUser | users_roles.CreateRole
@@ -195,6 +204,14 @@ def _altering(statement: Statement) -> Iterator[Request]:
             yield Request(rule, Named(ObjectType.CONNECTOR, name))
         case connectors.CheckConnector(name=name) | connectors.ConfigureConnector(name=name):
             yield Request("CHECK CONNECTOR", Named(ObjectType.CONNECTOR, name))
+        case contracts.AlterContract(name=name, action=contracts.AddConsumer() | contracts.DropConsumer()):
+            yield Request("ALTER CONTRACT CONSUMER", Named(ObjectType.CONTRACT, name))
+        case contracts.AlterContract(name=name, action=action):
+            yield _altered("ALTER CONTRACT", ObjectType.CONTRACT, name, action)
+        case contracts.CheckContract(name=name):
+            yield Request("CHECK CONTRACT", Named(ObjectType.CONTRACT, name))
+        case data_products.AlterDataProduct(name=name, action=action):
+            yield _altered("ALTER DATA PRODUCT", ObjectType.DATA_PRODUCT, name, action)
         case quality.ExecuteQualityChecks(name=name):
             yield Request("EXECUTE QUALITY CHECKS", Named(ObjectType.TABLE, name))
         case tasks.ExecuteTask(name=name):

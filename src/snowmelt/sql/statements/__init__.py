@@ -64,6 +64,7 @@ from snowmelt.sql.statements.connectors import (
     CreateConnector,
     TakeSnapshot,
 )
+from snowmelt.sql.statements.contracts import AlterContract, CheckContract, ContractOptions, CreateContract
 from snowmelt.sql.statements.copy import (
     CopyIntoLocation,
     CopyIntoTable,
@@ -71,6 +72,7 @@ from snowmelt.sql.statements.copy import (
     OnError,
     UnloadOptions,
 )
+from snowmelt.sql.statements.data_products import AlterDataProduct, CreateDataProduct, ProductOptions
 from snowmelt.sql.statements.databases_schemas import (
     AlterDatabase,
     AlterSchema,
@@ -203,6 +205,8 @@ __all__ = [
     "AddConstraint",
     "AddQualityCheck",
     "AlterConnector",
+    "AlterContract",
+    "AlterDataProduct",
     "AlterDatabase",
     "AlterDynamicTable",
     "AlterFileFormat",
@@ -221,6 +225,7 @@ __all__ = [
     "CallArgument",
     "ChangeAfter",
     "CheckConnector",
+    "CheckContract",
     "CheckSpec",
     "CloneSource",
     "ClusterBy",
@@ -231,10 +236,13 @@ __all__ = [
     "ConnectorOptions",
     "Constraint",
     "ContainerOptions",
+    "ContractOptions",
     "CopyIntoLocation",
     "CopyIntoTable",
     "CopyOptions",
     "CreateConnector",
+    "CreateContract",
+    "CreateDataProduct",
     "CreateDatabase",
     "CreateDynamicTable",
     "CreateFileFormat",
@@ -283,6 +291,7 @@ __all__ = [
     "Options",
     "PatternOption",
     "PrimaryKey",
+    "ProductOptions",
     "Put",
     "PutOptions",
     "QualityOptions",

@@ -45,6 +45,8 @@ class ObjectType(StrEnum):
     WAREHOUSE = "WAREHOUSE"
     STREAM = "STREAM"
     CONNECTOR = "CONNECTOR"
+    CONTRACT = "CONTRACT"
+    DATA_PRODUCT = "DATA PRODUCT"
     USER = "USER"
     ROLE = "ROLE"
 

@@ -15,7 +15,7 @@ from snowmelt.sql.tokens import SqlText, TokenKind
 KINDS = (
     "FILE FORMAT", "DYNAMIC TABLE", "EXTERNAL TABLE", "EVENT TABLE", "MATERIALIZED VIEW", "TABLE", "VIEW",
     "SCHEMA", "DATABASE", "STAGE", "FUNCTION", "PROCEDURE", "WAREHOUSE", "SEQUENCE", "STREAM", "TASK", "CONNECTOR",
-    "PIPE", "ALERT", "USER",
+    "CONTRACT", "DATA PRODUCT", "PIPE", "ALERT", "USER",
 )  # fmt: skip
 
 

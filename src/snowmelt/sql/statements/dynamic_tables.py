@@ -89,6 +89,8 @@ class DynamicTableOptions(Options):
     initialize: Annotated[str | None, one_of("ON_CREATE", "ON_SCHEDULE")] = None
     data_retention_time_in_days: Annotated[int | None, whole] = None
     max_data_extension_time_in_days: Annotated[int | None, whole] = None
+    contract: Annotated[NameRef | None, name_reference] = None
+    contract_version: Annotated[int | None, whole] = None
     comment: Annotated[str | None, text] = None
 
 

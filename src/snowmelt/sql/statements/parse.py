@@ -14,7 +14,9 @@ from snowmelt.sql.statements import (
     calls,
     changes,
     connectors,
+    contracts,
     copy,
+    data_products,
     databases_schemas,
     describe,
     dml,
@@ -191,6 +193,8 @@ CREATE: dict[ObjectType, CreateRule] = {
     ObjectType.WAREHOUSE: warehouses.CREATE_WAREHOUSE,
     ObjectType.STREAM: streams.CREATE_STREAM,
     ObjectType.CONNECTOR: connectors.CREATE_CONNECTOR,
+    ObjectType.CONTRACT: contracts.CREATE_CONTRACT,
+    ObjectType.DATA_PRODUCT: data_products.CREATE_DATA_PRODUCT,
     ObjectType.USER: users_roles.CREATE_USER,
     ObjectType.ROLE: users_roles.CREATE_ROLE,
 }
@@ -211,6 +215,8 @@ ALTER: dict[ObjectType, AlterParser] = {
     ObjectType.WAREHOUSE: warehouses.parse_alter_warehouse,
     ObjectType.STREAM: streams.parse_alter_stream,
     ObjectType.CONNECTOR: connectors.parse_alter_connector,
+    ObjectType.CONTRACT: contracts.parse_alter_contract,
+    ObjectType.DATA_PRODUCT: data_products.parse_alter_data_product,
     ObjectType.USER: users_roles.parse_alter_user,
     ObjectType.ROLE: users_roles.parse_alter_role,
 }

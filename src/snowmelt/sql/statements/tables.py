@@ -23,7 +23,7 @@ from snowmelt.sql.statements.heads import (
     if_exists,
     refuse_tags,
 )
-from snowmelt.sql.statements.options import Options, boolean, merged, read_options, text, whole
+from snowmelt.sql.statements.options import Options, boolean, merged, name_reference, read_options, text, whole
 from snowmelt.sql.tokens import SqlText, Token
 
 
@@ -34,6 +34,8 @@ class TableOptions(Options):
     change_tracking: Annotated[bool | None, boolean] = None
     enable_schema_evolution: Annotated[bool | None, boolean] = None
     default_ddl_collation: Annotated[str | None, text] = None
+    contract: Annotated[NameRef | None, name_reference] = None
+    contract_version: Annotated[int | None, whole] = None
     comment: Annotated[str | None, text] = None
 
 

@@ -31,10 +31,12 @@ from snowmelt.sql.statements.options import (
     at_option,
     boolean,
     merged,
+    name_reference,
     read_options,
     read_required_options,
     read_unset,
     text,
+    whole,
 )
 from snowmelt.sql.tokens import SqlText
 
@@ -42,6 +44,8 @@ from snowmelt.sql.tokens import SqlText
 @dataclass(frozen=True, slots=True)
 class ViewOptions(Options):
     change_tracking: Annotated[bool | None, boolean] = None
+    contract: Annotated[NameRef | None, name_reference] = None
+    contract_version: Annotated[int | None, whole] = None
     comment: Annotated[str | None, text] = None
 
 

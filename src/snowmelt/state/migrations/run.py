@@ -16,7 +16,9 @@ from snowmelt.state.migrations import (
     v0006_access,
     v0007_channels,
     v0008_connectors,
-    v0009_quality,
+    v0009_contracts,
+    v0010_lineage,
+    v0011_quality,
 )
 
 Migration = Callable[[Connection], None]
@@ -30,7 +32,9 @@ MIGRATIONS: tuple[Migration, ...] = (
     v0006_access.apply,
     v0007_channels.apply,
     v0008_connectors.apply,
-    v0009_quality.apply,
+    v0009_contracts.apply,
+    v0010_lineage.apply,
+    v0011_quality.apply,
 )
 """The step at index n leads from version n to version n + 1."""
 

@@ -1,4 +1,4 @@
-"""Version 9: results of quality checks."""
+"""Version 11: results of quality checks."""
 
 from __future__ import annotations
 

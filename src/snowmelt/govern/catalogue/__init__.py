@@ -1,0 +1,1 @@
+"""What an account offers, for people who look for data: one snapshot of it, searched and shown as pages."""

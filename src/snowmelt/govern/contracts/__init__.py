@@ -1,0 +1,1 @@
+"""Data contracts: documents of the Open Data Contract Standard, how they change, and what satisfies them."""

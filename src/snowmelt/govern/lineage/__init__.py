@@ -1,0 +1,1 @@
+"""Where every column comes from, and what depends on it. Nothing here knows a catalog, a store or Spark."""

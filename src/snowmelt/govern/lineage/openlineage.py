@@ -1,0 +1,169 @@
+"""OpenLineage events (version 2-0-2) as JSON. Tests hold them to the models of the standard's own client."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from snowmelt.core.version import VERSION
+from snowmelt.govern.lineage.flows import Influence
+from snowmelt.govern.lineage.graph import Dataset, Edge
+
+Json = dict[str, Any]
+
+_SPEC = "https://openlineage.io/spec"
+_EVENT_SCHEMA = f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"
+_VERSIONS = {
+    "ColumnLineageDatasetFacet": "1-2-0",
+    "DataQualityMetricsDatasetFacet": "1-0-1",
+    "ErrorMessageRunFacet": "1-0-1",
+    "JobTypeJobFacet": "2-0-4",
+    "OutputStatisticsOutputDatasetFacet": "1-0-2",
+    "ParentRunFacet": "1-2-0",
+    "ProcessingEngineRunFacet": "1-1-1",
+    "SQLJobFacet": "1-1-0",
+    "SchemaDatasetFacet": "1-2-0",
+}
+_PRODUCER = f"urn:snowmelt:{VERSION}"
+
+
+class EventType(StrEnum):
+    START = "START"
+    RUNNING = "RUNNING"
+    COMPLETE = "COMPLETE"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """One run of a job: a refresh, a task's run, a load or another statement that writes."""
+
+    id: str
+    """A UUID: the query id."""
+    job: str
+    kind: str
+    """REFRESH, TASK, LOAD, QUERY."""
+    sql: str | None = None
+    parent: tuple[str, str] | None = None
+    """Id and job of the run that this one is a part of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a dataset beside its name."""
+
+    columns: Sequence[tuple[str, str]] = ()
+    """Names and types."""
+    rows: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    edges: Sequence[Edge] = ()
+    target: Dataset | None = None
+    """What was written, where no source is known."""
+    rows_written: int | None = None
+    error: str | None = None
+    known: Mapping[str, Known] = field(default_factory=dict)
+    """By id of dataset."""
+
+
+def event(namespace: str, type_: EventType, at: datetime, run: JobRun, outcome: Outcome | None = None) -> Json:
+    found = outcome or Outcome()
+    return {
+        "eventType": type_.value,
+        "eventTime": at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+        "producer": _PRODUCER,
+        "schemaURL": _EVENT_SCHEMA,
+        "run": {"runId": run.id, "facets": _run_facets(namespace, run, found)},
+        "job": {"namespace": namespace, "name": run.job, "facets": _job_facets(run)},
+        "inputs": [_dataset(namespace, dataset, found) for dataset in _distinct(edge.source for edge in found.edges)],
+        "outputs": [_output(namespace, dataset, found) for dataset in _written(found)],
+    }
+
+
+def _facet(facet: str, /, **values: Any) -> Json:
+    url = f"{_SPEC}/facets/{_VERSIONS[facet]}/{facet}.json#/$defs/{facet}"
+    given = {key: value for key, value in values.items() if value is not None}
+    return {"_producer": _PRODUCER, "_schemaURL": url, **given}
+
+
+def _run_facets(namespace: str, run: JobRun, outcome: Outcome) -> Json:
+    facets = {"processing_engine": _facet("ProcessingEngineRunFacet", version=VERSION, name="snowmelt")}
+    if run.parent is not None:
+        parent, job = run.parent
+        facets["parent"] = _facet("ParentRunFacet", run={"runId": parent}, job={"namespace": namespace, "name": job})
+    if outcome.error is not None:
+        facets["errorMessage"] = _facet("ErrorMessageRunFacet", message=outcome.error, programmingLanguage="SQL")
+    return facets
+
+
+def _job_facets(run: JobRun) -> Json:
+    facets = {"jobType": _facet("JobTypeJobFacet", processingType="BATCH", integration="SNOWMELT", jobType=run.kind)}
+    if run.sql is not None:
+        facets["sql"] = _facet("SQLJobFacet", query=run.sql, dialect="snowflake")
+    return facets
+
+
+def _written(outcome: Outcome) -> list[Dataset]:
+    targets = [edge.target for edge in outcome.edges]
+    return _distinct([*targets, *([outcome.target] if outcome.target is not None else [])])
+
+
+def _distinct(datasets: Iterable[Dataset]) -> list[Dataset]:
+    return list({dataset.id: dataset for dataset in datasets}.values())
+
+
+def _dataset(namespace: str, dataset: Dataset, outcome: Outcome) -> Json:
+    facets: Json = {}
+    known = outcome.known.get(dataset.id, Known())
+    if known.columns:
+        fields = [{"name": name, "type": type_} for name, type_ in known.columns]
+        facets["schema"] = _facet("SchemaDatasetFacet", fields=fields)
+    if known.rows is not None:
+        facets["dataQualityMetrics"] = _facet(
+            "DataQualityMetricsDatasetFacet", rowCount=known.rows, bytes=known.bytes, columnMetrics={}
+        )
+    return {"namespace": namespace, "name": str(dataset), "facets": facets}
+
+
+def _output(namespace: str, dataset: Dataset, outcome: Outcome) -> Json:
+    found = _dataset(namespace, dataset, outcome)
+    lineage = _column_lineage(namespace, [edge for edge in outcome.edges if edge.target.id == dataset.id])
+    if lineage is not None:
+        found["facets"]["columnLineage"] = lineage
+    if outcome.rows_written is not None:
+        found["outputFacets"] = {
+            "outputStatistics": _facet("OutputStatisticsOutputDatasetFacet", rowCount=outcome.rows_written)
+        }
+    return found
+
+
+def _column_lineage(namespace: str, edges: Sequence[Edge]) -> Json | None:
+    """By output column what it is made of; what decides the rows is said once, for the whole dataset."""
+    fields: defaultdict[str, list[Json]] = defaultdict(list)
+    whole: list[Json] = []
+    for edge in edges:
+        for link in edge.links:
+            if link.source_column is None:
+                continue
+            origin = {
+                "namespace": namespace,
+                "name": str(edge.source),
+                "field": link.source_column,
+                "transformations": [_transformation(influence) for influence in sorted(link.influences)],
+            }
+            (whole if link.target_column is None else fields[link.target_column]).append(origin)
+    if not fields and not whole:
+        return None
+    described = {column: {"inputFields": origins} for column, origins in fields.items()}
+    return _facet("ColumnLineageDatasetFacet", fields=described, dataset=whole)
+
+
+def _transformation(influence: Influence) -> Json:
+    return {"type": "DIRECT" if influence.direct else "INDIRECT", "subtype": influence.value, "masking": False}

@@ -1,0 +1,1 @@
+"""Contracts as objects of a schema, and what holds tables and views to them."""

@@ -1,0 +1,94 @@
+"""SET CONTRACT: holding a table or view to a contract that it satisfies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName
+from snowmelt.govern.contracts.reading import read
+from snowmelt.service import schema_objects
+from snowmelt.service.contracts.enforcing import lost
+from snowmelt.service.contracts.promises import as_columns, is_sunset, majors, of_major, promise
+from snowmelt.service.security import enforcement
+from snowmelt.sql.statements.base import NameRef, ObjectType
+from snowmelt.sql.statements.dynamic_tables import DynamicTableOptions
+from snowmelt.sql.statements.tables import TableOptions
+from snowmelt.sql.statements.views import ViewOptions
+from snowmelt.state.contract_model import ContractDefinition, ContractLink
+from snowmelt.state.model import CatalogObject, Column, TableDefinition, ViewDefinition
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+RelationOptions = TableOptions | ViewOptions | DynamicTableOptions
+
+
+def set_contract(run: Run, item: CatalogObject, options: RelationOptions, unset: Sequence[str] = ()) -> None:
+    """What ALTER … SET CONTRACT and UNSET CONTRACT do; nothing when the statement says nothing about it."""
+    definition = item.definition
+    assert isinstance(definition, TableDefinition | ViewDefinition)
+    if "CONTRACT" in unset:
+        with run.state.begin() as state:
+            state.contracts.detach(item.id)
+        return
+    link = wanted(run, options, item, definition.columns)
+    if link is not None:
+        if isinstance(definition, TableDefinition):
+            # Whoever alters the table now has looked at its contract already.
+            run.open_for_write(item)
+        with run.state.begin() as state:
+            state.contracts.put(link)
+
+
+def wanted(run: Run, options: RelationOptions, item: CatalogObject, columns: Sequence[Column]) -> ContractLink | None:
+    """The link that a statement asks for. Raises, naming each breach, when such an object does not satisfy it."""
+    if options.contract is None:
+        if options.contract_version is not None:
+            raise errors.missing_options(["CONTRACT"])
+        return None
+    if item.session_id is not None:
+        raise errors.unsupported("CONTRACT of a temporary object")
+    contract, definition = find(run, options.contract)
+    enforcement.require_object(run, "APPLY", contract)
+    major = _major(run, contract.name, definition, options.contract_version)
+    newest = read(of_major(definition, major)[-1].text)
+    described = newest.table(item.name.name)
+    if described is None:
+        known = ", ".join(table.name for table in newest.tables)
+        raise errors.contract_version(
+            f"Contract '{contract.name}' describes no table '{item.name.name}', only {known}."
+        )
+    link = ContractLink(object_id=item.id, contract_id=contract.id, major=major, described=described.name)
+    is_table = isinstance(item.definition, TableDefinition)
+    promised = promise(contract.name, definition, link, run.now.date(), nullability=is_table)
+    assert promised is not None
+    if promised.satisfied(as_columns(columns)) is None:
+        found = promised.breaches(newest, as_columns(columns))
+        hit = promised.hit(lost(found))
+        raise errors.contract_broken(
+            str(item.name), str(contract.name), str(newest.version), [str(breach) for breach in found], hit
+        )
+    return link
+
+
+def find(run: Run, name: NameRef) -> tuple[CatalogObject, ContractDefinition]:
+    with run.state.read() as state:
+        found = schema_objects.require(run, state, ObjectType.CONTRACT, name)
+    assert isinstance(found.definition, ContractDefinition)
+    return found, found.definition
+
+
+def _major(run: Run, name: ObjectName, definition: ContractDefinition, given: int | None) -> int:
+    today = run.now.date()
+    live = [major for major in majors(definition) if not is_sunset(definition, major, today)]
+    if given is None and live:
+        return live[-1]
+    if given in live:
+        assert given is not None
+        return given
+    if given is not None and given in majors(definition):
+        raise errors.contract_version(f"Version {given} of contract '{name}' is promised no more.")
+    shown = f"version {given}" if given is not None else "version that is not past its sunset"
+    raise errors.contract_version(f"Contract '{name}' has no {shown}.")

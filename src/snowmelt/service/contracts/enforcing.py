@@ -1,0 +1,127 @@
+"""Holding tables and views to their contracts: asked before anything changes.
+
+A table satisfies one of the versions of the major number that it has promised. The newest of them that it satisfies now
+is the least that it must satisfy after a change: readers may rely on that one. So a table follows a new minor version
+of its contract whenever its owner alters it, and can't go back behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName
+from snowmelt.govern.contracts.conformance import Breach, BreachKind
+from snowmelt.govern.contracts.model import Contract, TableColumn
+from snowmelt.service.contracts.promises import Promise, as_columns, columns_of, promise_of
+from snowmelt.state.model import RELATIONS, CatalogObject, Column, ObjectKind
+from snowmelt.state.store import StateReader, StateTransaction
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+
+def check_change(run: Run, item: CatalogObject, columns: Sequence[Column]) -> None:
+    """Raises, naming each breach and who is hit, when the object may not have these columns."""
+    with run.state.read() as state:
+        _check(state, item, columns, run.now.date())
+
+
+def check_replacement(run: Run, name: ObjectName, columns: Sequence[Column]) -> None:
+    """As `check_change`, for what takes the place of a permanent table or view of that name, if there is one."""
+    with run.state.read() as state:
+        found = state.whole_catalog.find(name, RELATIONS)
+        if found is not None:
+            _check(state, found, columns, run.now.date())
+
+
+def replace(state: StateTransaction, old: CatalogObject, columns: Sequence[Column], new_id: str) -> None:
+    """In the step that exchanges the one object for the other: the contract stays with the name."""
+    if old.kind in RELATIONS:
+        _check(state, old, columns, state.now.date())
+        state.contracts.move(old.id, new_id)
+
+
+def swap(state: StateTransaction, one: CatalogObject, other: CatalogObject) -> None:
+    """Two objects exchange their names; contracts stay with the names, so each must satisfy the other's."""
+    if one.kind not in RELATIONS:
+        return
+    today = state.now.date()
+    for item, successor in ((one, other), (other, one)):
+        _check(state, item, getattr(successor.definition, "columns", ()), today)
+    links = state.contracts.get(one.id), state.contracts.get(other.id)
+    for link, to in zip(links, (other, one), strict=True):
+        if link is None:
+            state.contracts.detach(to.id)
+        else:
+            state.contracts.put(link.model_copy(update={"object_id": to.id}))
+
+
+def refuse_if_promised(state: StateReader, item: CatalogObject, verb: str) -> None:
+    """A name that was promised stays: raises for what is about to be dropped or renamed."""
+    if item.kind not in (ObjectKind.TABLE, ObjectKind.VIEW):
+        return
+    promise = promise_of(state, item, _today(state))
+    if promise is not None:
+        everything = [column.name for column in columns_of(item.definition)]
+        raise _broken(promise, item, promise.versions[-1], [f"{verb} takes the name away"], promise.hit(everything))
+
+
+def check_contract_unused(state: StateReader, contract: CatalogObject, verb: str) -> None:
+    """Raises while a live object is held to the contract."""
+    for link in state.contracts.of_contract(contract.id):
+        item = state.whole_catalog.by_id(link.object_id)
+        if item is not None and item.dropped_on is None:
+            raise errors.SnowmeltError(
+                "370014", "2BP01", f"Contract '{contract.name}' can't be {verb}: it is attached to '{item.name}'.",
+                hint="Detach it there first with ALTER … UNSET CONTRACT.",
+            )  # fmt: skip
+
+
+def lost(found: Iterable[Breach]) -> set[str]:
+    """The declared columns that are not what was promised: a column more takes nothing from anybody."""
+    return {breach.column for breach in found if breach.kind is not BreachKind.UNDECLARED}
+
+
+def _today(state: StateReader) -> date:
+    assert isinstance(state, StateTransaction)
+    return state.now.date()
+
+
+def _check(state: StateReader, item: CatalogObject, columns: Sequence[Column], today: date) -> None:
+    promise = promise_of(state, item, today)
+    if promise is None:
+        return
+    now, then = columns_of(item.definition), as_columns(columns)
+    floor = promise.satisfied(now)
+    if floor is None:
+        _check_no_worse(promise, item, now, then)
+        return
+    allowed = promise.versions[promise.versions.index(floor) :]
+    if any(not promise.breaches(version, then) for version in allowed):
+        return
+    raise _breaking(promise, item, floor, promise.breaches(floor, then))
+
+
+def _check_no_worse(
+    promise: Promise, item: CatalogObject, now: Sequence[TableColumn], then: Sequence[TableColumn]
+) -> None:
+    """What broke its contract by other ways may be mended step by step, and not broken further."""
+    newest = promise.versions[-1]
+    worse = [item for item in promise.breaches(newest, then) if item not in promise.breaches(newest, now)]
+    if worse:
+        raise _breaking(promise, item, newest, worse)
+
+
+def _breaking(
+    promise: Promise, item: CatalogObject, version: Contract, found: Sequence[Breach]
+) -> errors.SnowmeltError:
+    return _broken(promise, item, version, list(map(str, found)), promise.hit(lost(found)))
+
+
+def _broken(
+    promise: Promise, item: CatalogObject, version: Contract, problems: list[str], hit: list[str]
+) -> errors.SnowmeltError:
+    return errors.contract_broken(str(item.name), str(promise.contract), str(version.version), problems, hit)

@@ -1,0 +1,53 @@
+"""What is known of a data product beyond its declaration: from its contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from snowmelt.govern.contracts.model import Contract
+from snowmelt.govern.contracts.reading import read
+from snowmelt.govern.contracts.service_levels import freshness
+from snowmelt.state.contract_model import ContractDefinition, DataProductDefinition
+from snowmelt.state.model import ObjectKind
+from snowmelt.state.store import StateReader
+
+
+def contract_of(state: StateReader, product: DataProductDefinition) -> ContractDefinition | None:
+    """The product's contract, for whoever may know of it."""
+    found = state.catalog.find(product.contract, [ObjectKind.CONTRACT]) if product.contract is not None else None
+    if found is None:
+        return None
+    assert isinstance(found.definition, ContractDefinition)
+    return found.definition
+
+
+def document_of(state: StateReader, product: DataProductDefinition) -> Contract | None:
+    definition = contract_of(state, product)
+    return read(definition.versions[-1].text) if definition is not None else None
+
+
+def freshness_of(state: StateReader, product: DataProductDefinition) -> int | None:
+    """Seconds: as declared, or as the contract's service levels say."""
+    if product.freshness is not None:
+        return product.freshness
+    document = document_of(state, product)
+    return freshness(document) if document is not None else None
+
+
+def all_consumers(state: StateReader, product: DataProductDefinition) -> list[str]:
+    """Those who are named, and those who registered with the contract."""
+    definition = contract_of(state, product)
+    registered = [consumer.name for consumer in definition.consumers] if definition is not None else []
+    return list(dict.fromkeys([*product.consumers, *registered]))
+
+
+def all_pii(state: StateReader, product: DataProductDefinition) -> list[str]:
+    """The classes that are named, and those of columns that the contract tags as personal."""
+    document = document_of(state, product)
+    return list(dict.fromkeys([*product.pii, *(_classes(document) if document is not None else ())]))
+
+
+def _classes(document: Contract) -> Iterator[str]:
+    for _, column in document.named_columns():
+        if "pii" in {tag.lower() for tag in column.tags}:
+            yield column.classification or "pii"

@@ -1,0 +1,77 @@
+"""Data products as SHOW and DESCRIBE print them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from snowmelt.core.lag import show_lag
+from snowmelt.govern.catalogue.model import AVAILABILITY
+from snowmelt.service.data_products.describing import all_consumers, all_pii, contract_of, freshness_of
+from snowmelt.service.metadata.catalog import objects
+from snowmelt.service.metadata.columns import Row
+from snowmelt.service.metadata.listing import Listing
+from snowmelt.service.metadata.scopes import schema_scope
+from snowmelt.sql.statements.show import ShowStatement
+from snowmelt.state.contract_model import DataProductDefinition
+from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition, ViewDefinition
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+
+def data_products(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
+    scope = schema_scope(run, state, statement)
+    for item in objects(run, state, [ObjectKind.DATA_PRODUCT], scope.database, scope.schema):
+        yield shown(state, item)
+
+
+def shown(state: StateReader, item: CatalogObject) -> Row:
+    definition = item.definition
+    assert isinstance(definition, DataProductDefinition)
+    lag = freshness_of(state, definition)
+    return {
+        "created_on": item.created_on,
+        "name": item.name.name,
+        "database_name": item.name.database,
+        "schema_name": item.name.schema,
+        "owner": item.owner,
+        "comment": item.comment or "",
+        "product_owner": definition.product_owner,
+        "domain": definition.domain,
+        "objects": ", ".join(map(str, definition.objects)),
+        "contract": str(definition.contract) if definition.contract is not None else None,
+        "freshness": show_lag(lag) if lag is not None else None,
+        "availability_tier": definition.availability_tier,
+        "availability": AVAILABILITY.get(definition.availability_tier or 0),
+        "consumers": ", ".join(all_consumers(state, definition)),
+        "tags": json.dumps(definition.tags, sort_keys=True) if definition.tags else None,
+        "pii": ", ".join(all_pii(state, definition)),
+        "documentation": definition.documentation,
+        "owner_role_type": "ROLE",
+    }
+
+
+def described(state: StateReader, item: CatalogObject) -> Iterator[Row]:
+    """A property a row; the columns of what it consists of come last."""
+    definition = item.definition
+    assert isinstance(definition, DataProductDefinition)
+    for known, value in shown(state, item).items():
+        if value is not None:
+            yield {"property": known, "value": str(value)}
+    contract = contract_of(state, definition)
+    if contract is not None:
+        yield {"property": "contract_versions", "value": ", ".join(version.version for version in contract.versions)}
+    for name in definition.objects:
+        found = state.catalog.find(name, RELATIONS)
+        if found is None:
+            yield {"property": f"columns of {name}", "value": None}
+            continue
+        assert isinstance(found.definition, TableDefinition | ViewDefinition)
+        columns = ", ".join(f"{column.name} {column.type}" for column in found.definition.columns)
+        yield {"property": f"columns of {name}", "value": columns}
+
+
+LISTINGS = {"DATA PRODUCTS": Listing(data_products)}

@@ -1,0 +1,64 @@
+"""CREATE DATA PRODUCT and ALTER DATA PRODUCT."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from snowmelt.core import errors
+from snowmelt.service import schema_objects
+from snowmelt.service.data_products import declaring
+from snowmelt.service.handlers.alter_tables import rename
+from snowmelt.service.results import DONE, Result, status
+from snowmelt.sql.statements.base import ObjectType, Statement
+from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
+from snowmelt.sql.statements.data_products import AlterDataProduct, CreateDataProduct, ProductOptions
+from snowmelt.state.contract_model import DataProductDefinition
+from snowmelt.state.model import CatalogObject
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+
+def create_data_product(run: Run, statement: CreateDataProduct) -> Result:
+    definition = DataProductDefinition(**declaring.changes_of(run, statement.options))
+    declaring.check(run, definition)
+    return schema_objects.create(
+        run,
+        ObjectType.DATA_PRODUCT,
+        statement.name,
+        definition,
+        or_replace=statement.or_replace,
+        if_not_exists=statement.if_not_exists,
+        comment=statement.options.comment,
+    )
+
+
+def alter_data_product(run: Run, statement: AlterDataProduct) -> Result:
+    done = status(DONE, "ALTER_DATA_PRODUCT")
+    with run.state.read() as state:
+        found = schema_objects.find(run, state, ObjectType.DATA_PRODUCT, statement.name)
+    if found is None:
+        if statement.if_exists:
+            return done
+        raise schema_objects.missing(run, ObjectType.DATA_PRODUCT, statement.name)
+    match statement.action:
+        case RenameTo(new_name=new_name):
+            rename(run, found, new_name)
+        case SetOptions(options=ProductOptions() as options):
+            _set(run, found, declaring.changes_of(run, options), comment=options.comment)
+        case UnsetOptions(names=names):
+            _set(run, found, declaring.unset(names), uncomment="COMMENT" in names)
+        case _:
+            raise errors.unsupported(f"ALTER DATA PRODUCT … {type(statement.action).__name__}")
+    return done
+
+
+def _set(
+    run: Run, item: CatalogObject, changes: dict[str, Any], *, comment: str | None = None, uncomment: bool = False
+) -> None:
+    assert isinstance(item.definition, DataProductDefinition)
+    declaring.check(run, item.definition.model_copy(update=changes))
+    schema_objects.alter(run, item, changes, comment=comment, uncomment=uncomment)
+
+
+HANDLERS: dict[type[Statement], Any] = {CreateDataProduct: create_data_product, AlterDataProduct: alter_data_product}

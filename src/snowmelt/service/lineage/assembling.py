@@ -1,0 +1,123 @@
+"""The graph of the account as it is now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, LineageGraph, Link, Process
+from snowmelt.service.lineage.catalog import dataset_of
+from snowmelt.service.lineage.recording import recorded_edges
+from snowmelt.service.lineage.tracing import edges_of_object
+from snowmelt.state.connector_model import ConnectorDefinition
+from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.service.run import Run
+
+_DEFINED = (ObjectKind.VIEW, ObjectKind.TABLE, ObjectKind.STREAM, ObjectKind.TASK)
+_KINDS = (*_DEFINED, ObjectKind.STAGE, ObjectKind.CONNECTOR)
+_UNKNOWN = (Link(None, None),)
+
+
+class Definitions:
+    """The edges of definitions, bound once for as long as nobody alters them."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[datetime, list[Edge]]] = {}
+
+    def edges(self, run: Run, state: StateReader, item: CatalogObject) -> list[Edge]:
+        known = self._known.get(item.id)
+        if known is not None and known[0] == item.altered_on:
+            return known[1]
+        found = edges_of_object(run, state, item)
+        self._known[item.id] = (item.altered_on, found)
+        return found
+
+
+def assembled(run: Run, state: StateReader, definitions: Definitions) -> LineageGraph:
+    """Everything, whoever asks: what definitions say, what statements wrote, and what comes from outside."""
+    objects = state.whole_catalog.objects(_KINDS, session_id=run.session.id)
+    live = _Live(objects)
+    edges: list[Edge] = []
+    for item in objects:
+        if item.kind in _DEFINED and not _plain(item):
+            edges += definitions.edges(run, state, item)
+    for record in state.lineage.all():
+        edges += recorded_edges(record)
+    current = [moved for edge in edges if (moved := live.follow(edge)) is not None]
+    current += _channels(state, objects)
+    current += _connectors(state, objects, live)
+    return LineageGraph(_merged(current))
+
+
+def _plain(item: CatalogObject) -> bool:
+    return isinstance(item.definition, TableDefinition) and item.definition.dynamic is None
+
+
+class _Live:
+    """What exists: an object that was replaced since is found by its name."""
+
+    def __init__(self, objects: list[CatalogObject]) -> None:
+        relations = [item for item in objects if item.kind not in (ObjectKind.TASK, ObjectKind.CONNECTOR)]
+        self.by_id = {item.id: dataset_of(item) for item in relations}
+        self.by_name = {(dataset.domain is Domain.STAGE, dataset.name): dataset for dataset in self.by_id.values()}
+
+    def follow(self, edge: Edge) -> Edge | None:
+        source, target = self.dataset(edge.source), self.dataset(edge.target)
+        if source is None or target is None or source.id == target.id:
+            return None
+        return replace(edge, source=source, target=target)
+
+    def dataset(self, known: Dataset) -> Dataset | None:
+        if known.belongs_to:
+            return known if known.belongs_to in self.by_id else None
+        if len(known.name) == 1:
+            return known
+        return self.by_id.get(known.id) or self.by_name.get((known.domain is Domain.STAGE, known.name))
+
+
+def _merged(edges: list[Edge]) -> Iterator[Edge]:
+    """A task's definition and its last run say the same: the run has the id of the statement."""
+    found: dict[tuple[str, str, str, str | None], Edge] = {}
+    for edge in edges:
+        key = (edge.source.id, edge.target.id, edge.process.kind, edge.process.name)
+        if edge.process.name is None:
+            key = (*key[:3], edge.process.query_id)
+        earlier = found.get(key)
+        if earlier is None:
+            found[key] = edge
+            continue
+        links = tuple(dict.fromkeys((*earlier.links, *edge.links)))
+        found[key] = replace(edge, links=links)
+    return iter(found.values())
+
+
+def _channels(state: StateReader, objects: list[CatalogObject]) -> Iterator[Edge]:
+    tables = {item.id: item for item in objects if item.kind is ObjectKind.TABLE}
+    for channel in state.channels.of_tables(list(tables)):
+        table = dataset_of(tables[channel.table_id])
+        source = Dataset(f"channel:{channel.id}", Domain.CHANNEL, (*table.name[:2], channel.name), table.id)
+        yield Edge(source, table, Process("CHANNEL", channel.name), _UNKNOWN)
+
+
+def _connectors(state: StateReader, objects: list[CatalogObject], live: _Live) -> Iterator[Edge]:
+    for item in objects:
+        definition = item.definition
+        if not isinstance(definition, ConnectorDefinition):
+            continue
+        known = state.connectors.get(item.id)
+        raw = definition.raw_table
+        for name in definition.tables:
+            mirror = known.mirrors.get(name) if known is not None else None
+            target = live.by_id.get(mirror.table_id) if mirror is not None else None
+            if target is None and raw is not None:
+                target = live.by_name.get((False, (raw.database, raw.schema, raw.name)))
+            if target is None:
+                continue
+            url = f"postgres://{definition.host}:{definition.port}/{definition.database}.{name}"
+            source = Dataset(url, Domain.EXTERNAL, (url,), item.id)
+            yield Edge(source, target, Process("CONNECTOR", str(item.name)), _UNKNOWN)

@@ -1,0 +1,133 @@
+"""Lineage of definitions and of statements, through SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.service.account import Account
+from snowmelt.service.session import Session
+from tests.lineage.conftest import Ask, edges
+
+
+def test_what_depends_on_a_table(pipeline: Session, ask: Ask) -> None:
+    assert edges(ask(pipeline, "orders", "DOWNSTREAM")) == {
+        "ORDERS -> ACTIVE",
+        "ORDERS -> CHANGES",
+        "ACTIVE -> TOTALS",
+        "TOTALS -> BY_REGION",
+    }
+
+
+def test_what_a_column_is_made_of(pipeline: Session, ask: Ask) -> None:
+    found = ask(pipeline, "by_region.total")
+    assert edges(found) == {
+        "TOTALS.TOTAL -> BY_REGION.TOTAL",
+        "ACTIVE.GROSS -> TOTALS.TOTAL",
+        "ORDERS.AMOUNT -> ACTIVE.GROSS",
+    }
+    assert [(edge["distance"], edge["influences"]) for edge in found["edges"]] == [
+        (1, ["IDENTITY"]),
+        (2, ["AGGREGATION"]),
+        (3, ["TRANSFORMATION"]),
+    ]
+    assert [edge["process"]["type"] for edge in found["edges"]] == ["TASK", "DYNAMIC_TABLE", "VIEW"]
+
+
+def test_impact_of_a_column_includes_the_rows_it_decides(pipeline: Session, ask: Ask) -> None:
+    found = ask(pipeline, "orders.status", "DOWNSTREAM")
+    assert edges(found) == {"ORDERS.STATUS -> ACTIVE", "ORDERS.STATUS -> CHANGES.STATUS"}
+    assert found["edges"][0]["influences"] == ["FILTER"]
+
+
+def test_a_merge_in_a_task_before_it_ever_ran(pipeline: Session, ask: Ask) -> None:
+    pipeline.execute(
+        """CREATE TASK fold WAREHOUSE = compute_wh SCHEDULE = '60 minutes' AS
+           MERGE INTO by_region t USING (SELECT status, SUM(amount) AS a FROM changes GROUP BY status) s
+           ON t.region = s.status
+           WHEN MATCHED THEN UPDATE SET total = t.total + s.a
+           WHEN NOT MATCHED THEN INSERT (region, total) VALUES (status, a)"""
+    )
+    assert {"CHANGES.AMOUNT -> BY_REGION.TOTAL", "ORDERS.AMOUNT -> CHANGES.AMOUNT"} <= edges(
+        ask(pipeline, "by_region.total")
+    )
+    assert "CHANGES.STATUS -> BY_REGION.REGION" in edges(ask(pipeline, "by_region.region"))
+
+
+def test_the_statements_of_a_script_in_a_task(pipeline: Session, ask: Ask) -> None:
+    pipeline.execute("CREATE TABLE names (name VARCHAR)")
+    pipeline.execute(
+        """CREATE TASK script WAREHOUSE = compute_wh SCHEDULE = '60 minutes' AS
+           BEGIN
+             LET x INT := 1;
+             IF (x > 0) THEN
+               INSERT INTO names SELECT UPPER(name) FROM customers;
+             END IF;
+           END"""
+    )
+    assert edges(ask(pipeline, "names.name")) == {"CUSTOMERS.NAME -> NAMES.NAME"}
+
+
+def test_a_replaced_source_keeps_its_lineage_and_a_renamed_one_too(pipeline: Session, ask: Ask) -> None:
+    pipeline.execute("CREATE OR REPLACE TABLE customers (id INT, name VARCHAR, region VARCHAR, more INT)")
+    assert "CUSTOMERS.REGION -> TOTALS.REGION" in edges(ask(pipeline, "totals.region"))
+    pipeline.execute("CREATE VIEW named AS SELECT name FROM customers")
+    pipeline.execute("ALTER VIEW named RENAME TO renamed")
+    assert edges(ask(pipeline, "renamed.name")) == {"CUSTOMERS.NAME -> RENAMED.NAME"}
+
+
+def _load(session: Session, folder: Path) -> None:
+    (folder / "a.csv").write_text("1,2,3.5,ok\n", encoding="utf-8")
+    session.execute(f"CREATE STAGE IF NOT EXISTS files URL = 'file://{folder}/'")
+    session.execute("COPY INTO orders FROM @files FILE_FORMAT = (TYPE = CSV) FORCE = TRUE")
+
+
+def test_a_load_is_known_once_it_commits(pipeline: Session, ask: Ask, tmp_path: Path) -> None:
+    pipeline.execute("BEGIN")
+    _load(pipeline, tmp_path)
+    pipeline.execute("ROLLBACK")
+    assert edges(ask(pipeline, "orders")) == set()
+    _load(pipeline, tmp_path)
+    found = ask(pipeline, "orders")
+    assert edges(found) == {"FILES -> ORDERS"}
+    assert found["edges"][0]["process"]["query_id"] is not None
+    assert "FILES -> ORDERS" in edges(ask(pipeline, "by_region"))
+
+
+def test_a_load_with_a_query_knows_the_fields(pipeline: Session, ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("7,ada,north\n", encoding="utf-8")
+    pipeline.execute(f"CREATE STAGE people URL = 'file://{tmp_path}/'")
+    pipeline.execute(
+        "COPY INTO customers (id, name) FROM (SELECT $1, UPPER($2) FROM @people/b.csv) FILE_FORMAT = (TYPE = CSV)"
+    )
+    assert edges(ask(pipeline, "customers.name")) == {"PEOPLE.$2 -> CUSTOMERS.NAME"}
+
+
+def test_roles_see_what_they_may_know_of(pipeline: Session, own_account: Account, ask: Ask) -> None:
+    for statement in (
+        "CREATE ROLE reader",
+        f"GRANT USAGE ON DATABASE {pipeline.database} TO ROLE reader",
+        f"GRANT USAGE ON SCHEMA {pipeline.database}.public TO ROLE reader",
+        "GRANT SELECT ON TABLE orders TO ROLE reader",
+        "GRANT SELECT ON VIEW active TO ROLE reader",
+    ):
+        pipeline.execute(statement)
+    reader = own_account.session(user="READER", role="READER", database=pipeline.database)
+    assert edges(ask(reader, "orders", "DOWNSTREAM")) == {"ORDERS -> ACTIVE"}
+    with pytest.raises(SnowmeltError, match="does not exist or not authorized"):
+        ask(reader, "totals")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("'missing'", "does not exist"),
+        ("'orders.missing'", "does not exist"),
+        ("'orders', 'SIDEWAYS'", "SIDEWAYS"),
+    ],
+)
+def test_what_is_asked_wrongly_is_said(pipeline: Session, call: str, message: str) -> None:
+    with pytest.raises(SnowmeltError, match=message):
+        pipeline.execute(f"SELECT SYSTEM$LINEAGE({call})")

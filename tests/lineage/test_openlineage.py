@@ -1,0 +1,216 @@
+"""OpenLineage events: held to the models of the standard's own client, and never in anybody's way."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snowmelt.core.config import OpenLineageSettings, Settings
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.govern.lineage.emitting import Emitter
+from snowmelt.govern.lineage.flows import Influence
+from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, Link, Process
+from snowmelt.govern.lineage.openlineage import EventType, JobRun, Known, Outcome, event
+from snowmelt.service.account import Account
+
+_NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+_RUN = "01234567-89ab-4def-8123-456789abcdef"
+_SOURCE = Dataset("1", Domain.TABLE, ("DB", "S", "SOURCE"))
+_TARGET = Dataset("2", Domain.DYNAMIC_TABLE, ("DB", "S", "TARGET"))
+
+
+def _full_event() -> dict[str, Any]:
+    """One with every facet that there is."""
+    links = (
+        Link("A", "X", frozenset({Influence.IDENTITY})),
+        Link("B", "Y", frozenset({Influence.AGGREGATION, Influence.CONDITIONAL})),
+        Link("C", None, frozenset({Influence.FILTER})),
+    )
+    outcome = Outcome(
+        [Edge(_SOURCE, _TARGET, Process("QUERY"), links)],
+        rows_written=3,
+        error="002003 (02000): no such table",
+        known={"1": Known([("A", "NUMBER(38,0)")], 10, 2048), "2": Known([("X", "VARCHAR(10)")], 3, 512)},
+    )
+    run = JobRun(_RUN, "DB.S.TARGET", "TASK", "INSERT …", (_RUN.replace("0", "1", 1), "DB.S.ROOT"))
+    return event("test", EventType.FAIL, _NOW, run, outcome)
+
+
+def _validated(found: dict[str, Any]) -> None:
+    """Raises when the event is not one: the client's models are made from the standard's schemas."""
+    pytest.importorskip("openlineage.client", reason="the lock file's dev group has it")
+    from openlineage.client import event_v2, facet_v2  # noqa: PLC0415
+
+    def facets(given: dict[str, Any]) -> None:
+        for facet in given.values():
+            name = facet["_schemaURL"].rpartition("/")[2]
+            model = next(
+                getattr(module, name)
+                for module in vars(facet_v2).values()
+                if hasattr(module, name) and hasattr(getattr(module, name), "_get_schema")
+            )
+            values = {key: value for key, value in facet.items() if not key.startswith("_")}
+            assert model(**values)._schemaURL == facet["_schemaURL"]
+
+    def inside(given: dict[str, Any]) -> None:
+        """The parts of facets, which their models take as they are."""
+        lineage = given.get("columnLineage", {"fields": {}, "dataset": []})
+        for item in (*lineage["dataset"], *(i for f in lineage["fields"].values() for i in f["inputFields"])):
+            steps = [facet_v2.column_lineage_dataset.Transformation(**step) for step in item["transformations"]]
+            facet_v2.column_lineage_dataset.InputField(**{**item, "transformations": steps})
+        for item in given.get("schema", {"fields": []})["fields"]:
+            facet_v2.schema_dataset.SchemaDatasetFacetFields(**item)
+
+    facets(found["run"]["facets"])
+    facets(found["job"]["facets"])
+    for dataset in (*found["inputs"], *found["outputs"]):
+        facets(dataset["facets"])
+        inside(dataset["facets"])
+        facets(dataset.get("outputFacets", {}))
+    made = event_v2.RunEvent(
+        eventType=event_v2.RunState(found["eventType"]),
+        eventTime=found["eventTime"],
+        producer=found["producer"],
+        run=event_v2.Run(found["run"]["runId"]),
+        job=event_v2.Job(found["job"]["namespace"], found["job"]["name"]),
+        inputs=[event_v2.InputDataset(item["namespace"], item["name"]) for item in found["inputs"]],
+        outputs=[event_v2.OutputDataset(item["namespace"], item["name"]) for item in found["outputs"]],
+    )
+    assert made.schemaURL == found["schemaURL"]
+
+
+def test_every_facet_is_the_standards() -> None:
+    _validated(_full_event())
+
+
+def test_column_lineage_says_how_each_column_takes_part() -> None:
+    (output,) = _full_event()["outputs"]
+    lineage = output["facets"]["columnLineage"]
+    assert [item["field"] for item in lineage["fields"]["X"]["inputFields"]] == ["A"]
+    assert [
+        (item["type"], item["subtype"]) for item in lineage["fields"]["Y"]["inputFields"][0]["transformations"]
+    ] == [
+        ("DIRECT", "AGGREGATION"),
+        ("INDIRECT", "CONDITIONAL"),
+    ]
+    assert [(item["field"], item["transformations"][0]["subtype"]) for item in lineage["dataset"]] == [("C", "FILTER")]
+    assert output["outputFacets"]["outputStatistics"]["rowCount"] == 3
+    assert output["facets"]["dataQualityMetrics"]["rowCount"] == 3
+
+
+def test_a_statement_begins_and_completes_or_fails(tmp_path: Path) -> None:
+    settings = Settings(openlineage=OpenLineageSettings(file="events.jsonl", namespace="shop"))
+    with Account.open(tmp_path / "data", settings=settings) as account:
+        session = account.session()
+        session.execute("CREATE TABLE people (id INT, name VARCHAR)")
+        (tmp_path / "a.csv").write_text("1,ada\n2,bob\n", encoding="utf-8")
+        session.execute(f"CREATE STAGE files URL = 'file://{tmp_path}/'")
+        session.execute("COPY INTO people FROM (SELECT $1, UPPER($2) FROM @files/a.csv) FILE_FORMAT = (TYPE = CSV)")
+        session.execute("SELECT 1")
+        with pytest.raises(SnowmeltError):
+            session.execute("INSERT INTO people SELECT * FROM missing")
+    lines = (tmp_path / "data" / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    assert [item["eventType"] for item in events] == ["START", "COMPLETE", "START", "FAIL"]
+    for item in events:
+        _validated(item)
+    began, completed, _, failed = events
+    assert began["run"]["runId"] == completed["run"]["runId"]
+    assert completed["job"]["facets"]["jobType"]["jobType"] == "LOAD"
+    assert [item["name"] for item in completed["inputs"]] == ["SNOWMELT.PUBLIC.FILES"]
+    (output,) = completed["outputs"]
+    assert (output["namespace"], output["name"]) == ("shop", "SNOWMELT.PUBLIC.PEOPLE")
+    assert output["outputFacets"]["outputStatistics"]["rowCount"] == 2
+    assert output["facets"]["columnLineage"]["fields"]["NAME"]["inputFields"][0]["field"] == "$2"
+    assert [field["name"] for field in output["facets"]["schema"]["fields"]] == ["ID", "NAME"]
+    assert "MISSING" in failed["run"]["facets"]["errorMessage"]["message"]
+
+
+def test_an_endpoint_gets_events(tmp_path: Path) -> None:
+    got: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(201)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}/api/v1/lineage"
+        with Account.open(tmp_path, settings=Settings(openlineage=OpenLineageSettings(url=url))) as account:
+            session = account.session()
+            session.execute("CREATE TABLE t (a INT)")
+            session.execute("INSERT INTO t VALUES (1)")
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert [item["eventType"] for item in got] == ["START", "COMPLETE"]
+
+
+def test_an_endpoint_that_is_down_disturbs_nobody(tmp_path: Path) -> None:
+    # A port that nobody listens on.
+    settings = Settings(openlineage=OpenLineageSettings(url="http://127.0.0.1:9/", queue=1, timeout_seconds=1))
+    with Account.open(tmp_path, settings=settings) as account:
+        session = account.session()
+        session.execute("CREATE TABLE t (a INT)")
+        for _ in range(5):
+            session.execute("INSERT INTO t VALUES (1)")
+        emitter = account.run_events.emitter
+        assert emitter is not None
+        _until(lambda: emitter.dropped > 0)
+        assert emitter.sent == 0
+
+
+class _Stuck:
+    """An endpoint that takes one event and never answers."""
+
+    def __init__(self) -> None:
+        self.entered, self.released = threading.Event(), threading.Event()
+
+    def send(self, _: dict[str, Any]) -> None:
+        self.entered.set()
+        self.released.wait(60)
+
+    def close(self) -> None:
+        pass
+
+
+def test_what_finds_no_room_is_dropped_and_counted() -> None:
+    sink = _Stuck()
+    emitter = Emitter(sink, capacity=2)
+    emitter.offer(dict)
+    assert sink.entered.wait(60)
+    for _ in range(5):
+        emitter.offer(dict)
+    assert emitter.dropped == 3
+    sink.released.set()
+    emitter.close(60)
+    assert emitter.sent == 3
+
+
+def test_settings_name_one_place() -> None:
+    for values in ({}, {"file": "a", "url": "http://x"}):
+        with pytest.raises(ValueError, match="one of them"):
+            OpenLineageSettings.model_validate(values)
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.01)
