@@ -193,7 +193,7 @@ def test_a_failed_rewrite_leaves_nothing(account: Account, session: Session, mon
         raise SnowmeltError("300002", "XX000", "the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("snowmelt.storage.rewrite.write_feed", fail)
+        patch.setattr("snowmelt.storage.rewrite_many.write_feed", fail)
         with pytest.raises(SnowmeltError):
             session.execute("DELETE FROM t WHERE id = 1")
     assert sorted(path.name for path in folder.rglob("*.parquet")) == before

@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 import typer
 from rich.console import Console, RenderableType
+from typer.testing import CliRunner
 
+from snowmelt.cli import main
 from snowmelt.cli.demo import duration
 from snowmelt.demo import closing, stopwatch, view
 from snowmelt.demo.checks import Check, compared
+from snowmelt.demo.running import Plan
 from snowmelt.demo.snapshot import CityRevenue, Latency, Snapshot, TableStatus, TaskStatus
 from snowmelt.demo.stopwatch import Mark, Percentiles, Step
 from tools import diagram
@@ -136,3 +139,17 @@ def test_what_is_no_duration(text: str) -> None:
 
 def test_the_diagram_in_the_documentation_is_the_one_that_is_drawn() -> None:
     assert diagram.TARGET.read_text(encoding="utf-8") == diagram.render()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seconds"), [([], 60), (["--for", "1.5m"], 90), (["--for", "never"], None)], ids=str
+)
+def test_how_long_it_lasts(
+    arguments: list[str], seconds: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it is called: by itself, and with a length that is one or is none."""
+    plans: list[Plan] = []
+    monkeypatch.setattr(main, "run_demo", lambda _console, plan, _settings: plans.append(plan) or 0)
+    result = CliRunner().invoke(main.app, ["demo", "--data", str(tmp_path), *arguments])
+    assert [plan.duration for plan in plans] == ([] if seconds is None else [timedelta(seconds=seconds)])
+    assert result.exit_code == (2 if seconds is None else 0), result.output

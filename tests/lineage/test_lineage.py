@@ -78,18 +78,14 @@ def test_a_replaced_source_keeps_its_lineage_and_a_renamed_one_too(pipeline: Ses
     assert edges(ask(pipeline, "renamed.name")) == {"CUSTOMERS.NAME -> RENAMED.NAME"}
 
 
-def _load(session: Session, folder: Path) -> None:
-    (folder / "a.csv").write_text("1,2,3.5,ok\n", encoding="utf-8")
-    session.execute(f"CREATE STAGE IF NOT EXISTS files URL = 'file://{folder}/'")
-    session.execute("COPY INTO orders FROM @files FILE_FORMAT = (TYPE = CSV) FORCE = TRUE")
-
-
 def test_a_load_is_known_once_it_commits(pipeline: Session, ask: Ask, tmp_path: Path) -> None:
-    pipeline.execute("BEGIN")
-    _load(pipeline, tmp_path)
-    pipeline.execute("ROLLBACK")
+    (tmp_path / "a.csv").write_text("1,2,3.5,ok\n", encoding="utf-8")
+    pipeline.execute(f"CREATE STAGE files URL = 'file://{tmp_path}/'")
+    load = "COPY INTO orders FROM @files FILE_FORMAT = (TYPE = CSV)"
+    for statement in ("BEGIN", load, "ROLLBACK"):
+        pipeline.execute(statement)
     assert edges(ask(pipeline, "orders")) == set()
-    _load(pipeline, tmp_path)
+    pipeline.execute(load)
     found = ask(pipeline, "orders")
     assert edges(found) == {"FILES -> ORDERS"}
     assert found["edges"][0]["process"]["query_id"] is not None
@@ -108,6 +104,8 @@ def test_a_load_with_a_query_knows_the_fields(pipeline: Session, ask: Ask, tmp_p
 def test_roles_see_what_they_may_know_of(pipeline: Session, own_account: Account, ask: Ask) -> None:
     for statement in (
         "CREATE ROLE reader",
+        "CREATE USER reader",
+        "GRANT ROLE reader TO USER reader",
         f"GRANT USAGE ON DATABASE {pipeline.database} TO ROLE reader",
         f"GRANT USAGE ON SCHEMA {pipeline.database}.public TO ROLE reader",
         "GRANT SELECT ON TABLE orders TO ROLE reader",

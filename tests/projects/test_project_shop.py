@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 from click.testing import Result as Answer
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
@@ -109,14 +108,6 @@ def call(*arguments: str) -> Answer:
     return CliRunner().invoke(app, list(arguments))
 
 
-@pytest.fixture
-def own_logs() -> Iterator[None]:
-    """A command sends logs to the standard error that it has in the test, which is closed afterwards."""
-    yield
-    structlog.reset_defaults()
-
-
-@pytest.mark.usefixtures("own_logs")
 def test_exit_codes(account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     account.engine.session()
     monkeypatch.chdir(tmp_path)

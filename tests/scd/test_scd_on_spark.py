@@ -11,7 +11,7 @@ from pathlib import Path
 from snowmelt.service.session import Session
 from tests.scd.reference import COLUMNS, Event, Version, assert_sound, current, versions
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "scd"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 BATCHES = 3
 
 
@@ -64,9 +64,9 @@ def test_random_events_on_spark(session: Session) -> None:
 
 
 def test_the_examples_are_sound(session: Session) -> None:
-    session.execute_script((EXAMPLES / "customers.sql").read_text(encoding="utf-8"))
+    session.execute_script((EXAMPLES / "scd" / "customers.sql").read_text(encoding="utf-8"))
     assert [list(row) for row in session.execute("SELECT * FROM orders_by_city ORDER BY city").rows()] == [
         ["London", 1], ["Paris", 1], ["Rome", 1],
     ]  # fmt: skip
-    for result in session.execute_script((EXAMPLES / "quality.sql").read_text(encoding="utf-8")):
+    for result in session.execute_script((EXAMPLES / "cdc" / "quality" / "versions.sql").read_text(encoding="utf-8")):
         assert result.rows() == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
@@ -94,6 +94,7 @@ def test_broken_queries(query: str, random, cuts: int) -> None:  # type: ignore[
 
 @settings(max_examples=1500, deadline=None)
 @given(st.sampled_from(sorted(FUNCTIONS)), st.lists(st.sampled_from(COLUMNS), max_size=4), st.booleans())
+@example("TO_NUMBER", ["i", "1", "1", "1"], False)
 def test_any_function_with_any_arguments(name: str, arguments: list[str], window: bool) -> None:
     over = " OVER (PARTITION BY s ORDER BY i)" if window else ""
     answers(f"SELECT {name}({', '.join(arguments)}){over} FROM t")

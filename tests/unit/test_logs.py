@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,7 @@ from snowmelt.service.account import Account
 
 
 @pytest.fixture
-def not_set_up() -> Iterator[None]:
-    structlog.reset_defaults()
-    yield
+def not_set_up() -> None:
     structlog.reset_defaults()
 
 

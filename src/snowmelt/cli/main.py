@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -18,6 +17,7 @@ from snowmelt.cli.check import run_check
 from snowmelt.cli.connectors import connector_commands
 from snowmelt.cli.contracts import contract_commands
 from snowmelt.cli.demo import called_as, duration
+from snowmelt.cli.groups import DATA, UrlOption
 from snowmelt.cli.lineage import LineageFormat, run_lineage
 from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.cli.projects import planned, run_apply, run_plan
@@ -64,12 +64,10 @@ def main(
 
 @app.command()
 def sql(
-    data: DataOption = Path("snowmelt-data"),
+    data: DataOption = DATA,
     query: Annotated[str | None, typer.Option("--query", "-q", help="SQL to run; several statements with ';'.")] = None,
     file: Annotated[Path | None, typer.Option("--file", "-f", help="File with SQL; '-' reads standard input.")] = None,
-    url: Annotated[
-        str | None, typer.Option("--url", help="Address of a running server.", envvar="SNOWMELT_URL")
-    ] = None,
+    url: UrlOption = None,
     form: Annotated[Format, typer.Option("--format", help="How results are printed.")] = Format.TABLE,
     database: Annotated[str | None, typer.Option(help="Database to start in.")] = None,
     schema: Annotated[str | None, typer.Option(help="Schema to start in.")] = None,
@@ -101,10 +99,8 @@ def sql(
 @app.command()
 def check(
     name: Annotated[str | None, typer.Argument(help="A dynamic table; all of them when there is none.")] = None,
-    data: DataOption = Path("snowmelt-data"),
-    url: Annotated[
-        str | None, typer.Option("--url", help="Address of a running server.", envvar="SNOWMELT_URL")
-    ] = None,
+    data: DataOption = DATA,
+    url: UrlOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Recompute dynamic tables at their data timestamp and compare. The exit code is 1 when one differs."""
@@ -125,10 +121,8 @@ def lineage(
     form: Annotated[
         LineageFormat, typer.Option("--format", help="table, json, or a picture: mermaid, svg.")
     ] = LineageFormat.TABLE,
-    data: DataOption = Path("snowmelt-data"),
-    url: Annotated[
-        str | None, typer.Option("--url", help="Address of a running server.", envvar="SNOWMELT_URL")
-    ] = None,
+    data: DataOption = DATA,
+    url: UrlOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Show where a table or a column comes from, or what would be hit if it changed."""
@@ -144,14 +138,13 @@ def lineage(
 
 
 FolderArgument = Annotated[Path, typer.Argument(help="The folder with the definitions.")]
-UrlOption = Annotated[str | None, typer.Option("--url", help="Address of a running server.", envvar="SNOWMELT_URL")]
 FormatOption = Annotated[Format, typer.Option("--format", help="table for people, json for programs.")]
 
 
 @app.command()
 def plan(
     folder: FolderArgument = Path(),
-    data: DataOption = Path("snowmelt-data"),
+    data: DataOption = DATA,
     url: UrlOption = None,
     form: FormatOption = Format.TABLE,
     database: Annotated[str | None, typer.Option(help="Database of the project.")] = None,
@@ -171,7 +164,7 @@ def plan(
 @app.command()
 def apply(
     folder: FolderArgument = Path(),
-    data: DataOption = Path("snowmelt-data"),
+    data: DataOption = DATA,
     url: UrlOption = None,
     form: FormatOption = Format.TABLE,
     database: Annotated[str | None, typer.Option(help="Database of the project.")] = None,
@@ -197,7 +190,7 @@ def apply(
 
 @app.command()
 def serve(
-    data: DataOption = Path("snowmelt-data"),
+    data: DataOption = DATA,
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8085,
     host: Annotated[str, typer.Option(help="Address to listen on; other machines reach only what is not loopback.")] = (
         "127.0.0.1"
@@ -225,19 +218,19 @@ def serve(
 def demo(
     data: Annotated[Path, typer.Option("--data", help="Folder that keeps the demo's data.")] = Path("snowmelt-demo"),
     length: Annotated[
-        timedelta,
-        typer.Option("--for", parser=duration, metavar="DURATION", help="How long the shop is open: 90s, 2m."),
-    ] = timedelta(seconds=60),
+        str, typer.Option("--for", metavar="DURATION", help="How long the shop is open: 90s, 2m.")
+    ] = "60s",
     rate: Annotated[float, typer.Option(help="Transactions a second in the shop.", min=0.1, max=1000)] = 40,
 ) -> None:
     """A live PostgreSQL shop: captured, kept as a dimension, summed up, watched, and checked at the end."""
+    lasting = duration(length)
 
     def work() -> int:
         settings = load_settings(data)
         # What goes wrong is part of the picture, which lines of a log would tear apart.
         level = settings.log_level if "log_level" in settings.model_fields_set else "ERROR"
         configure_logging(level, as_json=settings.log_json)
-        return run_demo(Console(highlight=False), Plan(data, length, rate, called_as()), settings)
+        return run_demo(Console(highlight=False), Plan(data, lasting, rate, called_as()), settings)
 
     raise typer.Exit(_guarded(work))
 

@@ -94,6 +94,12 @@ def require(
     return found
 
 
+def to_alter(run: Run, kind: ObjectType, name: NameRef, *, if_exists: bool) -> CatalogObject | None:
+    """What an ALTER is about; None where there is no such object, and IF EXISTS says that this is fine."""
+    with run.state.read() as state:
+        return find(run, state, kind, name) if if_exists else require(run, state, kind, name)
+
+
 def missing(
     run: Run, kind: ObjectType, name: NameRef, arguments: tuple[SqlText, ...] | None = None
 ) -> errors.SnowmeltError:

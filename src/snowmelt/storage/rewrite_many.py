@@ -25,6 +25,7 @@ from snowmelt.storage.append import conform, new_file, write_file
 from snowmelt.storage.columns import COLUMNS, local_path
 from snowmelt.storage.log import Action
 from snowmelt.storage.origins import ORIGINS, as_origins, born_in, carries_origins, one_dictionary, with_origins
+from snowmelt.storage.packing import Places
 from snowmelt.storage.rewrite import (
     CHANGE_FOLDER,
     PART_BYTES,
@@ -109,17 +110,18 @@ class _Rewriting:
     def rewrite(self, files: Sequence[DataFile], changes: Mapping[str, FileChanges]) -> None:
         """Puts what becomes of some files into new ones, and the images of changed rows into the change feed."""
         rows = _Gathered(self._write_rows)
-        edits: list[RowEdit] = []
+        moved = _Moved(files)
         for file in files:
             name = file_name(file.path)
             for first, part in slices(file, self._schema, self._location, origins=self._origins):
-                edits.append(changes[name].between(first, first + part.num_rows))
-                edited = edited_rows(part, _counted_from(edits[-1], first), feed=self.feed)
+                edit = changes[name].between(first, first + part.num_rows)
+                moved.add(edit)
+                edited = edited_rows(part, _counted_from(edit, first), feed=self.feed)
                 rows.add(edited.rows)
                 for image in edited.images:
                     self.images.add(image)
-        if len(files) == 1 and not rows.flushed and all(edit.in_order for edit in edits):
-            rows.write = partial(self._write_rows, instead_of=files[0], edits=edits)
+        if moved.in_order and not rows.flushed:
+            rows.write = partial(self._write_rows, moved=moved)
         rows.flush()
         COLUMNS.replaced(local_path(file.uri) for file in files)
 
@@ -134,16 +136,14 @@ class _Rewriting:
             gathered.add(conform(part, self._schema, self._location))
         gathered.flush()
 
-    def _write_rows(self, rows: pa.Table, instead_of: DataFile | None = None, edits: Sequence[RowEdit] = ()) -> Path:
-        """`instead_of`: these are its rows after the edits, in their order."""
+    def _write_rows(self, rows: pa.Table, moved: _Moved | None = None) -> Path:
+        """`moved`: these are all rows of one file, and what became of them."""
         path = new_file(self._folder)
         self._written.append(path)
         self.actions.append(write_file(rows, path))
-        if instead_of is not None:
-            changed = {name for edit in edits for name in edit.changed}
-            same = [name for name in rows.column_names if name not in changed]
-            gone = np.concatenate([edit.gone for edit in edits])
-            COLUMNS.inherit(str(path), local_path(instead_of.uri), same, gone)
+        if moved is not None:
+            same = [name for name in rows.column_names if name not in moved.changed]
+            COLUMNS.inherit(str(path), local_path(moved.files[0].uri), same, np.concatenate(moved.gone))
         COLUMNS.keep_rows(str(path), rows, COLUMNS.asked_of(str(path), rows.column_names))
         return path
 
@@ -155,6 +155,22 @@ class _Rewriting:
     def discard(self) -> None:
         for path in self._written:
             path.unlink(missing_ok=True)
+
+
+class _Moved:
+    """What became of the rows of files, as far as it tells which columns a new file inherits."""
+
+    def __init__(self, files: Sequence[DataFile]) -> None:
+        self.files = files
+        self.in_order = len(files) == 1
+        """Whether rows that stay follow each other as they did in one file."""
+        self.changed: set[str] = set()
+        self.gone: list[Places] = []
+
+    def add(self, edit: RowEdit) -> None:
+        self.in_order = self.in_order and edit.in_order
+        self.changed |= edit.changed
+        self.gone.append(edit.gone)
 
 
 class _Gathered:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from pyspark.sql import SparkSession
 
-from snowmelt.engine.jars import ensure_jars
+from snowmelt.service.account import Account
 from snowmelt.storage.table import AppTransaction, CommitTag, DeltaStore, MergeClause, MergeSpec
 from snowmelt.storage.variant import decode, encode_json
 from tests.unit.storage.support import COLUMNS, TAG, document, feed, rows
@@ -29,24 +28,11 @@ UPSERT = MergeSpec(
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    shared = SparkSession.getActiveSession() is not None
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.jars", ",".join(str(path) for path in ensure_jars()))
-        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-        .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.databricks.delta.snapshotPartitions", "1")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    yield session
-    # Another test's application serves this one too, if it runs already.
-    if not shared:
-        session.stop()
+def spark(account: Account) -> SparkSession:
+    """A plain session of the application that serves all tests: there can be one in a process."""
+    session = account.engine.session().newSession()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    return session
 
 
 def delta(store: DeltaStore, location: str) -> str:

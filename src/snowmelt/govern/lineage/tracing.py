@@ -240,10 +240,12 @@ def _choice(node: exp.Case | exp.If, scope: _Scope, traced: _Traced) -> Origins:
     conditions += [branch.this for branch in branches]
     values = [branch.args.get("true") for branch in branches]
     values += [node.args.get("default") if isinstance(node, exp.Case) else node.args.get("false")]
-    return combined(
-        *(through(_value(item, scope, traced), Influence.CONDITIONAL) for item in conditions),
-        *(through(_value(item, scope, traced), Influence.TRANSFORMATION) for item in values if item is not None),
+    taken = combined(
+        *(through(_value(item, scope, traced), Influence.TRANSFORMATION) for item in values if item is not None)
     )
+    decide = combined(*(through(_value(item, scope, traced), Influence.CONDITIONAL) for item in conditions))
+    # Looking at a value before taking it is part of taking it: most such conditions are the translation's own.
+    return combined({column: how for column, how in decide.items() if column not in taken}, taken)
 
 
 def _window(node: exp.Window, scope: _Scope, traced: _Traced) -> Origins:

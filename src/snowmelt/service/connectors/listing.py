@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from snowmelt.service.metadata.catalog import objects
 from snowmelt.service.metadata.columns import Row
 from snowmelt.service.metadata.listing import Listing
-from snowmelt.service.metadata.scopes import schema_scope
+from snowmelt.service.metadata.schema_objects import named, of_kind
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.connector_model import ConnectorDefinition
 from snowmelt.state.model import CatalogObject, ObjectKind
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 
 
 def connectors(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
-    scope = schema_scope(run, state, statement)
-    for item in objects(run, state, [ObjectKind.CONNECTOR], scope.database, scope.schema):
+    for item in of_kind(run, state, statement, ObjectKind.CONNECTOR):
         yield described(state, item)
 
 
@@ -31,12 +29,7 @@ def described(state: StateReader, item: CatalogObject) -> Row:
     standing = state.connectors.require(item.id)
     position = standing.position
     return {
-        "created_on": item.created_on,
-        "name": item.name.name,
-        "database_name": item.name.database,
-        "schema_name": item.name.schema,
-        "owner": item.owner,
-        "comment": item.comment or "",
+        **named(item),
         "type": definition.type,
         "host": definition.host,
         "port": definition.port,
@@ -56,7 +49,6 @@ def described(state: StateReader, item: CatalogObject) -> Row:
         "last_landed_at": standing.last_landed_at,
         "slot_bytes": standing.slot_bytes,
         "position": str(position) if position is not None else None,
-        "owner_role_type": "ROLE",
     }
 
 

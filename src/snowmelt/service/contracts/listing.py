@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from snowmelt.core.names import ObjectName
 from snowmelt.service.contracts.promises import is_sunset, version_of
 from snowmelt.service.contracts.versioning import latest
-from snowmelt.service.metadata.catalog import objects
 from snowmelt.service.metadata.columns import Row, columns
 from snowmelt.service.metadata.listing import Listing
-from snowmelt.service.metadata.scopes import schema_scope
+from snowmelt.service.metadata.schema_objects import named, of_kind
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.contract_model import ContractDefinition
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind
@@ -25,24 +24,17 @@ DESCRIBE = columns("version, status, sunset, created_on:ts, document")
 
 
 def contracts(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
-    scope = schema_scope(run, state, statement)
-    for item in objects(run, state, [ObjectKind.CONTRACT], scope.database, scope.schema):
+    for item in of_kind(run, state, statement, ObjectKind.CONTRACT):
         definition = item.definition
         assert isinstance(definition, ContractDefinition)
         yield {
-            "created_on": item.created_on,
-            "name": item.name.name,
-            "database_name": item.name.database,
-            "schema_name": item.name.schema,
-            "owner": item.owner,
-            "comment": item.comment or "",
+            **named(item),
             "version": latest(definition),
             "versions": ", ".join(version.version for version in definition.versions),
             "compatibility": definition.compatibility,
             "sunset": ", ".join(f"{major}: {day}" for major, day in sorted(definition.sunsets.items())) or None,
             "attached_to": ", ".join(map(str, attached(state, item))),
             "consumers": ", ".join(consumer.name for consumer in definition.consumers),
-            "owner_role_type": "ROLE",
         }
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from snowmelt.core.lag import show_lag
 from snowmelt.govern.catalogue.model import AVAILABILITY
 from snowmelt.service.data_products.describing import all_consumers, all_pii, contract_of, freshness_of
-from snowmelt.service.metadata.catalog import objects
 from snowmelt.service.metadata.columns import Row
+from snowmelt.service.metadata.layouts import SHOW
 from snowmelt.service.metadata.listing import Listing
-from snowmelt.service.metadata.scopes import schema_scope
+from snowmelt.service.metadata.schema_objects import named, of_kind
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.contract_model import DataProductDefinition
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition, ViewDefinition
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 
 def data_products(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
-    scope = schema_scope(run, state, statement)
-    for item in objects(run, state, [ObjectKind.DATA_PRODUCT], scope.database, scope.schema):
+    for item in of_kind(run, state, statement, ObjectKind.DATA_PRODUCT):
         yield shown(state, item)
 
 
@@ -33,12 +32,7 @@ def shown(state: StateReader, item: CatalogObject) -> Row:
     assert isinstance(definition, DataProductDefinition)
     lag = freshness_of(state, definition)
     return {
-        "created_on": item.created_on,
-        "name": item.name.name,
-        "database_name": item.name.database,
-        "schema_name": item.name.schema,
-        "owner": item.owner,
-        "comment": item.comment or "",
+        **named(item),
         "product_owner": definition.product_owner,
         "domain": definition.domain,
         "objects": ", ".join(map(str, definition.objects)),
@@ -50,7 +44,6 @@ def shown(state: StateReader, item: CatalogObject) -> Row:
         "tags": json.dumps(definition.tags, sort_keys=True) if definition.tags else None,
         "pii": ", ".join(all_pii(state, definition)),
         "documentation": definition.documentation,
-        "owner_role_type": "ROLE",
     }
 
 
@@ -58,9 +51,10 @@ def described(state: StateReader, item: CatalogObject) -> Iterator[Row]:
     """A property a row; the columns of what it consists of come last."""
     definition = item.definition
     assert isinstance(definition, DataProductDefinition)
-    for known, value in shown(state, item).items():
-        if value is not None:
-            yield {"property": known, "value": str(value)}
+    row = shown(state, item)
+    for column in SHOW["DATA PRODUCTS"]:
+        if row[column.name] is not None:
+            yield {"property": column.name, "value": str(row[column.name])}
     contract = contract_of(state, definition)
     if contract is not None:
         yield {"property": "contract_versions", "value": ", ".join(version.version for version in contract.versions)}

@@ -65,12 +65,9 @@ def create_connector(run: Run, statement: CreateConnector) -> Result:
 
 def alter_connector(run: Run, statement: AlterConnector) -> Result:
     done = status(DONE, "ALTER_CONNECTOR")
-    with run.state.read() as state:
-        found = schema_objects.find(run, state, ObjectType.CONNECTOR, statement.name)
+    found = schema_objects.to_alter(run, ObjectType.CONNECTOR, statement.name, if_exists=statement.if_exists)
     if found is None:
-        if statement.if_exists:
-            return done
-        raise schema_objects.missing(run, ObjectType.CONNECTOR, statement.name)
+        return done
     match statement.action:
         case Suspend():
             _switch(run, found, paused=True)

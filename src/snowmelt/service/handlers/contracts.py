@@ -61,12 +61,9 @@ def create_contract(run: Run, statement: CreateContract) -> Result:
 
 def alter_contract(run: Run, statement: AlterContract) -> Result:
     done = status(DONE, "ALTER_CONTRACT")
-    with run.state.read() as state:
-        found = schema_objects.find(run, state, ObjectType.CONTRACT, statement.name)
+    found = schema_objects.to_alter(run, ObjectType.CONTRACT, statement.name, if_exists=statement.if_exists)
     if found is None:
-        if statement.if_exists:
-            return done
-        raise schema_objects.missing(run, ObjectType.CONTRACT, statement.name)
+        return done
     match statement.action:
         case AddVersion(source=source):
             return _add_version(run, found, source)

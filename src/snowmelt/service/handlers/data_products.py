@@ -35,12 +35,9 @@ def create_data_product(run: Run, statement: CreateDataProduct) -> Result:
 
 def alter_data_product(run: Run, statement: AlterDataProduct) -> Result:
     done = status(DONE, "ALTER_DATA_PRODUCT")
-    with run.state.read() as state:
-        found = schema_objects.find(run, state, ObjectType.DATA_PRODUCT, statement.name)
+    found = schema_objects.to_alter(run, ObjectType.DATA_PRODUCT, statement.name, if_exists=statement.if_exists)
     if found is None:
-        if statement.if_exists:
-            return done
-        raise schema_objects.missing(run, ObjectType.DATA_PRODUCT, statement.name)
+        return done
     match statement.action:
         case RenameTo(new_name=new_name):
             rename(run, found, new_name)

@@ -35,12 +35,9 @@ def create_sequence(run: Run, statement: CreateSequence) -> Result:
 
 
 def alter_sequence(run: Run, statement: AlterSequence) -> Result:
-    with run.state.read() as state:
-        sequence = schema_objects.find(run, state, ObjectType.SEQUENCE, statement.name)
+    sequence = schema_objects.to_alter(run, ObjectType.SEQUENCE, statement.name, if_exists=statement.if_exists)
     if sequence is None:
-        if statement.if_exists:
-            return status(DONE, "ALTER_SEQUENCE")
-        raise schema_objects.missing(run, ObjectType.SEQUENCE, statement.name)
+        return status(DONE, "ALTER_SEQUENCE")
     match statement.action:
         case RenameTo(new_name=new_name):
             rename(run, sequence, new_name)

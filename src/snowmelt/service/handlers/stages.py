@@ -62,12 +62,9 @@ def _format(run: Run, spec: FileFormatSpec | None) -> dict[str, Any]:
 
 
 def alter_stage(run: Run, statement: AlterStage) -> Result:
-    with run.state.read() as state:
-        stage = schema_objects.find(run, state, ObjectType.STAGE, statement.name)
+    stage = schema_objects.to_alter(run, ObjectType.STAGE, statement.name, if_exists=statement.if_exists)
     if stage is None:
-        if statement.if_exists:
-            return status(DONE, "ALTER_STAGE")
-        raise schema_objects.missing(run, ObjectType.STAGE, statement.name)
+        return status(DONE, "ALTER_STAGE")
     match statement.action:
         case RenameTo(new_name=new_name):
             rename(run, stage, new_name)
@@ -116,12 +113,9 @@ def create_file_format(run: Run, statement: CreateFileFormat) -> Result:
 
 
 def alter_file_format(run: Run, statement: AlterFileFormat) -> Result:
-    with run.state.read() as state:
-        found = schema_objects.find(run, state, ObjectType.FILE_FORMAT, statement.name)
+    found = schema_objects.to_alter(run, ObjectType.FILE_FORMAT, statement.name, if_exists=statement.if_exists)
     if found is None:
-        if statement.if_exists:
-            return status(DONE, "ALTER_FILE_FORMAT")
-        raise schema_objects.missing(run, ObjectType.FILE_FORMAT, statement.name)
+        return status(DONE, "ALTER_FILE_FORMAT")
     definition = found.definition
     assert isinstance(definition, FileFormatDefinition)
     match statement.action:

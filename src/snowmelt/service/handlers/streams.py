@@ -21,12 +21,9 @@ def create_stream(run: Run, statement: CreateStream) -> Result:
 
 
 def alter_stream(run: Run, statement: AlterStream) -> Result:
-    with run.state.read() as state:
-        stream = schema_objects.find(run, state, ObjectType.STREAM, statement.name)
+    stream = schema_objects.to_alter(run, ObjectType.STREAM, statement.name, if_exists=statement.if_exists)
     if stream is None:
-        if statement.if_exists:
-            return status(DONE, "ALTER_STREAM")
-        raise schema_objects.missing(run, ObjectType.STREAM, statement.name)
+        return status(DONE, "ALTER_STREAM")
     match statement.action:
         case SetOptions(options=StreamComment(comment=comment)):
             schema_objects.alter(run, stream, {}, comment=comment)

@@ -110,12 +110,9 @@ def _columns(statement: CreateView, query: BoundQuery) -> tuple[Column, ...]:
 
 
 def alter_view(run: Run, statement: AlterView) -> Result:
-    with run.state.read() as state:
-        view = schema_objects.find(run, state, ObjectType.VIEW, statement.name)
+    view = schema_objects.to_alter(run, ObjectType.VIEW, statement.name, if_exists=statement.if_exists)
     if view is None:
-        if statement.if_exists:
-            return status(DONE, "ALTER_VIEW")
-        raise schema_objects.missing(run, ObjectType.VIEW, statement.name)
+        return status(DONE, "ALTER_VIEW")
     for action in statement.actions:
         match action:
             case RenameTo(new_name=new_name):

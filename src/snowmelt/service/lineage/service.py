@@ -64,6 +64,8 @@ class Lineage:
         if whole is not None:
             steps = self.graph(run, state).walk(whole.id, direction, distance)
             return _json(dataset_of(whole), None, direction, steps)
+        if len(parts) == 1:
+            raise errors.not_found("Object", name)
         steps = self.of_columns(run, state, name, direction, distance, rows=True)
         table = self._find(run, state, parts[:-1], _TABLES, name)
         return _json(dataset_of(table), parts[-1], direction, steps)

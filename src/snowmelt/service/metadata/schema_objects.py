@@ -28,11 +28,11 @@ _CLOUDS = {"s3": "AWS", "s3a": "AWS", "gcs": "GCP", "gs": "GCP", "azure": "AZURE
 
 
 def stages(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
-    for item in _of_kind(run, state, statement, ObjectKind.STAGE):
+    for item in of_kind(run, state, statement, ObjectKind.STAGE):
         definition = item.definition
         assert isinstance(definition, StageDefinition)
         yield {
-            **_named(item),
+            **named(item),
             "url": definition.url or "",
             "has_credentials": "N",
             "has_encryption_key": "N",
@@ -47,18 +47,18 @@ def _cloud(url: str | None) -> str | None:
 
 
 def file_formats(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
-    for item in _of_kind(run, state, statement, ObjectKind.FILE_FORMAT):
+    for item in of_kind(run, state, statement, ObjectKind.FILE_FORMAT):
         definition = item.definition
         assert isinstance(definition, FileFormatDefinition)
         yield {
-            **_named(item),
+            **named(item),
             "type": definition.type,
             "format_options": formats.options_json(definition.type, definition.options),
         }
 
 
 def sequences(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
-    for item in _of_kind(run, state, statement, ObjectKind.SEQUENCE):
+    for item in of_kind(run, state, statement, ObjectKind.SEQUENCE):
         yield sequence(state, item)
 
 
@@ -67,7 +67,7 @@ def sequence(state: StateReader, item: CatalogObject) -> Row:
     definition = item.definition
     assert isinstance(definition, SequenceDefinition)
     return {
-        **_named(item),
+        **named(item),
         "next_value": next_value(state, item),
         "interval": definition.step,
         "ordered": yes(definition.ordered),
@@ -81,12 +81,13 @@ def next_value(state: StateReader, item: CatalogObject) -> int:
     return definition.start if following is None else following
 
 
-def _of_kind(run: Run, state: StateReader, statement: ShowStatement, kind: ObjectKind) -> list[CatalogObject]:
+def of_kind(run: Run, state: StateReader, statement: ShowStatement, kind: ObjectKind) -> list[CatalogObject]:
     scope = schema_scope(run, state, statement)
     return objects(run, state, [kind], scope.database, scope.schema)
 
 
-def _named(item: CatalogObject) -> dict[str, Any]:
+def named(item: CatalogObject) -> dict[str, Any]:
+    """What SHOW tells of every object of a schema."""
     return {
         "created_on": item.created_on,
         "name": item.name.name,

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 _PROBED_BYTES = 1024 * 1024 * 1024
 _PROBED_FILES = 256
 """Beyond, Spark's parallel reading is quicker than searching the files from here."""
-_REWRITTEN_BYTES = 256 * 1024 * 1024
-"""Of touched files, which all are in memory at once, several times larger than on disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +74,6 @@ class LocalChange:
             changes = replace(changes, inserted=self._with_numbers(changes.inserted))
         if not (outcome.inserted or outcome.updated or outcome.deleted):
             return outcome
-        names = changes.files()
-        if sum(file.size for file in files.files if file.path.rsplit("/", 1)[-1] in names) > _REWRITTEN_BYTES:
-            return None
         self._commit(changes)
         return outcome
 

@@ -192,7 +192,8 @@ class TableChanges:
     def _read(self, commits: Sequence[CommitFiles]) -> ChangedRows:
         parts: list[pa.Table] = []
         identified = True
-        for shape, group in self._by_shape(commits):
+        # Versions may have passed in which no row changed, such as one that was taken back.
+        for shape, group in list(self._by_shape(commits)) or [(None, [])]:
             version = self.upto if shape is None else min(shape.last_version, self.upto)
             found = self.run.account.store.changed_rows(
                 self.definition.location, version, group, inserts=self.inserts

@@ -107,6 +107,8 @@ def _number_type(invocation: Call) -> DataType:
         if literal is None or not literal.isdigit():
             raise errors.invalid_value(literal or "", invocation.name)
         given.append(int(literal))
+    if len(given) > 2:
+        raise errors.too_many_arguments(invocation.name, first + 2, len(invocation.args))
     precision, scale = (*given, *(MAX_PRECISION, 0)[len(given) :])
     if not 1 <= precision <= MAX_PRECISION or scale > min(precision, 37):
         raise errors.invalid_value(f"{precision}, {scale}", invocation.name)

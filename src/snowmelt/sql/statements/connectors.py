@@ -11,6 +11,7 @@ from snowmelt.sql.statements.changes import Action, SetOptions, UnsetOptions
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import CreateHead, CreateRule, created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
+    CommentOption,
     Options,
     at_option,
     boolean,
@@ -139,12 +140,7 @@ def parse_alter_connector(cursor: Cursor, kind: ObjectType) -> AlterConnector | 
         case "SET":
             _refuse_password(cursor)
             return AlterConnector(name, SetOptions(read_required_options(cursor, AlterableOptions, kind)), guarded)
-    return AlterConnector(name, UnsetOptions(read_unset(cursor, _Comment, kind)), guarded)
-
-
-@dataclass(frozen=True, slots=True)
-class _Comment(Options):
-    comment: Annotated[str | None, text] = None
+    return AlterConnector(name, UnsetOptions(read_unset(cursor, CommentOption, kind)), guarded)
 
 
 def _refuse_password(cursor: Cursor) -> None:

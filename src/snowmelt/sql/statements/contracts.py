@@ -12,6 +12,7 @@ from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, UnsetO
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import CreateHead, CreateRule, created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
+    CommentOption,
     Options,
     merged,
     one_of,
@@ -148,7 +149,7 @@ def _action(cursor: Cursor, kind: ObjectType) -> Action:
             return RenameTo(object_name(cursor, kind))
         case "SET":
             return SetOptions(read_required_options(cursor, ContractOptions, kind))
-    return UnsetOptions(read_unset(cursor, _Comment, kind))
+    return UnsetOptions(read_unset(cursor, CommentOption, kind))
 
 
 def _major(cursor: Cursor) -> int:
@@ -165,11 +166,6 @@ def _sunset(cursor: Cursor) -> SetSunset:
         return SetSunset(major, date.fromisoformat(written))
     except ValueError:
         raise errors.invalid_value(written, "SUNSET") from None
-
-
-@dataclass(frozen=True, slots=True)
-class _Comment(Options):
-    comment: Annotated[str | None, text] = None
 
 
 CREATE_CONTRACT = CreateRule(parse_create_contract)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef
@@ -37,6 +37,13 @@ Model = TypeVar("Model", bound=Options)
 
 def text(cursor: Cursor, name: str) -> str:
     return cursor.string()
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOption(Options):
+    """For what nothing else can be altered, or unset, of."""
+
+    comment: Annotated[str | None, text] = None
 
 
 def whole(cursor: Cursor, name: str) -> int:
