@@ -11,9 +11,10 @@ from rich.console import Console
 from snowmelt.cli.groups import DATA, DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
 from snowmelt.cli.output import Format, write_result
 from snowmelt.core import errors
-from snowmelt.core.names import quote
-from snowmelt.govern.quality import documents
+from snowmelt.govern.quality import documents, great_expectations, soda
+from snowmelt.govern.quality.imported import Imported
 from snowmelt.service.results import Result
+from snowmelt.sql.statements.spelling import spelled
 
 EXIT_FAILED = 1
 _HISTORY = "SELECT * FROM TABLE(INFORMATION_SCHEMA.QUALITY_CHECK_HISTORY(RESULT_LIMIT => {limit}))"
@@ -63,6 +64,35 @@ def quality_commands(opened: Opener, guarded: Guard) -> typer.Typer:
 
         sessions.run(data, url, work)
 
+    @group.command(name="import")
+    def import_(
+        file: Annotated[Path, typer.Argument(help="A suite of Great Expectations (.json), or checks of Soda (YAML).")],
+        table: Annotated[str | None, typer.Option(help="The table that a suite is about.")] = None,
+        schema: Annotated[
+            str | None, typer.Option(help="DATABASE.SCHEMA of the tables that a file of Soda names.")
+        ] = None,
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the statements, and declare nothing.")] = False,
+        data: DataOption = DATA,
+        url: UrlOption = None,
+    ) -> None:
+        """Declare checks of another tool; 1 when there are some, which are listed, that have no counterpart."""
+
+        def work(session: Executes) -> int:
+            found = _imported(file, table, schema)
+            console = Console(soft_wrap=True, markup=False, highlight=False)
+            for statement in found.statements:
+                if dry_run:
+                    console.print(f"{statement};")
+                else:
+                    session.execute(statement)
+            if not dry_run:
+                console.print(f"{len(found.statements)} quality checks declared.")
+            for item in found.unmapped:
+                console.print(f"-- not taken over: {item.name}: {item.why}")
+            return EXIT_FAILED if found.unmapped else 0
+
+        sessions.run(data, url, work)
+
     @group.command()
     def report(
         limit: Annotated[int, typer.Option(help="So many results, the latest first.")] = 100,
@@ -94,11 +124,20 @@ def _read(file: Path) -> str:
         raise errors.configuration(f"{file} can't be read: {error.strerror}.") from None
 
 
+def _imported(file: Path, table: str | None, schema: str | None) -> Imported:
+    text = _read(file)
+    if file.suffix.lower() != ".json":
+        return soda.imported(text, schema)
+    if table is None:
+        raise errors.configuration("A suite of Great Expectations names no table.", hint="Say which: --table.")
+    return great_expectations.imported(text, table)
+
+
 def _checked(listed: Result) -> list[str]:
     """The tables that SHOW QUALITY CHECKS names, each once."""
     places = {column.name: index for index, column in enumerate(listed.columns)}
     parts = [places[name] for name in ("database_name", "schema_name", "table_name")]
-    return list(dict.fromkeys(".".join(quote(row[index]) for index in parts) for row in listed.rows()))
+    return list(dict.fromkeys(".".join(spelled(row[index]) for index in parts) for row in listed.rows()))
 
 
 def _failed(result: Result) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from snowmelt.core.lag import show_lag
-from snowmelt.core.names import literal, quote
+from snowmelt.core.names import literal
+from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.quality_model import CheckKind, QualityCheck
 
 
@@ -13,7 +14,7 @@ def definition_of(check: QualityCheck) -> str:
     if check.expression is not None:
         parts.append(f"({check.expression})")
     elif check.columns:
-        parts.append(f"({', '.join(quote(name) for name in check.columns)})")
+        parts.append(f"({', '.join(spelled(name) for name in check.columns)})")
     parts += [f"{name} = {value}" for name, value in _measure(check).items() if value is not None]
     parts.append(f"SEVERITY = {check.severity}")
     parts.append(f"ON_FAILURE = {check.action}")
@@ -26,7 +27,7 @@ def definition_of(check: QualityCheck) -> str:
 
 def statement_of(table: str, check: QualityCheck) -> str:
     """`table`: its name as SQL writes it."""
-    return f"ALTER TABLE {table} ADD OR REPLACE QUALITY CHECK {quote(check.name)} AS {definition_of(check)}"
+    return f"ALTER TABLE {table} ADD OR REPLACE QUALITY CHECK {spelled(check.name)} AS {definition_of(check)}"
 
 
 def _measure(check: QualityCheck) -> dict[str, str | None]:
@@ -43,7 +44,7 @@ def _measure(check: QualityCheck) -> dict[str, str | None]:
         "WITHIN": f"'{check.within:g} %'" if check.within is not None else None,
         "WINDOW": str(check.window) if check.window is not None else None,
         "TABLE": str(check.references) if check.references is not None else None,
-        "KEY": f"({', '.join(quote(name) for name in key)})" if key else None,
+        "KEY": f"({', '.join(spelled(name) for name in key)})" if key else None,
     }
 
 

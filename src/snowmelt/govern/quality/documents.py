@@ -15,9 +15,10 @@ from typing import Any
 import yaml
 
 from snowmelt.core import errors
-from snowmelt.core.names import ObjectName, literal, quote, split_name
+from snowmelt.core.names import ObjectName, literal, split_name
 from snowmelt.govern.quality.ddl import statement_of
 from snowmelt.govern.quality.kinds import build_check
+from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.quality_model import QualityCheck
 
 _WORDS = frozenset({"severity", "on_failure", "method"})
@@ -39,7 +40,7 @@ def statements(text: str) -> list[str]:
         parts = split_name(str(table))
         if parts is None or not isinstance(checks, list):
             raise _invalid(str(table), "a table has a list of checks")
-        name = ".".join(quote(part) for part in parts)
+        name = ".".join(spelled(part) for part in parts)
         found += [statement_of(name, _check(str(table), item)) for item in checks]
     return found
 
@@ -63,10 +64,10 @@ def _option(name: str, value: object) -> Any:
     if name in _WORDS:
         return str(value).upper()
     if name in _SQL:
-        return _sql(value)
+        return sql_value(value)
     match name:
         case "values":
-            return tuple(_sql(one) for one in _list(value))
+            return tuple(sql_value(one) for one in _list(value))
         case "key":
             return tuple(_name(str(one)) for one in _list(value))
         case "table":
@@ -93,7 +94,7 @@ def _name(text: str) -> str:
     return parts[0]
 
 
-def _sql(value: object) -> str:
+def sql_value(value: object) -> str:
     """A value of the file as SQL."""
     match value:
         case bool():
