@@ -69,6 +69,17 @@ class StreamMovedError(StatementConflictError):
         super().__init__(f"Another transaction consumed the stream '{stream}' at the same time.")
 
 
+class QualityFailedError(SnowmeltError):
+    """A write that its table's quality checks do not let through."""
+
+    def __init__(self, table: str, problems: Sequence[str]) -> None:
+        super().__init__(
+            "370020", "23514",
+            f"Quality checks of table {table} failed, and nothing was written: {'; '.join(problems)}",
+            hint="INFORMATION_SCHEMA.QUALITY_CHECK_HISTORY has the results.",
+        )  # fmt: skip
+
+
 def stream_consumed(stream: str) -> SnowmeltError:
     """A transaction reads the same changes from its beginning to its end, and these are somebody else's by now."""
     return SnowmeltError(
@@ -252,14 +263,6 @@ def check_violated(table: str, constraint: str) -> SnowmeltError:
     return SnowmeltError(
         "100079", "23514", f"DML operation to table {table} failed: CHECK constraint {constraint} violated"
     )
-
-
-def quality_failed(table: str, problems: Sequence[str]) -> SnowmeltError:
-    """A write that its table's quality checks do not let through."""
-    return SnowmeltError(
-        "370020", "23514", f"Quality checks of table {table} failed, and nothing was written: {'; '.join(problems)}",
-        hint="INFORMATION_SCHEMA.QUALITY_CHECK_HISTORY has the results.",
-    )  # fmt: skip
 
 
 def not_recognized(kind: str, value: str) -> SnowmeltError:

@@ -86,7 +86,7 @@ class _Gate:
         after = store.files(item.definition.location, item.version)
         # A statement that replaced all rows may have failed and been taken back since.
         replaced = item.replaced and before.by_path.keys().isdisjoint(after.by_path)
-        return Written(self.run, item.table, before, after, replaced)
+        return Written(self.run, item.table, before, after, replaced, one_statement=not item.undone)
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
@@ -100,10 +100,14 @@ class _Gate:
             return [verdicts.of_rows(check, 0, counted.checked) for check in self.row_checks]
         rows: FailedRows | None = None
         failed = counted.failed
-        if written.removed or any(check.action is FailureAction.QUARANTINE for check in self.row_checks):
+        quarantines = any(
+            check.action is FailureAction.QUARANTINE and count
+            for check, count in zip(self.row_checks, failed, strict=True)
+        )
+        if quarantines or not written.exact:
             rows = looked.failing(MOST_QUARANTINED)
             if rows is None:
-                raise errors.quality_failed(str(self.item.table.name), [f"more than {MOST_QUARANTINED} rows fail"])
+                raise errors.QualityFailedError(str(self.item.table.name), [f"more than {MOST_QUARANTINED} rows fail"])
             failed = tuple(sum(place in one for one in rows.failed) for place in range(len(self.row_checks)))
         found = [
             verdicts.of_rows(check, count, counted.checked)
@@ -126,6 +130,7 @@ class _Gate:
         )
         kept_in = quarantine.ensure(self.run.session, self.item.table)
         self._take_out(written, looked, taken, sorted(places))
+        reached("quality-taken-out")
         quarantine.put(self.run, kept_in, taken, self.row_checks)
         for place in places:
             self.quarantined[self.row_checks[place].name] = sum(place in failed for failed in taken.failed)
@@ -141,7 +146,7 @@ class _Gate:
         else:
             location = item.definition.location
             if not self.account.store.rewritable(location, item.version) or item.definition.spark_only:
-                raise errors.quality_failed(
+                raise errors.QualityFailedError(
                     str(item.table.name), ["rows of a table that only Spark can write can't be quarantined"]
                 )
             changes = RowChanges(deleted=rows.rows.select([FILE, ROW]))
@@ -176,7 +181,8 @@ class _Gate:
                 scheduling.suspend(state, table, scheduling.BY_QUALITY)
             if suspends and self.transaction.task_id is not None:
                 standings.suspend(state, self.transaction.task_id, _TASK_REASON)
-        raise errors.quality_failed(
+        reached("quality-refused")
+        raise errors.QualityFailedError(
             str(table.name), [f"{verdict.check.name}: {verdict.message}" for verdict in stopping]
         )
 

@@ -7,10 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from sqlglot import exp
+
+from snowmelt.core import types
 from snowmelt.engine.engine import TableFiles
 from snowmelt.service.quality.runs import GateRun
-from snowmelt.state.model import CatalogObject, TableDefinition
+from snowmelt.sql.dialect import identifier, spark
+from snowmelt.state.model import CatalogObject, Column, TableDefinition
+from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.snapshot import DataFile, FileList
+
+_CAME = spark("_0 IN ('insert', 'update_postimage')", exp.column(identifier(CHANGE_TYPE)))
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,8 @@ class Written:
     after: FileList
     replaced: bool = False
     """All rows were written anew, whatever was there."""
+    one_statement: bool = True
+    """Nothing of what was written was undone since."""
 
     @property
     def definition(self) -> TableDefinition:
@@ -61,6 +70,46 @@ class Written:
         if self.before is None or not self.by_files:
             return False
         return self.replaced or not any(path not in self.after.by_path for path in self.before.by_path)
+
+    @cached_property
+    def images(self) -> tuple[str, ...]:
+        """Files of the change feed that have the rows that came, where others were moved to new files beside them.
+
+        None where one file does not tell: several statements may have changed a row one after the other.
+        """
+        if self.before is None or not self.removed or not self.one_statement:
+            return ()
+        versions = (self.before.version + 1, self.after.version)
+        commits = self.run.account.store.commit_files(self.definition.location, [versions])
+        return commits[0].images if len(commits) == 1 else ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether the rows that came can be told from those that were moved without comparing them."""
+        return not self.removed or bool(self.images)
+
+    @property
+    def most_came(self) -> int | None:
+        """As many rows came, or less; None when that is not known."""
+        if self.images and self.before is not None:
+            versions = (self.before.version + 1, self.after.version)
+            return self.run.account.store.rows_changed(self.definition.location, [versions])
+        counts = [file.rows for file in self.added]
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    def came(self) -> exp.Select:
+        """The rows that came; with those that were moved unless it is exact."""
+        if not self.images:
+            return exp.select("*").from_(exp.Table(this=identifier(self.view(self.added, "added"))))
+        reference = f"quality_images_{self.table.id}_{self.after.version}"
+        kinds = Column(name=CHANGE_TYPE, type=types.VARCHAR)
+        self.run.tables[reference] = TableFiles(
+            reference=reference, columns=(*self.definition.columns, kinds), files=self.images
+        )
+        # Their size is not in the file list: as much as so many rows of the table have.
+        share = (self.most_came or 0) / max(self.after.total_rows or 1, 1)
+        self.run.input_bytes += int(self.after.total_bytes * min(share, 1.0))
+        return exp.select("*").from_(exp.Table(this=identifier(reference))).where(_CAME.copy())
 
     def view(self, files: Sequence[DataFile], label: str) -> str:
         """The rows of some of the files, with their places, under the name that is returned."""

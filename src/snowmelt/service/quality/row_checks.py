@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 from sqlglot import exp
 
-from snowmelt.core.types import Kind
-from snowmelt.engine.engine import Lane
 from snowmelt.govern.quality.expressions import violation
 from snowmelt.service.dynamic_tables.applying import comparable_rows
 from snowmelt.service.dynamic_tables.filling import condition_over
 from snowmelt.service.quality.looked_at import Written
+from snowmelt.service.quality.new_keys import NewKeys, rows_with_keys, searchable
+from snowmelt.service.quality.runs import derived, fetched
 from snowmelt.service.writing import stored
-from snowmelt.sql.dialect import identifier, integer, spark, to_spark_sql
+from snowmelt.sql.dialect import identifier, integer, spark
 from snowmelt.state.quality_model import CheckKind, QualityCheck
-from snowmelt.storage.probe import Among, find_rows
 from snowmelt.storage.rewrite import FILE, ROW
 from snowmelt.storage.snapshot import DataFile
 
-_KEYS_LOOKED_UP = 100_000
-"""With more new keys than that, UNIQUE joins them to the table."""
-_NOT_SEARCHED = frozenset({Kind.FLOAT, Kind.TIMESTAMP_TZ, Kind.TIME})
 _ROWS, _KNOWN, _INNER = "__a", "__k", "__f"
 
 
@@ -50,34 +46,45 @@ class RowChecks:
         self.written = written
         self.run = written.run
         self.checks = tuple(checks)
-        self._flagged = self._query(written.added, "added")
 
     def counted(self) -> Counted:
-        """How many rows came, and how many fail each check; with rows that failed already where files were replaced."""
-        counts = [spark("count(1)"), *(spark("count_if(_0)", _flag(place)) for place in range(len(self.checks)))]
+        """How many rows came, and how many fail each check; with rows that failed already unless `written.exact`.
+
+        All that one row decides is counted in one query. Which row of a key is the bad one does not matter here, and
+        so UNIQUE needs no order of the rows.
+        """
+        rows = self._flagged(self.written.came(), lambda check: check.kind is CheckKind.UNIQUE)
+        alone = [place for place, check in enumerate(self.checks) if check.kind is not CheckKind.UNIQUE]
+        counts = [spark("count(1)"), *(spark("count_if(_0)", _flag(place)) for place in alone)]
         named = [exp.alias_(tree, f"c{place}") for place, tree in enumerate(counts)]
-        found = self._fetched(exp.select(*named).from_(_derived(self._flagged, _INNER)))
+        found = fetched(self.run, exp.select(*named).from_(derived(rows, _INNER)))
         numbers = [int(column[0].as_py() or 0) for column in found.columns]
-        return Counted(numbers[0], tuple(numbers[1:]))
+        failed = dict(zip(alone, numbers[1:], strict=True))
+        keys = NewKeys(self.written)
+        for place, check in enumerate(self.checks):
+            if place not in failed:
+                failed[place] = keys.repeated(check) if numbers[0] else 0
+        return Counted(numbers[0], tuple(failed[place] for place in range(len(self.checks))))
 
     def failing(self, limit: int) -> FailedRows | None:
         """The rows that fail a check, and did not before; None when they are more than `limit`."""
-        found = self._failing(self._flagged, limit)
+        found = self._failing(self._placed(self.written.added, "added"), limit)
         if found is None or not self.written.removed:
             return found
-        former = self._failing(self._query(self.written.removed, "removed"), limit)
+        former = self._failing(self._placed(self.written.removed, "removed"), limit)
         return None if former is None else self._without(found, former)
 
     def passing(self, checks: Sequence[int]) -> exp.Select:
         """The rows that came and pass these checks, in stored form."""
         bad = exp.or_(*(_flag(place) for place in checks))
-        return exp.select(*self._stored()).from_(_derived(self._flagged, _INNER)).where(exp.Not(this=exp.paren(bad)))
+        rows = self._placed(self.written.added, "added")
+        return exp.select(*self._stored()).from_(derived(rows, _INNER)).where(exp.Not(this=exp.paren(bad)))
 
     def _failing(self, flagged: exp.Select, limit: int) -> FailedRows | None:
         flags = [_flag(place) for place in range(len(self.checks))]
         places = [exp.column(identifier(name)) for name in (FILE, ROW)]
-        query = exp.select(*self._stored(), *places, *flags).from_(_derived(flagged, _INNER))
-        found = self._fetched(query.where(exp.or_(*(flag.copy() for flag in flags))).limit(limit + 1))
+        query = exp.select(*self._stored(), *places, *flags).from_(derived(flagged, _INNER))
+        found = fetched(self.run, query.where(exp.or_(*(flag.copy() for flag in flags))).limit(limit + 1))
         if found.num_rows > limit:
             return None
         marks = [found.column(_flag_name(place)).to_pylist() for place in range(len(self.checks))]
@@ -102,25 +109,31 @@ class RowChecks:
         columns = self.written.definition.columns
         return [exp.alias_(stored(exp.column(identifier(c.name)), c.type), identifier(c.name)) for c in columns]
 
-    def _query(self, files: Sequence[DataFile], label: str) -> exp.Select:
-        """The rows of the files with a flag for each check: whether they fail it."""
-        reference = self.written.view(files, label)
-        source = exp.Table(this=identifier(reference), alias=exp.TableAlias(this=identifier(_ROWS)))
-        joined = exp.select(exp.Column(this=exp.Star(), table=identifier(_ROWS))).from_(source)
-        flags: list[exp.Expr] = []
+    def _placed(self, files: Sequence[DataFile], label: str) -> exp.Select:
+        """The rows of the files with their places, and a flag for each check: whether they fail it."""
+        source = exp.select("*").from_(exp.Table(this=identifier(self.written.view(files, label))))
+        return self._flagged(source, lambda check: False, files)
+
+    def _flagged(
+        self, source: exp.Select, left_out: Callable[[QualityCheck], bool], files: Sequence[DataFile] = ()
+    ) -> exp.Select:
+        joined = exp.select(exp.Column(this=exp.Star(), table=identifier(_ROWS))).from_(derived(source, _ROWS))
+        flags: dict[int, exp.Expr] = {}
         with self.run.environment() as environment:
             for place, check in enumerate(self.checks):
+                if left_out(check):
+                    continue
                 if check.kind in (CheckKind.UNIQUE, CheckKind.REFERENCES):
                     known = self._known_keys(check, files, place)
                     joined = _joined(joined, check, known, place)
-                    flags.append(_key_flag(check, place))
+                    flags[place] = _key_flag(check, place)
                     continue
                 condition = condition_over(
                     environment, self.written.definition, violation(check), stored_form=False
                 )  # fmt: skip
-                flags.append(spark("coalesce(_0, false)", condition))
-        named = [exp.alias_(flag, identifier(_flag_name(place))) for place, flag in enumerate(flags)]
-        return exp.select(exp.Star(), *named).from_(_derived(joined, _KNOWN))
+                flags[place] = spark("coalesce(_0, false)", condition)
+        named = [exp.alias_(flag, identifier(_flag_name(place))) for place, flag in flags.items()]
+        return exp.select(exp.Star(), *named).from_(derived(joined, _KNOWN))
 
     def _known_keys(self, check: QualityCheck, files: Sequence[DataFile], place: int) -> exp.Select:
         """The keys that rows are compared to: of the rows that stayed, or of the table that is referred to."""
@@ -137,31 +150,20 @@ class RowChecks:
 
     def _looked_up(self, check: QualityCheck, files: Sequence[DataFile], place: int) -> str | None:
         """The keys of the rows at hand, as far as the rest of the table has them: found without reading all of it."""
-        stayed, definition = self.written.stayed, self.written.definition
-        types = {column.name: column.type for column in definition.columns}
-        if any(types[name].kind in _NOT_SEARCHED or types[name].is_semi_structured for name in check.columns):
-            return None
-        rows = [file.rows for file in files]
-        if not stayed.by_path or None in rows or sum(count or 0 for count in rows) > _KEYS_LOOKED_UP:
+        counts = [file.rows for file in files]
+        rows = None if None in counts else sum(count or 0 for count in counts)
+        if not self.written.stayed.by_path or not searchable(self.written.definition, check, rows):
             return None
         keys = exp.select(*(exp.column(identifier(name)) for name in check.columns)).distinct()
-        new = self._fetched(keys.from_(exp.Table(this=identifier(self.written.view(files, f"keys{place}")))))
-        schema = stayed.metadata.arrow_schema
-        conditions = [Among.of(name, new.column(name).cast(schema.field(name).type)) for name in check.columns]
-        found = find_rows(stayed, conditions, list(check.columns), 4 * _KEYS_LOOKED_UP)
+        new = fetched(
+            self.run, keys.from_(exp.Table(this=identifier(self.written.view(files, f"keys{place}"))))
+        )  # fmt: skip
+        found = rows_with_keys(self.written.stayed, check.columns, new)
         if found is None:
             return None
         reference = f"quality_found{place}_{self.written.table.id}_{self.written.after.version}_{len(self.run.inputs)}"
         self.run.inputs[reference] = found.select(list(check.columns))
         return reference
-
-    def _fetched(self, query: exp.Select) -> pa.Table:
-        run = self.run
-        run.check_cancelled()
-        lane = Lane.LIGHT if run.input_bytes <= run.account.settings.small_query_bytes else Lane.HEAVY
-        return run.account.engine.to_arrow(
-            to_spark_sql(query), list(run.tables.values()), lane=lane, tag=run.tag, pool=run.pool, inputs=run.inputs
-        )
 
 
 def _flag_name(place: int) -> str:
@@ -176,10 +178,6 @@ def _known_name(place: int, column: int | None = None) -> str:
     return f"__e{place}" if column is None else f"__e{place}_{column}"
 
 
-def _derived(query: exp.Query, alias: str) -> exp.Subquery:
-    return exp.Subquery(this=query, alias=exp.TableAlias(this=identifier(alias)))
-
-
 def _keys(reference: str, columns: Sequence[str], place: int) -> exp.Select:
     named = [
         exp.alias_(exp.column(identifier(name)), identifier(_known_name(place, index)))
@@ -187,7 +185,7 @@ def _keys(reference: str, columns: Sequence[str], place: int) -> exp.Select:
     ]
     distinct = exp.select(*named).distinct().from_(exp.Table(this=identifier(reference)))
     there = exp.alias_(exp.true(), identifier(_known_name(place)))
-    return exp.select(exp.Star(), there).from_(_derived(distinct, _INNER))
+    return exp.select(exp.Star(), there).from_(derived(distinct, _INNER))
 
 
 def _joined(rows: exp.Select, check: QualityCheck, known: exp.Select, place: int) -> exp.Select:
@@ -200,7 +198,7 @@ def _joined(rows: exp.Select, check: QualityCheck, known: exp.Select, place: int
         for index, name in enumerate(check.columns)
     ]
     found = exp.column(identifier(_known_name(place)), table=identifier(alias))
-    return rows.select(found).join(_derived(known, alias), on=exp.and_(*equal), join_type="left")
+    return rows.select(found).join(derived(known, alias), on=exp.and_(*equal), join_type="left")
 
 
 def _key_flag(check: QualityCheck, place: int) -> exp.Expr:

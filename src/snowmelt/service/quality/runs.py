@@ -6,8 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+from sqlglot import exp
+
+from snowmelt.engine.engine import Lane
 from snowmelt.service.run import Run
 from snowmelt.service.transactions import Transaction
+from snowmelt.sql.dialect import identifier, to_spark_sql
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import CatalogObject
 
@@ -46,3 +51,16 @@ def gate_run(
         # The transaction is not the run's to end.
         run.remove_staged()
         session.close()
+
+
+def fetched(run: GateRun, query: exp.Select) -> pa.Table:
+    """The result of a query over what the run has views of."""
+    run.check_cancelled()
+    lane = Lane.LIGHT if run.input_bytes <= run.account.settings.small_query_bytes else Lane.HEAVY
+    return run.account.engine.to_arrow(
+        to_spark_sql(query), list(run.tables.values()), lane=lane, tag=run.tag, pool=run.pool, inputs=run.inputs
+    )
+
+
+def derived(query: exp.Query, alias: str) -> exp.Subquery:
+    return exp.Subquery(this=query, alias=exp.TableAlias(this=identifier(alias)))

@@ -9,12 +9,12 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.types import parse_type
-from snowmelt.engine.engine import Lane
 from snowmelt.govern.quality import expressions, verdicts
 from snowmelt.govern.quality.verdicts import Verdict
 from snowmelt.service.quality.looked_at import Written
+from snowmelt.service.quality.runs import fetched
 from snowmelt.sql.bound import Bound, Scope, Source, SourceColumn
-from snowmelt.sql.dialect import identifier, parse_snowflake, spark, to_spark_sql
+from snowmelt.sql.dialect import identifier, parse_snowflake, spark
 from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.statements.columns import column_spec
@@ -41,9 +41,12 @@ class TableChecks:
 
     def verdicts(self) -> list[Verdict]:
         asked = {check.name: self._aggregates(check) for check in self.checks}
-        flat = [tree for trees in asked.values() for tree in trees]
-        values = iter(self._measured(flat))
-        answers = {name: [next(values) for _ in trees] for name, trees in asked.items()}
+        # Distinct values are counted by sorting rows by them, and all other aggregates would have to go along.
+        alone = {check.name for check in self.checks if check.kind is CheckKind.DUPLICATES}
+        together = {name: trees for name, trees in asked.items() if name not in alone}
+        values = iter(self._measured([tree for trees in together.values() for tree in trees]))
+        answers = {name: [next(values) for _ in trees] for name, trees in together.items()}
+        answers |= {name: self._measured(asked[name]) for name in alone}
         return [self._verdict(check, answers[check.name]) for check in self.checks]
 
     # -- what is read ---------------------------------------------------------------------------------------------
@@ -74,15 +77,7 @@ class TableChecks:
             bound = [_as_number(binder.bind(tree)) for tree in trees]
         named = [exp.alias_(tree, f"m{place}") for place, tree in enumerate(bound)]
         reference = self.written.view(self.written.after.files, "all")
-        return self._row(exp.select(*named).from_(exp.Table(this=identifier(reference))))
-
-    def _row(self, query: exp.Select) -> list[float | None]:
-        run = self.run
-        run.check_cancelled()
-        lane = Lane.LIGHT if run.input_bytes <= run.account.settings.small_query_bytes else Lane.HEAVY
-        found = run.account.engine.to_arrow(
-            to_spark_sql(query), list(run.tables.values()), lane=lane, tag=run.tag, pool=run.pool, inputs=run.inputs
-        )
+        found = fetched(self.run, exp.select(*named).from_(exp.Table(this=identifier(reference))))
         return [column[0].as_py() for column in found.columns]
 
     # -- what it means --------------------------------------------------------------------------------------------
