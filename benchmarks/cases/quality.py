@@ -166,8 +166,9 @@ def _merged(bench: Workbench, size: int) -> Measure:
     def merge(name: str) -> Work[None]:
         def work(number: int) -> None:
             bench.connection.execute(
-                f"MERGE INTO {name} t USING (SELECT SEQ4() * {size // _FEW} + {number} AS id FROM "
-                f"TABLE(GENERATOR(ROWCOUNT => {_FEW}))) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET amount = amount + 1"
+                f"MERGE INTO {name} t USING (SELECT SEQ4() * {size // _FEW} + {number} AS id "
+                f"FROM TABLE(GENERATOR(ROWCOUNT => {_FEW}))) s ON t.id = s.id "
+                "WHEN MATCHED THEN UPDATE SET amount = amount + 1"
             )
 
         return work
