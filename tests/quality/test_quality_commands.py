@@ -55,3 +55,38 @@ def test_a_file_that_is_wrong(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("tables: 3", encoding="utf-8")
     failed = call(folder, "apply", str(tmp_path / "bad.yaml"))
     assert (failed.exit_code, "must have `tables`" in failed.stderr) == (3, True)
+
+
+_SUITE = """{"expectations": [
+  {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "a"}},
+  {"type": "expect_column_kl_divergence_to_be_less_than", "kwargs": {"column": "a"}}]}"""
+_SODA = "checks for t:\n  - row_count > 0\n  - duplicate_count(a) = 0\n"
+
+
+def test_checks_of_other_tools(folder: Path, tmp_path: Path) -> None:
+    suite, checks = tmp_path / "suite.json", tmp_path / "checks.yml"
+    suite.write_text(_SUITE, encoding="utf-8")
+    checks.write_text(_SODA, encoding="utf-8")
+    shown = call(folder, "import", str(checks), "--schema", "snowmelt.public", "--dry-run")
+    assert (shown.exit_code, shown.stdout.count("ALTER TABLE SNOWMELT.PUBLIC.T")) == (0, 2)
+    assert json.loads(call(folder, "list", "--format", "json").stdout) == []
+    assert call(folder, "import", str(checks), "--schema", "snowmelt.public").exit_code == 0
+    assert call(folder, "import", str(suite)).exit_code == 3
+    taken = call(folder, "import", str(suite), "--table", "t")
+    assert (taken.exit_code, "1 quality checks declared" in taken.stdout) == (1, True)
+    assert "not taken over: expect_column_kl_divergence_to_be_less_than (a)" in taken.stdout
+    listed = json.loads(call(folder, "list", "--format", "json").stdout)
+    assert [item["name"] for item in listed] == ["ROW_COUNT", "A_UNIQUE", "A_NOT_NULL"]
+
+
+def test_quarantined_rows_are_replayed(folder: Path) -> None:
+    with Account.open(folder) as opened:
+        opened.session().execute_script(
+            "ALTER TABLE t ADD QUALITY CHECK small AS RANGE (a) MAX = 9 ON_FAILURE = QUARANTINE;"
+            "INSERT INTO t VALUES (20), (30); UPDATE t_quarantine SET a = 3 WHERE a = 30"
+        )
+    assert "1 quarantined rows" in call(folder, "replay", "t", "--where", "a < 10").stdout
+    with Account.open(folder) as opened:
+        session = opened.session()
+        assert sorted(session.execute("SELECT a FROM t WHERE a > 1").rows()) == [(3,)]
+        assert session.execute("SELECT a FROM t_quarantine").rows() == [(20,)]

@@ -94,6 +94,17 @@ def quality_commands(opened: Opener, guarded: Guard) -> typer.Typer:
         sessions.run(data, url, work)
 
     @group.command()
+    def replay(
+        table: Annotated[str, typer.Argument(help="DATABASE.SCHEMA.TABLE, or less.")],
+        where: Annotated[str | None, typer.Option(help="Only quarantined rows for which this holds.")] = None,
+        data: DataOption = DATA,
+        url: UrlOption = None,
+    ) -> None:
+        """Put quarantined rows into their table; those that fail still come back."""
+        chosen = f" WHERE {where}" if where is not None else ""
+        sessions.show(data, url, f"ALTER TABLE {table} REPLAY QUARANTINE{chosen}", Format.TABLE)
+
+    @group.command()
     def report(
         limit: Annotated[int, typer.Option(help="So many results, the latest first.")] = 100,
         data: DataOption = DATA,

@@ -9,6 +9,7 @@ from snowmelt.core import errors
 from snowmelt.service import past_shapes, references, retention
 from snowmelt.service.altering import Alteration
 from snowmelt.service.contracts import attaching, enforcing
+from snowmelt.service.handlers.quality import replay_quarantine
 from snowmelt.service.quality import declaring
 from snowmelt.service.reshaping import Reshaped, reshape, start_change_feed
 from snowmelt.service.results import DONE, Result, status
@@ -17,7 +18,7 @@ from snowmelt.service.transactions import PendingTable
 from snowmelt.sql.statements.alter_table import AlterTable
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.changes import Action, RenameTo, SetColumnComment, SetOptions, SwapWith, UnsetOptions
-from snowmelt.sql.statements.quality import AddQualityCheck, DropQualityCheck
+from snowmelt.sql.statements.quality import AddQualityCheck, DropQualityCheck, ReplayQuarantine
 from snowmelt.sql.statements.tables import TableOptions
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, PastColumn, TableDefinition, TableShape
 from snowmelt.state.store import StateTransaction
@@ -32,11 +33,8 @@ _OPTIONS = ("retention_days", "change_tracking", "change_feed", "schema_evolutio
 
 def alter_table(run: Run, statement: AlterTable) -> Result:
     # All that this statement may change of a dynamic table, whose columns are its query's.
-    allowed = all(isinstance(action, SetColumnComment) or _only_contract(action) for action in statement.actions)
+    allowed = all(isinstance(action, _OF_ANY_TABLE) or _only_contract(action) for action in statement.actions)
     table = find_table(run, statement.name, dynamic=allowed)
-    # Of a dynamic table, whose columns are its query's, this statement may change what is said of them alone.
-    comments = all(isinstance(action, _OF_ANY_TABLE) for action in statement.actions)
-    table = find_table(run, statement.name, dynamic=comments)
     if table is None:
         if statement.if_exists:
             return status(DONE, "ALTER_TABLE")
@@ -59,6 +57,8 @@ def alter_table(run: Run, statement: AlterTable) -> Result:
             declaring.add_check(run, table, action)
         case DropQualityCheck():
             declaring.drop_check(run, table, action)
+        case ReplayQuarantine():
+            return replay_quarantine(run, table, action)
         case _:
             alter_columns(run, table, statement.actions)
     return status(DONE, "ALTER_TABLE")

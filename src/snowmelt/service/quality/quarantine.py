@@ -1,7 +1,7 @@
 """The quarantine table of a table: its columns, and why, when and by which statement a row came there.
 
-A row is repaired there by UPDATE. It is replayed by inserting it into the table and deleting it from here in one
-transaction: the gate looks at it again, and what still fails comes back.
+A row is repaired there by UPDATE. Replaying inserts it into the table and deletes it from here in one transaction: the
+gate looks at it again, and what still fails comes back.
 """
 
 from __future__ import annotations
@@ -70,6 +70,11 @@ def ensure(owner: Session, table: CatalogObject) -> CatalogObject:
 def _find(owner: Session, name: ObjectName) -> CatalogObject | None:
     with owner.account.state.read() as state:
         return state.catalog.find(name, [ObjectKind.TABLE, ObjectKind.VIEW])
+
+
+def existing(owner: Session, table: ObjectName) -> CatalogObject:
+    """The quarantine table of a table. Raises when it has none."""
+    return _required(owner, name_of(table))
 
 
 def _required(owner: Session, name: ObjectName) -> CatalogObject:

@@ -25,7 +25,7 @@ from snowmelt.sql.statements.columns import (
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import if_exists, if_not_exists, object_name
 from snowmelt.sql.statements.options import read_required_options, read_unset
-from snowmelt.sql.statements.quality import at_added_check, parse_add_check, parse_drop_check
+from snowmelt.sql.statements.quality import at_added_check, parse_add_check, parse_drop_check, parse_replay
 from snowmelt.sql.statements.tables import TableOptions, clustering_keys
 from snowmelt.sql.tokens import SqlText
 
@@ -122,7 +122,7 @@ def parse_alter_table(cursor: Cursor, kind: ObjectType) -> AlterTable:
 
 def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
     verb = cursor.expect_any(
-        ("RENAME", "SWAP", "ADD", "DROP", "ALTER", "MODIFY", "CLUSTER", "SUSPEND", "RESUME", "SET", "UNSET")
+        ("RENAME", "SWAP", "ADD", "DROP", "ALTER", "MODIFY", "CLUSTER", "SUSPEND", "RESUME", "REPLAY", "SET", "UNSET")
     )
     refuse_governance(cursor, f"ALTER {kind} … {verb}")
     match verb:
@@ -145,6 +145,8 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
         case "SUSPEND" | "RESUME":
             cursor.expect("RECLUSTER")
             return (SetRecluster(verb == "RESUME"),)
+        case "REPLAY":
+            return (parse_replay(cursor),)
         case "SET":
             return (SetOptions(read_required_options(cursor, TableOptions, kind)),)
         case _:

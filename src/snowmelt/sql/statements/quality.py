@@ -11,7 +11,7 @@ from snowmelt.sql.statements.changes import Action
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import if_exists, if_not_exists
 from snowmelt.sql.statements.options import Options, name_reference, one_of, read_options, text, whole
-from snowmelt.sql.tokens import TokenKind
+from snowmelt.sql.tokens import SqlText, TokenKind
 
 EXPRESSIONS = frozenset({"EXPRESSION", "SQL"})
 """Kinds that have an expression between the parentheses, and not columns."""
@@ -92,6 +92,13 @@ class DropQualityCheck(Action):
 
 
 @dataclass(frozen=True, slots=True)
+class ReplayQuarantine(Action):
+    """Quarantined rows go through the gate again."""
+
+    where: SqlText | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ExecuteQualityChecks(Statement):
     """All checks of a table over the rows that it has."""
 
@@ -127,6 +134,12 @@ def parse_drop_check(cursor: Cursor) -> DropQualityCheck:
     """Behind DROP QUALITY CHECK."""
     guarded = if_exists(cursor)
     return DropQualityCheck(cursor.identifier(), guarded)
+
+
+def parse_replay(cursor: Cursor) -> ReplayQuarantine:
+    """Behind REPLAY."""
+    cursor.expect("QUARANTINE")
+    return ReplayQuarantine(cursor.rest() if cursor.match("WHERE") else None)
 
 
 def parse_execute_checks(cursor: Cursor) -> ExecuteQualityChecks:
