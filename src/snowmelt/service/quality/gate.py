@@ -94,33 +94,26 @@ class _Gate:
         written = self._written()
         if not self.row_checks or not written.added:
             return []
-        looked = RowChecks(written, self.row_checks)
-        counted = looked.counted()
-        if not any(counted.failed):
-            return [verdicts.of_rows(check, 0, counted.checked) for check in self.row_checks]
+        counted = RowChecks(written, self.row_checks).counted()
+        failed = {check.name: count for check, count in zip(self.row_checks, counted.failed, strict=True)}
+        suspects = RowChecks(written, [check for check in self.row_checks if failed[check.name]])
         rows: FailedRows | None = None
-        failed = counted.failed
-        quarantines = any(
-            check.action is FailureAction.QUARANTINE and count
-            for check, count in zip(self.row_checks, failed, strict=True)
-        )
-        if quarantines or not written.exact:
-            rows = looked.failing(MOST_QUARANTINED)
+        quarantines = any(check.action is FailureAction.QUARANTINE for check in suspects.checks)
+        if quarantines or (suspects.checks and not written.exact):
+            rows = suspects.failing(MOST_QUARANTINED)
             if rows is None:
                 raise errors.QualityFailedError(str(self.item.table.name), [f"more than {MOST_QUARANTINED} rows fail"])
-            failed = tuple(sum(place in one for one in rows.failed) for place in range(len(self.row_checks)))
-        found = [
-            verdicts.of_rows(check, count, counted.checked)
-            for check, count in zip(self.row_checks, failed, strict=True)
-        ]
+            for place, check in enumerate(suspects.checks):
+                failed[check.name] = sum(place in one for one in rows.failed)
+        found = [verdicts.of_rows(check, failed[check.name], counted.checked) for check in self.row_checks]
         if rows is not None and not any(verdict.stops for verdict in found):
-            self._quarantine(written, looked, rows)
+            self._quarantine(written, suspects, rows)
         return found
 
     def _quarantine(self, written: Written, looked: RowChecks, rows: FailedRows) -> None:
         """Takes the rows that fail such a check out of what was written, and keeps them beside it."""
         places = {
-            place for place, check in enumerate(self.row_checks) if check.action is FailureAction.QUARANTINE
+            place for place, check in enumerate(looked.checks) if check.action is FailureAction.QUARANTINE
         }  # fmt: skip
         chosen = [row for row, failed in enumerate(rows.failed) if places & set(failed)]
         if not chosen:
@@ -131,9 +124,9 @@ class _Gate:
         kept_in = quarantine.ensure(self.run.session, self.item.table)
         self._take_out(written, looked, taken, sorted(places))
         reached("quality-taken-out")
-        quarantine.put(self.run, kept_in, taken, self.row_checks)
+        quarantine.put(self.run, kept_in, taken, looked.checks)
         for place in places:
-            self.quarantined[self.row_checks[place].name] = sum(place in failed for failed in taken.failed)
+            self.quarantined[looked.checks[place].name] = sum(place in failed for failed in taken.failed)
         reached("quality-quarantined")
 
     def _take_out(self, written: Written, looked: RowChecks, rows: FailedRows, checks: Sequence[int]) -> None:
