@@ -85,25 +85,33 @@ class NewKeys:
     def _counted(self, check: QualityCheck) -> int:
         """By reading the key columns of the whole table."""
         new = self._grouped(self.written.came(), check)
-        rest = self._rest
-        if not rest.by_path:
+        if not self._rest.by_path:
             total = spark("sum(_0 - 1)", exp.column(_COUNT))
             return self._number(exp.select(total).from_(derived(new, _NEW)))
-        other = exp.select("*").from_(exp.Table(this=identifier(self.written.view(rest.files, "rest"))))
-        equal = [
-            exp.EQ(
-                this=exp.column(identifier(name), table=_NEW),
-                expression=exp.column(identifier(name), table=_REST),
-            )
-            for name in check.columns
-        ]
         own, there = exp.column(_COUNT, table=_NEW), exp.column(_COUNT, table=_REST)
         alone = "coalesce(_1, 0) <= _0" if self.written.images else "_1 is null"
         total = spark(f"sum(_0 - if({alone}, 1, 0))", own, there)
+        grouped = derived(self._grouped(self._in_question(check), check), _REST)
         query = exp.select(total).from_(derived(new, _NEW))
-        grouped = derived(self._grouped(other, check), _REST)
-        return self._number(query.join(grouped, on=exp.and_(*equal), join_type="left"))
+        return self._number(query.join(grouped, on=_same_key(check), join_type="left"))
+
+    def _in_question(self, check: QualityCheck) -> exp.Select:
+        """The other rows that have a key that came. Those are few beside the table, so that it need not be sorted."""
+        rest = exp.Table(
+            this=identifier(self.written.view(self._rest.files, "rest")), alias=exp.TableAlias(this=identifier(_REST))
+        )
+        keys = exp.select(*(exp.column(identifier(name), table=_REST) for name in check.columns)).from_(rest)
+        return keys.join(derived(self.written.came(), _NEW), on=_same_key(check), join_type="left semi")
 
     def _number(self, query: exp.Select) -> int:
         found = fetched(self.written.run, query)
         return int(found.column(0)[0].as_py() or 0)
+
+
+def _same_key(check: QualityCheck) -> exp.Expr:
+    return exp.and_(
+        *(
+            exp.EQ(this=exp.column(identifier(name), table=_NEW), expression=exp.column(identifier(name), table=_REST))
+            for name in check.columns
+        )
+    )
