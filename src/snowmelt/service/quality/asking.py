@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from snowmelt.govern.quality import verdicts
@@ -33,13 +34,17 @@ def run_checks(run: Run, table: CatalogObject) -> list[QualityResult]:
     with gate_run(account, table, None, run.query_id) as inner:
         written = Written(inner, table, None, account.store.files(definition.location, visible.version))
         rows = [check for check in definition.quality if is_row_check(check)]
+        others = TableChecks(
+            written, [check for check in definition.quality if not is_row_check(check)], visible.rows, None
+        )
         found: list[Verdict] = []
+        measured: Sequence[float | None] | None = None
         if rows:
-            counted = RowChecks(written, rows).counted()
+            counted = RowChecks(written, rows).counted(also=others.aggregates())
             pairs = zip(rows, counted.failed, strict=True)
             found += [verdicts.of_rows(check, failed, counted.checked) for check, failed in pairs]
-        others = [check for check in definition.quality if not is_row_check(check)]
-        found += TableChecks(written, others, visible.rows, None).verdicts()
+            measured = counted.measured
+        found += others.verdicts(measured)
         kept = [result_of(table, item, run.now, OPERATION, run.query_id, visible.version) for item in found]
     with account.state.begin() as state:
         state.quality.record(kept)

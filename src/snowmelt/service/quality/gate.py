@@ -64,6 +64,8 @@ class _Gate:
         self.row_checks = [check for check in checks if is_row_check(check)]
         self.table_checks = [check for check in checks if not is_row_check(check)]
         self.quarantined: dict[str, int] = {}
+        self.measured: Sequence[float | None] | None = None
+        """What the table checks ask for, where the row checks had to read all rows anyway."""
 
     def check(self) -> None:
         found = self._rows()
@@ -94,8 +96,11 @@ class _Gate:
         written = self._written()
         if not self.row_checks or not written.added:
             return []
-        counted = RowChecks(written, self.row_checks).counted()
+        also = self._on_table(written).aggregates() if written.is_whole else ()
+        counted = RowChecks(written, self.row_checks).counted(also)
         failed = {check.name: count for check, count in zip(self.row_checks, counted.failed, strict=True)}
+        if written.is_whole and not any(counted.failed):
+            self.measured = counted.measured
         suspects = RowChecks(written, [check for check in self.row_checks if failed[check.name]])
         rows: FailedRows | None = None
         quarantines = any(check.action is FailureAction.QUARANTINE for check in suspects.checks)
@@ -155,7 +160,10 @@ class _Gate:
     def _table(self) -> list[Verdict]:
         if not self.table_checks:
             return []
-        return TableChecks(self._written(), self.table_checks, self.item.rows, self.item.base.rows).verdicts()
+        return self._on_table(self._written()).verdicts(self.measured)
+
+    def _on_table(self, written: Written) -> TableChecks:
+        return TableChecks(written, self.table_checks, self.item.rows, self.item.base.rows)
 
     # -- what follows ---------------------------------------------------------------------------------------------
 

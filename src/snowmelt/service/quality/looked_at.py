@@ -65,6 +65,11 @@ class Written:
         return replace(self.after, by_path=kept)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the rows that came are all that the table has."""
+        return not self.stayed.by_path and not self.images
+
+    @property
     def only_added(self) -> bool:
         """Whether writing the added rows again, to what was there or in its place, gives the same table."""
         if self.before is None or not self.by_files:

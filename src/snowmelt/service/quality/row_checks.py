@@ -29,6 +29,8 @@ class Counted:
     checked: int
     failed: tuple[int, ...]
     """By check, in their order."""
+    measured: tuple[float | None, ...] = ()
+    """What else was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,10 @@ class RowChecks:
         self.run = written.run
         self.checks = tuple(checks)
 
-    def counted(self) -> Counted:
+    def counted(self, also: Sequence[exp.Expr] = ()) -> Counted:
         """How many rows came, and how many fail each check; with rows that failed already unless `written.exact`.
+
+        `also` are numbers to measure over the same rows, in the same pass.
 
         All that one row decides is counted in one query. Which row of a key is the bad one does not matter here, and
         so UNIQUE needs no order of the rows.
@@ -56,15 +60,17 @@ class RowChecks:
         rows = self._flagged(self.written.came(), lambda check: check.kind is CheckKind.UNIQUE)
         alone = [place for place, check in enumerate(self.checks) if check.kind is not CheckKind.UNIQUE]
         counts = [spark("count(1)"), *(spark("count_if(_0)", _flag(place)) for place in alone)]
-        named = [exp.alias_(tree, f"c{place}") for place, tree in enumerate(counts)]
+        named = [exp.alias_(tree, f"c{place}") for place, tree in enumerate([*counts, *also])]
         found = fetched(self.run, exp.select(*named).from_(derived(rows, _INNER)))
-        numbers = [int(column[0].as_py() or 0) for column in found.columns]
+        values = [column[0].as_py() for column in found.columns]
+        numbers = [int(value or 0) for value in values[: len(counts)]]
         failed = dict(zip(alone, numbers[1:], strict=True))
         keys = NewKeys(self.written)
         for place, check in enumerate(self.checks):
             if place not in failed:
                 failed[place] = keys.repeated(check) if numbers[0] else 0
-        return Counted(numbers[0], tuple(failed[place] for place in range(len(self.checks))))
+        by_check = tuple(failed[place] for place in range(len(self.checks)))
+        return Counted(numbers[0], by_check, tuple(values[len(counts) :]))
 
     def failing(self, limit: int) -> FailedRows | None:
         """The rows that fail a check, and did not before; None when they are more than `limit`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from sqlglot import exp
@@ -39,24 +40,29 @@ class TableChecks:
                 check.name: state.quality.last(table_id, check.name, check.window or 1) for check in checks
             }
 
-    def verdicts(self) -> list[Verdict]:
-        asked = {check.name: self._aggregates(check) for check in self.checks}
-        # Distinct values are counted by sorting rows by them, and all other aggregates would have to go along.
-        alone = {check.name for check in self.checks if check.kind is CheckKind.DUPLICATES}
-        together = {name: trees for name, trees in asked.items() if name not in alone}
-        values = iter(self._measured([tree for trees in together.values() for tree in trees]))
-        answers = {name: [next(values) for _ in trees] for name, trees in together.items()}
-        answers |= {name: self._measured(asked[name]) for name in alone}
+    def verdicts(self, measured: Sequence[float | None] | None = None) -> list[Verdict]:
+        """`measured`: the values of `aggregates`, where somebody read the rows already."""
+        values = iter(self._measured(self.aggregates()) if measured is None else measured)
+        answers = {name: [next(values) for _ in trees] for name, trees in self._together.items()}
+        answers |= {check.name: self._measured(self._asked(check)) for check in self.checks if _alone(check)}
         return [self._verdict(check, answers[check.name]) for check in self.checks]
+
+    def aggregates(self) -> list[exp.Expr]:
+        """All that one pass over the rows of the table must measure."""
+        return [tree for trees in self._together.values() for tree in trees]
 
     # -- what is read ---------------------------------------------------------------------------------------------
 
-    def _aggregates(self, check: QualityCheck) -> list[exp.Expr]:
+    @cached_property
+    def _together(self) -> dict[str, list[exp.Expr]]:
+        return {check.name: self._asked(check) for check in self.checks if not _alone(check)}
+
+    def _asked(self, check: QualityCheck) -> list[exp.Expr]:
         if check.kind is CheckKind.DRIFT:
             limits = self._limits(check)
-            return expressions.counts_upto(check, limits) if limits else expressions.bounds(check)
+            return self._bound(expressions.counts_upto(check, limits) if limits else expressions.bounds(check))
         tree = expressions.measure(check)
-        return [tree] if tree is not None else []
+        return self._bound([tree]) if tree is not None else []
 
     def _baseline(self, check: QualityCheck) -> tuple[float, ...]:
         """The distribution that the check's first result found, which each carries on."""
@@ -65,17 +71,19 @@ class TableChecks:
     def _limits(self, check: QualityCheck) -> tuple[float, ...]:
         return self._baseline(check)[: expressions.BINS - 1]
 
-    def _measured(self, trees: Sequence[exp.Expr]) -> list[float | None]:
-        if not trees:
-            return []
+    def _bound(self, trees: Sequence[exp.Expr]) -> list[exp.Expr]:
         columns = self.written.definition.columns
         source = Source(
             alias=None, columns=tuple(SourceColumn(c.name, c.type, exp.column(identifier(c.name))) for c in columns)
         )
         with self.run.environment() as environment:
             binder = ExpressionBinder(environment, Scope(sources=[source]), QueryBinder(environment))
-            bound = [_as_number(binder.bind(tree)) for tree in trees]
-        named = [exp.alias_(tree, f"m{place}") for place, tree in enumerate(bound)]
+            return [_as_number(binder.bind(tree)) for tree in trees]
+
+    def _measured(self, trees: Sequence[exp.Expr]) -> list[float | None]:
+        if not trees:
+            return []
+        named = [exp.alias_(tree, f"m{place}") for place, tree in enumerate(trees)]
         reference = self.written.view(self.written.after.files, "all")
         found = fetched(self.run, exp.select(*named).from_(exp.Table(this=identifier(reference))))
         return [column[0].as_py() for column in found.columns]
@@ -106,7 +114,7 @@ class TableChecks:
         if len(known) < len(answers):
             return Verdict(check, True)  # No rows, and so nothing to compare later ones to.
         # Values that are frequent make bins that are not of the same size: how large they are is counted.
-        counted = self._measured(expressions.counts_upto(check, known))
+        counted = self._measured(self._bound(expressions.counts_upto(check, known)))
         shares = verdicts.shares([value or 0.0 for value in counted])
         return Verdict(check, True, 0.0, profile=(*known, *shares))
 
@@ -132,6 +140,11 @@ class TableChecks:
             elif wanted is not None and present[name].kind is not wanted.kind:
                 problems.append(f"column {name} is {present[name]} and not {wanted}")
         return Verdict(check, not problems, float(len(problems)), message="; ".join(problems) or None)
+
+
+def _alone(check: QualityCheck) -> bool:
+    """Distinct values are counted by sorting rows by them, and all other aggregates would have to go along."""
+    return check.kind is CheckKind.DUPLICATES
 
 
 def declared_column(text: str) -> tuple[str, str | None]:
