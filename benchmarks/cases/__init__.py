@@ -10,6 +10,7 @@ from benchmarks.cases import (
     door,
     idle,
     metadata,
+    quality,
     reading,
     refresh,
     refresh_others,
@@ -44,6 +45,11 @@ BENCHMARKS = {
     "idle": Benchmark("Dynamic tables: a thousand whose sources do not change", idle.run),
     "streams": Benchmark("Streams: 0.01 % to 10 % of 10,000,000 rows changed, beside the raw feed", streams.run),
     "channels": Benchmark("Channels: beside Spark's streaming file source and COPY INTO", channels.run),
+    "quality-refresh": Benchmark(
+        "Quality: a refresh of 1,000,000 changed rows with and without checks", quality.refresh
+    ),
+    "quality-checks": Benchmark("Quality: 50 checks of one table beside three scans", quality.fifty),
+    "quality-unique": Benchmark("Quality: a key of 10,000,000 rows when 100 come", quality.unique),
     "door": Benchmark("The Snowflake door: one connection, and a hundred at once", door.run),
     "translation": Benchmark("Translation: parse, bind, emit, without Spark", translation.run),
     "metadata": Benchmark("Metadata statements, without Spark", metadata.run),

@@ -76,6 +76,33 @@ def test_the_data_product(product: Project, account: Account, database: str) -> 
     session.close()
 
 
+@pytest.mark.slow
+def test_tests_of_a_project_run_against_gates_unchanged(product: Project, account: Account, database: str) -> None:
+    """What a gate keeps out, the project's own tests find once the gate is gone."""
+    passed(product.run("build"))
+    session = account.session(database=database, schema=SCHEMA)
+    session.execute(
+        "ALTER DYNAMIC TABLE orders ADD QUALITY CHECK known AS ACCEPTED_VALUES (status) "
+        "VALUES = ('placed', 'returned') ON_FAILURE = QUARANTINE"
+    )
+    session.execute("ALTER DYNAMIC TABLE orders ADD QUALITY CHECK once AS UNIQUE (order_id)")
+    session.execute(
+        "INSERT INTO raw_events SELECT OBJECT_CONSTRUCT('event_id', 'e', 'order_id', 'o', 'customer', 'c', 'status', "
+        "'lost', 'amount', 1, 'at', '2026-01-01'), NULL"
+    )
+    session.execute("ALTER DYNAMIC TABLE orders REFRESH")
+    assert session.execute("SELECT order_id, status FROM orders_quarantine").rows() == [("o", "lost")]
+    passed(product.run("test"))
+    # dbt leaves a dynamic table alone that its project did not change, and so its checks too.
+    passed(product.run("run"))
+    assert len(session.execute("SHOW QUALITY CHECKS IN TABLE orders").rows()) == 2
+    session.execute("ALTER DYNAMIC TABLE orders DROP QUALITY CHECK known")
+    session.execute("ALTER DYNAMIC TABLE orders REFRESH")
+    failed = product.run("test")
+    assert failed.returncode == 1 and "accepted_values_orders_status" in failed.stdout
+    session.close()
+
+
 READERS = ("DBT_READER", "DBT_OTHER_READER")
 STRATEGIES = ("merge", "append", "delete_insert", "insert_overwrite", "microbatch")
 _INCREMENTAL = tuple(f"INCREMENTAL_{strategy.upper()}" for strategy in STRATEGIES)

@@ -7,6 +7,7 @@ wording follow Snowflake where it has them, because clients, dbt and playbooks m
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 
 
 class SnowmeltError(Exception):
@@ -66,6 +67,17 @@ class StreamMovedError(StatementConflictError):
 
     def __init__(self, stream: str) -> None:
         super().__init__(f"Another transaction consumed the stream '{stream}' at the same time.")
+
+
+class QualityFailedError(SnowmeltError):
+    """A write that its table's quality checks do not let through."""
+
+    def __init__(self, table: str, problems: Sequence[str]) -> None:
+        super().__init__(
+            "370020", "23514",
+            f"Quality checks of table {table} failed, and nothing was written: {'; '.join(problems)}",
+            hint="INFORMATION_SCHEMA.QUALITY_CHECK_HISTORY has the results.",
+        )  # fmt: skip
 
 
 def stream_consumed(stream: str) -> SnowmeltError:

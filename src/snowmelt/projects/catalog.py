@@ -11,17 +11,16 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName, literal
 from snowmelt.projects.config import single_name
 from snowmelt.projects.definitions import RELATIONS, AnyCreate, Home
-from snowmelt.service.metadata.ddl_words import spelled
 from snowmelt.service.results import Result
 from snowmelt.sql.statements import (
     CreateDynamicTable,
     CreateTable,
     CreateView,
     ObjectType,
-    SqlText,
     parse_statement,
     split_statements,
 )
+from snowmelt.sql.statements.spelling import spelled
 
 Execute = Callable[[str], Result]
 _NOT_FOUND = "002003"
@@ -81,8 +80,8 @@ class Catalog:
             if error.code != _NOT_FOUND:
                 raise
             return None
-        # Of a schema or database, GET_DDL gives all that is in it.
-        statement = parse_statement(split_statements(text)[0] if word in ("SCHEMA", "DATABASE") else SqlText(text))
+        # Of a schema or database, GET_DDL gives all that is in it; of a table, also its quality checks.
+        statement = parse_statement(split_statements(text)[0])
         assert isinstance(statement, AnyCreate)
         return statement
 

@@ -15,8 +15,8 @@ from sqlglot.errors import ParseError, TokenError
 
 from snowmelt.core import errors
 from snowmelt.core.names import fold
-from snowmelt.service.metadata.ddl_words import spelled
 from snowmelt.sql.expressions import fold_identifier
+from snowmelt.sql.statements.spelling import spelled
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*\Z")
 

@@ -12,8 +12,8 @@ from typing import Any, Literal
 from snowmelt.core import errors
 from snowmelt.core.names import literal, quote, split_name
 from snowmelt.projects.frames import DataFrame, Tables
-from snowmelt.service.metadata.ddl_words import spelled
 from snowmelt.sql import spark_frames
+from snowmelt.sql.statements.spelling import spelled
 
 Function = Callable[..., "str | DataFrame"]
 

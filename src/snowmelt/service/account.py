@@ -28,6 +28,7 @@ from snowmelt.service.metering import Metering
 from snowmelt.service.objects import SYSTEM_ROLE, create_database
 from snowmelt.service.ownership import Ownership
 from snowmelt.service.purge import Purged, purge
+from snowmelt.service.quality.gate import QualityGate
 from snowmelt.service.recovery import Recovered, recover
 from snowmelt.service.results import ResultCache
 from snowmelt.service.security import founding
@@ -88,6 +89,7 @@ class Account:
             self.run_events = RunEvents(self)
             self._closing.callback(self.run_events.close)
             self.transactions.committed = self.tasks.wake
+            self.transactions.gate = QualityGate(self).check
             self.parameters: dict[str, parameters.Value] = {}
             """What ALTER ACCOUNT has set."""
             self._bootstrap()

@@ -21,6 +21,7 @@ from snowmelt.sql.statements.changes import Action, SetColumnComment
 from snowmelt.sql.statements.columns import CheckSpec, ColumnSpec, Constraint, PrimaryKey
 from snowmelt.sql.tokens import SqlText, tokenize
 from snowmelt.state.model import CatalogObject, Check, Column, ForeignKey, Key, TableDefinition
+from snowmelt.state.quality_model import QualityCheck
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -146,6 +147,11 @@ class Alteration:
                 raise errors.compilation(
                     "002226", "42601", f"cannot drop column '{column.name}': CHECK constraint {check.name} needs it"
                 )
+        for quality in self.definition.quality:
+            if column.name in quality.columns or (quality.expression and column.name in _names(quality.expression)):
+                raise errors.compilation(
+                    "002226", "42601", f"cannot drop column '{column.name}': quality check {quality.name} needs it"
+                )
         definition = self.definition
         primary = definition.primary_key
         self._set(
@@ -178,8 +184,13 @@ class Alteration:
                 changed["referenced_columns"] = columns(item.referenced_columns)
             return item.model_copy(update=changed)
 
+        def quality(item: QualityCheck) -> QualityCheck:
+            expression = item.expression and _rename(item.expression, old, new)
+            return item.model_copy(update={"columns": columns(item.columns), "expression": expression})
+
         self._put(old, name=new)
         self._set(
+            quality=tuple(quality(item) for item in definition.quality),
             primary_key=key(definition.primary_key) if definition.primary_key is not None else None,
             unique_keys=tuple(key(item) for item in definition.unique_keys),
             foreign_keys=tuple(foreign(item) for item in definition.foreign_keys),

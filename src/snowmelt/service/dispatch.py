@@ -14,6 +14,7 @@ from snowmelt.service.handlers import (
     dynamic_tables,
     files,
     inserts,
+    quality,
     queries,
     routines,
     sessions,
@@ -49,6 +50,7 @@ HANDLERS: dict[type[Statement], Handler] = {
     **dynamic_tables.HANDLERS,
     **routines.HANDLERS,
     **tasks.HANDLERS,
+    **quality.HANDLERS,
 }
 
 

@@ -39,6 +39,7 @@ _REFRESHES_KEPT = timedelta(days=7)
 _TASK_RUNS_KEPT = timedelta(days=14)
 """So long a run that failed can be tried again."""
 _CHANNEL_HISTORY_KEPT = timedelta(days=14)
+_QUALITY_RESULTS_KEPT = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ def purge(account: Account, now: datetime | None = None) -> Purged:
         state.tasks.trim(at - _TASK_RUNS_KEPT)
         state.audit.trim(at - AUDIT_KEPT)
         state.channels.trim(at - _CHANNEL_HISTORY_KEPT)
+        state.quality.trim(at - _QUALITY_RESULTS_KEPT)
     if removed or schemas or databases:
         _log.info("purged", objects=len(removed), schemas=schemas, databases=databases)
     return Purged(tuple(str(item.name) for item in removed), schemas, databases)
@@ -128,6 +130,7 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
         state.shapes.delete_for(item.id)
         state.loads.delete_for(item.id)
         state.channels.delete_for(item.id)
+        state.quality.delete_for(item.id)
         state.dynamic.delete_for(item.id)
 
 

@@ -311,6 +311,12 @@ class Run:
     @property
     def transaction(self) -> Transaction:
         """The open transaction: the session's, or one of this statement alone."""
+        transaction = self._open_transaction()
+        if self.session.task is not None:
+            transaction.task_id = self.session.task.task.id
+        return transaction
+
+    def _open_transaction(self) -> Transaction:
         if self.session.transaction is not None:
             return self.session.transaction
         if not self.autocommits:

@@ -19,6 +19,7 @@ from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.lineage import functions as lineage
 from snowmelt.service.loading import inference
 from snowmelt.service.metadata.columns import Columns, Row
+from snowmelt.service.quality import listing as quality
 from snowmelt.service.security import history
 from snowmelt.service.tasks import functions as task_functions
 from snowmelt.sql.relations import Relation
@@ -315,6 +316,13 @@ FUNCTIONS = {
             channels.HISTORY_ARGUMENTS,
             channels.HISTORY_COLUMNS,
             channels.history,
+            about="TABLE_NAME",
+        ),
+        TableFunction(
+            "QUALITY_CHECK_HISTORY",
+            quality.HISTORY_ARGUMENTS,
+            quality.HISTORY_COLUMNS,
+            quality.history,
             about="TABLE_NAME",
         ),
         TableFunction(

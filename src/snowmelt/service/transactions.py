@@ -9,7 +9,7 @@ that an undo that fails or never happens changes nothing for readers: whoever ta
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -44,6 +44,8 @@ class PendingTable:
     bytes: int
     operation: str = ""
     query_id: str | None = None
+    replaced: bool = False
+    """A statement of the transaction wrote all rows anew, and may have been undone since."""
     undone: list[tuple[int, int]] = field(default_factory=list)
     """Ranges of versions that cancel out: statements that failed, each with its undoing."""
 
@@ -82,6 +84,8 @@ class Transaction:
     """By id, the streams that it read; it reads the same from them each time."""
     aborted: bool = False
     """Rolled back by an error, as TRANSACTION_ABORT_ON_ERROR asks; nothing runs in it before COMMIT or ROLLBACK."""
+    task_id: str | None = None
+    """The task whose statements write in it."""
 
     def tag(self, query_id: str | None) -> CommitTag:
         return CommitTag(self.id, query_id)
@@ -101,6 +105,8 @@ class TransactionManager:
         self._lock_timeout = lock_timeout
         self.committed: Callable[[], None] = lambda: None
         """Called after every commit that made rows visible. Must be quick and must not raise."""
+        self.gate: Callable[[Transaction, Sequence[PendingTable]], None] = _open_gate
+        """Looks at what a transaction wrote to tables with quality checks, before it becomes visible, and may raise."""
 
     def begin(self, *, explicit: bool, at: datetime | None = None, name: str | None = None) -> Transaction:
         # Snowflake's ids are 64-bit numbers; SHOW TRANSACTIONS declares them so.
@@ -197,12 +203,18 @@ class TransactionManager:
         if between and self._strangers(pending, result.version):
             raise errors.WriteConflictError(str(pending.table.name))
         pending.version = result.version
+        pending.replaced = pending.replaced or 0 < pending.rows <= result.rows_deleted
         pending.rows += result.rows_inserted - result.rows_deleted
         pending.bytes += result.bytes_delta
         if between:
             self._count(pending)
         pending.operation = operation
         pending.query_id = query_id
+
+    def take_back(self, transaction: Transaction, item: PendingTable) -> None:
+        """Undoes all that the transaction wrote to the table, which it holds on to."""
+        item.version, item.rows, item.bytes = item.base.version, item.base.rows, item.base.bytes
+        self._catch_up(transaction, item)
 
     def _strangers(self, pending: PendingTable, version: int) -> bool:
         """Whether a process that died wrote between the transaction's last commit and its newest, `version`."""
@@ -215,7 +227,10 @@ class TransactionManager:
     def commit(self, transaction: Transaction) -> None:
         """Makes everything visible in one step, then lets the tables go."""
         try:
-            changed = [item for item in transaction.pending.values() if item.version != item.base.version]
+            checked = [item for item in _changed(transaction) if item.definition.quality]
+            if checked:
+                self.gate(transaction, checked)
+            changed = _changed(transaction)
             for item in changed:
                 self._store.sync(item.definition.location, item.version, after=item.base.version)
             if changed or transaction.at_commit:
@@ -296,3 +311,11 @@ class TransactionManager:
         transaction.at_commit.clear()
         transaction.after_commit.clear()
         self._locks.release_all(transaction.id)
+
+
+def _changed(transaction: Transaction) -> list[PendingTable]:
+    return [item for item in transaction.pending.values() if item.version != item.base.version]
+
+
+def _open_gate(transaction: Transaction, items: Sequence[PendingTable]) -> None:
+    """Nobody looks."""

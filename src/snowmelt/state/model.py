@@ -13,6 +13,7 @@ from snowmelt.core.types import DataType
 from snowmelt.state.connector_model import ConnectorDefinition
 from snowmelt.state.contract_model import ContractDefinition, DataProductDefinition
 from snowmelt.state.dynamic_model import DynamicDefinition
+from snowmelt.state.quality_model import QualityCheck
 from snowmelt.state.record import Record
 from snowmelt.state.stream_model import StreamDefinition
 from snowmelt.state.task_model import TaskDefinition
@@ -99,6 +100,8 @@ class TableDefinition(Record):
     """True once a Delta feature that delta-rs can't write (column mapping, type widening) was needed."""
     dynamic: DynamicDefinition | None = None
     """Set for a dynamic table, whose rows come from its query alone."""
+    quality: tuple[QualityCheck, ...] = ()
+    """What every write must pass before it becomes visible."""
 
 
 class ViewDefinition(Record):

@@ -30,6 +30,7 @@ from snowmelt.state.loads import Loads
 from snowmelt.state.migrations.run import migrate
 from snowmelt.state.parameters import Parameters
 from snowmelt.state.projects import Projects
+from snowmelt.state.quality import Quality
 from snowmelt.state.queries import Queries
 from snowmelt.state.repository import Scope, WriteScope
 from snowmelt.state.shapes import Shapes
@@ -87,6 +88,7 @@ class StateReader:
         self.access = Access(scope)
         self.audit = Audit(scope)
         self.channels = Channels(scope)
+        self.quality = Quality(scope)
 
     @property
     def whole_catalog(self) -> Catalog:

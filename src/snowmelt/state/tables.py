@@ -344,3 +344,13 @@ CHANNEL_MINUTES = Table(
     Column("table_id", Text),
     Column("record", Text),
 )
+
+QUALITY_RESULTS = Table(
+    "quality_results",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("table_id", Text),
+    Column("check_name", Text),
+    Column("measured_at", Instant),
+    Column("record", Text),
+)

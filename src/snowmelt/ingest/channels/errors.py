@@ -36,6 +36,13 @@ def table_gone(channel: str, table: str) -> SnowmeltError:
     )
 
 
+def refused_by_checks(channel: str, why: str) -> SnowmeltError:
+    return ChannelInvalidError(
+        f"Channel '{channel}' is invalid: {why}",
+        hint=f"Mend the rows or the check first. {_REOPEN} Checks with ON_FAILURE = QUARANTINE let other rows through.",
+    )
+
+
 def out_of_order(channel: str, number: int, expected: int) -> SnowmeltError:
     return ChannelInvalidError(
         f"Channel '{channel}' is invalid: batch {number} came where batch {expected} was expected."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from snowmelt.core.errors import SnowmeltError, StatementConflictError, TableChangedError
+from snowmelt.core.errors import QualityFailedError, SnowmeltError, StatementConflictError, TableChangedError
 from snowmelt.ingest.channels import errors
 from snowmelt.service.channels import committing
 from snowmelt.service.channels.checking import check
@@ -192,6 +192,8 @@ class TableWriter:
                     self._give_up(None)
             except StatementConflictError:
                 continue
+            except QualityFailedError as error:
+                self._after_refusal(error)
             except SnowmeltError as error:
                 if not run.cancelled:
                     self._after_failure(error)
@@ -248,6 +250,18 @@ class TableWriter:
                 self._give_up(error)
                 return
             self.condition.wait_for(lambda: self._stopping, _AGAIN)
+
+    def _after_refusal(self, error: QualityFailedError) -> None:
+        """Rows that a check refuses it refuses again. Only the channel that they came through ends."""
+        with self.condition:
+            first = self._committing[0].channel
+            others = [entry for entry in self._committing if entry.channel is not first]
+            if others:
+                # Whose rows they are shows when each channel's are committed alone.
+                self._committing = [entry for entry in self._committing if entry.channel is first]
+                self._queue = [*others, *self._queue]
+                return
+            self._give_up(errors.refused_by_checks(first.state.name, error.message))
 
     def _give_up(self, error: SnowmeltError | None) -> None:
         """The batches at hand can't be committed any more; without an error, because the table is gone."""

@@ -13,10 +13,12 @@ from snowmelt.service.dynamic_tables import declarations, filling, graph, schedu
 from snowmelt.service.dynamic_tables.creating import visible_versions
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, bind
 from snowmelt.service.handlers.alter_tables import alter_columns, rename, swap
+from snowmelt.service.quality import declaring as quality
 from snowmelt.sql.statements.alter_table import ClusterBy, SetRecluster
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.changes import Action, RenameTo, SetColumnComment, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.dynamic_tables import DynamicTableOptions, SetFrozen
+from snowmelt.sql.statements.quality import AddQualityCheck, DropQualityCheck
 from snowmelt.sql.statements.warehouses import Resume, Suspend
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.model import RELATIONS, CatalogObject, TableDefinition
@@ -69,6 +71,10 @@ def alter(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
             alter_columns(run, table, actions)
         case SetColumnComment() | SetRecluster():
             alter_columns(run, table, actions)
+        case AddQualityCheck() as action:
+            quality.add_check(run, table, action)
+        case DropQualityCheck() as action:
+            quality.drop_check(run, table, action)
         case SetOptions() | UnsetOptions() | SetFrozen():
             _set(run, table, actions)
         case other:

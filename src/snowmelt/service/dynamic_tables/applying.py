@@ -22,6 +22,7 @@ from snowmelt.ivm.rendering import WEIGHT
 from snowmelt.service.faults import reached
 from snowmelt.service.transactions import PendingTable
 from snowmelt.state.model import CatalogObject, TableDefinition
+from snowmelt.state.quality_model import FailureAction
 from snowmelt.storage import variant
 from snowmelt.storage.append import conform
 from snowmelt.storage.commits import CommitResult
@@ -65,6 +66,11 @@ class Target:
         return [column.name for column in self.definition.columns]
 
     @property
+    def _quarantines(self) -> bool:
+        """Whether rows that the query gave may be in quarantine instead of in the table."""
+        return any(check.action is FailureAction.QUARANTINE for check in self.definition.quality)
+
+    @property
     def limit(self) -> int:
         return self.run.account.settings.small_write_rows
 
@@ -104,16 +110,16 @@ class Target:
         if not going.num_rows:
             return RowChanges(inserted=inserted)
         wanted: Counter[Row] = Counter()
-        for row, weight in zip(_rows(going), _below(weights.to_pylist()), strict=True):
+        for row, weight in zip(comparable_rows(going), _below(weights.to_pylist()), strict=True):
             wanted[row] -= weight
         existing = self._existing(self._conditions(going))
         places: list[int] = []
-        for place, row in enumerate(_rows(existing.select(self.names))):
+        for place, row in enumerate(comparable_rows(existing.select(self.names))):
             if wanted[row] > 0:
                 wanted[row] -= 1
                 places.append(place)
         missing = +wanted
-        if missing:
+        if missing and not self._quarantines:
             raise DivergedError(f"{sum(missing.values())} rows to delete are not there")
         return RowChanges(deleted=_positions(existing, places), inserted=inserted)
 
@@ -121,8 +127,10 @@ class Target:
         schema = self.files().metadata.arrow_schema
         keys = conform(keys, pa.schema([schema.field(name) for name in keys.column_names]), self.definition.location)
         existing = self._existing(self._conditions(keys))
-        chosen = set(_rows(keys))
-        inside = [place for place, key in enumerate(_rows(existing.select(keys.column_names))) if key in chosen]
+        chosen = set(comparable_rows(keys))
+        inside = [
+            place for place, key in enumerate(comparable_rows(existing.select(keys.column_names))) if key in chosen
+        ]
         present = self._present(existing.take(pa.array(inside, pa.int64())))
         return self._difference(present, rows, keys.column_names)
 
@@ -133,10 +141,10 @@ class Target:
         """
         new = self._conformed(rows)
         wanted: defaultdict[Row, list[int]] = defaultdict(list)
-        for place, row in enumerate(_rows(new)):
+        for place, row in enumerate(comparable_rows(new)):
             wanted[row].append(place)
         gone: list[int] = []
-        for place, row in enumerate(_rows(existing.select(self.names))):
+        for place, row in enumerate(comparable_rows(existing.select(self.names))):
             if wanted[row]:
                 wanted[row].pop()
             else:
@@ -224,7 +232,7 @@ def _same_keys(before: pa.Table, after: pa.Table) -> dict[int, int]:
 
 def _only_places(keys: pa.Table) -> dict[Row, int]:
     """The places of keys that occur once."""
-    rows = _rows(keys)
+    rows = comparable_rows(keys)
     counts = Counter(rows)
     return {key: place for place, key in enumerate(rows) if counts[key] == 1}
 
@@ -239,7 +247,7 @@ def _below(weights: Iterable[int]) -> list[int]:
     return [weight for weight in weights if weight < 0]
 
 
-def _rows(table: pa.Table) -> list[Row]:
+def comparable_rows(table: pa.Table) -> list[Row]:
     """The rows as values that are equal when they are equal in SQL, NULLs included."""
     columns = [_values(table.column(place)) for place in range(table.num_columns)]
     return list(zip(*columns, strict=True)) if columns else [() for _ in range(table.num_rows)]

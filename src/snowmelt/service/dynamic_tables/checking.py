@@ -13,6 +13,7 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.types import Kind
 from snowmelt.engine.engine import Lane
+from snowmelt.govern.quality.expressions import violation
 from snowmelt.service.dynamic_tables import filling, incremental, pins
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, DefinitionCatalog, bind
 from snowmelt.service.dynamic_tables.runs import RefreshRun, refresh_run
@@ -21,6 +22,7 @@ from snowmelt.sql import variants
 from snowmelt.sql.dialect import identifier, integer, spark, to_spark_sql
 from snowmelt.state.dynamic_model import DynamicState, RefreshMode
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
+from snowmelt.state.quality_model import FailureAction
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -103,6 +105,11 @@ def _grouped(run: RefreshRun, state: StateReader, table: CatalogObject, dynamic:
         # What is frozen is not what the query gives, and need not be.
         expected = filling.thawed(bound.environment, table, expected)
         actual = filling.thawed(bound.environment, table, actual)
+    for check in definition.quality:
+        if check.action is FailureAction.QUARANTINE:
+            # Nor are rows that are kept out.
+            expected = filling.without(bound.environment, table, expected, violation(check))
+            actual = filling.without(bound.environment, table, actual, violation(check))
     columns = definition.columns
     both = exp.union(_counted(expected, columns, 1, 0), _counted(actual, columns, 0, 1), distinct=False)
     return (

@@ -73,6 +73,14 @@ def thawed(environment: Environment, table: CatalogObject, rows: exp.Query, also
     return chosen.where(spark("NOT coalesce(_0, false)", condition))
 
 
+def without(environment: Environment, table: CatalogObject, rows: exp.Query, condition: exp.Expr) -> exp.Select:
+    """Some rows in stored form, but for those that fulfil a condition over the table's columns."""
+    definition = table.definition
+    assert isinstance(definition, TableDefinition)
+    bound = condition_over(environment, definition, condition, stored_form=True)
+    return _from(rows, definition.columns).where(spark("NOT coalesce(_0, false)", bound))
+
+
 def stored_rows(definition: TableDefinition, reference: str) -> exp.Select:
     """The rows of a table that a statement has pinned, in stored form."""
     values = [

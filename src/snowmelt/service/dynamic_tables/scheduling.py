@@ -15,9 +15,11 @@ MOST_FAILURES = 5
 BY_USER = "USER_SUSPENDED"
 BY_ERRORS = "SUSPENDED_DUE_TO_ERRORS"
 CLONED = "CLONED_AUTO_SUSPENDED"
+BY_QUALITY = "SUSPENDED_DUE_TO_QUALITY_CHECK"
 _MESSAGES = {
     BY_USER: "The dynamic table was suspended by a user.",
     BY_ERRORS: f"The dynamic table was suspended due to {MOST_FAILURES} consecutive refresh errors.",
+    BY_QUALITY: "The dynamic table was suspended because a refresh failed a quality check.",
     CLONED: "The dynamic table was suspended because it is a clone.",
 }
 

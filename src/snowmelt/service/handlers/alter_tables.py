@@ -9,6 +9,8 @@ from snowmelt.core import errors
 from snowmelt.service import past_shapes, references, retention
 from snowmelt.service.altering import Alteration
 from snowmelt.service.contracts import attaching, enforcing
+from snowmelt.service.handlers.quality import replay_quarantine
+from snowmelt.service.quality import declaring
 from snowmelt.service.reshaping import Reshaped, reshape, start_change_feed
 from snowmelt.service.results import DONE, Result, status
 from snowmelt.service.row_checks import check_rows
@@ -16,6 +18,7 @@ from snowmelt.service.transactions import PendingTable
 from snowmelt.sql.statements.alter_table import AlterTable
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.changes import Action, RenameTo, SetColumnComment, SetOptions, SwapWith, UnsetOptions
+from snowmelt.sql.statements.quality import AddQualityCheck, DropQualityCheck, ReplayQuarantine
 from snowmelt.sql.statements.tables import TableOptions
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, PastColumn, TableDefinition, TableShape
 from snowmelt.state.store import StateTransaction
@@ -24,12 +27,13 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 
+_OF_ANY_TABLE = (SetColumnComment, AddQualityCheck, DropQualityCheck)
 _OPTIONS = ("retention_days", "change_tracking", "change_feed", "schema_evolution", "dynamic")
 
 
 def alter_table(run: Run, statement: AlterTable) -> Result:
     # All that this statement may change of a dynamic table, whose columns are its query's.
-    allowed = all(isinstance(action, SetColumnComment) or _only_contract(action) for action in statement.actions)
+    allowed = all(isinstance(action, _OF_ANY_TABLE) or _only_contract(action) for action in statement.actions)
     table = find_table(run, statement.name, dynamic=allowed)
     if table is None:
         if statement.if_exists:
@@ -49,6 +53,12 @@ def alter_table(run: Run, statement: AlterTable) -> Result:
             _set_options(run, table, options, ())
         case UnsetOptions(names=names):
             _set_options(run, table, TableOptions(), names)
+        case AddQualityCheck():
+            declaring.add_check(run, table, action)
+        case DropQualityCheck():
+            declaring.drop_check(run, table, action)
+        case ReplayQuarantine():
+            return replay_quarantine(run, table, action)
         case _:
             alter_columns(run, table, statement.actions)
     return status(DONE, "ALTER_TABLE")
@@ -110,6 +120,8 @@ def _record(
     current = state.catalog.by_id(table.id)
     if current is None or not isinstance(current.definition, TableDefinition):
         raise errors.not_found("Table", str(table.name))
+    if current.definition.quality != old.quality:
+        raise errors.TableChangedError(str(table.name))
     # Options need no hold on the table: another session may have set some meanwhile.
     kept = {name: getattr(current.definition, name) for name in _OPTIONS}
     definition = alteration.definition.model_copy(update={**kept, "spark_only": done.spark_only})

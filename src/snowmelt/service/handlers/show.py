@@ -27,6 +27,7 @@ from snowmelt.service.metadata import (
 from snowmelt.service.metadata.columns import Columns, Row, result
 from snowmelt.service.metadata.listing import Listing
 from snowmelt.service.metadata.scopes import schema_scope
+from snowmelt.service.quality import listing as quality_listing
 from snowmelt.service.results import Result
 from snowmelt.service.streams import listing as streams_listing
 from snowmelt.service.tasks import listing as tasks
@@ -64,6 +65,7 @@ LISTINGS: dict[str, Listing] = {
     **products_listing.LISTINGS,
     **tasks.LISTINGS,
     **channels_listing.LISTINGS,
+    **quality_listing.LISTINGS,
     **table_columns.LISTINGS,
     **keys.LISTINGS,
     **schema_objects.LISTINGS,

@@ -14,7 +14,8 @@ from snowmelt.service.metadata.ddl_connectors import connector_ddl
 from snowmelt.service.metadata.ddl_contracts import contract_ddl, data_product_ddl
 from snowmelt.service.metadata.ddl_routines import routine_ddl
 from snowmelt.service.metadata.ddl_tasks import task_ddl
-from snowmelt.service.metadata.ddl_words import comment, flag, listed, object_name, scd_clauses, spelled
+from snowmelt.service.metadata.ddl_words import comment, flag, listed, object_name, scd_clauses
+from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.connector_model import ConnectorDefinition
 from snowmelt.state.contract_model import ContractDefinition, DataProductDefinition
 from snowmelt.state.dynamic_model import DynamicDefinition

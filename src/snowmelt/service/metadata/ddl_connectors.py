@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from snowmelt.core.names import literal
-from snowmelt.service.metadata.ddl_words import flag, object_name, spelled
+from snowmelt.service.metadata.ddl_words import flag, object_name
+from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.connector_model import ConnectorDefinition, ConnectorTarget, Route
 from snowmelt.state.model import CatalogObject
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from snowmelt.core.lag import show_lag
 from snowmelt.core.names import literal
-from snowmelt.service.metadata.ddl_words import object_name, spelled
+from snowmelt.service.metadata.ddl_words import object_name
+from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.contract_model import Consumer, ContractDefinition, DataProductDefinition
 from snowmelt.state.model import CatalogObject
 

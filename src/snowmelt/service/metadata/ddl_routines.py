@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from snowmelt.core.names import literal
-from snowmelt.service.metadata.ddl_words import quoted
 from snowmelt.service.metadata.routines import table_type
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.statements.routines import CreateRoutine
+from snowmelt.sql.statements.spelling import quoted
 from snowmelt.state.model import CatalogObject, RoutineDefinition
 
 

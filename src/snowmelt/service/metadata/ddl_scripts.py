@@ -10,11 +10,13 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
 from snowmelt.core.types import parse_type
+from snowmelt.govern.quality.ddl import statement_of
 from snowmelt.service.metadata.catalog import find_relation
 from snowmelt.service.metadata.ddl import database_ddl, object_ddl, schema_ddl, warehouse_ddl
+from snowmelt.service.metadata.ddl_words import object_name
 from snowmelt.service.security.enforcement import may_read_definition
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.state.model import CatalogObject, ObjectKind, RoutineDefinition, Schema, ViewDefinition
+from snowmelt.state.model import CatalogObject, ObjectKind, RoutineDefinition, Schema, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
 from snowmelt.state.task_model import TaskDefinition
 
@@ -85,7 +87,17 @@ def _relation(run: Run, state: StateReader, kind: str, name: str, *, qualified: 
     found = find_relation(run, state, full)
     if found is None:
         raise errors.not_found(kind.replace("_", " ").capitalize(), str(full))
-    return _readable(run, found, qualified=qualified)
+    return "\n\n".join([_readable(run, found, qualified=qualified), *_checks([found], qualified=qualified)])
+
+
+def _checks(items: Iterable[CatalogObject], *, qualified: bool) -> list[str]:
+    """The statements that add the quality checks of tables, which CREATE TABLE has no clause for."""
+    return [
+        f"{statement_of(object_name(item.name, qualified=qualified), check)};"
+        for item in items
+        if isinstance(item.definition, TableDefinition)
+        for check in item.definition.quality
+    ]
 
 
 def _readable(run: Run, item: CatalogObject, *, qualified: bool) -> str:
@@ -146,7 +158,8 @@ def _schema(run: Run, state: StateReader, name: str, *, qualified: bool) -> str:
     schema = state.catalog.schema(full)
     if schema is None:
         raise errors.not_found("Schema", str(full))
-    return "\n\n".join(_schema_script(run, state, schema, qualified=qualified))
+    found = _readable_objects(run, state, schema)
+    return "\n\n".join([*_schema_script(schema, found, qualified=qualified), *_checks(found, qualified=qualified)])
 
 
 def _database(run: Run, state: StateReader, name: str, *, qualified: bool) -> str:
@@ -154,15 +167,21 @@ def _database(run: Run, state: StateReader, name: str, *, qualified: bool) -> st
     database = state.catalog.database(parts[0]) if len(parts) == 1 else None
     if database is None:
         raise errors.not_found("Database", quote(parts[0]))
-    statements = [database_ddl(database)]
+    statements, checks = [database_ddl(database)], []
     for schema in state.catalog.schemas(database.name):
-        statements.extend(_schema_script(run, state, schema, qualified=qualified))
-    return "\n\n".join(statements)
+        found = _readable_objects(run, state, schema)
+        statements.extend(_schema_script(schema, found, qualified=qualified))
+        # Behind everything, for they refer to tables of any schema; unlike the rest, whatever the schema in use is.
+        checks.extend(_checks(found, qualified=True))
+    return "\n\n".join([*statements, *checks])
 
 
-def _schema_script(run: Run, state: StateReader, schema: Schema, *, qualified: bool) -> list[str]:
+def _readable_objects(run: Run, state: StateReader, schema: Schema) -> list[CatalogObject]:
     found = state.catalog.objects(None, schema.database, schema.name, session_id=run.session.id)
-    found = [item for item in found if may_read_definition(run, item)]
+    return [item for item in found if may_read_definition(run, item)]
+
+
+def _schema_script(schema: Schema, found: list[CatalogObject], *, qualified: bool) -> list[str]:
     statements = [schema_ddl(schema, qualified=qualified)]
     for kind in _ORDER:
         items = [item for item in found if item.kind is kind]

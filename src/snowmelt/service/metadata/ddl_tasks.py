@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from snowmelt.core.names import ObjectName, literal
-from snowmelt.service.metadata.ddl_words import flag, object_name, spelled
+from snowmelt.service.metadata.ddl_words import flag, object_name
+from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.model import CatalogObject
 from snowmelt.state.task_model import OverlapPolicy, TaskDefinition
 

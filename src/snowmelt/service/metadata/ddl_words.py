@@ -1,24 +1,12 @@
-"""Words of DDL text: names and strings spelled so that they read back as themselves."""
+"""Words of DDL text that read back as themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from snowmelt.core.names import ObjectName, literal, quote
+from snowmelt.core.names import ObjectName, literal
 from snowmelt.sql.scd import Dimension
-from snowmelt.sql.statements.cursor import RESERVED
-
-_AMBIGUOUS = RESERVED | {"CONSTRAINT", "PRIMARY", "FOREIGN", "IF", "IDENTIFIER"}
-"""Words that mean something else where a name is expected."""
-
-
-def spelled(name: str) -> str:
-    """One identifier, quoted where the plain word would not be read as that name."""
-    return quoted(name) if name in _AMBIGUOUS else quote(name)
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+from snowmelt.sql.statements.spelling import spelled
 
 
 def object_name(name: ObjectName, *, qualified: bool) -> str:

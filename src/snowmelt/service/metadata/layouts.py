@@ -155,6 +155,10 @@ SHOW: dict[str, Columns] = {
             "created_on:ts, name, database_name, schema_name, table_name, client_sequencer, row_sequencer, "
             "offset_token, parent_name, parent_domain"
         ),
+        "QUALITY CHECKS": (
+            "created_on:ts, name, database_name, schema_name, table_name, kind, family, columns, severity, on_failure, "
+            "threshold, definition, comment, last_status, last_measured_on:ts, last_message"
+        ),
         "MATERIALIZED VIEWS": (
             "created_on:ts, name, reserved, database_name, schema_name, cluster_by, rows:n, bytes:n, "
             "source_database_name, source_schema_name, source_table_name, refreshed_on:ts, compacted_on:ts, owner, "

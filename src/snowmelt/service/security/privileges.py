@@ -157,6 +157,7 @@ RULES: dict[str, tuple[Ask, ...]] = {
     "ALTER CONTRACT CONSUMER": (_ask(Subject.TARGET, "USAGE"),),
     "CHECK CONTRACT": (_ask(Subject.TARGET, "USAGE", "APPLY"),),
     "ALTER DATA PRODUCT": _owner(),
+    "EXECUTE QUALITY CHECKS": (_READS,),
     "EXECUTE TASK": (_ask(Subject.TARGET, "OPERATE"),),
     "ALTER STAGE": _owner(),
     "ALTER FILE FORMAT": _owner(),

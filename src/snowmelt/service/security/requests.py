@@ -16,6 +16,7 @@ from snowmelt.sql.statements import (
     dml,
     dynamic_tables,
     file_formats,
+    quality,
     routines,
     sequences,
     session,
@@ -211,6 +212,8 @@ def _altering(statement: Statement) -> Iterator[Request]:
             yield Request("CHECK CONTRACT", Named(ObjectType.CONTRACT, name))
         case data_products.AlterDataProduct(name=name, action=action):
             yield _altered("ALTER DATA PRODUCT", ObjectType.DATA_PRODUCT, name, action)
+        case quality.ExecuteQualityChecks(name=name):
+            yield Request("EXECUTE QUALITY CHECKS", Named(ObjectType.TABLE, name))
         case tasks.ExecuteTask(name=name):
             yield Request("EXECUTE TASK", Named(ObjectType.TASK, name))
         case routines.AlterRoutine(kind=kind, name=name, action=action, arguments=arguments):

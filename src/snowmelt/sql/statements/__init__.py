@@ -124,6 +124,12 @@ from snowmelt.sql.statements.options import (
 from snowmelt.sql.statements.parse import (
     parse_statement,
 )
+from snowmelt.sql.statements.quality import (
+    AddQualityCheck,
+    DropQualityCheck,
+    ExecuteQualityChecks,
+    QualityOptions,
+)
 from snowmelt.sql.statements.routines import (
     AlterRoutine,
     CreateRoutine,
@@ -197,6 +203,7 @@ __all__ = [
     "Action",
     "AddColumn",
     "AddConstraint",
+    "AddQualityCheck",
     "AlterConnector",
     "AlterContract",
     "AlterDataProduct",
@@ -256,8 +263,10 @@ __all__ = [
     "DropConstraint",
     "DropDefault",
     "DropNotNull",
+    "DropQualityCheck",
     "DynamicTableOptions",
     "ExecuteImmediate",
+    "ExecuteQualityChecks",
     "ExecuteTask",
     "Explain",
     "ExplainDynamicTable",
@@ -285,6 +294,7 @@ __all__ = [
     "ProductOptions",
     "Put",
     "PutOptions",
+    "QualityOptions",
     "Query",
     "Refresh",
     "RefreshStage",

@@ -25,6 +25,7 @@ from snowmelt.sql.statements.columns import (
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import if_exists, if_not_exists, object_name
 from snowmelt.sql.statements.options import read_required_options, read_unset
+from snowmelt.sql.statements.quality import at_added_check, parse_add_check, parse_drop_check, parse_replay
 from snowmelt.sql.statements.tables import TableOptions, clustering_keys
 from snowmelt.sql.tokens import SqlText
 
@@ -121,7 +122,7 @@ def parse_alter_table(cursor: Cursor, kind: ObjectType) -> AlterTable:
 
 def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
     verb = cursor.expect_any(
-        ("RENAME", "SWAP", "ADD", "DROP", "ALTER", "MODIFY", "CLUSTER", "SUSPEND", "RESUME", "SET", "UNSET")
+        ("RENAME", "SWAP", "ADD", "DROP", "ALTER", "MODIFY", "CLUSTER", "SUSPEND", "RESUME", "REPLAY", "SET", "UNSET")
     )
     refuse_governance(cursor, f"ALTER {kind} … {verb}")
     match verb:
@@ -131,6 +132,8 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
             cursor.expect("WITH")
             return (SwapWith(object_name(cursor, kind)),)
         case "ADD":
+            if at_added_check(cursor):
+                return (parse_add_check(cursor),)
             return (AddConstraint(table_constraint(cursor)),) if at_constraint(cursor) else _add(cursor)
         case "DROP":
             return _drop(cursor)
@@ -142,6 +145,8 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
         case "SUSPEND" | "RESUME":
             cursor.expect("RECLUSTER")
             return (SetRecluster(verb == "RESUME"),)
+        case "REPLAY":
+            return (parse_replay(cursor),)
         case "SET":
             return (SetOptions(read_required_options(cursor, TableOptions, kind)),)
         case _:
@@ -173,6 +178,8 @@ def _add(cursor: Cursor) -> tuple[Action, ...]:
 def _drop(cursor: Cursor) -> tuple[Action, ...]:
     if cursor.match("CLUSTERING", "KEY"):
         return (ClusterBy(()),)
+    if cursor.match("QUALITY", "CHECK"):
+        return (parse_drop_check(cursor),)
     constraint = _dropped_constraint(cursor)
     if constraint is not None:
         cursor.match_any(("CASCADE", "RESTRICT"))

@@ -40,6 +40,7 @@ from snowmelt.sql.statements.options import (
     text,
     whole,
 )
+from snowmelt.sql.statements.quality import parse_add_check, parse_drop_check
 from snowmelt.sql.statements.tables import clustering_keys
 from snowmelt.sql.statements.warehouses import Resume, Suspend
 from snowmelt.sql.tokens import SqlText, TokenKind
@@ -258,12 +259,14 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
             cursor.expect("BY")
             return (ClusterBy(clustering_keys(cursor)),)
         case "DROP":
+            if cursor.match("QUALITY", "CHECK"):
+                return (parse_drop_check(cursor),)
             cursor.expect("CLUSTERING", "KEY")
             return (ClusterBy(()),)
         case "ALTER" | "MODIFY":
             return _column_comments(cursor)
         case "ADD":
-            raise cursor.unexpected()
+            return (parse_add_check(cursor),)
     return _set(cursor) if verb == "SET" else _unset(cursor)
 
 

@@ -24,6 +24,7 @@ from snowmelt.sql.statements import (
     file_formats,
     files,
     grants,
+    quality,
     routines,
     scd,
     sequences,
@@ -145,6 +146,8 @@ def _undrop(cursor: Cursor) -> Statement:
 
 
 def _execute(cursor: Cursor) -> Statement:
+    if cursor.match("QUALITY", "CHECKS"):
+        return quality.parse_execute_checks(cursor)
     return tasks.parse_execute_task(cursor) if cursor.match("TASK") else calls.parse_execute(cursor)
 
 

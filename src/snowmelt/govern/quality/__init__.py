@@ -1,0 +1,1 @@
+"""Quality checks, without anything that runs them: what they ask of a table, and what an answer means."""

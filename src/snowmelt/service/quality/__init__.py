@@ -1,0 +1,1 @@
+"""Quality gates: checks of tables, carried out before a write becomes visible."""

@@ -1,0 +1,117 @@
+"""UNIQUE: how many of the rows that came have a key that another row has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from snowmelt.core.types import Kind
+from snowmelt.service.dynamic_tables.applying import comparable_rows
+from snowmelt.service.quality.looked_at import Written
+from snowmelt.service.quality.runs import derived, fetched
+from snowmelt.sql.dialect import identifier, spark
+from snowmelt.state.model import TableDefinition
+from snowmelt.state.quality_model import QualityCheck
+from snowmelt.storage.probe import Among, find_rows
+from snowmelt.storage.snapshot import FileList
+
+_LOOKED_UP = 100_000
+"""With more new keys than that, the whole key column is read."""
+_NOT_SEARCHED = frozenset({Kind.FLOAT, Kind.TIMESTAMP_TZ, Kind.TIME})
+_COUNT, _ALL, _NEW, _REST = "__n", "__all", "__new", "__rest"
+
+
+def searchable(definition: TableDefinition, check: QualityCheck, rows: int | None) -> bool:
+    """Whether the keys of so many rows, as far as it is known how many, are looked up rather than joined."""
+    types = {column.name: column.type for column in definition.columns}
+    if any(types[name].kind in _NOT_SEARCHED or types[name].is_semi_structured for name in check.columns):
+        return False
+    return rows is not None and rows <= _LOOKED_UP
+
+
+def rows_with_keys(files: FileList, columns: Sequence[str], keys: pa.Table) -> pa.Table | None:
+    """The rows of a table that may have one of the keys, found by statistics and few columns; None if too many."""
+    schema = files.metadata.arrow_schema
+    conditions = [Among.of(name, keys.column(name).cast(schema.field(name).type)) for name in columns]
+    return find_rows(files, conditions, list(columns), 4 * _LOOKED_UP)
+
+
+class NewKeys:
+    """The keys that a write brought, beside those that the table has without it."""
+
+    def __init__(self, written: Written) -> None:
+        self.written = written
+
+    def repeated(self, check: QualityCheck) -> int:
+        """The rows that came beyond the first of their key, or with a key that was there."""
+        if self._rest.by_path and searchable(self.written.definition, check, self.written.most_came):
+            found = self._looked_up(check)
+            if found is not None:
+                return found
+        return self._counted(check)
+
+    @property
+    def _rest(self) -> FileList:
+        """Where the other rows are; where they are in the same files as those that came, together with them."""
+        return self.written.after if self.written.images else self.written.stayed
+
+    def _looked_up(self, check: QualityCheck) -> int | None:
+        new = fetched(self.written.run, self._grouped(self.written.came(), check))
+        keys = new.select(list(check.columns))
+        came = dict(zip(comparable_rows(self._stored(keys)), new.column(_COUNT).to_pylist(), strict=True))
+        found = rows_with_keys(self._rest, check.columns, keys)
+        if found is None:
+            return None
+        there = Counter(comparable_rows(found.select(list(check.columns))))
+        own = 1 if self.written.images else 0
+        return sum(count - (there[key] <= own * count) for key, count in came.items())
+
+    def _stored(self, keys: pa.Table) -> pa.Table:
+        """Keys as the table has them, to be compared with what is found there."""
+        schema = self._rest.metadata.arrow_schema
+        return keys.cast(pa.schema([schema.field(name) for name in keys.column_names]))
+
+    def _grouped(self, rows: exp.Select, check: QualityCheck) -> exp.Select:
+        """Each key that is complete, and how many rows have it. A key with a NULL equals no other."""
+        columns = [exp.column(identifier(name)) for name in check.columns]
+        complete = exp.and_(*(spark("_0 is not null", column) for column in columns))
+        counted = exp.alias_(spark("count(1)"), _COUNT)
+        query = exp.select(*columns, counted).from_(derived(rows, _ALL)).where(complete)
+        return query.group_by(*(column.copy() for column in columns))
+
+    def _counted(self, check: QualityCheck) -> int:
+        """By reading the key columns of the whole table."""
+        new = self._grouped(self.written.came(), check)
+        if not self._rest.by_path:
+            total = spark("sum(_0 - 1)", exp.column(_COUNT))
+            return self._number(exp.select(total).from_(derived(new, _NEW)))
+        own, there = exp.column(_COUNT, table=_NEW), exp.column(_COUNT, table=_REST)
+        alone = "coalesce(_1, 0) <= _0" if self.written.images else "_1 is null"
+        total = spark(f"sum(_0 - if({alone}, 1, 0))", own, there)
+        grouped = derived(self._grouped(self._in_question(check), check), _REST)
+        query = exp.select(total).from_(derived(new, _NEW))
+        return self._number(query.join(grouped, on=_same_key(check), join_type="left"))
+
+    def _in_question(self, check: QualityCheck) -> exp.Select:
+        """The other rows that have a key that came. Those are few beside the table, so that it need not be sorted."""
+        rest = exp.Table(
+            this=identifier(self.written.view(self._rest.files, "rest")), alias=exp.TableAlias(this=identifier(_REST))
+        )
+        keys = exp.select(*(exp.column(identifier(name), table=_REST) for name in check.columns)).from_(rest)
+        return keys.join(derived(self.written.came(), _NEW), on=_same_key(check), join_type="left semi")
+
+    def _number(self, query: exp.Select) -> int:
+        found = fetched(self.written.run, query)
+        return int(found.column(0)[0].as_py() or 0)
+
+
+def _same_key(check: QualityCheck) -> exp.Expr:
+    return exp.and_(
+        *(
+            exp.EQ(this=exp.column(identifier(name), table=_NEW), expression=exp.column(identifier(name), table=_REST))
+            for name in check.columns
+        )
+    )
