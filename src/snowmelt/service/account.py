@@ -26,6 +26,7 @@ from snowmelt.service.loading.places import Digests
 from snowmelt.service.locks import TableLocks
 from snowmelt.service.metering import Metering
 from snowmelt.service.objects import SYSTEM_ROLE, create_database
+from snowmelt.service.observing.service import Observing
 from snowmelt.service.ownership import Ownership
 from snowmelt.service.purge import Purged, purge
 from snowmelt.service.recovery import Recovered, recover
@@ -79,6 +80,7 @@ class Account:
             self.metering = Metering(self.state, clock)
             self.results = ResultCache()
             self.digests = Digests()
+            self.observing = Observing(self)
             self.dynamic_tables = DynamicTables(self)
             self.streams = Streams(self)
             self.tasks = Tasks(self)

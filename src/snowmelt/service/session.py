@@ -332,18 +332,13 @@ class Session:
 
     def _finished(self, record: QueryRecord, result: Result) -> None:
         self._remember(record.query_id)
-        self.account.journal.finish(
-            record.model_copy(
-                update={
-                    "status": "success",
-                    "end_time": self.account.clock.now(),
-                    "rows_produced": result.row_count if result.rows_affected is None else result.rows_affected,
-                    "rows_inserted": result.changes.get("inserted"),
-                    "rows_in_result": result.row_count,
-                }
-            )
+        self._ended(
+            record,
+            status="success",
+            rows_produced=result.row_count if result.rows_affected is None else result.rows_affected,
+            rows_inserted=result.changes.get("inserted"),
+            rows_in_result=result.row_count,
         )
-
         if record.query_type in _SCHEDULED:
             self.account.dynamic_tables.wake()
         if record.query_type in _TASK_STATEMENTS:
@@ -355,16 +350,12 @@ class Session:
         if self.transaction is not None and self.parameter("TRANSACTION_ABORT_ON_ERROR"):
             self.account.transactions.abort(self.transaction)
         self._remember(record.query_id)
-        self.account.journal.finish(
-            record.model_copy(
-                update={
-                    "status": "failed_with_error",
-                    "end_time": self.account.clock.now(),
-                    "error_code": error.code,
-                    "error_message": error.text,
-                }
-            )
-        )
+        self._ended(record, status="failed_with_error", error_code=error.code, error_message=error.text)
+
+    def _ended(self, record: QueryRecord, **outcome: object) -> None:
+        ended = record.model_copy(update={**outcome, "end_time": self.account.clock.now()})
+        self.account.journal.finish(ended)
+        self.account.observing.query_ended(ended)
 
 
 def _without_secrets(text: str, error: SnowmeltError) -> SnowmeltError:

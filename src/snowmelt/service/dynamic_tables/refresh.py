@@ -106,11 +106,11 @@ def refresh_table(
             account, current, data_timestamp, trigger, caller, completion_target, counts_as_failure, as_caller, again
         )
         try:
-            return work.carry_out(lock_timeout)
+            return work.told(work.carry_out(lock_timeout))
         except errors.StatementConflictError as error:
             # Somebody altered the table, or wrote it from outside: nothing of the refresh remains, so look again.
             if attempt == _ATTEMPTS - 1:
-                return work.failed(error)
+                return work.told(work.failed(error))
     raise AssertionError("the last attempt returns")
 
 
@@ -122,7 +122,7 @@ def refresh_altered(run: Run, table: CatalogObject, dynamic: DynamicState, data_
     """
     transaction = run.transaction
     work = _Refresh(run.account, table, data_timestamp, RefreshTrigger.CREATION, run, None, False, False)
-    outcome = work.compute(transaction, transaction.pending[table.id], dynamic)
+    outcome = work.told(work.compute(transaction, transaction.pending[table.id], dynamic))
     if not outcome.succeeded:
         with run.state.begin() as state:
             state.dynamic.forget_refresh(work.row.id)
@@ -353,9 +353,16 @@ class _Refresh:
                 }
             )
             state.dynamic.record_refresh(row)
+            self.row = row
             if self.trigger is RefreshTrigger.SCHEDULED and self.counts_as_failure:
                 scheduling.note_failure(state, self.table)
         return self._outcome(ended, None, error=error)
+
+    def told(self, outcome: RefreshOutcome) -> RefreshOutcome:
+        """The outcome, once those who count refreshes know of it. One that did nothing does not count."""
+        if outcome.refresh_id is not None:
+            self.account.observing.refresh_ended(self.row)
+        return outcome
 
     def _outcome(
         self,

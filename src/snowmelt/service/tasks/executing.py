@@ -61,6 +61,11 @@ class Executions:
 
     def execute(self, start: Start) -> Ended:
         """Never raises: whatever happens is what became of the task."""
+        ended = self._execute(start)
+        self.account.observing.task_ended(start.run.name, "TASK", ended.state.value, start.run.started_at)
+        return ended
+
+    def _execute(self, start: Start) -> Ended:
         try:
             session = session_of(self.account, start)
         except SnowmeltError as error:

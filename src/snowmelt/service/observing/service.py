@@ -1,0 +1,83 @@
+"""What others ask of an account's own observation: that something happened, and how everything stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from snowmelt.core.names import ObjectName
+from snowmelt.observe.freshness import Freshness
+from snowmelt.observe.levels import Pool
+from snowmelt.observe.meters import Meters
+from snowmelt.observe.metrics import Sample
+from snowmelt.service.observing import gauges
+from snowmelt.service.observing.watching import Watch
+from snowmelt.state.dynamic_model import DynamicRefresh, RefreshState
+from snowmelt.state.model import QueryRecord
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.service.account import Account
+
+
+_NEVER_BEGAN = frozenset({RefreshState.SKIPPED, RefreshState.UPSTREAM_FAILED})
+_QUEUED_PER_WORKER = 4
+"""Refreshes may wait without limit. A queue that takes a worker so many turns is a full one."""
+
+
+class Observing:
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self._meters = Meters()
+        self._watch = Watch(account)
+        self.server_load: Callable[[], Iterable[Pool]] = tuple
+        """What a server in this process has in use, if there is one."""
+
+    # -- what happens ---------------------------------------------------------------------------------------------
+
+    def query_ended(self, record: QueryRecord) -> None:
+        self._meters.query(record.query_type, record.status, _seconds(record.start_time, record.end_time) or 0.0)
+
+    def refresh_ended(self, row: DynamicRefresh) -> None:
+        self._meters.refresh(
+            row.name,
+            row.state.value,
+            row.action.value if row.action is not None else "NONE",
+            None if row.state in _NEVER_BEGAN else _seconds(row.started_at, row.ended_at),
+            inserted=row.statistics.get("numInsertedRows", 0),
+            deleted=row.statistics.get("numDeletedRows", 0),
+        )
+        if row.state is RefreshState.SUCCEEDED:
+            self._watch.updated(row.table_id, row.data_timestamp)
+
+    def task_ended(self, name: ObjectName, kind: str, state: str, started_at: datetime | None) -> None:
+        self._meters.task(name, kind, state, _seconds(started_at, self._account.clock.now()) or 0.0)
+
+    # -- how things stand -----------------------------------------------------------------------------------------
+
+    def freshness(self, state: StateReader, *, every_table: bool = False) -> list[Freshness]:
+        return self._watch.look(state, every_table=every_table)
+
+    def load(self) -> Iterator[Pool]:
+        """How much of what is limited is in use."""
+        settings = self._account.settings
+        running, waiting = self._account.dynamic_tables.load()
+        yield Pool("refreshes", running, settings.parallel_refreshes)
+        yield Pool("tasks", self._account.tasks.running(), settings.parallel_tasks)
+        yield Pool("waiting_refreshes", waiting, settings.parallel_refreshes * _QUEUED_PER_WORKER)
+        yield from self.server_load()
+
+    def samples(self) -> list[Sample]:
+        """What is read for each scrape. No Spark, a few look-ups."""
+        with self._account.state.read() as state:
+            found = list(gauges.samples(self._account, state, self.freshness(state)))
+        return [*found, *gauges.pools(self.load())]
+
+    def metrics_text(self) -> bytes:
+        """In Prometheus' text format."""
+        return self._meters.text(self.samples)
+
+
+def _seconds(start: datetime | None, end: datetime | None) -> float | None:
+    return None if start is None or end is None else max((end - start).total_seconds(), 0.0)
