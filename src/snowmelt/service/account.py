@@ -153,6 +153,7 @@ class Account:
 
     def close(self) -> None:
         """Stops what runs, rolls back what is open, and lets the directory go. Again does nothing."""
+        self.observing.stop()
         self.channels.stop(self.settings.stop_seconds)
         self.connectors.stop(self.settings.stop_seconds)
         self.tasks.stop(self.settings.stop_seconds)

@@ -39,6 +39,8 @@ _REFRESHES_KEPT = timedelta(days=7)
 _TASK_RUNS_KEPT = timedelta(days=14)
 """So long a run that failed can be tried again."""
 _CHANNEL_HISTORY_KEPT = timedelta(days=14)
+_OBSERVATIONS_KEPT = timedelta(days=400)
+"""A year of availability by month, and a little more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ def purge(account: Account, now: datetime | None = None) -> Purged:
         state.tasks.trim(at - _TASK_RUNS_KEPT)
         state.audit.trim(at - AUDIT_KEPT)
         state.channels.trim(at - _CHANNEL_HISTORY_KEPT)
+        state.observations.trim(at - _OBSERVATIONS_KEPT)
     if removed or schemas or databases:
         _log.info("purged", objects=len(removed), schemas=schemas, databases=databases)
     return Purged(tuple(str(item.name) for item in removed), schemas, databases)
@@ -118,6 +121,7 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
     if isinstance(item.definition, StreamDefinition):
         state.streams.delete_for(item.id)
     state.contracts.delete_for(item.id)
+    state.observations.delete_for(item.id)
     state.lineage.delete_for(item.id)
     if item.kind is ObjectKind.CONNECTOR:
         state.connectors.delete_for(item.id)

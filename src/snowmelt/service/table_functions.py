@@ -19,10 +19,11 @@ from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.lineage import functions as lineage
 from snowmelt.service.loading import inference
 from snowmelt.service.metadata.columns import Columns, Row
+from snowmelt.service.observing import functions as observing
 from snowmelt.service.security import history
 from snowmelt.service.tasks import functions as task_functions
 from snowmelt.sql.relations import Relation
-from snowmelt.state.model import ObjectKind
+from snowmelt.state.model import RELATIONS, ObjectKind
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -154,7 +155,9 @@ def _name(row: Row, about: str) -> tuple[str, ...]:
 def _seen(state: StateReader, name: tuple[str, ...]) -> bool:
     if not name[0]:
         return state.warehouses.get(name[-1]) is not None
-    return state.catalog.find(ObjectName(*name), [ObjectKind.TABLE, ObjectKind.TASK]) is not None
+    # Kinds in namespaces of their own are asked for one by one.
+    groups = (RELATIONS, [ObjectKind.TASK], [ObjectKind.DATA_PRODUCT])
+    return any(state.catalog.find(ObjectName(*name), kinds) is not None for kinds in groups)
 
 
 def _result_scan(run: Run, arguments: dict[str, exp.Expr]) -> Relation:
@@ -337,6 +340,28 @@ FUNCTIONS = {
             task_functions.CURRENT_COLUMNS,
             task_functions.current_task_graphs,
             about="ROOT_TASK_NAME",
+        ),
+        TableFunction("FRESHNESS", (), observing.FRESHNESS_COLUMNS, observing.freshness, about="NAME"),
+        TableFunction(
+            "FRESHNESS_HISTORY",
+            observing.HISTORY_ARGUMENTS,
+            observing.HISTORY_COLUMNS,
+            observing.freshness_history,
+            about="NAME",
+        ),
+        TableFunction(
+            "DATA_PRODUCT_AVAILABILITY",
+            observing.AVAILABILITY_ARGUMENTS,
+            observing.AVAILABILITY_COLUMNS,
+            observing.availability,
+            about="NAME",
+        ),
+        TableFunction(
+            "SCHEMA_DRIFT_HISTORY",
+            observing.DRIFT_ARGUMENTS,
+            observing.DRIFT_COLUMNS,
+            observing.schema_drift,
+            about="NAME",
         ),
         TableFunction(
             "COMPLETE_TASK_GRAPHS",

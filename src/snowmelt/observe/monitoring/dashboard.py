@@ -143,10 +143,10 @@ _ROWS: tuple[tuple[str, tuple[_Panel, ...]], ...] = (
                 "ops",
             ),
             _Panel(
-                "Duration of statements, p95",
+                "Duration of statements, p90",
                 (
                     (
-                        "histogram_quantile(0.95, sum by (le, type) (rate(snowmelt_query_duration_seconds_bucket[10m])))",
+                        "histogram_quantile(0.9, sum by (type, le) (rate(snowmelt_query_duration_seconds_bucket[5m])))",
                         "{{type}}",
                     ),
                 ),

@@ -10,9 +10,10 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
 from snowmelt.core.version import VERSION
 from snowmelt.observe import metrics
-from snowmelt.observe.freshness import Freshness, Status
+from snowmelt.observe.freshness import Freshness, Status, Watched
 from snowmelt.observe.levels import Pool
 from snowmelt.observe.metrics import Sample
+from snowmelt.service.observing.recording import availability as measured
 from snowmelt.service.streams.offsets import stale_after
 from snowmelt.state.channel_model import ChannelMinute
 from snowmelt.state.connector_model import ConnectorDefinition, ConnectorPhase
@@ -38,6 +39,14 @@ def samples(account: Account, state: StateReader, standing: Iterable[Freshness])
     yield from _channels(state, now)
     yield from _connectors(state)
     yield Sample(metrics.QUERIES_RUNNING, (), sum(session.running is not None for session in account.sessions()))
+
+
+def availability(state: StateReader, now: datetime) -> Iterator[Sample]:
+    for last, found in measured(state, now, now).values():
+        if last.kind == Watched.DATA_PRODUCT.value and found.ratio is not None:
+            yield Sample(metrics.AVAILABILITY, place(last.name), found.ratio)
+            if found.target is not None:
+                yield Sample(metrics.AVAILABILITY_TARGET, place(last.name), found.target)
 
 
 def pools(found: Iterable[Pool]) -> Iterator[Sample]:

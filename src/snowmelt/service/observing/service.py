@@ -12,6 +12,8 @@ from snowmelt.observe.levels import Pool
 from snowmelt.observe.meters import Meters
 from snowmelt.observe.metrics import Sample
 from snowmelt.service.observing import gauges
+from snowmelt.service.observing.monitor import Monitor
+from snowmelt.service.observing.recording import FreshnessLog
 from snowmelt.service.observing.watching import Watch
 from snowmelt.state.dynamic_model import DynamicRefresh, RefreshState
 from snowmelt.state.model import QueryRecord
@@ -26,13 +28,37 @@ _QUEUED_PER_WORKER = 4
 """Refreshes may wait without limit. A queue that takes a worker so many turns is a full one."""
 
 
+_LOOKS_PER_LIMIT = 2
+_SHORTEST_WAIT, _LONGEST_WAIT = 0.5, 30.0
+
+
 class Observing:
     def __init__(self, account: Account) -> None:
         self._account = account
         self._meters = Meters()
         self._watch = Watch(account)
+        self._log = FreshnessLog(account.state)
+        self._monitor: Monitor | None = None
         self.server_load: Callable[[], Iterable[Pool]] = tuple
         """What a server in this process has in use, if there is one."""
+
+    def start(self) -> None:
+        """From now on, until the account is closed, freshness is checked and written down."""
+        if self._monitor is None:
+            self._monitor = Monitor(self.check)
+
+    def stop(self) -> None:
+        if self._monitor is not None:
+            self._monitor.stop()
+            self._monitor = None
+
+    def check(self) -> float:
+        """One look at everything; in how many seconds to look again: at least twice in the shortest limit."""
+        with self._account.state.read() as state:
+            standing = self.freshness(state)
+        self._log.note(standing)
+        limits = [item.limit / _LOOKS_PER_LIMIT for item in standing if item.limit is not None]
+        return max(min([_LONGEST_WAIT, *limits]), _SHORTEST_WAIT)
 
     # -- what happens ---------------------------------------------------------------------------------------------
 
@@ -72,6 +98,7 @@ class Observing:
         """What is read for each scrape. No Spark, a few look-ups."""
         with self._account.state.read() as state:
             found = list(gauges.samples(self._account, state, self.freshness(state)))
+            found += gauges.availability(state, self._account.clock.now())
         return [*found, *gauges.pools(self.load())]
 
     def metrics_text(self) -> bytes:

@@ -18,6 +18,7 @@ from snowmelt.state.migrations import (
     v0008_connectors,
     v0009_contracts,
     v0010_lineage,
+    v0012_observing,
 )
 
 Migration = Callable[[Connection], None]
@@ -33,6 +34,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     v0008_connectors.apply,
     v0009_contracts.apply,
     v0010_lineage.apply,
+    v0012_observing.apply,
 )
 """The step at index n leads from version n to version n + 1."""
 
