@@ -17,6 +17,8 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.logs import ensure_logging
 from snowmelt.engine.engine import SparkEngine
 from snowmelt.service import parameters
+from snowmelt.service.alerts.messages import Messages
+from snowmelt.service.alerts.rules import Rules
 from snowmelt.service.channels.service import Channels
 from snowmelt.service.connectors.service import Connectors
 from snowmelt.service.dynamic_tables.service import DynamicTables
@@ -80,6 +82,8 @@ class Account:
             self.metering = Metering(self.state, clock)
             self.results = ResultCache()
             self.digests = Digests()
+            self.messages = Messages(self)
+            self.alert_rules = Rules(self)
             self.observing = Observing(self)
             self.dynamic_tables = DynamicTables(self)
             self.streams = Streams(self)

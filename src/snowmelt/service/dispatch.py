@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.service.handlers import (
+    alerts,
     changes,
     copy,
     definitions,
@@ -49,6 +50,7 @@ HANDLERS: dict[type[Statement], Handler] = {
     **dynamic_tables.HANDLERS,
     **routines.HANDLERS,
     **tasks.HANDLERS,
+    **alerts.HANDLERS,
 }
 
 

@@ -125,7 +125,7 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
     state.lineage.delete_for(item.id)
     if item.kind is ObjectKind.CONNECTOR:
         state.connectors.delete_for(item.id)
-    if item.kind is ObjectKind.TASK:
+    if item.kind in (ObjectKind.TASK, ObjectKind.ALERT):
         state.tasks.delete_for(item.id)
     if isinstance(item.definition, TableDefinition):
         state.versions.delete_for(item.id)

@@ -39,7 +39,9 @@ _SCHEDULED = frozenset(
     {"CREATE_DYNAMIC_TABLE", "ALTER_DYNAMIC_TABLE", "REFRESH_DYNAMIC_TABLE", "UNDROP_DYNAMIC_TABLE", "UNDROP_TABLE"}
 )
 """Statements after which a dynamic table may be due, or free."""
-_TASK_STATEMENTS = frozenset({"CREATE_TASK", "ALTER_TASK", "DROP_TASK", "UNDROP_SCHEMA", "UNDROP_DATABASE"})
+_TASK_STATEMENTS = frozenset(
+    {"CREATE_TASK", "ALTER_TASK", "DROP_TASK", "CREATE_ALERT", "ALTER_ALERT", "UNDROP_SCHEMA", "UNDROP_DATABASE"}
+)
 """Statements after which a graph of tasks may be due."""
 _SECRETIVE = frozenset({"ALTER_USER"})
 """Statements whose results nobody may see again: a new token is shown once."""

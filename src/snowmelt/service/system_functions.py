@@ -17,6 +17,7 @@ from snowmelt.core import errors, types
 from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
 from snowmelt.service import catalogue, project_objects
+from snowmelt.service.alerts import sending
 from snowmelt.service.lineage import functions as lineage
 from snowmelt.service.metadata import clustering
 from snowmelt.service.metadata.columns import EPOCH
@@ -46,6 +47,8 @@ class SystemFunction:
     most: int
     returns: DataType
     value: Callable[[Run, StateReader, Arguments], Any]
+    only_called: bool = False
+    """It does something that must happen once: a query may be bound several times."""
 
 
 def call(run: Run, state: StateReader, name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:
@@ -53,6 +56,8 @@ def call(run: Run, state: StateReader, name: str, arguments: Sequence[exp.Expr])
     function = _function(name, len(arguments))
     if function is None:
         return None
+    if function.only_called:
+        raise errors.unsupported(f"{name} in a query", hint=f"Write CALL {name}(…).")
     values = [_constant(run, name, index, argument) for index, argument in enumerate(arguments, start=1)]
     return literal(function.value(run, state, values), function.returns)
 
@@ -258,6 +263,11 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$PROJECT_END": SystemFunction(4, 4, types.BOOLEAN, project_objects.end),
     "SYSTEM$PROJECT_FORGET": SystemFunction(3, 3, types.BOOLEAN, project_objects.forget),
     "SYSTEM$PROJECT_OBJECTS": SystemFunction(1, 1, types.VARCHAR, project_objects.objects),
+    "SYSTEM$SEND_EMAIL": SystemFunction(4, 5, types.BOOLEAN, sending.send_email, only_called=True),
+    "SYSTEM$SEND_SNOWFLAKE_NOTIFICATION": SystemFunction(
+        2, 2, types.VARCHAR, sending.send_notification, only_called=True
+    ),
+    "SYSTEM$SILENCE_ALERT_RULE": SystemFunction(2, 2, types.VARCHAR, sending.silence, only_called=True),
     "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": SystemFunction(1, 1, types.INTEGER, _stream_table_timestamp),
     "SYSTEM$STREAM_HAS_DATA": SystemFunction(1, 1, types.BOOLEAN, _stream_has_data),
     "SYSTEM$SET_RETURN_VALUE": SystemFunction(1, 1, types.VARCHAR, tasks.set_return_value),

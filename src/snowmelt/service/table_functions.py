@@ -14,6 +14,8 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote, split_name
 from snowmelt.service import catalogue, costs, histories, inputs, spilling
+from snowmelt.service.alerts import functions as alerts
+from snowmelt.service.alerts import sending
 from snowmelt.service.channels import listing as channels
 from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.lineage import functions as lineage
@@ -156,7 +158,7 @@ def _seen(state: StateReader, name: tuple[str, ...]) -> bool:
     if not name[0]:
         return state.warehouses.get(name[-1]) is not None
     # Kinds in namespaces of their own are asked for one by one.
-    groups = (RELATIONS, [ObjectKind.TASK], [ObjectKind.DATA_PRODUCT])
+    groups = (RELATIONS, [ObjectKind.TASK], [ObjectKind.ALERT], [ObjectKind.DATA_PRODUCT])
     return any(state.catalog.find(ObjectName(*name), kinds) is not None for kinds in groups)
 
 
@@ -341,6 +343,13 @@ FUNCTIONS = {
             task_functions.current_task_graphs,
             about="ROOT_TASK_NAME",
         ),
+        TableFunction(
+            "ALERT_HISTORY", alerts.HISTORY_ARGUMENTS, alerts.HISTORY_COLUMNS, alerts.alert_history, about="NAME"
+        ),
+        TableFunction(
+            "NOTIFICATION_HISTORY", sending.HISTORY_ARGUMENTS, sending.HISTORY_COLUMNS, sending.notification_history
+        ),
+        TableFunction("ALERT_RULE_STATUS", (), sending.STATUS_COLUMNS, sending.rule_status),
         TableFunction("FRESHNESS", (), observing.FRESHNESS_COLUMNS, observing.freshness, about="NAME"),
         TableFunction(
             "FRESHNESS_HISTORY",

@@ -15,7 +15,7 @@ from snowmelt.state.contract_model import ContractDefinition, DataProductDefinit
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.record import Record
 from snowmelt.state.stream_model import StreamDefinition
-from snowmelt.state.task_model import TaskDefinition
+from snowmelt.state.task_model import AlertDefinition, TaskDefinition
 
 
 class ObjectKind(StrEnum):
@@ -28,6 +28,7 @@ class ObjectKind(StrEnum):
     PROCEDURE = "PROCEDURE"
     STREAM = "STREAM"
     TASK = "TASK"
+    ALERT = "ALERT"
     CONNECTOR = "CONNECTOR"
     CONTRACT = "CONTRACT"
     DATA_PRODUCT = "DATA PRODUCT"
@@ -173,7 +174,7 @@ class RoutineDefinition(Record):
 
 Definition = Annotated[
     TableDefinition | ViewDefinition | StageDefinition | FileFormatDefinition | SequenceDefinition
-    | RoutineDefinition | StreamDefinition | TaskDefinition | ConnectorDefinition
+    | RoutineDefinition | StreamDefinition | TaskDefinition | AlertDefinition | ConnectorDefinition
     | ContractDefinition | DataProductDefinition,
     Field(discriminator="kind"),
 ]  # fmt: skip

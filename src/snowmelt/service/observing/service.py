@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from snowmelt.core.names import ObjectName
+from snowmelt.observe.alerting import Series
 from snowmelt.observe.freshness import Freshness
 from snowmelt.observe.levels import Pool
 from snowmelt.observe.meters import Meters
@@ -57,6 +58,8 @@ class Observing:
         with self._account.state.read() as state:
             standing = self.freshness(state)
         self._log.note(standing)
+        if self._account.alert_rules:
+            self._account.alert_rules.check(self._series())
         limits = [item.limit / _LOOKS_PER_LIMIT for item in standing if item.limit is not None]
         return max(min([_LONGEST_WAIT, *limits]), _SHORTEST_WAIT)
 
@@ -100,6 +103,13 @@ class Observing:
             found = list(gauges.samples(self._account, state, self.freshness(state)))
             found += gauges.availability(state, self._account.clock.now())
         return [*found, *gauges.pools(self.load())]
+
+    def _series(self) -> Iterator[Series]:
+        """Every value that GET /metrics has."""
+        for sample in self.samples():
+            yield Series(sample.metric.name, dict(zip(sample.metric.labels, sample.labels, strict=True)), sample.value)
+        for name, labels, value in self._meters.samples():
+            yield Series(name, labels, value)
 
     def metrics_text(self) -> bytes:
         """In Prometheus' text format."""

@@ -1,5 +1,13 @@
 """Statements as frozen values: `parse_statement` reads one, `split_statements` takes a script apart."""
 
+from snowmelt.sql.statements.alerts import (
+    AlertOptions,
+    AlterAlert,
+    CreateAlert,
+    ExecuteAlert,
+    ModifyAction,
+    ModifyCondition,
+)
 from snowmelt.sql.statements.alter_table import (
     AddColumn,
     AddConstraint,
@@ -197,6 +205,8 @@ __all__ = [
     "Action",
     "AddColumn",
     "AddConstraint",
+    "AlertOptions",
+    "AlterAlert",
     "AlterConnector",
     "AlterContract",
     "AlterDataProduct",
@@ -233,6 +243,7 @@ __all__ = [
     "CopyIntoLocation",
     "CopyIntoTable",
     "CopyOptions",
+    "CreateAlert",
     "CreateConnector",
     "CreateContract",
     "CreateDataProduct",
@@ -257,6 +268,7 @@ __all__ = [
     "DropDefault",
     "DropNotNull",
     "DynamicTableOptions",
+    "ExecuteAlert",
     "ExecuteImmediate",
     "ExecuteTask",
     "Explain",
@@ -273,7 +285,9 @@ __all__ = [
     "MatchedUpdate",
     "MergeClause",
     "MergeStatement",
+    "ModifyAction",
     "ModifyAs",
+    "ModifyCondition",
     "ModifyWhen",
     "NameRef",
     "NotMatchedInsert",
