@@ -299,7 +299,7 @@ class Session:
                 run.remove_staged()
         if record.query_type not in _SECRETIVE:
             self.account.results.put(result, self.user, self.role)
-        self._finished(record, result)
+        self._finished(run, record, result)
         self.account.run_events.finished(run, record, result)
         return result
 
@@ -332,9 +332,10 @@ class Session:
         del self.query_ids[:-_KEPT_QUERY_IDS]
         self.query_ids.append(query_id)
 
-    def _finished(self, record: QueryRecord, result: Result) -> None:
+    def _finished(self, run: Run, record: QueryRecord, result: Result) -> None:
         self._remember(record.query_id)
         self._ended(
+            run,
             record,
             status="success",
             rows_produced=result.row_count if result.rows_affected is None else result.rows_affected,
@@ -352,12 +353,24 @@ class Session:
         if self.transaction is not None and self.parameter("TRANSACTION_ABORT_ON_ERROR"):
             self.account.transactions.abort(self.transaction)
         self._remember(record.query_id)
-        self._ended(record, status="failed_with_error", error_code=error.code, error_message=error.text)
+        run.release_warehouse()
+        self._ended(run, record, status="failed_with_error", error_code=error.code, error_message=error.text)
 
-    def _ended(self, record: QueryRecord, **outcome: object) -> None:
-        ended = record.model_copy(update={**outcome, "end_time": self.account.clock.now()})
+    def _ended(self, run: Run, record: QueryRecord, **outcome: object) -> None:
+        spent = {"spark_seconds": run.usage.seconds, "credits": run.usage.credits, "bytes_scanned": run.input_bytes}
+        ended = record.model_copy(update={**outcome, **spent, **_served(run), "end_time": self.account.clock.now()})
         self.account.journal.finish(ended)
         self.account.observing.query_ended(ended)
+
+
+def _served(run: Run) -> dict[str, object]:
+    """What the statement ran for, when not for a user."""
+    task = run.session.task
+    if run.refreshes is not None:
+        return {"purpose": "REFRESH", "target": str(run.refreshes)}
+    if task is not None:
+        return {"purpose": "ALERT" if task.run.exists is not None else "TASK", "target": str(task.run.name)}
+    return {}
 
 
 def _without_secrets(text: str, error: SnowmeltError) -> SnowmeltError:

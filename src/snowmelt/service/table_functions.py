@@ -21,6 +21,7 @@ from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.lineage import functions as lineage
 from snowmelt.service.loading import inference
 from snowmelt.service.metadata.columns import Columns, Row
+from snowmelt.service.observing import costs as object_costs
 from snowmelt.service.observing import functions as observing
 from snowmelt.service.security import history
 from snowmelt.service.tasks import functions as task_functions
@@ -348,6 +349,15 @@ FUNCTIONS = {
         ),
         TableFunction(
             "NOTIFICATION_HISTORY", sending.HISTORY_ARGUMENTS, sending.HISTORY_COLUMNS, sending.notification_history
+        ),
+        TableFunction(
+            "QUERY_ATTRIBUTION_HISTORY",
+            object_costs.ATTRIBUTION_ARGUMENTS,
+            object_costs.ATTRIBUTION_COLUMNS,
+            object_costs.attribution,
+        ),
+        TableFunction(
+            "OBJECT_COST_HISTORY", object_costs.OBJECT_ARGUMENTS, object_costs.OBJECT_COLUMNS, object_costs.by_object
         ),
         TableFunction("ALERT_RULE_STATUS", (), sending.STATUS_COLUMNS, sending.rule_status),
         TableFunction("FRESHNESS", (), observing.FRESHNESS_COLUMNS, observing.freshness, about="NAME"),

@@ -330,6 +330,15 @@ class QueryRecord(Record):
     rows_in_result: int | None = None
     transaction_id: str | None = None
     spark_jobs: tuple[int, ...] = ()
+    purpose: Literal["QUERY", "REFRESH", "TASK", "ALERT"] = "QUERY"
+    target: str | None = None
+    """The dynamic table, task or alert that it ran for."""
+    spark_seconds: float = 0.0
+    """How long it held its warehouse, without statements inside it."""
+    credits: float = 0.0
+    """That time at the warehouse's rate."""
+    bytes_scanned: int = 0
+    """Of the tables and files that it read, as a whole."""
 
 
 class FileLoad(Record):

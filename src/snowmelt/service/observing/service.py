@@ -67,6 +67,8 @@ class Observing:
 
     def query_ended(self, record: QueryRecord) -> None:
         self._meters.query(record.query_type, record.status, _seconds(record.start_time, record.end_time) or 0.0)
+        if record.spark_seconds:
+            self._meters.spark(record.warehouse or "", record.purpose, record.spark_seconds, record.bytes_scanned)
 
     def refresh_ended(self, row: DynamicRefresh) -> None:
         self._meters.refresh(
