@@ -18,7 +18,7 @@ _NOT_SETTINGS = {"SNOWMELT_ADMIN_PASSWORD", "SNOWMELT_JARS", "SNOWMELT_METRICS_T
 """Variables with the prefix that other parts read: secrets never become settings, so they can't be printed."""
 
 
-_TABLES = frozenset({"spark", "storage_options", "openlineage", "notifications", "alert_rules"})
+_TABLES = frozenset({"spark", "storage_options", "openlineage", "tracing", "notifications", "alert_rules"})
 """Settings that no single variable can hold."""
 
 
@@ -41,6 +41,24 @@ class OpenLineageSettings(BaseModel):
 
     @model_validator(mode="after")
     def _one_place(self) -> OpenLineageSettings:
+        if (self.file is None) == (self.url is None):
+            raise ValueError("give `file` or `url`, one of them")
+        return self
+
+
+class TracingSettings(BaseModel):
+    """Where OpenTelemetry traces go: to a file or to a collector."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: str | None = None
+    """Gets one span a line, as JSON; relative to the data directory."""
+    url: str | None = None
+    """Takes OTLP over HTTP, such as `http://localhost:4318/v1/traces`."""
+    service_name: str = "snowmelt"
+
+    @model_validator(mode="after")
+    def _one_place(self) -> TracingSettings:
         if (self.file is None) == (self.url is None):
             raise ValueError("give `file` or `url`, one of them")
         return self
@@ -132,6 +150,8 @@ class Settings(BaseModel):
     """Above this many rows a write goes through Spark."""
     openlineage: OpenLineageSettings | None = None
     """Where events of refreshes, tasks, loads and writing statements go. Default: nowhere."""
+    tracing: TracingSettings | None = None
+    """Where traces of refreshes and statements go. Default: nowhere."""
     notifications: dict[str, NotificationSettings] = Field(default_factory=dict)
     """Ways to reach people, by name."""
     alert_rules: tuple[AlertRuleSettings, ...] = ()

@@ -16,6 +16,7 @@ from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.logs import ensure_logging
 from snowmelt.engine.engine import SparkEngine
+from snowmelt.observe.tracing import Tracing
 from snowmelt.service import parameters
 from snowmelt.service.alerts.messages import Messages
 from snowmelt.service.alerts.rules import Rules
@@ -82,6 +83,8 @@ class Account:
             self.metering = Metering(self.state, clock)
             self.results = ResultCache()
             self.digests = Digests()
+            self.tracing = Tracing(settings.tracing, data_dir)
+            self._closing.callback(self.tracing.close)
             self.messages = Messages(self)
             self.alert_rules = Rules(self)
             self.observing = Observing(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from snowmelt.service import parameters
 from snowmelt.service.binds import substitute
 from snowmelt.service.describing import described
 from snowmelt.service.dispatch import execute
+from snowmelt.service.observing import correlation
 from snowmelt.service.results import Result, ResultColumn
 from snowmelt.service.run import Run
 from snowmelt.service.security.authority import Authority
@@ -262,7 +263,7 @@ class Session:
                 record = record.model_copy(update={"query_type": query_type})
                 self.account.journal.start(record)
                 self.account.run_events.started(run, record)
-                with self._time_limit(run):
+                with self._time_limit(run), self._span(run, record):
                     result = work()
                 result = replace(
                     result,
@@ -302,6 +303,11 @@ class Session:
         self._finished(run, record, result)
         self.account.run_events.finished(run, record, result)
         return result
+
+    def _span(self, run: Run, record: QueryRecord) -> AbstractContextManager[None]:
+        return self.account.tracing.span(
+            record.query_type, query_id=run.query_id, session_id=self.id, warehouse=self.warehouse, user=self.user
+        )
 
     @contextmanager
     def _time_limit(self, run: Run) -> Iterator[None]:
@@ -359,8 +365,17 @@ class Session:
     def _ended(self, run: Run, record: QueryRecord, **outcome: object) -> None:
         spent = {"spark_seconds": run.usage.seconds, "credits": run.usage.credits, "bytes_scanned": run.input_bytes}
         ended = record.model_copy(update={**outcome, **spent, **_served(run), "end_time": self.account.clock.now()})
+        if run.consumes and run.streams:
+            ended = ended.model_copy(update={"correlation_id": _newest_change(run)})
         self.account.journal.finish(ended)
         self.account.observing.query_ended(ended)
+
+
+def _newest_change(run: Run) -> str | None:
+    """The id of the newest change that the statement consumed."""
+    read = {id: version for window in run.streams.values() for id, version in window.upto.items()}
+    with run.account.state.read() as state:
+        return correlation.of_versions(run.account, state, read)
 
 
 def _served(run: Run) -> dict[str, object]:

@@ -330,6 +330,8 @@ class QueryRecord(Record):
     rows_in_result: int | None = None
     transaction_id: str | None = None
     spark_jobs: tuple[int, ...] = ()
+    correlation_id: str | None = None
+    """Of the newest change that it read from streams."""
     purpose: Literal["QUERY", "REFRESH", "TASK", "ALERT"] = "QUERY"
     target: str | None = None
     """The dynamic table, task or alert that it ran for."""
