@@ -12,6 +12,7 @@ from snowmelt.observe.metrics import METRICS, Kind
 from snowmelt.serve.metrics import TOKEN_VARIABLE
 from snowmelt.service.account import Account
 from tests.observe.scraping import LOCAL, scraped, server, value
+from tools import metric_reference
 
 
 def test_who_may_read_metrics(opened: Account, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,3 +73,8 @@ def test_all_that_is_read_is_in_the_list_of_metrics(opened: Account) -> None:
     parts = {Kind.HISTOGRAM: ("_bucket", "_sum", "_count")}
     known = {f"{metric.name}{part}" for metric in METRICS.values() for part in parts.get(metric.kind, ("",))}
     assert {name for name, _ in scraped(opened)} <= known
+
+
+def test_the_reference_of_metrics_is_up_to_date() -> None:
+    page = metric_reference.TARGET.read_text(encoding="utf-8")
+    assert metric_reference.render(page) == page, "run `make docs`"
