@@ -14,7 +14,7 @@ from snowmelt.core import errors
 
 FILE_NAME = "snowmelt.toml"
 _PREFIX = "SNOWMELT_"
-_NOT_SETTINGS = {"SNOWMELT_ADMIN_PASSWORD", "SNOWMELT_JARS", "SNOWMELT_METRICS_TOKEN"}
+_NOT_SETTINGS = {"SNOWMELT_ADMIN_PASSWORD", "SNOWMELT_JARS", "SNOWMELT_METRICS_TOKEN", "SNOWMELT_TOKEN_KEY"}
 """Variables with the prefix that other parts read: secrets never become settings, so they can't be printed."""
 
 

@@ -17,7 +17,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.logs import ensure_logging
 from snowmelt.engine.engine import SparkEngine
 from snowmelt.observe.tracing import Tracing
-from snowmelt.service import parameters
+from snowmelt.service import parameters, tokens
 from snowmelt.service.alerts.messages import Messages
 from snowmelt.service.alerts.rules import Rules
 from snowmelt.service.channels.service import Channels
@@ -83,6 +83,7 @@ class Account:
             self.metering = Metering(self.state, clock)
             self.results = ResultCache()
             self.digests = Digests()
+            self.token_key = tokens.load_key(data_dir)
             self.tracing = Tracing(settings.tracing, data_dir)
             self._closing.callback(self.tracing.close)
             self.messages = Messages(self)

@@ -136,6 +136,7 @@ class Run:
             session_id=session.id,
             last_query_ids=tuple(session.query_ids),
             transaction_id=session.transaction.id if session.transaction is not None else None,
+            token_key=self.account.token_key,
             parameters=dict(session.parameters),
         )
 

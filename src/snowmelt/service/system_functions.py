@@ -18,6 +18,7 @@ from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
 from snowmelt.service import catalogue, project_objects
 from snowmelt.service.alerts import sending
+from snowmelt.service.data_products import pii
 from snowmelt.service.lineage import functions as lineage
 from snowmelt.service.metadata import clustering
 from snowmelt.service.metadata.columns import EPOCH
@@ -253,6 +254,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$CATALOG_SNAPSHOT": SystemFunction(0, 0, types.VARCHAR, _catalog_snapshot),
     "SYSTEM$CHECK_DYNAMIC_TABLE": SystemFunction(1, 1, types.VARCHAR, _check_dynamic_table),
     "SYSTEM$CHECK_SCD": SystemFunction(1, 2, types.VARCHAR, _check_scd),
+    "SYSTEM$CLASSIFY": SystemFunction(1, 2, types.VARCHAR, pii.classify_table, only_called=True),
     "SYSTEM$CLUSTERING_DEPTH": SystemFunction(1, 2, types.number(38, 4), _clustering_depth),
     "SYSTEM$CLUSTERING_INFORMATION": SystemFunction(1, 2, types.VARCHAR, _clustering_information),
     "SYSTEM$COST_REPORT": SystemFunction(0, 2, types.VARCHAR, object_costs.report),
@@ -261,6 +263,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$GET_TASK_GRAPH_CONFIG": SystemFunction(0, 1, types.VARCHAR, tasks.graph_config),
     "SYSTEM$LAST_CHANGE_COMMIT_TIME": SystemFunction(1, 1, types.INTEGER, _last_change),
     "SYSTEM$LINEAGE": SystemFunction(1, 3, types.VARCHAR, lineage.described),
+    "SYSTEM$PII_VIEW": SystemFunction(2, 3, types.VARCHAR, pii.view_text),
     "SYSTEM$PROJECT_BEGIN": SystemFunction(3, 3, types.BOOLEAN, project_objects.begin),
     "SYSTEM$PROJECT_END": SystemFunction(4, 4, types.BOOLEAN, project_objects.end),
     "SYSTEM$PROJECT_FORGET": SystemFunction(3, 3, types.BOOLEAN, project_objects.forget),
@@ -272,6 +275,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$SILENCE_ALERT_RULE": SystemFunction(2, 2, types.VARCHAR, sending.silence, only_called=True),
     "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": SystemFunction(1, 1, types.INTEGER, _stream_table_timestamp),
     "SYSTEM$STREAM_HAS_DATA": SystemFunction(1, 1, types.BOOLEAN, _stream_has_data),
+    "SYSTEM$SET_PII_CLASS": SystemFunction(3, 3, types.VARCHAR, pii.set_class, only_called=True),
     "SYSTEM$SET_RETURN_VALUE": SystemFunction(1, 1, types.VARCHAR, tasks.set_return_value),
     "SYSTEM$PREDECESSORS_STATE": SystemFunction(1, 1, types.BOOLEAN, branching.predecessors_state),
     "SYSTEM$TASK_COMPLETION_STATE": SystemFunction(1, 1, types.VARCHAR, branching.completion_state),
