@@ -108,6 +108,14 @@ def test_send_notification_to_a_webhook(notifying: Account, posts: list[dict[str
     assert [(post["title"], post["message"]) for post in posts] == [("Greeting", "Hello")]
 
 
+def test_messages_as_values(notifying: Account, mails: list[Any]) -> None:
+    notifying.session().execute(
+        """CALL SYSTEM$SEND_SNOWFLAKE_NOTIFICATION(SNOWFLAKE.NOTIFICATION.TEXT_HTML('<b>Hello</b>'),
+           SNOWFLAKE.NOTIFICATION.EMAIL_INTEGRATION_CONFIG('mail', 'Greeting', '["ops@example.com"]'))"""
+    )
+    assert [(mail["to"], mail["subject"]) for mail in mails] == [("ops@example.com", "Greeting")]
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [

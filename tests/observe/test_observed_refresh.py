@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from snowmelt.cli.main import app
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.observe.tracing import Tracing
 from snowmelt.service.account import Account
 from snowmelt.service.session import Session
@@ -73,3 +74,34 @@ def test_a_refresh_from_ingest_to_product(account: Account, session: Session, sp
 def test_the_command_prints_what_tables_cost(tmp_path_factory: pytest.TempPathFactory) -> None:
     shown = CliRunner().invoke(app, ["cost", "--data", str(tmp_path_factory.mktemp("empty") / "data")])
     assert shown.exit_code == 0 and "dynamic table" in shown.output
+
+
+def test_an_alert_knows_when_it_ran_before(session: Session) -> None:
+    session.execute("CREATE TABLE marks (before TIMESTAMP_LTZ, now TIMESTAMP_LTZ, query VARCHAR)")
+    last, now = "SNOWFLAKE.ALERT.LAST_SUCCESSFUL_SCHEDULED_TIME()", "SNOWFLAKE.ALERT.SCHEDULED_TIME()"
+    session.execute(
+        "CREATE ALERT marks SCHEDULE = '1 MINUTE' IF (EXISTS (SELECT 1 WHERE 2 > 1)) THEN "
+        f"INSERT INTO marks VALUES ({last}, {now}, SNOWFLAKE.ALERT.GET_CONDITION_QUERY_UUID())"
+    )
+    for _ in range(2):
+        session.execute("EXECUTE ALERT marks")
+    history = session.execute(
+        "SELECT state, condition_query_id FROM TABLE(INFORMATION_SCHEMA.ALERT_HISTORY(ALERT_NAME => 'marks')) "
+        "ORDER BY scheduled_time"
+    ).rows()
+    first, second = session.execute("SELECT before, now, query FROM marks ORDER BY now").rows()
+    assert history == [("TRIGGERED", first[2]), ("TRIGGERED", second[2])]
+    assert second[0] == first[1] and first[0] < first[1]
+    with pytest.raises(SnowmeltError):
+        session.execute(f"SELECT {now}")
+
+
+def test_freshness_is_a_query(session: Session) -> None:
+    session.execute("CREATE TABLE orders (id INT)")
+    session.execute("CREATE DATA PRODUCT sales OBJECTS = (orders) FRESHNESS = '10 minutes' AVAILABILITY_TIER = 2")
+    session.execute("INSERT INTO orders VALUES (1)")
+    place = f"WHERE database_name = '{session.database}'"
+    rows = session.execute(
+        f"SELECT kind, name, status, limit_sec FROM TABLE(INFORMATION_SCHEMA.FRESHNESS()) {place} ORDER BY name"
+    ).rows()
+    assert rows == [("TABLE", "ORDERS", "UNKNOWN", None), ("DATA PRODUCT", "SALES", "FRESH", 600)]

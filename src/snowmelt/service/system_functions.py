@@ -17,7 +17,7 @@ from snowmelt.core import errors, types
 from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
 from snowmelt.service import catalogue, project_objects
-from snowmelt.service.alerts import sending
+from snowmelt.service.alerts import inside, sending
 from snowmelt.service.data_products import pii
 from snowmelt.service.lineage import functions as lineage
 from snowmelt.service.metadata import clustering
@@ -248,6 +248,16 @@ def _controls(run: Run, session: Session) -> bool:
 
 FUNCTIONS: dict[str, SystemFunction] = {
     "GET_DDL": SystemFunction(2, 3, types.VARCHAR, _get_ddl),
+    "SNOWFLAKE.ALERT.GET_CONDITION_QUERY_UUID": SystemFunction(0, 0, types.VARCHAR, inside.condition_query),
+    "SNOWFLAKE.ALERT.LAST_SUCCESSFUL_SCHEDULED_TIME": SystemFunction(
+        0, 0, types.TIMESTAMP_LTZ, inside.last_successful_time
+    ),
+    "SNOWFLAKE.ALERT.SCHEDULED_TIME": SystemFunction(0, 0, types.TIMESTAMP_LTZ, inside.scheduled_time),
+    "SNOWFLAKE.NOTIFICATION.APPLICATION_JSON": SystemFunction(1, 1, types.VARCHAR, inside.application_json),
+    "SNOWFLAKE.NOTIFICATION.EMAIL_INTEGRATION_CONFIG": SystemFunction(2, 3, types.VARCHAR, inside.email_integration),
+    "SNOWFLAKE.NOTIFICATION.INTEGRATION": SystemFunction(1, 1, types.VARCHAR, inside.integration),
+    "SNOWFLAKE.NOTIFICATION.TEXT_HTML": SystemFunction(1, 1, types.VARCHAR, inside.text_html),
+    "SNOWFLAKE.NOTIFICATION.TEXT_PLAIN": SystemFunction(1, 1, types.VARCHAR, inside.text_plain),
     "SYSTEM$ABORT_SESSION": SystemFunction(1, 1, types.VARCHAR, _abort_session),
     "SYSTEM$CANCEL_ALL_QUERIES": SystemFunction(1, 1, types.VARCHAR, _cancel_all),
     "SYSTEM$CANCEL_QUERY": SystemFunction(1, 1, types.VARCHAR, _cancel_query),

@@ -12,6 +12,7 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.observe import alerting
 from snowmelt.observe.alerting import Series, Tell
+from snowmelt.observe.metrics import METRICS
 
 if TYPE_CHECKING:
     from snowmelt.service.account import Account
@@ -74,6 +75,8 @@ class Rules:
 def _check(account: Account) -> None:
     """A rule that would tell nobody, or one that nobody defined, is a mistake in the settings."""
     for rule in account.settings.alert_rules:
+        if rule.metric not in METRICS:
+            raise errors.configuration(f"The alert rule '{rule.name}' is on '{rule.metric}', which is no metric.")
         for channel in (*rule.channels, *rule.escalate_to):
             if channel not in account.settings.notifications:
                 raise errors.configuration(

@@ -162,8 +162,12 @@ def _tables(
     run: Run, state: StateReader, records: Sequence[QueryRecord], days: float, name: str | None
 ) -> list[TableCost]:
     nodes = graph.load(state).nodes
-    seen = [node for node in nodes.values() if run.authority.sight is None or _visible(run, node)]
-    chosen = [node for node in seen if name is None or _same(str(node.table.name), name)]
+    chosen = [
+        node
+        for node in nodes.values()
+        if (name is None or _same(str(node.table.name), name))
+        and state.catalog.find(node.table.name, [node.table.kind]) is not None
+    ]
     spent: dict[str, list[QueryRecord]] = {}
     for item in records:
         if item.purpose == "REFRESH" and item.target is not None:
@@ -177,13 +181,6 @@ def _tables(
                readers.count(node.table.id))
         for node in chosen
     ]  # fmt: skip
-
-
-def _visible(run: Run, node: Node) -> bool:
-    with run.state.read() as seen:
-        return seen.catalog.by_id(node.table.id) is not None and (
-            seen.catalog.find(node.table.name, [node.table.kind]) is not None
-        )
 
 
 def _table(

@@ -88,7 +88,7 @@ def _dynamic_tables(state: StateReader) -> Iterator[Sample]:
 
 
 def _tasks(state: StateReader) -> Iterator[Sample]:
-    found = _live(state, ObjectKind.TASK)
+    found = [*_live(state, ObjectKind.TASK), *_live(state, ObjectKind.ALERT)]
     records = state.tasks.records() if found else {}
     for item in found:
         record = records.get(item.id)

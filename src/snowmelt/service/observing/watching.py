@@ -64,6 +64,8 @@ class Watch:
 
     def look(self, state: StateReader, *, every_table: bool = False) -> list[Freshness]:
         """Dynamic tables, what data products consist of, and the products; with `every_table` the other tables, too."""
+        # What is kept here is for everybody: who may see which row is for the caller to say.
+        state = state.seen_by(None)
         with self._lock:
             self._load(state)
             now = self._account.clock.now()

@@ -30,6 +30,8 @@ _RENEWED_EVERY = timedelta(hours=1)
 class Streams:
     def __init__(self, account: Account) -> None:
         self._account = account
+        self._oldest: dict[str, tuple[tuple[StreamState, dict[str, int]], datetime | None]] = {}
+        """By stream, what was found out of where it stood and of its tables' versions then."""
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -107,7 +109,17 @@ class Streams:
                     yield each
 
     def oldest_change(self, state: StateReader, standing: StreamState) -> datetime | None:
-        """When the oldest change was committed that the stream holds; None when it holds none that is visible."""
+        """When the oldest change was committed that the stream holds; None when it holds none that is visible.
+
+        Asked again and again by whoever watches: the log is read only when something moved since.
+        """
+        seen = {id: version.version for id, version in state.versions.snapshot(list(standing.offsets)).items()}
+        kept = self._oldest.get(standing.stream_id)
+        if kept is None or kept[0] != (standing, seen):
+            kept = self._oldest[standing.stream_id] = ((standing, seen), self._oldest_change(state, standing))
+        return kept[1]
+
+    def _oldest_change(self, state: StateReader, standing: StreamState) -> datetime | None:
         found: list[datetime] = []
         for id, offset in standing.offsets.items():
             table, visible = state.catalog.by_id(id), state.versions.visible(id)
