@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tools import diagram, function_reference, privilege_reference
+from tools import diagram, function_reference, metric_reference, privilege_reference
 
 
 def main() -> int:
@@ -19,6 +19,9 @@ def main() -> int:
     page = privilege_reference.TARGET
     page.write_text(privilege_reference.render(page.read_text(encoding="utf-8")), encoding="utf-8")
     print(f"{page}: {len(privilege_reference.TABLES)} tables")
+    metrics = metric_reference.TARGET
+    metrics.write_text(metric_reference.render(metrics.read_text(encoding="utf-8")), encoding="utf-8")
+    print(metrics)
     diagram.write()
     print(diagram.TARGET)
     return 0

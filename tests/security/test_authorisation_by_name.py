@@ -35,6 +35,7 @@ NAMED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("USE WAREHOUSE w_{n}", ("USAGE ON WAREHOUSE W_{n}",)),
     ("DESCRIBE TABLE t", ("SELECT ON TABLE T",)),
     ("DESCRIBE TASK tk", ("MONITOR ON TASK TK",)),
+    ("DESCRIBE ALERT al", ("MONITOR ON ALERT AL",)),
     ("LIST @sg", ("READ ON STAGE SG",)),
     ("REMOVE @sg/nothing", ("WRITE ON STAGE SG",)),
     ("PUT 'file://{file}' @sg", ("WRITE ON STAGE SG", "CREATE INTEGRATION ON ACCOUNT")),

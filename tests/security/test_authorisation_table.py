@@ -41,6 +41,7 @@ class Case:
 
 
 _V = "SELECT ON TABLE T2"
+_IF = "SCHEDULE = '1 hour' IF (EXISTS (SHOW TABLES LIKE 'nothing')) THEN SELECT 1"
 _CONTRACT = """apiVersion: v3.1.0
 kind: DataContract
 id: c
@@ -82,6 +83,10 @@ CASES = (
          before="ALTER TABLE t SET CHANGE_TRACKING = TRUE"),
     Case("CREATE TASK", "CREATE TASK fresh WAREHOUSE = w_{n} SCHEDULE = '1 hour' AS SELECT 1",
          {WAREHOUSE: "WAREHOUSE W_{n}"}),
+    Case("CREATE ALERT", f"CREATE ALERT fresh WAREHOUSE = w_{{n}} {_IF}", {WAREHOUSE: "WAREHOUSE W_{n}"}),
+    Case("CREATE ALERT", f"CREATE OR REPLACE ALERT al WAREHOUSE = w_{{n}} {_IF}",
+         {WAREHOUSE: "WAREHOUSE W_{n}", REPLACED: "ALERT AL"}),
+    Case("CREATE ALERT CLONE", "CREATE ALERT fresh CLONE al", {SOURCE: "ALERT AL"}),
     Case("CREATE TASK CLONE", "CREATE TASK fresh CLONE tk", {SOURCE: "TASK TK"}),
     Case("CREATE CONNECTOR", "CREATE CONNECTOR fresh {paused_connector}"),
     Case("CREATE STAGE", "CREATE STAGE fresh"),
@@ -108,6 +113,9 @@ CASES = (
     Case("ALTER DYNAMIC TABLE OPERATE", "ALTER DYNAMIC TABLE dt SUSPEND", {T: "DYNAMIC TABLE DT"}),
     Case("ALTER STREAM", "ALTER STREAM st SET COMMENT = 'x'", {T: "STREAM ST"}),
     Case("ALTER TASK", "ALTER TASK tk SET COMMENT = 'x'", {T: "TASK TK"}),
+    Case("ALTER ALERT", "ALTER ALERT al SET COMMENT = 'x'", {T: "ALERT AL"}),
+    Case("ALTER ALERT OPERATE", "ALTER ALERT al SUSPEND", {T: "ALERT AL"}),
+    Case("EXECUTE ALERT", "EXECUTE ALERT al", {T: "ALERT AL"}),
     Case("ALTER TASK OPERATE", "ALTER TASK tk SUSPEND", {T: "TASK TK"}),
     Case("ALTER CONNECTOR", "ALTER CONNECTOR cn SET PORT = 2", {T: "CONNECTOR CN"}),
     Case("ALTER CONNECTOR OPERATE", "ALTER CONNECTOR cn PAUSE", {T: "CONNECTOR CN"}),
@@ -123,6 +131,7 @@ CASES = (
     Case("DROP", "DROP VIEW v", {T: "VIEW V"}),
     Case("DROP", "DROP STREAM st", {T: "STREAM ST"}),
     Case("DROP", "DROP TASK tk", {T: "TASK TK"}),
+    Case("DROP", "DROP ALERT al", {T: "ALERT AL"}),
     Case("DROP", "DROP SCHEMA s", {T: "SCHEMA {db}.S"}),
     Case("DROP", "DROP WAREHOUSE w_{n}", {T: "WAREHOUSE W_{n}"}),
     Case("DROP", "DROP PROCEDURE p()", {T: "PROCEDURE P()"}),

@@ -16,9 +16,11 @@ from snowmelt.cli.catalogue import catalogue_commands
 from snowmelt.cli.check import run_check
 from snowmelt.cli.connectors import connector_commands
 from snowmelt.cli.contracts import contract_commands
+from snowmelt.cli.cost import run_cost
 from snowmelt.cli.demo import called_as, duration
 from snowmelt.cli.groups import DATA, UrlOption
 from snowmelt.cli.lineage import LineageFormat, run_lineage
+from snowmelt.cli.monitoring import monitoring_commands
 from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.cli.projects import planned, run_apply, run_plan
 from snowmelt.cli.quality import quality_commands
@@ -108,6 +110,23 @@ def check(
     def work() -> int:
         with _Opened(data, url, _settings(data, config), None, None) as session:
             return run_check(session.execute, Console(highlight=False), name)
+
+    raise typer.Exit(_guarded(work))
+
+
+@app.command()
+def cost(
+    name: Annotated[str | None, typer.Argument(help="A dynamic table; all of them when there is none.")] = None,
+    days: Annotated[float, typer.Option(min=0.01, help="How many days to look back.")] = 1.0,
+    data: DataOption = DATA,
+    url: UrlOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """What dynamic tables cost a day, what full refreshes would have cost, and what to change."""
+
+    def work() -> int:
+        with _Opened(data, url, _settings(data, config), None, None) as session:
+            return run_cost(session.execute, Console(highlight=False), name, days)
 
     raise typer.Exit(_guarded(work))
 
@@ -304,3 +323,4 @@ app.add_typer(connector_commands(_open, _guarded), name="connector")
 app.add_typer(contract_commands(_open, _guarded), name="contract")
 app.add_typer(catalogue_commands(_open, _guarded), name="catalog")
 app.add_typer(quality_commands(_open, _guarded), name="quality")
+app.add_typer(monitoring_commands(), name="monitoring")

@@ -6,7 +6,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -14,8 +14,12 @@ from snowmelt.core import errors
 
 FILE_NAME = "snowmelt.toml"
 _PREFIX = "SNOWMELT_"
-_NOT_SETTINGS = {"SNOWMELT_ADMIN_PASSWORD", "SNOWMELT_JARS"}
+_NOT_SETTINGS = {"SNOWMELT_ADMIN_PASSWORD", "SNOWMELT_JARS", "SNOWMELT_METRICS_TOKEN", "SNOWMELT_TOKEN_KEY"}
 """Variables with the prefix that other parts read: secrets never become settings, so they can't be printed."""
+
+
+_TABLES = frozenset({"spark", "storage_options", "openlineage", "tracing", "notifications", "alert_rules"})
+"""Settings that no single variable can hold."""
 
 
 class OpenLineageSettings(BaseModel):
@@ -47,6 +51,68 @@ class OpenLineageSettings(BaseModel):
     def _one_place(self) -> OpenLineageSettings:
         if sum(place is not None for place in (self.file, self.url, self.kafka)) != 1:
             raise ValueError("give `file`, `url` or `kafka`, one of them")
+        return self
+
+
+class TracingSettings(BaseModel):
+    """Where OpenTelemetry traces go: to a file or to a collector."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: str | None = None
+    """Gets one span a line, as JSON; relative to the data directory."""
+    url: str | None = None
+    """Takes OTLP over HTTP, such as `http://localhost:4318/v1/traces`."""
+    service_name: str = "snowmelt"
+
+    @model_validator(mode="after")
+    def _one_place(self) -> TracingSettings:
+        if (self.file is None) == (self.url is None):
+            raise ValueError("give `file` or `url`, one of them")
+        return self
+
+
+class NotificationSettings(BaseModel):
+    """A way to reach somebody: what Snowflake calls a notification integration."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url_env: str
+    """The environment variable that holds the address, as Apprise writes it: `slack://…`, `mailtos://…`, `json://…`."""
+    allowed_recipients: tuple[str, ...] = ()
+    """Of e-mail: to whom statements may send. Empty for whom the address names."""
+    enabled: bool = True
+
+
+class AlertRuleSettings(BaseModel):
+    """A condition on a metric, and who is told when it holds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    metric: str
+    labels: dict[str, str] = Field(default_factory=dict)
+    """What a series must have; all series of the metric when there are none."""
+    above: float | None = None
+    below: float | None = None
+    for_seconds: float = Field(default=0.0, ge=0)
+    """How long it must hold."""
+    severity: Literal["info", "warning", "critical"] = "warning"
+    channels: tuple[str, ...] = ()
+    """Names from `notifications`."""
+    repeat_seconds: float = Field(default=14_400.0, gt=0)
+    """How long nothing more is said while it goes on."""
+    escalate_seconds: float | None = Field(default=None, gt=0)
+    """After how long of firing others are told, too."""
+    escalate_to: tuple[str, ...] = ()
+    summary: str | None = None
+
+    @model_validator(mode="after")
+    def _one_limit(self) -> AlertRuleSettings:
+        if (self.above is None) == (self.below is None):
+            raise ValueError("give `above` or `below`, one of them")
+        if (self.escalate_seconds is None) != (not self.escalate_to):
+            raise ValueError("`escalate_seconds` and `escalate_to` belong together")
         return self
 
 
@@ -92,6 +158,12 @@ class Settings(BaseModel):
     """Above this many rows a write goes through Spark."""
     openlineage: OpenLineageSettings | None = None
     """Where events of refreshes, tasks, loads and writing statements go. Default: nowhere."""
+    tracing: TracingSettings | None = None
+    """Where traces of refreshes and statements go. Default: nowhere."""
+    notifications: dict[str, NotificationSettings] = Field(default_factory=dict)
+    """Ways to reach people, by name."""
+    alert_rules: tuple[AlertRuleSettings, ...] = ()
+    """Conditions on metrics."""
     log_level: str = "WARNING"
     log_json: bool = False
 
@@ -152,6 +224,6 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         if not name.startswith(_PREFIX) or name in _NOT_SETTINGS:
             continue
         key = name.removeprefix(_PREFIX).lower()
-        if key in known and key not in ("spark", "storage_options", "openlineage"):
+        if key in known and key not in _TABLES:
             values[key] = value
     return values

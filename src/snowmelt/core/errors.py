@@ -399,10 +399,12 @@ def insufficient_privileges(kind: str, name: str) -> SnowmeltError:
     )
 
 
-def task_owner_lacks_privilege() -> SnowmeltError:
+def task_owner_lacks_privilege(kind: str = "TASK") -> SnowmeltError:
+    """`kind`: TASK or ALERT."""
     return SnowmeltError(
-        "091089", "42501", "Cannot execute task, EXECUTE TASK privilege must be granted to owner role",
-        hint="GRANT EXECUTE TASK ON ACCOUNT TO ROLE <the task's owner>.",
+        "091089", "42501",
+        f"Cannot execute {kind.lower()}, EXECUTE {kind} privilege must be granted to owner role",
+        hint=f"GRANT EXECUTE {kind} ON ACCOUNT TO ROLE <the {kind.lower()}'s owner>.",
     )  # fmt: skip
 
 

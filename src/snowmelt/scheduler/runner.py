@@ -102,6 +102,10 @@ class Runner:
         """Something changed that may make a table due, or free: look now. Cheap, from any thread."""
         self._inbox.put(None)
 
+    def load(self) -> tuple[int, int]:
+        """How many refreshes run, and how many wait for a worker."""
+        return len(self._running), len(self._ready)
+
     def stop(self, timeout: float, *, cancel_timeout: float = 10.0) -> bool:
         """Start nothing more, give running refreshes `timeout` seconds to finish, then cancel them.
 

@@ -21,6 +21,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.version import VERSION
 from snowmelt.serve.channels import ChannelEndpoints
 from snowmelt.serve.credentials import Credentials
+from snowmelt.serve.metrics import MetricsEndpoint
 from snowmelt.serve.protocol.door import HELD, Door
 from snowmelt.serve.protocol.sessions import Lifetimes
 from snowmelt.serve.wire import result_to_json
@@ -79,12 +80,14 @@ class Server:
         self.authenticator = Authenticator(account, admin_password=credentials.accepts_password)
         self.sessions = _Sessions()
         self.door = Door(account, self.authenticator, lifetimes, held)
+        account.observing.server_load = self.door.load
         self.app: ASGIApp = _OneSlash(
             Starlette(
                 routes=[
                     *self.door.routes(),
                     *ChannelEndpoints(self._session).routes(),
                     Route("/healthz", self.healthz),
+                    *MetricsEndpoint(account.observing).routes(),
                     Route("/api/v1/sessions", self.open_session, methods=["POST"]),
                     Route("/api/v1/sessions/current", self.close_session, methods=["DELETE"]),
                     Route("/api/v1/statements", self.execute, methods=["POST"]),

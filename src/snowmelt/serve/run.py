@@ -74,6 +74,7 @@ def serve(data_dir: Path, address: Address, *, settings: Settings | None, announ
         account.dynamic_tables.start()
         account.tasks.start()
         account.connectors.start()
+        account.observing.start()
         account.ownership.announce(url)
         announce(f"Snowmelt serves {account.data_dir} at {url}")
         server = Server(account, credentials)

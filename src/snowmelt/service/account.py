@@ -16,7 +16,10 @@ from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.logs import ensure_logging
 from snowmelt.engine.engine import SparkEngine
-from snowmelt.service import parameters
+from snowmelt.observe.tracing import Tracing
+from snowmelt.service import parameters, tokens
+from snowmelt.service.alerts.messages import Messages
+from snowmelt.service.alerts.rules import Rules
 from snowmelt.service.channels.service import Channels
 from snowmelt.service.connectors.service import Connectors
 from snowmelt.service.dynamic_tables.service import DynamicTables
@@ -26,6 +29,7 @@ from snowmelt.service.loading.places import Digests
 from snowmelt.service.locks import TableLocks
 from snowmelt.service.metering import Metering
 from snowmelt.service.objects import SYSTEM_ROLE, create_database
+from snowmelt.service.observing.service import Observing
 from snowmelt.service.ownership import Ownership
 from snowmelt.service.purge import Purged, purge
 from snowmelt.service.quality.gate import QualityGate
@@ -80,6 +84,12 @@ class Account:
             self.metering = Metering(self.state, clock)
             self.results = ResultCache()
             self.digests = Digests()
+            self.token_key = tokens.load_key(data_dir)
+            self.tracing = Tracing(settings.tracing, data_dir)
+            self._closing.callback(self.tracing.close)
+            self.messages = Messages(self)
+            self.alert_rules = Rules(self)
+            self.observing = Observing(self)
             self.dynamic_tables = DynamicTables(self)
             self.streams = Streams(self)
             self.tasks = Tasks(self)
@@ -153,6 +163,7 @@ class Account:
 
     def close(self) -> None:
         """Stops what runs, rolls back what is open, and lets the directory go. Again does nothing."""
+        self.observing.stop()
         self.channels.stop(self.settings.stop_seconds)
         self.connectors.stop(self.settings.stop_seconds)
         self.tasks.stop(self.settings.stop_seconds)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.service.handlers import (
+    alerts,
     changes,
     copy,
     definitions,
@@ -51,6 +52,7 @@ HANDLERS: dict[type[Statement], Handler] = {
     **routines.HANDLERS,
     **tasks.HANDLERS,
     **quality.HANDLERS,
+    **alerts.HANDLERS,
 }
 
 

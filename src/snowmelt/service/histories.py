@@ -115,6 +115,7 @@ def _query(query: QueryRecord, sizes: dict[str, str]) -> Row:
         "START_TIME": query.start_time,
         "END_TIME": ended or EPOCH,
         "TOTAL_ELAPSED_TIME": elapsed,
+        "BYTES_SCANNED": query.bytes_scanned,
         "ROWS_PRODUCED": query.rows_produced,
         "COMPILATION_TIME": 0,
         "EXECUTION_TIME": elapsed,

@@ -106,6 +106,12 @@ class Metering:
             open_.span = open_.span.model_copy(update={"last_used_at": max(self._clock.now(), open_.span.started_at)})
         return warehouse.id, pool_of(warehouse.id, warehouse.size)
 
+    def rate(self, warehouse_id: str) -> int:
+        """Credits an hour of a warehouse that is up; 0 when it is not."""
+        with self._lock:
+            open_ = self._open.get(warehouse_id)
+            return credits_per_hour(open_.span) if open_ is not None else 0
+
     def end(self, warehouse_id: str) -> None:
         """The statement is done."""
         with self._lock:

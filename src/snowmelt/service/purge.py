@@ -40,6 +40,8 @@ _TASK_RUNS_KEPT = timedelta(days=14)
 """So long a run that failed can be tried again."""
 _CHANNEL_HISTORY_KEPT = timedelta(days=14)
 _QUALITY_RESULTS_KEPT = timedelta(days=90)
+_OBSERVATIONS_KEPT = timedelta(days=400)
+"""A year of availability by month, and a little more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ def purge(account: Account, now: datetime | None = None) -> Purged:
         state.audit.trim(at - AUDIT_KEPT)
         state.channels.trim(at - _CHANNEL_HISTORY_KEPT)
         state.quality.trim(at - _QUALITY_RESULTS_KEPT)
+        state.observations.trim(at - _OBSERVATIONS_KEPT)
     if removed or schemas or databases:
         _log.info("purged", objects=len(removed), schemas=schemas, databases=databases)
     return Purged(tuple(str(item.name) for item in removed), schemas, databases)
@@ -120,10 +123,11 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
     if isinstance(item.definition, StreamDefinition):
         state.streams.delete_for(item.id)
     state.contracts.delete_for(item.id)
+    state.observations.delete_for(item.id)
     state.lineage.delete_for(item.id)
     if item.kind is ObjectKind.CONNECTOR:
         state.connectors.delete_for(item.id)
-    if item.kind is ObjectKind.TASK:
+    if item.kind in (ObjectKind.TASK, ObjectKind.ALERT):
         state.tasks.delete_for(item.id)
     if isinstance(item.definition, TableDefinition):
         state.versions.delete_for(item.id)

@@ -27,6 +27,7 @@ from snowmelt.service.results import Result, ResultColumn
 from snowmelt.service.security.authority import Authority
 from snowmelt.service.security.sighted import SightedStore
 from snowmelt.service.sequences import numbered
+from snowmelt.service.spark_usage import SparkUsage
 from snowmelt.service.transactions import PendingTable, Savepoint, Transaction
 from snowmelt.service.variables import Variable
 from snowmelt.sql.bound import BoundQuery, OutputColumn, Scope
@@ -73,6 +74,7 @@ class Run:
         """What Python functions returned, by the call and the tables that it was given."""
         self._warehouse: tuple[str, str] | None = None
         """Id and scheduling pool of the warehouse, once the statement uses it."""
+        self.usage = SparkUsage()
         self.sequences: dict[str, CatalogObject] = {}
         """The sequences whose NEXTVAL the statement mentions, by id."""
         self._statement_transaction: Transaction | None = None
@@ -134,6 +136,7 @@ class Run:
             session_id=session.id,
             last_query_ids=tuple(session.query_ids),
             transaction_id=session.transaction.id if session.transaction is not None else None,
+            token_key=self.account.token_key,
             parameters=dict(session.parameters),
         )
 
@@ -145,6 +148,7 @@ class Run:
         """
         if self._warehouse is None:
             self._warehouse = self.account.metering.begin(self._usable_warehouse())
+            self.usage.began(self.account.metering.rate(self._warehouse[0]))
         return self._warehouse[1]
 
     def _usable_warehouse(self) -> str | None:
@@ -160,6 +164,7 @@ class Run:
         if self._warehouse is not None:
             self.account.metering.end(self._warehouse[0])
             self._warehouse = None
+            self.usage.ended(self.outer.usage if self.outer is not None else None)
 
     def remove_staged(self) -> None:
         for name, folder in self.staged.items():

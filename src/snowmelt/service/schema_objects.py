@@ -32,6 +32,7 @@ WORDS = {
     ObjectType.FUNCTION: "Function",
     ObjectType.PROCEDURE: "Procedure",
     ObjectType.TASK: "Task",
+    ObjectType.ALERT: "Alert",
     ObjectType.WAREHOUSE: "Warehouse",
     ObjectType.STREAM: "Stream",
     ObjectType.CONNECTOR: "Connector",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from snowmelt.service import parameters
 from snowmelt.service.binds import substitute
 from snowmelt.service.describing import described
 from snowmelt.service.dispatch import execute
+from snowmelt.service.observing import correlation
 from snowmelt.service.results import Result, ResultColumn
 from snowmelt.service.run import Run
 from snowmelt.service.security.authority import Authority
@@ -39,7 +40,9 @@ _SCHEDULED = frozenset(
     {"CREATE_DYNAMIC_TABLE", "ALTER_DYNAMIC_TABLE", "REFRESH_DYNAMIC_TABLE", "UNDROP_DYNAMIC_TABLE", "UNDROP_TABLE"}
 )
 """Statements after which a dynamic table may be due, or free."""
-_TASK_STATEMENTS = frozenset({"CREATE_TASK", "ALTER_TASK", "DROP_TASK", "UNDROP_SCHEMA", "UNDROP_DATABASE"})
+_TASK_STATEMENTS = frozenset(
+    {"CREATE_TASK", "ALTER_TASK", "DROP_TASK", "CREATE_ALERT", "ALTER_ALERT", "UNDROP_SCHEMA", "UNDROP_DATABASE"}
+)
 """Statements after which a graph of tasks may be due."""
 _SECRETIVE = frozenset({"ALTER_USER"})
 """Statements whose results nobody may see again: a new token is shown once."""
@@ -260,7 +263,7 @@ class Session:
                 record = record.model_copy(update={"query_type": query_type})
                 self.account.journal.start(record)
                 self.account.run_events.started(run, record)
-                with self._time_limit(run):
+                with self._time_limit(run), self._span(run, record):
                     result = work()
                 result = replace(
                     result,
@@ -297,9 +300,14 @@ class Session:
                 run.remove_staged()
         if record.query_type not in _SECRETIVE:
             self.account.results.put(result, self.user, self.role)
-        self._finished(record, result)
+        self._finished(run, record, result)
         self.account.run_events.finished(run, record, result)
         return result
+
+    def _span(self, run: Run, record: QueryRecord) -> AbstractContextManager[None]:
+        return self.account.tracing.span(
+            record.query_type, query_id=run.query_id, session_id=self.id, warehouse=self.warehouse, user=self.user
+        )
 
     @contextmanager
     def _time_limit(self, run: Run) -> Iterator[None]:
@@ -330,20 +338,16 @@ class Session:
         del self.query_ids[:-_KEPT_QUERY_IDS]
         self.query_ids.append(query_id)
 
-    def _finished(self, record: QueryRecord, result: Result) -> None:
+    def _finished(self, run: Run, record: QueryRecord, result: Result) -> None:
         self._remember(record.query_id)
-        self.account.journal.finish(
-            record.model_copy(
-                update={
-                    "status": "success",
-                    "end_time": self.account.clock.now(),
-                    "rows_produced": result.row_count if result.rows_affected is None else result.rows_affected,
-                    "rows_inserted": result.changes.get("inserted"),
-                    "rows_in_result": result.row_count,
-                }
-            )
+        self._ended(
+            run,
+            record,
+            status="success",
+            rows_produced=result.row_count if result.rows_affected is None else result.rows_affected,
+            rows_inserted=result.changes.get("inserted"),
+            rows_in_result=result.row_count,
         )
-
         if record.query_type in _SCHEDULED:
             self.account.dynamic_tables.wake()
         if record.query_type in _TASK_STATEMENTS:
@@ -355,16 +359,33 @@ class Session:
         if self.transaction is not None and self.parameter("TRANSACTION_ABORT_ON_ERROR"):
             self.account.transactions.abort(self.transaction)
         self._remember(record.query_id)
-        self.account.journal.finish(
-            record.model_copy(
-                update={
-                    "status": "failed_with_error",
-                    "end_time": self.account.clock.now(),
-                    "error_code": error.code,
-                    "error_message": error.text,
-                }
-            )
-        )
+        run.release_warehouse()
+        self._ended(run, record, status="failed_with_error", error_code=error.code, error_message=error.text)
+
+    def _ended(self, run: Run, record: QueryRecord, **outcome: object) -> None:
+        spent = {"spark_seconds": run.usage.seconds, "credits": run.usage.credits, "bytes_scanned": run.input_bytes}
+        ended = record.model_copy(update={**outcome, **spent, **_served(run), "end_time": self.account.clock.now()})
+        if run.consumes and run.streams:
+            ended = ended.model_copy(update={"correlation_id": _newest_change(run)})
+        self.account.journal.finish(ended)
+        self.account.observing.query_ended(ended)
+
+
+def _newest_change(run: Run) -> str | None:
+    """The id of the newest change that the statement consumed."""
+    read = {id: version for window in run.streams.values() for id, version in window.upto.items()}
+    with run.account.state.read() as state:
+        return correlation.of_versions(run.account, state, read)
+
+
+def _served(run: Run) -> dict[str, object]:
+    """What the statement ran for, when not for a user."""
+    task = run.session.task
+    if run.refreshes is not None:
+        return {"purpose": "REFRESH", "target": str(run.refreshes)}
+    if task is not None:
+        return {"purpose": "ALERT" if task.run.exists is not None else "TASK", "target": str(task.run.name)}
+    return {}
 
 
 def _without_secrets(text: str, error: SnowmeltError) -> SnowmeltError:

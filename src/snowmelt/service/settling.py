@@ -13,6 +13,8 @@ import structlog
 
 from snowmelt.core import errors
 from snowmelt.core.faults import reached
+from snowmelt.observe.drift import Drift
+from snowmelt.service.observing import drifts
 from snowmelt.state.model import CatalogObject, TableDefinition, TableVersion
 from snowmelt.state.store import StateStore
 from snowmelt.storage.commits import CommitTag
@@ -50,8 +52,10 @@ def settle(state_store: StateStore, store: DeltaStore, table: CatalogObject, vis
         report_lost(table, undone)
     store.sync(location, latest, after=visible.version)
     rows, size = (store.row_count(location, latest), store.size(location, latest)) if adopted else (None, None)
+    drift = drifts.of_log(store, table.definition, visible.version, latest) if adopted else Drift()
     reached("before-settled")
     with state_store.begin() as state:
+        drifts.note(state, table, "another writer of the table", drift)
         if undone is not None:
             state.versions.mark_undone(table.id, undone.first, undone.restored)
         settled = TableVersion(

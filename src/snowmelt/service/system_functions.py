@@ -17,10 +17,13 @@ from snowmelt.core import errors, types
 from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
 from snowmelt.service import catalogue, project_objects
+from snowmelt.service.alerts import inside, sending
+from snowmelt.service.data_products import pii
 from snowmelt.service.lineage import functions as lineage
 from snowmelt.service.metadata import clustering
 from snowmelt.service.metadata.columns import EPOCH
 from snowmelt.service.metadata.ddl_scripts import get_ddl
+from snowmelt.service.observing import costs as object_costs
 from snowmelt.service.results import Result, ResultColumn, table_result
 from snowmelt.service.tasks import branching
 from snowmelt.service.tasks import system as tasks
@@ -46,6 +49,8 @@ class SystemFunction:
     most: int
     returns: DataType
     value: Callable[[Run, StateReader, Arguments], Any]
+    only_called: bool = False
+    """It does something that must happen once: a query may be bound several times."""
 
 
 def call(run: Run, state: StateReader, name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:
@@ -53,6 +58,8 @@ def call(run: Run, state: StateReader, name: str, arguments: Sequence[exp.Expr])
     function = _function(name, len(arguments))
     if function is None:
         return None
+    if function.only_called:
+        raise errors.unsupported(f"{name} in a query", hint=f"Write CALL {name}(…).")
     values = [_constant(run, name, index, argument) for index, argument in enumerate(arguments, start=1)]
     return literal(function.value(run, state, values), function.returns)
 
@@ -241,25 +248,44 @@ def _controls(run: Run, session: Session) -> bool:
 
 FUNCTIONS: dict[str, SystemFunction] = {
     "GET_DDL": SystemFunction(2, 3, types.VARCHAR, _get_ddl),
+    "SNOWFLAKE.ALERT.GET_CONDITION_QUERY_UUID": SystemFunction(0, 0, types.VARCHAR, inside.condition_query),
+    "SNOWFLAKE.ALERT.LAST_SUCCESSFUL_SCHEDULED_TIME": SystemFunction(
+        0, 0, types.TIMESTAMP_LTZ, inside.last_successful_time
+    ),
+    "SNOWFLAKE.ALERT.SCHEDULED_TIME": SystemFunction(0, 0, types.TIMESTAMP_LTZ, inside.scheduled_time),
+    "SNOWFLAKE.NOTIFICATION.APPLICATION_JSON": SystemFunction(1, 1, types.VARCHAR, inside.application_json),
+    "SNOWFLAKE.NOTIFICATION.EMAIL_INTEGRATION_CONFIG": SystemFunction(2, 3, types.VARCHAR, inside.email_integration),
+    "SNOWFLAKE.NOTIFICATION.INTEGRATION": SystemFunction(1, 1, types.VARCHAR, inside.integration),
+    "SNOWFLAKE.NOTIFICATION.TEXT_HTML": SystemFunction(1, 1, types.VARCHAR, inside.text_html),
+    "SNOWFLAKE.NOTIFICATION.TEXT_PLAIN": SystemFunction(1, 1, types.VARCHAR, inside.text_plain),
     "SYSTEM$ABORT_SESSION": SystemFunction(1, 1, types.VARCHAR, _abort_session),
     "SYSTEM$CANCEL_ALL_QUERIES": SystemFunction(1, 1, types.VARCHAR, _cancel_all),
     "SYSTEM$CANCEL_QUERY": SystemFunction(1, 1, types.VARCHAR, _cancel_query),
     "SYSTEM$CATALOG_SNAPSHOT": SystemFunction(0, 0, types.VARCHAR, _catalog_snapshot),
     "SYSTEM$CHECK_DYNAMIC_TABLE": SystemFunction(1, 1, types.VARCHAR, _check_dynamic_table),
     "SYSTEM$CHECK_SCD": SystemFunction(1, 2, types.VARCHAR, _check_scd),
+    "SYSTEM$CLASSIFY": SystemFunction(1, 2, types.VARCHAR, pii.classify_table, only_called=True),
     "SYSTEM$CLUSTERING_DEPTH": SystemFunction(1, 2, types.number(38, 4), _clustering_depth),
     "SYSTEM$CLUSTERING_INFORMATION": SystemFunction(1, 2, types.VARCHAR, _clustering_information),
+    "SYSTEM$COST_REPORT": SystemFunction(0, 2, types.VARCHAR, object_costs.report),
     "SYSTEM$CURRENT_USER_TASK_NAME": SystemFunction(0, 0, types.VARCHAR, tasks.current_task_name),
     "SYSTEM$GET_PREDECESSOR_RETURN_VALUE": SystemFunction(0, 1, types.VARCHAR, tasks.predecessor_return_value),
     "SYSTEM$GET_TASK_GRAPH_CONFIG": SystemFunction(0, 1, types.VARCHAR, tasks.graph_config),
     "SYSTEM$LAST_CHANGE_COMMIT_TIME": SystemFunction(1, 1, types.INTEGER, _last_change),
     "SYSTEM$LINEAGE": SystemFunction(1, 3, types.VARCHAR, lineage.described),
+    "SYSTEM$PII_VIEW": SystemFunction(2, 3, types.VARCHAR, pii.view_text),
     "SYSTEM$PROJECT_BEGIN": SystemFunction(3, 3, types.BOOLEAN, project_objects.begin),
     "SYSTEM$PROJECT_END": SystemFunction(4, 4, types.BOOLEAN, project_objects.end),
     "SYSTEM$PROJECT_FORGET": SystemFunction(3, 3, types.BOOLEAN, project_objects.forget),
     "SYSTEM$PROJECT_OBJECTS": SystemFunction(1, 1, types.VARCHAR, project_objects.objects),
+    "SYSTEM$SEND_EMAIL": SystemFunction(4, 5, types.BOOLEAN, sending.send_email, only_called=True),
+    "SYSTEM$SEND_SNOWFLAKE_NOTIFICATION": SystemFunction(
+        2, 2, types.VARCHAR, sending.send_notification, only_called=True
+    ),
+    "SYSTEM$SILENCE_ALERT_RULE": SystemFunction(2, 2, types.VARCHAR, sending.silence, only_called=True),
     "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": SystemFunction(1, 1, types.INTEGER, _stream_table_timestamp),
     "SYSTEM$STREAM_HAS_DATA": SystemFunction(1, 1, types.BOOLEAN, _stream_has_data),
+    "SYSTEM$SET_PII_CLASS": SystemFunction(3, 3, types.VARCHAR, pii.set_class, only_called=True),
     "SYSTEM$SET_RETURN_VALUE": SystemFunction(1, 1, types.VARCHAR, tasks.set_return_value),
     "SYSTEM$PREDECESSORS_STATE": SystemFunction(1, 1, types.BOOLEAN, branching.predecessors_state),
     "SYSTEM$TASK_COMPLETION_STATE": SystemFunction(1, 1, types.VARCHAR, branching.completion_state),

@@ -14,16 +14,21 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote, split_name
 from snowmelt.service import catalogue, costs, histories, inputs, spilling
+from snowmelt.service.alerts import functions as alerts
+from snowmelt.service.alerts import sending
 from snowmelt.service.channels import listing as channels
+from snowmelt.service.data_products import pii
 from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.lineage import functions as lineage
 from snowmelt.service.loading import inference
 from snowmelt.service.metadata.columns import Columns, Row
+from snowmelt.service.observing import costs as object_costs
+from snowmelt.service.observing import functions as observing
 from snowmelt.service.quality import listing as quality
 from snowmelt.service.security import history
 from snowmelt.service.tasks import functions as task_functions
 from snowmelt.sql.relations import Relation
-from snowmelt.state.model import ObjectKind
+from snowmelt.state.model import RELATIONS, ObjectKind
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -155,7 +160,9 @@ def _name(row: Row, about: str) -> tuple[str, ...]:
 def _seen(state: StateReader, name: tuple[str, ...]) -> bool:
     if not name[0]:
         return state.warehouses.get(name[-1]) is not None
-    return state.catalog.find(ObjectName(*name), [ObjectKind.TABLE, ObjectKind.TASK]) is not None
+    # Kinds in namespaces of their own are asked for one by one.
+    groups = (RELATIONS, [ObjectKind.TASK], [ObjectKind.ALERT], [ObjectKind.DATA_PRODUCT])
+    return any(state.catalog.find(ObjectName(*name), kinds) is not None for kinds in groups)
 
 
 def _result_scan(run: Run, arguments: dict[str, exp.Expr]) -> Relation:
@@ -345,6 +352,45 @@ FUNCTIONS = {
             task_functions.CURRENT_COLUMNS,
             task_functions.current_task_graphs,
             about="ROOT_TASK_NAME",
+        ),
+        TableFunction(
+            "ALERT_HISTORY", alerts.HISTORY_ARGUMENTS, alerts.HISTORY_COLUMNS, alerts.alert_history, about="NAME"
+        ),
+        TableFunction(
+            "NOTIFICATION_HISTORY", sending.HISTORY_ARGUMENTS, sending.HISTORY_COLUMNS, sending.notification_history
+        ),
+        TableFunction(
+            "QUERY_ATTRIBUTION_HISTORY",
+            object_costs.ATTRIBUTION_ARGUMENTS,
+            object_costs.ATTRIBUTION_COLUMNS,
+            object_costs.attribution,
+        ),
+        TableFunction(
+            "OBJECT_COST_HISTORY", object_costs.OBJECT_ARGUMENTS, object_costs.OBJECT_COLUMNS, object_costs.by_object
+        ),
+        TableFunction("PII_COLUMNS", (), pii.COLUMNS, pii.all_columns, about="NAME"),
+        TableFunction("ALERT_RULE_STATUS", (), sending.STATUS_COLUMNS, sending.rule_status),
+        TableFunction("FRESHNESS", (), observing.FRESHNESS_COLUMNS, observing.freshness, about="NAME"),
+        TableFunction(
+            "FRESHNESS_HISTORY",
+            observing.HISTORY_ARGUMENTS,
+            observing.HISTORY_COLUMNS,
+            observing.freshness_history,
+            about="NAME",
+        ),
+        TableFunction(
+            "DATA_PRODUCT_AVAILABILITY",
+            observing.AVAILABILITY_ARGUMENTS,
+            observing.AVAILABILITY_COLUMNS,
+            observing.availability,
+            about="NAME",
+        ),
+        TableFunction(
+            "SCHEMA_DRIFT_HISTORY",
+            observing.DRIFT_ARGUMENTS,
+            observing.DRIFT_COLUMNS,
+            observing.schema_drift,
+            about="NAME",
         ),
         TableFunction(
             "COMPLETE_TASK_GRAPHS",

@@ -33,8 +33,8 @@ def bind_call(
 ) -> Bound:
     """A call by name: the allow-list first, then what the catalog answers, then the user's own functions."""
     name = node.name.upper()
-    if not qualifier and name not in FUNCTIONS:
-        constant = binder.environment.relations.system_function(name, node.expressions)
+    if qualifier[:1] == ("SNOWFLAKE",) or (not qualifier and name not in FUNCTIONS):
+        constant = binder.environment.relations.system_function(".".join((*qualifier, name)), node.expressions)
         if constant is not None:
             bound = binder.bind(constant)
             # A text is as long as the next one may be, not as this one happens to be.

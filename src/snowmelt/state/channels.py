@@ -35,6 +35,9 @@ class Channels(Repository):
             for record in self._execute(_OF_TABLES, {"tables": part}).scalars()
         ]
 
+    def all(self) -> list[ChannelState]:
+        return [ChannelState.model_validate_json(record) for record in self._execute(select(_C.record)).scalars()]
+
     def put(self, channel: ChannelState) -> None:
         self._writing()
         self._upsert(
@@ -79,6 +82,11 @@ class Channels(Repository):
                 }
             ],
         )
+
+    def since(self, minute: datetime) -> list[ChannelMinute]:
+        """What all channels did in that minute and later, the oldest first."""
+        query = select(_M.record).where(_M.minute >= minute).order_by(_M.minute, _M.channel_id)
+        return [ChannelMinute.model_validate_json(record) for record in self._execute(query).scalars()]
 
     def history(self, table_ids: Sequence[str], since: datetime | None = None) -> list[ChannelMinute]:
         """What the channels of tables did, the oldest minute first."""

@@ -16,7 +16,7 @@ from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.quality_model import QualityCheck
 from snowmelt.state.record import Record
 from snowmelt.state.stream_model import StreamDefinition
-from snowmelt.state.task_model import TaskDefinition
+from snowmelt.state.task_model import AlertDefinition, TaskDefinition
 
 
 class ObjectKind(StrEnum):
@@ -29,6 +29,7 @@ class ObjectKind(StrEnum):
     PROCEDURE = "PROCEDURE"
     STREAM = "STREAM"
     TASK = "TASK"
+    ALERT = "ALERT"
     CONNECTOR = "CONNECTOR"
     CONTRACT = "CONTRACT"
     DATA_PRODUCT = "DATA PRODUCT"
@@ -176,7 +177,7 @@ class RoutineDefinition(Record):
 
 Definition = Annotated[
     TableDefinition | ViewDefinition | StageDefinition | FileFormatDefinition | SequenceDefinition
-    | RoutineDefinition | StreamDefinition | TaskDefinition | ConnectorDefinition
+    | RoutineDefinition | StreamDefinition | TaskDefinition | AlertDefinition | ConnectorDefinition
     | ContractDefinition | DataProductDefinition,
     Field(discriminator="kind"),
 ]  # fmt: skip
@@ -332,6 +333,17 @@ class QueryRecord(Record):
     rows_in_result: int | None = None
     transaction_id: str | None = None
     spark_jobs: tuple[int, ...] = ()
+    correlation_id: str | None = None
+    """Of the newest change that it read from streams."""
+    purpose: Literal["QUERY", "REFRESH", "TASK", "ALERT"] = "QUERY"
+    target: str | None = None
+    """The dynamic table, task or alert that it ran for."""
+    spark_seconds: float = 0.0
+    """How long it held its warehouse, without statements inside it."""
+    credits: float = 0.0
+    """That time at the warehouse's rate."""
+    bytes_scanned: int = 0
+    """Of the tables and files that it read, as a whole."""
 
 
 class FileLoad(Record):

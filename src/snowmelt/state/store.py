@@ -28,6 +28,7 @@ from snowmelt.state.dynamic import Dynamic
 from snowmelt.state.lineage import Lineage
 from snowmelt.state.loads import Loads
 from snowmelt.state.migrations.run import migrate
+from snowmelt.state.observing import Observations
 from snowmelt.state.parameters import Parameters
 from snowmelt.state.projects import Projects
 from snowmelt.state.quality import Quality
@@ -89,6 +90,7 @@ class StateReader:
         self.audit = Audit(scope)
         self.channels = Channels(scope)
         self.quality = Quality(scope)
+        self.observations = Observations(scope)
 
     @property
     def whole_catalog(self) -> Catalog:

@@ -229,6 +229,39 @@ LINEAGE = Table(
     Column("record", Text),
 )
 
+FRESHNESS_SPANS = Table(
+    "freshness_spans",
+    METADATA,
+    Column("object_id", Text, primary_key=True),
+    Column("since", Instant, primary_key=True),
+    Column("until", Instant),
+    Column("record", Text),
+)
+
+SCHEMA_DRIFTS = Table(
+    "schema_drifts",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("object_id", Text),
+    Column("found_at", Instant),
+    Column("record", Text),
+)
+
+ALERT_STANDINGS = Table(
+    "alert_standings",
+    METADATA,
+    Column("alert_key", Text, primary_key=True),
+    Column("record", Text),
+)
+
+NOTIFICATIONS = Table(
+    "notifications",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("sent_at", Instant),
+    Column("record", Text),
+)
+
 CONTRACT_LINKS = Table(
     "contract_links",
     METADATA,

@@ -45,10 +45,20 @@ class TaskDefinition(Record):
     """TARGET_COMPLETION_INTERVAL, as written."""
     parameters: dict[str, str | int | bool] = Field(default_factory=dict)
     """Session parameters for its runs."""
+    exists: str | None = None
+    """Of an alert: a statement. The body runs when it has rows."""
 
     @property
     def is_root(self) -> bool:
         return not self.predecessors and self.finalizes is None
+
+
+class AlertDefinition(Record):
+    """An alert runs as a graph of one task."""
+
+    kind: Literal["ALERT"] = "ALERT"
+    task: TaskDefinition
+    runbook: str | None = None
 
 
 class TaskStanding(Record):
@@ -95,6 +105,7 @@ class ScheduledFrom(StrEnum):
     MANUAL_RETRY = "MANUAL RETRY"
     AUTOMATIC_RETRY = "AUTOMATIC RETRY"
     TRIGGER = "TRIGGER"
+    EXECUTE_ALERT = "EXECUTE ALERT"
 
 
 class RunTask(Record):
@@ -118,6 +129,7 @@ class GraphRun(Record):
     root_id: str
     root: ObjectName
     version: int
+    is_alert: bool = False
     state: RunState
     scheduled_from: ScheduledFrom
     scheduled_time: datetime
@@ -147,6 +159,11 @@ class TaskRun(Record):
     name: ObjectName
     body: str
     condition: str | None = None
+    exists: str | None = None
+    """Of an alert: what must have rows."""
+    condition_query_id: str | None = None
+    condition_held: bool | None = None
+    """Whether it had; None when that is not known."""
     state: RunState
     error_code: str | None = None
     error_message: str | None = None

@@ -98,6 +98,10 @@ class Versions(Repository):
         rows = self._execute(_OF_TABLE.order_by(_C.version), {"table_id": table_id})
         return [_version(row) for row in rows]
 
+    def newest(self, table_id: str, count: int) -> list[TableVersion]:
+        """So many versions, the newest first."""
+        return [_version(row) for row in self._execute(_NEWEST_FIRST.limit(count), {"table_id": table_id})]
+
     def foreign_since(self, table_id: str, version: int) -> bool:
         """Whether another tool wrote the table after that version."""
         query = _OF_TABLE.where(_C.version > version, _C.is_foreign).limit(1)

@@ -208,6 +208,19 @@ class DeltaStore:
             reader = pa.RecordBatchReader.from_stream(handle.at(version).scan(columns=names))
             return pa.Table.from_batches([in_schema(batch, wanted) for batch in reader], schema=wanted)
 
+    def sample(self, location: str, version: int, columns: Sequence[str], rows: int) -> pa.Table:
+        """Some rows, at most so many: those that are read first."""
+        schema = self.files(location, version).metadata.arrow_schema
+        wanted = pa.schema([schema.field(name) for name in columns])
+        found: list[pa.RecordBatch] = []
+        with translated(location):
+            stream = self._handles.get(location).at(version).scan(columns=list(columns))
+            for batch in pa.RecordBatchReader.from_stream(stream):
+                found.append(in_schema(batch, wanted))
+                if sum(each.num_rows for each in found) >= rows:
+                    break
+        return pa.Table.from_batches(found, schema=wanted).slice(0, rows)
+
     def changes(self, location: str, ranges: Sequence[tuple[int, int]]) -> pa.RecordBatchReader:
         """The change feed of version ranges, both ends included: the table's columns as of the last version,
         `_change_type` and `_commit_version`. Rows come in no particular order."""

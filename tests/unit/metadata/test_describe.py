@@ -127,6 +127,7 @@ def test_user(meta: Session) -> None:
         ("FUNCTION x(int)", "002003 (02000): Function '{place}.X(int)'"),
         ("STREAM x", "002003 (02000): Stream '{place}.X'"),
         ("TASK x", "002003 (02000): Task '{place}.X'"),
+        ("ALERT x", "002003 (02000): Alert '{place}.X'"),
     ],
 )
 def test_what_is_not_there(sql: str, expected: str, meta: Session) -> None:

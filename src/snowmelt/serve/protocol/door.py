@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.observe.levels import Pool
 from snowmelt.serve.authentication import LoginAttempt
 from snowmelt.serve.protocol import answers, login
 from snowmelt.serve.protocol.answers import Answer, envelope, failure
@@ -63,6 +64,10 @@ class Door:
         """As long as their session remembers them."""
         self._stopping = threading.Event()
         threading.Thread(target=self._end_expired, name="snowmelt-door-sessions", daemon=True).start()
+
+    def load(self) -> tuple[Pool, ...]:
+        """How much of what is limited here is in use."""
+        return (*self._pool.load(), self._sessions.load())
 
     def routes(self) -> list[Route]:
         post, get = ["POST"], ["GET"]

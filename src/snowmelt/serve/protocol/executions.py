@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.observe.levels import Pool
 
 if TYPE_CHECKING:
     from snowmelt.serve.protocol.sessions import DoorSession
@@ -80,6 +81,8 @@ class StatementPool:
         self._threads = ThreadPoolExecutor(parallel, thread_name_prefix="snowmelt-door")
         self._most = parallel + waiting
         self._taken = 0
+        self._running = 0
+        self._parallel = parallel
         self._waiting = waiting
         self._lock = threading.Lock()
 
@@ -110,11 +113,20 @@ class StatementPool:
             self._threads.submit(self._run_in_turn, *following)
 
     def _run(self, execution: Execution, work: Work) -> None:
+        with self._lock:
+            self._running += 1
         try:
             execution.answer.set_result(work(execution))
         finally:
             with self._lock:
                 self._taken -= 1
+                self._running -= 1
+
+    def load(self) -> tuple[Pool, Pool]:
+        """The workers, and the places where statements wait for one."""
+        with self._lock:
+            running, waiting = self._running, self._taken - self._running
+        return Pool("statements", running, self._parallel), Pool("waiting_statements", waiting, self._waiting)
 
     def stop(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

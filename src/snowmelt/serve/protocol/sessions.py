@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from snowmelt.core.clock import Clock
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.observe.levels import Pool
 from snowmelt.serve.protocol.answers import SESSION_EXPIRED
 from snowmelt.serve.protocol.executions import Execution, Work
 from snowmelt.service.session import Session
@@ -168,6 +169,9 @@ class Sessions:
     def keep(self, found: DoorSession) -> None:
         """A heartbeat: the master token lasts longer."""
         found.master_until = self._clock.now() + self.lifetimes.master
+
+    def load(self) -> Pool:
+        return Pool("sessions", len(self._open), self._most)
 
     def all(self) -> list[DoorSession]:
         with self._lock:

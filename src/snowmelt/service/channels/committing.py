@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+import structlog
+
 from snowmelt.core.errors import internal
 from snowmelt.ingest.channels import errors
 from snowmelt.service.channels import error_tables, rejecting
@@ -16,6 +18,7 @@ from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateStore, StateTransaction
 from snowmelt.storage.commits import AppTransaction
 
+_log = structlog.get_logger(__name__)
 OPERATION = "STREAMING INGEST"
 
 
@@ -52,6 +55,7 @@ def commit(run: Run, table: CatalogObject, entries: Sequence[Entry]) -> dict[str
                 after[channel.id] = _advanced(state, channel, mine)
 
         run.transaction.at_commit.append(advance)
+    _log.info("channel rows committed", table=str(table.name), correlation_id=run.query_id, channels=len(batches))
     return after
 
 

@@ -200,6 +200,8 @@ class Landing:
         reached("connector-before-commit")
         transactions.commit(transaction)
         reached("connector-after-commit")
+        name = str(self._connector.name)
+        _log.info("changes landed", connector=name, changes=len(changes), correlation_id=transaction.id)
         return after
 
     def _prepared(self, standing: ConnectorState, changes: Sequence[Change]) -> ConnectorState:

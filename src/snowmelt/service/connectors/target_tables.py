@@ -11,6 +11,7 @@ from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType, Kind
 from snowmelt.ingest.cdc.shapes import Shape, SourceColumn, folded
 from snowmelt.service import dispatch
+from snowmelt.service.observing import drifts
 from snowmelt.service.run import Run
 from snowmelt.sql.statements.alter_table import AddColumn, AlterTable, DropColumn, SetType
 from snowmelt.sql.statements.base import NameRef
@@ -110,6 +111,10 @@ class TargetTables:
             self._execute(AlterTable(_reference(mirror.name), (action,)))
         found = self._find(mirror.name) if actions else mirror
         assert found is not None
+        if actions:
+            drift = drifts.of_mirror(_definition(mirror).columns, _definition(found).columns)
+            with self._account.state.begin() as state:
+                drifts.note(state, found, f"{shape.table} of {self._connector.name}", drift)
         return found, again
 
     def _own_columns(self) -> Sequence[tuple[str, DataType]]:

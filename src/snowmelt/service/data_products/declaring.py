@@ -9,6 +9,7 @@ from snowmelt.core.lag import parse_lag, show_lag
 from snowmelt.core.names import ObjectName
 from snowmelt.govern.catalogue.model import AVAILABILITY
 from snowmelt.service import schema_objects
+from snowmelt.service.data_products import pii
 from snowmelt.service.data_products.describing import freshness_of
 from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.statements.data_products import ProductOptions
@@ -50,8 +51,9 @@ def unset(names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def check(run: Run, definition: DataProductDefinition) -> None:
-    """A dynamic table of the product must not be allowed to be staler than the product."""
+    """Nothing personal may be in it that nobody classified, and no dynamic table may be staler than the product."""
     with run.state.read() as state:
+        pii.check_published(state, definition)
         promised = freshness_of(state, definition)
         if promised is None:
             return

@@ -116,9 +116,10 @@ class _Refresh:
 
     def carry_out(self) -> Applied:
         self.target.check_writable()
-        began = time.monotonic()
-        estimates = self._weighed()
-        relations, changes = self._relations()
+        began, span = time.monotonic(), self.run.account.tracing.span
+        with span("read changes"):
+            estimates = self._weighed()
+            relations, changes = self._relations()
         store, recorded = OperatorStates(self.run, self.target.definition), self.attempt.dynamic.operator_states
         relations.update(self._states(store))
         plan = self._plan(changes)
@@ -139,8 +140,9 @@ class _Refresh:
         rows = None if unchanged else self._rows(plan, runner)
         reached("stages-computed")
         computed = time.monotonic()
-        result = self._unchanged if rows is None else self.target.apply(plan.apply, rows, self._keys(plan, runner))
-        grown = {s.name: store.add(s, recorded[s.name], runner.rows_of(s.added)) for s in plan.additions}
+        with span("apply", kind=plan.apply.kind.value, rows=rows.num_rows if rows is not None else 0):
+            result = self._unchanged if rows is None else self.target.apply(plan.apply, rows, self._keys(plan, runner))
+            grown = {s.name: store.add(s, recorded[s.name], runner.rows_of(s.added)) for s in plan.additions}
         times = {
             "readTimeMs": round((read - began) * 1000),
             "computeTimeMs": round((computed - read) * 1000),

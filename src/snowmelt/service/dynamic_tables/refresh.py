@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from sqlglot import exp
 
 from snowmelt.core import errors
@@ -22,6 +23,7 @@ from snowmelt.service.dynamic_tables.definitions import BoundDefinition, bind
 from snowmelt.service.dynamic_tables.operator_states import OperatorStates
 from snowmelt.service.dynamic_tables.runs import QUERY_TYPE, RefreshRun, refresh_run
 from snowmelt.service.faults import reached
+from snowmelt.service.observing import correlation
 from snowmelt.service.results import DONE, Result, status
 from snowmelt.service.run import Run
 from snowmelt.service.transactions import PendingTable, Transaction
@@ -43,6 +45,7 @@ from snowmelt.storage.commits import CommitResult
 if TYPE_CHECKING:
     from snowmelt.service.account import Account
 
+_log = structlog.get_logger(__name__)
 _CANCELLED = "000604"
 _ATTEMPTS = 5
 
@@ -106,11 +109,14 @@ def refresh_table(
             account, current, data_timestamp, trigger, caller, completion_target, counts_as_failure, as_caller, again
         )
         try:
-            return work.carry_out(lock_timeout)
+            with account.tracing.span(
+                "refresh", table=str(current.name), trigger=trigger.value, refresh_id=work.row.id
+            ):
+                return work.told(work.carry_out(lock_timeout))
         except errors.StatementConflictError as error:
             # Somebody altered the table, or wrote it from outside: nothing of the refresh remains, so look again.
             if attempt == _ATTEMPTS - 1:
-                return work.failed(error)
+                return work.told(work.failed(error))
     raise AssertionError("the last attempt returns")
 
 
@@ -122,7 +128,7 @@ def refresh_altered(run: Run, table: CatalogObject, dynamic: DynamicState, data_
     """
     transaction = run.transaction
     work = _Refresh(run.account, table, data_timestamp, RefreshTrigger.CREATION, run, None, False, False)
-    outcome = work.compute(transaction, transaction.pending[table.id], dynamic)
+    outcome = work.told(work.compute(transaction, transaction.pending[table.id], dynamic))
     if not outcome.succeeded:
         with run.state.begin() as state:
             state.dynamic.forget_refresh(work.row.id)
@@ -152,6 +158,8 @@ class _Refresh:
         self.counts_as_failure = counts_as_failure
         self.as_caller = as_caller
         self.started = account.clock.now()
+        self.correlation_id: str | None = None
+        """Of the newest change that it takes in."""
         self.row = DynamicRefresh(
             id=again.refresh_id if again is not None else str(uuid.uuid4()),
             table_id=table.id,
@@ -175,7 +183,8 @@ class _Refresh:
         transaction = account.transactions.begin(explicit=False, at=self.started)
         try:
             check = self.caller.check_cancelled if self.caller is not None else _never
-            pending = account.transactions.open_for_write(transaction, self.table, lock_timeout, check)
+            with account.tracing.span("wait for the table"):
+                pending = account.transactions.open_for_write(transaction, self.table, lock_timeout, check)
             # Nobody else refreshes or alters the table from here on.
             with account.state.read() as state:
                 dynamic = _untouched(state, state.dynamic.require(self.table.id), pending)
@@ -248,11 +257,15 @@ class _Refresh:
     def _write(self, run: RefreshRun, pending: PendingTable, dynamic: DynamicState) -> _Done:
         """Computes the rows and commits them to the table's log, where nobody sees them yet."""
         began = self.account.clock.now()
+        span = self.account.tracing.span
         with self.account.state.read() as state:
-            bound = bind(
-                run, state, self.table.name, self.definition, self.at, pins.at_timestamp(state, self.at),
-                dynamic.dependencies,
-            )  # fmt: skip
+            with span("bind"):
+                bound = bind(
+                    run, state, self.table.name, self.definition, self.at, pins.at_timestamp(state, self.at),
+                    dynamic.dependencies,
+                )  # fmt: skip
+            self.correlation_id = correlation.of_versions(self.account, state, bound.versions, dynamic.frontier)
+            structlog.contextvars.bind_contextvars(correlation_id=self.correlation_id, table=str(self.table.name))
             filling.check_columns(self.table, bound.query)
             reason = pins.reinit_reason(dynamic, bound.dependencies)
             started_from_nothing = dynamic.data_timestamp is None
@@ -261,9 +274,10 @@ class _Refresh:
             rows: exp.Select | None = None
             states: dict[str, OperatorState] = {}
             if reason is None and not started_from_nothing and dynamic.refresh_mode is not RefreshMode.FULL:
-                applied = by_changes.changes_by_plan(
-                    by_changes.Attempt(run, state, self.table, pending, dynamic, bound, self.at)
-                )
+                with span("by changes", correlation_id=self.correlation_id):
+                    applied = by_changes.changes_by_plan(
+                        by_changes.Attempt(run, state, self.table, pending, dynamic, bound, self.at)
+                    )
             if not isinstance(applied, by_changes.Applied):
                 kept = pending.version if not started_from_nothing else None
                 whole = incremental.Filled(bound, {})
@@ -279,7 +293,8 @@ class _Refresh:
             states = applied.states
         else:
             assert rows is not None
-            result = RowWriter(run, self.table).write(rows, overwrite=True)
+            with span("in full", correlation_id=self.correlation_id):
+                result = RowWriter(run, self.table).write(rows, overwrite=True)
             action = RefreshAction.REINITIALIZE if reason is not None else RefreshAction.FULL
             details = {"reason": reason or applied or dynamic.refresh_mode_reason}
         ended = self.account.clock.now()
@@ -307,7 +322,7 @@ class _Refresh:
                 "statistics": {**counts(done.result), **done.times},
                 "changed_inputs": changed_inputs(bound, done.before.frontier),
                 "last_completed_dependency": last_dependency(state, bound),
-                "details": {**self.row.details, **done.details},
+                "details": {**self.row.details, **done.details, **self._correlated()},
             }
             stands = {
                 "dependencies": bound.dependencies,
@@ -340,6 +355,9 @@ class _Refresh:
         self.row = self.row.model_copy(update={**values, **ended})
         state.dynamic.record_refresh(self.row)
 
+    def _correlated(self) -> dict[str, str]:
+        return {} if self.correlation_id is None else {correlation.DETAIL: self.correlation_id}
+
     def failed(self, error: SnowmeltError) -> RefreshOutcome:
         """The table stays as it is; a scheduled failure counts."""
         ended = RefreshState.CANCELLED if error.code == _CANCELLED else RefreshState.FAILED
@@ -353,9 +371,19 @@ class _Refresh:
                 }
             )
             state.dynamic.record_refresh(row)
+            self.row = row
             if self.trigger is RefreshTrigger.SCHEDULED and self.counts_as_failure:
                 scheduling.note_failure(state, self.table)
         return self._outcome(ended, None, error=error)
+
+    def told(self, outcome: RefreshOutcome) -> RefreshOutcome:
+        """The outcome, once those who count refreshes know of it. One that did nothing does not count."""
+        if outcome.refresh_id is not None:
+            self.account.observing.refresh_ended(self.row)
+            _log.info("refreshed", state=outcome.state.value, action=outcome.action, refresh_id=self.row.id,
+                      correlation_id=self.correlation_id, table=str(self.table.name))  # fmt: skip
+        structlog.contextvars.unbind_contextvars("correlation_id", "table")
+        return outcome
 
     def _outcome(
         self,

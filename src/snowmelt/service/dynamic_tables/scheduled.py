@@ -210,10 +210,10 @@ class ScheduledTables:
             return
         # An error that the refresh foresaw has its row; of another one the row says that it still runs.
         unforeseen = not isinstance(outcome.error, SnowmeltError) or outcome.state is Ended.UPSTREAM_FAILED
-        if outcome.state is Ended.SKIPPED:
-            state.dynamic.record_refresh(_folded(state, _row(state, table, outcome)))
-        elif unforeseen:
-            state.dynamic.record_refresh(_row(state, table, outcome))
+        if outcome.state is Ended.SKIPPED or unforeseen:
+            row = _row(state, table, outcome)
+            state.dynamic.record_refresh(_folded(state, row) if outcome.state is Ended.SKIPPED else row)
+            self._account.observing.refresh_ended(row)
         if outcome.state is Ended.FAILED:
             scheduling.note_failure(state, table)
 

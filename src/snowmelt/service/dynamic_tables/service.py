@@ -34,6 +34,10 @@ class DynamicTables:
         if self._runner is not None:
             self._runner.wake()
 
+    def load(self) -> tuple[int, int]:
+        """How many refreshes the scheduler runs, and how many wait for a worker."""
+        return self._runner.load() if self._runner is not None else (0, 0)
+
     def stop(self, timeout: float) -> None:
         """Refreshes that run may finish within so many seconds; then they are cancelled."""
         if self._runner is not None:

@@ -61,7 +61,8 @@ class StageRunner:
                 self._inline[stage.name] = query
                 self._relations[stage.name] = exp.Subquery(this=query)
                 continue
-            self.keep(stage.name, self.fetch(stage.query))
+            with self._run.account.tracing.span(f"stage {stage.name}"):
+                self.keep(stage.name, self.fetch(stage.query))
 
     def _found(self, name: str, lookup: Lookup) -> bool:
         if lookup.relation in self._inline:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
+from snowmelt.service.alerts import listing as alerts
 from snowmelt.service.connectors import listing as connectors_listing
 from snowmelt.service.contracts import listing as contracts_listing
 from snowmelt.service.data_products import listing as products_listing
@@ -39,7 +40,7 @@ from snowmelt.state.model import (
     TableDefinition,
 )
 from snowmelt.state.store import StateReader
-from snowmelt.state.task_model import TaskDefinition
+from snowmelt.state.task_model import AlertDefinition, TaskDefinition
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -54,6 +55,7 @@ _SCHEMA_OBJECTS = {
     "FILE FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
     "SEQUENCE": (ObjectKind.SEQUENCE, "Sequence"),
     "TASK": (ObjectKind.TASK, "Task"),
+    "ALERT": (ObjectKind.ALERT, "Alert"),
 }
 
 
@@ -99,7 +101,7 @@ def _described(run: Run, state: StateReader, statement: DescribeStatement) -> tu
     if kind in _SCHEMA_OBJECTS:
         wanted, noun = _SCHEMA_OBJECTS[kind]
         return _schema_object(state, _find(run, state, name, wanted, noun))
-    # Pipes and alerts can't exist here, so whatever the name is, it is not there.
+    # Pipes can't exist here, so whatever the name is, it is not there.
     full = run.object_name(name, f"DESCRIBE {kind}")
     existing_schema(state, full)
     raise errors.not_found(kind.capitalize(), str(full))
@@ -246,6 +248,8 @@ def _schema_object(state: StateReader, item: CatalogObject) -> tuple[Columns, It
         return layouts.DESCRIBE_FILE_FORMAT, formats.properties(definition.type, definition.options)
     if isinstance(definition, TaskDefinition):
         return layouts.SHOW["TASKS"], iter([tasks.described(state, item)])
+    if isinstance(definition, AlertDefinition):
+        return layouts.SHOW["ALERTS"], iter([alerts.described(state, item)])
     return layouts.SHOW["SEQUENCES"], iter([sequence(state, item)])
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
 from snowmelt.service import contexts, references, retention, schema_objects
+from snowmelt.service.alerts import changing as alerts
 from snowmelt.service.contracts import enforcing
 from snowmelt.service.dynamic_tables import landing, scheduling
 from snowmelt.service.handlers import users_roles
@@ -100,6 +101,8 @@ def _drop_object(run: Run, statement: Drop) -> str | None:
             enforcing.check_contract_unused(state, found, "dropped")
         if found.kind is ObjectKind.TASK:
             tasks.dropped(state, found)
+        if found.kind is ObjectKind.ALERT:
+            alerts.dropped(state, found)
         state.catalog.drop(found.id, state.now)
         if schema_objects.is_dynamic(found):
             state.dynamic.end_graph(found.id, state.now)

@@ -156,7 +156,7 @@ def _hand_over(run: Run, state: StateTransaction, item: Found, role: str, statem
         if statement.current_grants == "COPY":
             state.access.grant([one.model_copy(update={"granted_by": role}) for one in grants])
     granting.set_owner(state, item, role)
-    if item.kind == "TASK" and state.tasks.standing(item.item.id).started:
+    if item.kind in ("TASK", "ALERT") and state.tasks.standing(item.item.id).started:
         # It would run with the rights of another role than the one that wanted it to run.
         standings.suspend(state, item.item.id)
     changed(run, state, "GRANT", f"{item.kind} {item.name}", f"OWNERSHIP TO ROLE {role}")

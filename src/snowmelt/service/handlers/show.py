@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
+from snowmelt.service.alerts import listing as alerts_listing
 from snowmelt.service.channels import listing as channels_listing
 from snowmelt.service.connectors import listing as connectors_listing
 from snowmelt.service.contracts import listing as contracts_listing
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 _IN_SCHEMAS = frozenset(
     {
-        "ALERTS", "PIPES", "MATERIALIZED VIEWS", "EXTERNAL TABLES",
+        "PIPES", "MATERIALIZED VIEWS", "EXTERNAL TABLES",
         "EVENT TABLES", "HYBRID TABLES", "ICEBERG TABLES", "MASKING POLICIES", "ROW ACCESS POLICIES", "TAGS",
         "SECRETS",
     }
@@ -64,6 +65,7 @@ LISTINGS: dict[str, Listing] = {
     **contracts_listing.LISTINGS,
     **products_listing.LISTINGS,
     **tasks.LISTINGS,
+    **alerts_listing.LISTINGS,
     **channels_listing.LISTINGS,
     **quality_listing.LISTINGS,
     **table_columns.LISTINGS,

@@ -13,7 +13,7 @@ from snowmelt.core.names import literal
 from snowmelt.service.metadata.ddl_connectors import connector_ddl
 from snowmelt.service.metadata.ddl_contracts import contract_ddl, data_product_ddl
 from snowmelt.service.metadata.ddl_routines import routine_ddl
-from snowmelt.service.metadata.ddl_tasks import task_ddl
+from snowmelt.service.metadata.ddl_tasks import alert_ddl, task_ddl
 from snowmelt.service.metadata.ddl_words import comment, flag, listed, object_name, scd_clauses
 from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.connector_model import ConnectorDefinition
@@ -35,7 +35,7 @@ from snowmelt.state.model import (
     WarehouseState,
 )
 from snowmelt.state.stream_model import StreamDefinition, StreamMode
-from snowmelt.state.task_model import TaskDefinition
+from snowmelt.state.task_model import AlertDefinition, TaskDefinition
 
 SYSTEM_NAME = "SYS_CONSTRAINT_"
 """How the names of constraints begin that the user did not name; they are not printed."""
@@ -62,6 +62,8 @@ def object_ddl(item: CatalogObject, *, qualified: bool = False) -> str:
             return routine_ddl(item, routine, qualified=qualified)
         case TaskDefinition() as task:
             return task_ddl(item, task, qualified=qualified)
+        case AlertDefinition() as alert:
+            return alert_ddl(item, alert, qualified=qualified)
         case ConnectorDefinition() as connector:
             return connector_ddl(item, connector, qualified=qualified)
         case ContractDefinition() as contract:

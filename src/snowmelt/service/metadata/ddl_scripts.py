@@ -29,6 +29,7 @@ _SIMPLE = {
     "FILE_FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
     "STREAM": (ObjectKind.STREAM, "Stream"),
     "TASK": (ObjectKind.TASK, "Task"),
+    "ALERT": (ObjectKind.ALERT, "Alert"),
     "CONNECTOR": (ObjectKind.CONNECTOR, "Connector"),
     "CONTRACT": (ObjectKind.CONTRACT, "Contract"),
     "DATA_PRODUCT": (ObjectKind.DATA_PRODUCT, "Data product"),
@@ -36,7 +37,7 @@ _SIMPLE = {
 _ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
 _ELSEWHERE = frozenset(
     {
-        "ALERT", "CONTACT", "EVENT_TABLE", "EXTERNAL_TABLE", "ICEBERG_TABLE", "INTEGRATION", "PIPE",
+        "CONTACT", "EVENT_TABLE", "EXTERNAL_TABLE", "ICEBERG_TABLE", "INTEGRATION", "PIPE",
         "POLICY", "SEMANTIC_VIEW", "TAG", "TYPE",
     }
 )  # fmt: skip
@@ -44,6 +45,7 @@ _ELSEWHERE = frozenset(
 _ORDER = (
     ObjectKind.SEQUENCE, ObjectKind.FILE_FORMAT, ObjectKind.STAGE, ObjectKind.TABLE, ObjectKind.FUNCTION,
     ObjectKind.VIEW, ObjectKind.STREAM, ObjectKind.PROCEDURE, ObjectKind.TASK,
+    ObjectKind.ALERT,
     ObjectKind.CONNECTOR, ObjectKind.CONTRACT, ObjectKind.DATA_PRODUCT,
 )  # fmt: skip
 """What is created first in a script: defaults use sequences, views use tables and functions."""

@@ -6,7 +6,7 @@ from snowmelt.core.names import ObjectName, literal
 from snowmelt.service.metadata.ddl_words import flag, object_name
 from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.model import CatalogObject
-from snowmelt.state.task_model import OverlapPolicy, TaskDefinition
+from snowmelt.state.task_model import AlertDefinition, OverlapPolicy, TaskDefinition
 
 
 def task_ddl(item: CatalogObject, definition: TaskDefinition, *, qualified: bool) -> str:
@@ -18,11 +18,29 @@ def task_ddl(item: CatalogObject, definition: TaskDefinition, *, qualified: bool
         lines.append(f"after {names}")
     if definition.condition is not None:
         lines.append(f"when {definition.condition}")
-    # A comment on the last line would swallow the semicolon.
-    last = definition.body.rsplit("\n", maxsplit=1)[-1]
-    end = "\n;" if any(mark in last for mark in ("--", "//")) else ";"
     head = f"create or replace task {object_name(item.name, qualified=qualified)}"
-    return head + "".join(f"\n\t{line}" for line in lines) + f"\n\tas {definition.body}{end}"
+    return head + "".join(f"\n\t{line}" for line in lines) + f"\n\tas {_ended(definition.body)}"
+
+
+def alert_ddl(item: CatalogObject, definition: AlertDefinition, *, qualified: bool) -> str:
+    task = definition.task
+    texts = {"schedule": task.schedule, "config": task.config, "runbook": definition.runbook, "COMMENT": item.comment}
+    lines = [] if task.warehouse is None else [f"warehouse={spelled(task.warehouse)}"]
+    lines += [f"{name}={literal(value)}" for name, value in texts.items() if value is not None]
+    if task.suspend_after_failures is not None:
+        lines.append(f"SUSPEND_ALERT_AFTER_NUM_FAILURES={task.suspend_after_failures}")
+    lines.append(f"if (exists({task.exists}\n))" if _comments(task.exists or "") else f"if (exists({task.exists}))")
+    head = f"create or replace alert {object_name(item.name, qualified=qualified)}"
+    return head + "".join(f"\n\t{line}" for line in lines) + f"\n\tthen {_ended(task.body)}"
+
+
+def _ended(body: str) -> str:
+    """With its semicolon, which a comment on the last line must not swallow."""
+    return f"{body}\n;" if _comments(body) else f"{body};"
+
+
+def _comments(text: str) -> bool:
+    return any(mark in text.rsplit("\n", maxsplit=1)[-1] for mark in ("--", "//"))
 
 
 def _options(item: CatalogObject, definition: TaskDefinition) -> list[str]:

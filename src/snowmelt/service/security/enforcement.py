@@ -16,6 +16,7 @@ from snowmelt.service import schema_objects
 from snowmelt.service.security.authority import Authority
 from snowmelt.service.security.privileges import ACCOUNT, OWNERSHIP, RULES, Ask, Subject
 from snowmelt.service.security.requests import Named, Request, requests
+from snowmelt.sql.statements.alerts import AlterAlert, ExecuteAlert
 from snowmelt.sql.statements.base import ObjectType, Statement
 from snowmelt.sql.statements.tasks import AlterTask, ExecuteTask
 from snowmelt.sql.statements.warehouses import AlterWarehouse, Resume
@@ -195,12 +196,13 @@ def _container(run: Run, state: StateReader, subject: Subject, created: Named | 
 
 
 def _check_task_owner(run: Run, state: StateReader, statement: Statement) -> None:
-    """A task runs with its owner's rights, so its owner must be allowed to run tasks."""
-    if isinstance(statement, ExecuteTask) or (
-        isinstance(statement, AlterTask) and isinstance(statement.action, Resume)
+    """A task or alert runs with its owner's rights, so its owner must be allowed to run it."""
+    if isinstance(statement, ExecuteTask | ExecuteAlert) or (
+        isinstance(statement, AlterTask | AlterAlert) and isinstance(statement.action, Resume)
     ):
-        task = find(run, state, Named(ObjectType.TASK, statement.name))
-        if task is not None and not run.account.access.of_role(task.item.owner).on_account("EXECUTE TASK"):
-            error = errors.task_owner_lacks_privilege()
-            run.account.audit.denied(run, ("EXECUTE TASK",), f"TASK {task.name}", error)
+        kind = ObjectType.ALERT if isinstance(statement, ExecuteAlert | AlterAlert) else ObjectType.TASK
+        task, right = find(run, state, Named(kind, statement.name)), f"EXECUTE {kind}"
+        if task is not None and not run.account.access.of_role(task.item.owner).on_account(right):
+            error = errors.task_owner_lacks_privilege(kind)
+            run.account.audit.denied(run, (right,), f"{kind} {task.name}", error)
             raise error

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from snowmelt.sql.statements import (
+    alerts,
     alter_table,
     changes,
     connectors,
@@ -122,6 +123,10 @@ def _creating(statement: Statement) -> Iterator[Request]:
             word = "" if clone is None else " CLONE"
             kind = ObjectType.TASK
             yield _created(f"CREATE TASK{word}", kind, statement, _source(kind, clone), statement.options.warehouse)
+        case alerts.CreateAlert(clone=clone):
+            word = "" if clone is None else " CLONE"
+            kind = ObjectType.ALERT
+            yield _created(f"CREATE ALERT{word}", kind, statement, _source(kind, clone), statement.options.warehouse)
         case connectors.CreateConnector():
             yield _created("CREATE CONNECTOR", ObjectType.CONNECTOR, statement)
         case contracts.CreateContract(source=contracts.ContractSource(table=NameRef() as table)):
@@ -158,8 +163,8 @@ def _creating(statement: Statement) -> Iterator[Request]:
 
 _Creation = (
     tables.CreateTable | views.CreateView | dynamic_tables.CreateDynamicTable | streams.CreateStream
-    | tasks.CreateTask | connectors.CreateConnector | contracts.CreateContract | data_products.CreateDataProduct
-    | stages.CreateStage
+    | tasks.CreateTask | alerts.CreateAlert | connectors.CreateConnector | contracts.CreateContract
+    | data_products.CreateDataProduct | stages.CreateStage
     | file_formats.CreateFileFormat | sequences.CreateSequence | databases_schemas.CreateDatabase
     | databases_schemas.CreateSchema | warehouses.CreateWarehouse
     | users_roles.CreateUser | users_roles.CreateRole
@@ -198,6 +203,11 @@ def _altering(statement: Statement) -> Iterator[Request]:
         case tasks.AlterTask(name=name, action=action):
             rule = "ALTER TASK OPERATE" if isinstance(action, _SWITCHES) else "ALTER TASK"
             yield Request(rule, Named(ObjectType.TASK, name))
+        case alerts.AlterAlert(name=name, action=action):
+            rule = "ALTER ALERT OPERATE" if isinstance(action, _SWITCHES) else "ALTER ALERT"
+            yield Request(rule, Named(ObjectType.ALERT, name))
+        case alerts.ExecuteAlert(name=name):
+            yield Request("EXECUTE ALERT", Named(ObjectType.ALERT, name))
         case connectors.AlterConnector(name=name, action=action):
             operates = isinstance(action, (*_SWITCHES, connectors.TakeSnapshot))
             rule = "ALTER CONNECTOR OPERATE" if operates else "ALTER CONNECTOR"

@@ -30,7 +30,7 @@ def described(run: Run, state: StateReader, item: CatalogObject) -> Row:
     source = state.catalog.by_id(definition.source_id)
     limited = run.authority.sight is not None
     unseen = limited and (source is None or state.catalog.find(source.name, RELATIONS, run.session.id) is None)
-    until = stale_after(run, state, standing)
+    until = stale_after(run.account.parameters, state, standing)
     bases = [table.name for id in standing.offsets if (table := state.catalog.by_id(id)) is not None]
     if limited:
         bases = [name for name in bases if state.catalog.find(name, RELATIONS, run.session.id) is not None]

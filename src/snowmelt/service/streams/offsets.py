@@ -147,7 +147,7 @@ def check_readable(run: Run, state: StateReader, stream: CatalogObject, standing
     reason = invalid_reason(state, stream)
     if reason is not None:
         raise errors.stream_base_dropped(*reason)
-    if run.now >= stale_after(run, state, standing):
+    if run.now >= stale_after(run.account.parameters, state, standing):
         raise errors.stream_stale(str(stream.name))
 
 
@@ -161,10 +161,13 @@ def invalid_reason(state: StateReader, stream: CatalogObject) -> tuple[str, str]
     return None
 
 
-def stale_after(run: Run, state: StateReader, standing: StreamState) -> datetime:
-    """Until when the changes after the offset are kept: for the retention of the tables, extended for streams."""
+def stale_after(account: Mapping[str, str | int | bool], state: StateReader, standing: StreamState) -> datetime:
+    """Until when the changes after the offset are kept: for the retention of the tables, extended for streams.
+
+    `account`: what ALTER ACCOUNT has set.
+    """
     days = [
-        max(table.definition.retention_days, retention.extension_days(state, table, run.account.parameters))
+        max(table.definition.retention_days, retention.extension_days(state, table, account))
         for id in standing.offsets
         if (table := state.catalog.by_id(id)) is not None and isinstance(table.definition, TableDefinition)
     ]

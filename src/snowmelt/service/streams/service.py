@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,8 @@ _RENEWED_EVERY = timedelta(hours=1)
 class Streams:
     def __init__(self, account: Account) -> None:
         self._account = account
+        self._oldest: dict[str, tuple[tuple[StreamState, dict[str, int]], datetime | None]] = {}
+        """By stream, what was found out of where it stood and of its tables' versions then."""
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -92,14 +95,43 @@ class Streams:
             return known is None or known.rows > 0
         catalog = StatementCatalog(run, state, None, None)
         version = catalog.version(table, table.definition, None)
-        ranges = state.versions.change_ranges(id, offset, version)
-        store, location = self._account.store, table.definition.location
-        return any(
-            commit.data_change
-            for first, last in ranges
-            for each in range(first, last + 1)
-            for commit in store.commits(location, each - 1, each)
-        )
+        return any(self._changing_versions(state, table.id, table.definition, offset, version))
+
+    def _changing_versions(
+        self, state: StateReader, id: str, definition: TableDefinition, after: int, upto: int
+    ) -> Iterator[int]:
+        """The versions behind `after` whose commits touched rows, ascending. Never 0, which nothing comes before."""
+        for first, last in state.versions.change_ranges(id, after, upto):
+            for each in range(first, last + 1):
+                if any(
+                    commit.data_change for commit in self._account.store.commits(definition.location, each - 1, each)
+                ):
+                    yield each
+
+    def oldest_change(self, state: StateReader, standing: StreamState) -> datetime | None:
+        """When the oldest change was committed that the stream holds; None when it holds none that is visible.
+
+        Asked again and again by whoever watches: the log is read only when something moved since.
+        """
+        seen = {id: version.version for id, version in state.versions.snapshot(list(standing.offsets)).items()}
+        kept = self._oldest.get(standing.stream_id)
+        if kept is None or kept[0] != (standing, seen):
+            kept = self._oldest[standing.stream_id] = ((standing, seen), self._oldest_change(state, standing))
+        return kept[1]
+
+    def _oldest_change(self, state: StateReader, standing: StreamState) -> datetime | None:
+        found: list[datetime] = []
+        for id, offset in standing.offsets.items():
+            table, visible = state.catalog.by_id(id), state.versions.visible(id)
+            if table is None or visible is None or not isinstance(table.definition, TableDefinition):
+                continue
+            if standing.initial and visible.rows:
+                found.append(standing.offset_at)
+            first = next(self._changing_versions(state, id, table.definition, offset, visible.version), None)
+            made = state.versions.upto(id, first) if first is not None else None
+            if made is not None:
+                found.append(made.committed_at)
+        return min(found, default=None)
 
     def _renew(self, stream_id: str) -> None:
         """An empty stream has nothing that could get lost: it stays readable for as long again."""

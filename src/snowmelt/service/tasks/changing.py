@@ -96,7 +96,7 @@ def _replace(state: StateTransaction, tasks: TasksOfSchema, existing: CatalogObj
     if not tasks.nodes[name].definition.is_root:
         _check_suspended(tasks, [name])
     _check_suspended(tasks, [item for item in _linked(new) if graph.root_of(tasks.definitions, item) != name])
-    _forget_waiting(state, existing.id)
+    forget_waiting(state, existing.id)
     state.catalog.drop(existing.id, state.now)
 
 
@@ -217,10 +217,10 @@ def dropped(state: StateTransaction, task: CatalogObject) -> None:
             node.task.comment,
         )
     standings.suspend(state, task.id)
-    _forget_waiting(state, task.id)
+    forget_waiting(state, task.id)
 
 
-def _forget_waiting(state: StateTransaction, root_id: str) -> None:
+def forget_waiting(state: StateTransaction, root_id: str) -> None:
     for run in state.tasks.active_graph_runs():
         if run.root_id == root_id and run.state is RunState.SCHEDULED:
             state.tasks.forget_graph_run(run.id)

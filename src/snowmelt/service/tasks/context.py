@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
+from snowmelt.service.tasks.runs import NO_CONDITION, ConditionRun
 from snowmelt.state.store import StateTransaction
 from snowmelt.state.task_model import GraphRun, RunTask, TaskRun
 
@@ -21,6 +22,8 @@ class TaskContext:
     run: TaskRun
     return_value: str | None = None
     """What SYSTEM$SET_RETURN_VALUE said."""
+    condition: ConditionRun = NO_CONDITION
+    """Of an alert: what became of the statement that decides."""
     at_commit: Callable[[StateTransaction], None] | None = None
     """Set where the body is one statement: what must become true at the same moment as its rows."""
 

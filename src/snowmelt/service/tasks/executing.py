@@ -15,6 +15,7 @@ from snowmelt.core.faults import reached
 from snowmelt.service.run import Run
 from snowmelt.service.tasks import conditions, definitions, runs
 from snowmelt.service.tasks.context import TaskContext
+from snowmelt.service.tasks.runs import NO_CONDITION, ConditionRun
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.store import StateTransaction
 from snowmelt.state.task_model import GraphRun, RunState, RunTask, TaskRun
@@ -41,6 +42,7 @@ class Ended:
     error: SnowmeltError | None = None
     query_id: str | None = None
     return_value: str | None = None
+    condition: ConditionRun = NO_CONDITION
 
 
 @dataclass(slots=True)
@@ -61,6 +63,12 @@ class Executions:
 
     def execute(self, start: Start) -> Ended:
         """Never raises: whatever happens is what became of the task."""
+        ended = self._execute(start)
+        kind = "ALERT" if start.run.exists is not None else "TASK"
+        self.account.observing.task_ended(start.run.name, kind, ended.state.value, start.run.started_at)
+        return ended
+
+    def _execute(self, start: Start) -> Ended:
         try:
             session = session_of(self.account, start)
         except SnowmeltError as error:
@@ -112,11 +120,16 @@ def _stop(live: _Live, reason: SnowmeltError) -> None:
 
 
 def _failed(live: _Live, error: SnowmeltError) -> Ended:
+    context = live.session.task
+    assert context is not None
     query_id = live.session.query_ids[-1] if live.session.query_ids else None
+    if context.run.exists is not None and not context.condition.held:
+        # The condition is what failed: the body did not begin.
+        context.condition, query_id = ConditionRun(query_id), None
     reason = live.stopped_by
-    if reason is not None and reason.code == errors.cancelled().code:
-        return Ended(live.start.run, RunState.CANCELLED, reason, query_id)
-    return Ended(live.start.run, RunState.FAILED, reason or error, query_id)
+    cancelled = reason is not None and reason.code == errors.cancelled().code
+    state = RunState.CANCELLED if cancelled else RunState.FAILED
+    return Ended(live.start.run, state, reason or error, query_id, condition=context.condition)
 
 
 def session_of(account: Account, start: Start) -> Session:
@@ -138,6 +151,11 @@ def _execute(start: Start, session: Session) -> Ended:
         Run(session, SqlText(start.run.condition)), start.run.condition
     ):
         return Ended(start.run, RunState.SKIPPED)
+    if start.run.exists is not None:
+        found = session.execute(start.run.exists)
+        context.condition = ConditionRun(session.query_ids[-1], held=found.row_count > 0)
+        if not context.condition.held:
+            return Ended(start.run, RunState.SKIPPED, condition=context.condition)
     if start.run.repeatable:
         context.at_commit = lambda state: _succeeded(state, session)
     session.execute(start.run.body)
@@ -146,7 +164,9 @@ def _execute(start: Start, session: Session) -> Ended:
     if session.transaction is not None:
         # As in Snowflake, what a body left open is not committed for it.
         raise errors.incomplete_transaction()
-    return Ended(start.run, RunState.SUCCEEDED, query_id=query_id, return_value=context.return_value)
+    return Ended(
+        start.run, RunState.SUCCEEDED, query_id=query_id, return_value=context.return_value, condition=context.condition
+    )
 
 
 def _succeeded(state: StateTransaction, session: Session) -> None:
@@ -159,4 +179,5 @@ def _succeeded(state: StateTransaction, session: Session) -> None:
         RunState.SUCCEEDED,
         query_id=None if running is None else running.query_id,
         return_value=context.return_value,
+        condition=context.condition,
     )

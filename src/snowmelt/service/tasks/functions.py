@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DAYS = 7
 """How far back TASK_HISTORY looks."""
-_AHEAD = timedelta(days=8)
+AHEAD = timedelta(days=8)
 _RECENTLY = timedelta(minutes=60)
 HISTORY_COLUMNS = columns(
     "QUERY_ID, NAME, DATABASE_NAME, SCHEMA_NAME, QUERY_TEXT, CONDITION_TEXT, STATE, ERROR_CODE:n, ERROR_MESSAGE, "
@@ -54,12 +54,13 @@ _ERRORS = frozenset({RunState.FAILED, RunState.FAILED_AND_AUTO_SUSPENDED, RunSta
 
 def task_history(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
     """Runs of tasks and the next ones, the latest first."""
-    start = _within(run, arguments.instant("SCHEDULED_TIME_RANGE_START")) or run.now - timedelta(days=DAYS)
-    end = _within(run, arguments.instant("SCHEDULED_TIME_RANGE_END"))
+    start = within(run, arguments.instant("SCHEDULED_TIME_RANGE_START")) or run.now - timedelta(days=DAYS)
+    end = within(run, arguments.instant("SCHEDULED_TIME_RANGE_END"))
     if arguments.value("SCHEMA_NAME") is not None and arguments.value("DATABASE_NAME") is None:
         raise errors.compilation("001020", "22023", "SCHEMA_NAME needs DATABASE_NAME.")
-    found = [_task_run(item) for item in state.tasks.runs(start, end or run.now + timedelta(minutes=1))]
-    latest = end or run.now + _AHEAD
+    past = state.tasks.runs(start, end or run.now + timedelta(minutes=1))
+    found = [_task_run(item) for item in past if item.exists is None]
+    latest = end or run.now + AHEAD
     found += [row for row in _coming(state, run.now) if start <= row["SCHEDULED_TIME"] <= latest]
     found.sort(key=lambda row: row["SCHEDULED_TIME"], reverse=True)
     wanted = {
@@ -81,7 +82,7 @@ def _task_run(item: TaskRun) -> dict[str, Any]:
         "QUERY_TEXT": item.body,
         "CONDITION_TEXT": item.condition,
         "STATE": item.state.value,
-        "ERROR_CODE": _number(item.error_code),
+        "ERROR_CODE": number(item.error_code),
         "ERROR_MESSAGE": item.error_message,
         "SCHEDULED_TIME": item.scheduled_time,
         # A task that was skipped used nothing: no query began.
@@ -103,14 +104,14 @@ def _coming(state: StateReader, now: datetime) -> list[dict[str, Any]]:
     """The root tasks that wait for their run, and the next one of each schedule."""
     rows: list[dict[str, Any]] = []
     for waiting in state.tasks.active_graph_runs():
-        if waiting.state is RunState.SCHEDULED:
+        if waiting.state is RunState.SCHEDULED and not waiting.is_alert:
             task = waiting.tasks[0]
             rows.append({**_scheduled(waiting.root, waiting.root_id, task.definition), **_attempt(waiting)})
     for item in state.catalog.objects([ObjectKind.TASK]):
         assert isinstance(item.definition, TaskDefinition)
         standing = state.tasks.standing(item.id)
         at = runs.next_time(item.definition, standing, now) if item.definition.is_root else None
-        if at is not None and at <= now + _AHEAD:
+        if at is not None and at <= now + AHEAD:
             rows.append(
                 {
                     **_scheduled(item.name, item.id, item.definition),
@@ -166,7 +167,7 @@ def task_dependents(run: Run, state: StateReader, arguments: Arguments) -> list[
 
 def current_task_graphs(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
     """Runs that execute, and the next of each schedule, the latest first."""
-    rows = [_graph_run(item) for item in state.tasks.active_graph_runs()]
+    rows = [_graph_run(item) for item in state.tasks.active_graph_runs() if not item.is_alert]
     rows += [
         {**row, "ROOT_TASK_NAME": row["NAME"]}
         for row in _coming(state, run.now)
@@ -181,6 +182,7 @@ def complete_task_graphs(run: Run, state: StateReader, arguments: Arguments) -> 
         _graph_run(item)
         for item in state.tasks.graph_runs()
         if item.completed_at is not None
+        and not item.is_alert
         and item.completed_at >= run.now - _RECENTLY
         and item.state is not RunState.SKIPPED
         and (not arguments.value("ERROR_ONLY") or item.state in _ERRORS)
@@ -202,7 +204,7 @@ def _graph_run(item: GraphRun) -> dict[str, Any]:
         "SCHEMA_NAME": item.root.schema,
         "STATE": item.state.value,
         "FIRST_ERROR_TASK_NAME": item.first_error_task,
-        "FIRST_ERROR_CODE": _number(item.first_error_code),
+        "FIRST_ERROR_CODE": number(item.first_error_code),
         "FIRST_ERROR_MESSAGE": item.first_error_message,
         "QUERY_START_TIME": item.started_at,
         "NEXT_SCHEDULED_TIME": item.next_time,
@@ -230,7 +232,7 @@ def _named(run: Run, state: StateReader, text: str) -> CatalogObject:
     return found
 
 
-def _number(code: str | None) -> int | None:
+def number(code: str | None) -> int | None:
     return int(code) if code is not None and code.isdigit() else None
 
 
@@ -238,7 +240,7 @@ def _milliseconds(instant: datetime) -> int:
     return round((instant - EPOCH).total_seconds() * 1000)
 
 
-def _within(run: Run, instant: datetime | None) -> datetime | None:
+def within(run: Run, instant: datetime | None) -> datetime | None:
     if instant is not None and instant < run.now - timedelta(days=DAYS):
         raise errors.SnowmeltError("001018", "22023", f"Cannot retrieve data from more than {DAYS} days ago")
     return instant

@@ -11,7 +11,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
 from snowmelt.state.model import CatalogObject, ObjectKind
 from snowmelt.state.store import StateReader
-from snowmelt.state.task_model import OverlapPolicy, RunTask, TaskDefinition, TaskStanding
+from snowmelt.state.task_model import AlertDefinition, OverlapPolicy, RunTask, TaskDefinition, TaskStanding
 
 MOST_LINKS = 100
 """Predecessors of a task, and tasks after it."""
@@ -25,8 +25,12 @@ class Node:
 
     @property
     def definition(self) -> TaskDefinition:
-        assert isinstance(self.task.definition, TaskDefinition)
-        return self.task.definition
+        """An alert's is that of the task as which it runs."""
+        declared = self.task.definition
+        if isinstance(declared, AlertDefinition):
+            return declared.task
+        assert isinstance(declared, TaskDefinition)
+        return declared
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,13 @@ class TasksOfSchema:
 def load(state: StateReader, schema: SchemaName) -> TasksOfSchema:
     found = state.whole_catalog.objects([ObjectKind.TASK], schema.database, schema.name)
     return TasksOfSchema(schema, {item.name.name: Node(item, state.tasks.standing(item.id)) for item in found})
+
+
+def of_root(state: StateReader, root: Node) -> list[Node]:
+    """All that runs when a root does, the root first. An alert is alone, whatever tasks are called."""
+    if root.task.kind is ObjectKind.ALERT:
+        return [root]
+    return load(state, root.task.name.parent).graph(root.task.name.name)
 
 
 # -- graphs of definitions --------------------------------------------------------------------------------------------

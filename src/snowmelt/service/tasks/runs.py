@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
@@ -16,6 +17,7 @@ from snowmelt.service.tasks import graph, standings
 from snowmelt.service.tasks.graph import Node
 from snowmelt.sql.statements.classify import classify
 from snowmelt.sql.statements.parse import parse_statement
+from snowmelt.state.model import ObjectKind
 from snowmelt.state.store import StateTransaction
 from snowmelt.state.task_model import (
     GraphRun,
@@ -34,6 +36,17 @@ REPEATABLE_FOR = timedelta(days=14)
 INTERRUPTED = SnowmeltError("000605", "57014", "The server stopped during the run of the task.")
 
 
+@dataclass(frozen=True, slots=True)
+class ConditionRun:
+    """What became of the statement that decides whether an alert acts."""
+
+    query_id: str | None = None
+    held: bool | None = None
+
+
+NO_CONDITION = ConditionRun()
+
+
 def next_time(definition: TaskDefinition, standing: TaskStanding, now: datetime) -> datetime | None:
     """When a root's schedule starts its next run."""
     if definition.schedule is None or not standing.started or standing.beginning is None:
@@ -46,7 +59,6 @@ def new_graph_run(
 ) -> GraphRun:
     """The first attempt at a run of the graph as it is now."""
     version = standings.fix_version(state, root)
-    tasks = graph.load(state, root.task.name.parent)
     run = GraphRun(
         id=str(uuid.uuid4()),
         group_id=str(uuid.uuid4()),
@@ -58,7 +70,8 @@ def new_graph_run(
         scheduled_time=at,
         original_time=at,
         config=config,
-        tasks=graph.as_run(tasks.graph(root.task.name.name)),
+        is_alert=root.task.kind is ObjectKind.ALERT,
+        tasks=graph.as_run(graph.of_root(state, root)),
         started_at=None if waiting else state.now,
         next_time=next_time(root.definition, state.tasks.standing(root.task.id), state.now),
     )
@@ -119,6 +132,7 @@ def begin_task(state: StateTransaction, run: GraphRun, task: RunTask) -> TaskRun
         name=ObjectName(run.root.database, run.root.schema, task.name),
         body=task.definition.body,
         condition=task.definition.condition,
+        exists=task.definition.exists,
         state=RunState.EXECUTING,
         scheduled_time=run.scheduled_time if task.id == run.root_id else state.now,
         original_time=run.original_time,
@@ -150,12 +164,16 @@ def end_task(
     error: SnowmeltError | None = None,
     query_id: str | None = None,
     return_value: str | None = None,
+    condition: ConditionRun = NO_CONDITION,
 ) -> None:
     """Records what became of a task's run, once. What the system is to blame for counts neither way."""
     run = state.tasks.run(run_id)
     if run is None or run.state is not RunState.EXECUTING:
         return
-    values: dict[str, Any] = {"state": outcome, "completed_at": state.now, "query_id": query_id}
+    values: dict[str, Any] = {
+        "state": outcome, "completed_at": state.now, "query_id": query_id,
+        "condition_query_id": condition.query_id, "condition_held": condition.held,
+    }  # fmt: skip
     if outcome is RunState.SKIPPED:
         values |= {"error_code": SKIPPED_CODE, "error_message": SKIPPED_MESSAGE}
     if error is not None:
@@ -194,7 +212,7 @@ def end_graph(state: StateTransaction, run: GraphRun, outcome: RunState) -> None
 
 def suspend_root(state: StateTransaction, root: Node) -> None:
     """Because its tasks fail too often: the run that was one too many says so."""
-    members = {node.task.id: node for node in graph.load(state, root.task.name.parent).graph(root.task.name.name)}
+    members = {node.task.id: node for node in graph.of_root(state, root)}
     standings.suspend(state, root.task.id, standings.BY_ERRORS)
     worst = max(members, key=lambda id: members[id].standing.failures)
     last = next((run for run in state.tasks.last_runs(worst) if run.state is RunState.FAILED), None)

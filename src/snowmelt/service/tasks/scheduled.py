@@ -20,7 +20,7 @@ from snowmelt.service.tasks.graph import Node, TasksOfSchema
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import CatalogObject, ObjectKind
 from snowmelt.state.store import StateReader, StateTransaction
-from snowmelt.state.task_model import GraphRun, RunState, ScheduledFrom, TaskDefinition, TaskRun, TaskStanding
+from snowmelt.state.task_model import GraphRun, RunState, ScheduledFrom, TaskRun, TaskStanding
 
 if TYPE_CHECKING:
     from snowmelt.service.account import Account
@@ -73,7 +73,7 @@ class ScheduledTasks:
     def _schemas(self, state: StateReader) -> list[TasksOfSchema]:
         generation = state.catalog.generation()
         if generation != self._generation:
-            self._objects = state.catalog.objects([ObjectKind.TASK])
+            self._objects = state.catalog.objects([ObjectKind.TASK, ObjectKind.ALERT])
             self._generation = generation
         stored = state.tasks.records() if self._objects else {}
         known = self._standings
@@ -82,10 +82,15 @@ class ScheduledTasks:
             for id, record in stored.items()
         }
         found: dict[SchemaName, dict[str, Node]] = {}
+        alerts: list[TasksOfSchema] = []
         for item in self._objects:
             _, standing = self._standings.get(item.id, ("", TaskStanding(task_id=item.id)))
-            found.setdefault(item.name.parent, {})[item.name.name] = Node(item, standing)
-        return [TasksOfSchema(schema, nodes) for schema, nodes in found.items()]
+            node = Node(item, standing)
+            if item.kind is ObjectKind.ALERT:
+                alerts.append(TasksOfSchema(item.name.parent, {item.name.name: node}))
+            else:
+                found.setdefault(item.name.parent, {})[item.name.name] = node
+        return [*(TasksOfSchema(schema, nodes) for schema, nodes in found.items()), *alerts]
 
     def _root(self, tasks: TasksOfSchema, node: Node, *, busy: bool) -> scheduler.Root:
         definition, standing = node.definition, node.standing
@@ -154,6 +159,7 @@ class ScheduledTasks:
                 error=ended.error,
                 query_id=ended.query_id,
                 return_value=ended.return_value,
+                condition=ended.condition,
             )
 
     def cancel(self, run: str | None = None, task: str | None = None) -> None:
@@ -206,7 +212,7 @@ def _new_run(state: StateTransaction, root_id: str, at: datetime, *, triggered: 
 
 def _node(state: StateReader, task_id: str) -> Node | None:
     task = state.catalog.by_id(task_id)
-    if task is None or task.dropped_on is not None or not isinstance(task.definition, TaskDefinition):
+    if task is None or task.dropped_on is not None or task.kind not in (ObjectKind.TASK, ObjectKind.ALERT):
         return None
     return Node(task, state.tasks.standing(task_id))
 

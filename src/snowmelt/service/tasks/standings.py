@@ -33,8 +33,7 @@ def suspend(state: StateTransaction, task_id: str, reason: str = BY_USER) -> Non
 
 def fix_version(state: StateTransaction, root: Node) -> int:
     """The version of the graph as it is now: another one than the last, if anything changed."""
-    name = root.task.name
-    found = graph.fingerprint(graph.load(state, name.parent).graph(name.name))
+    found = graph.fingerprint(graph.of_root(state, root))
     standing = state.tasks.standing(root.task.id)
     if standing.fingerprint == found:
         return standing.version

@@ -37,6 +37,12 @@ def _sha2(template: str) -> _Emit:
     return emit
 
 
+def _token(call: Call) -> exp.Expr:
+    """Hashed twice with the key in front, as HMAC does: who can choose values learns nothing about the key."""
+    key = string(call.context.token_key)
+    return spark("concat('tok_', left(sha2(concat(_1, sha2(concat(_1, _0), 256)), 256), 32))", call.args[0], key)
+
+
 def _hash(call: Call) -> exp.Expr:
     """A 64-bit hash, the same for equal values in every run. Its values are not Snowflake's.
 
@@ -167,6 +173,7 @@ FUNCTIONS = (
     *alias(_SHA2, "SHA2_HEX"),
     scalar("SHA2_BINARY", "any, int", binary(64), _sha2("unhex(sha2(_0, _1))"), least=1),
     scalar("HASH", "any", int64(19), _hash, variadic=True),
+    scalar("PII_TOKEN", "str", varchar(36), _token),
     scalar("BASE64_ENCODE", "any, int, str", VARCHAR, _base64_encode, least=1),
     scalar("HEX_ENCODE", "any, int", VARCHAR, _hex_encode, least=1),
     *(

@@ -59,6 +59,8 @@ class SessionContext:
     version: str = VERSION
     last_query_ids: tuple[str, ...] = ()
     transaction_id: str | None = None
+    token_key: str = ""
+    """What PII_TOKEN mixes into its tokens."""
     parameters: dict[str, str | int | bool] = field(default_factory=dict)
     """Session parameters such as TIMESTAMP_OUTPUT_FORMAT, WEEK_START, TIMEZONE."""
 

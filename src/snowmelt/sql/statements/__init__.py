@@ -1,5 +1,13 @@
 """Statements as frozen values: `parse_statement` reads one, `split_statements` takes a script apart."""
 
+from snowmelt.sql.statements.alerts import (
+    AlertOptions,
+    AlterAlert,
+    CreateAlert,
+    ExecuteAlert,
+    ModifyAction,
+    ModifyCondition,
+)
 from snowmelt.sql.statements.alter_table import (
     AddColumn,
     AddConstraint,
@@ -204,6 +212,8 @@ __all__ = [
     "AddColumn",
     "AddConstraint",
     "AddQualityCheck",
+    "AlertOptions",
+    "AlterAlert",
     "AlterConnector",
     "AlterContract",
     "AlterDataProduct",
@@ -240,6 +250,7 @@ __all__ = [
     "CopyIntoLocation",
     "CopyIntoTable",
     "CopyOptions",
+    "CreateAlert",
     "CreateConnector",
     "CreateContract",
     "CreateDataProduct",
@@ -265,6 +276,7 @@ __all__ = [
     "DropNotNull",
     "DropQualityCheck",
     "DynamicTableOptions",
+    "ExecuteAlert",
     "ExecuteImmediate",
     "ExecuteQualityChecks",
     "ExecuteTask",
@@ -282,7 +294,9 @@ __all__ = [
     "MatchedUpdate",
     "MergeClause",
     "MergeStatement",
+    "ModifyAction",
     "ModifyAs",
+    "ModifyCondition",
     "ModifyWhen",
     "NameRef",
     "NotMatchedInsert",

@@ -42,6 +42,7 @@ class ObjectType(StrEnum):
     FUNCTION = "FUNCTION"
     PROCEDURE = "PROCEDURE"
     TASK = "TASK"
+    ALERT = "ALERT"
     WAREHOUSE = "WAREHOUSE"
     STREAM = "STREAM"
     CONNECTOR = "CONNECTOR"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from snowmelt.core import errors
 from snowmelt.sql.statements import (
+    alerts,
     alter_table,
     base,
     calls,
@@ -99,6 +100,9 @@ _FIXED: dict[type[Statement], StatementKind] = {
     tasks.AlterTask: _ddl("ALTER_TASK"),
     tasks.ExecuteTask: _ddl("EXECUTE_TASK"),
     quality.ExecuteQualityChecks: _OTHER("EXECUTE_QUALITY_CHECKS"),
+    alerts.CreateAlert: _ddl("CREATE_ALERT"),
+    alerts.AlterAlert: _ddl("ALTER_ALERT"),
+    alerts.ExecuteAlert: _ddl("EXECUTE_ALERT"),
     users_roles.CreateUser: _ddl("CREATE_USER"),
     users_roles.AlterUser: _ddl("ALTER_USER"),
     users_roles.CreateRole: _ddl("CREATE_ROLE"),

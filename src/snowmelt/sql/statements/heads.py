@@ -70,7 +70,8 @@ def created_name(cursor: Cursor, head: CreateHead) -> tuple[NameRef, bool]:
     """`[IF NOT EXISTS] name`, in either order as Snowflake takes it; the flag says if it was there."""
     guarded = if_not_exists(cursor)
     name = object_name(cursor, head.kind)
-    guarded = guarded or if_not_exists(cursor)
+    # Behind the name of an alert comes IF ( EXISTS (…) ).
+    guarded = guarded or (not cursor.at("IF", "(") and if_not_exists(cursor))
     if guarded and head.or_replace:
         raise errors.compilation("002019", "0A000", "options IF NOT EXISTS and OR REPLACE are incompatible.")
     return name, guarded

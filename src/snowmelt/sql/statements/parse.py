@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from snowmelt.core import errors
 from snowmelt.sql.statements import (
+    alerts,
     alter_table,
     calls,
     changes,
@@ -148,6 +149,8 @@ def _undrop(cursor: Cursor) -> Statement:
 def _execute(cursor: Cursor) -> Statement:
     if cursor.match("QUALITY", "CHECKS"):
         return quality.parse_execute_checks(cursor)
+    if cursor.match("ALERT"):
+        return alerts.parse_execute_alert(cursor)
     return tasks.parse_execute_task(cursor) if cursor.match("TASK") else calls.parse_execute(cursor)
 
 
@@ -190,6 +193,7 @@ CREATE: dict[ObjectType, CreateRule] = {
     ObjectType.FUNCTION: routines.CREATE_FUNCTION,
     ObjectType.PROCEDURE: routines.CREATE_PROCEDURE,
     ObjectType.TASK: tasks.CREATE_TASK,
+    ObjectType.ALERT: alerts.CREATE_ALERT,
     ObjectType.WAREHOUSE: warehouses.CREATE_WAREHOUSE,
     ObjectType.STREAM: streams.CREATE_STREAM,
     ObjectType.CONNECTOR: connectors.CREATE_CONNECTOR,
@@ -212,6 +216,7 @@ ALTER: dict[ObjectType, AlterParser] = {
     ObjectType.FUNCTION: routines.parse_alter_routine,
     ObjectType.PROCEDURE: routines.parse_alter_routine,
     ObjectType.TASK: tasks.parse_alter_task,
+    ObjectType.ALERT: alerts.parse_alter_alert,
     ObjectType.WAREHOUSE: warehouses.parse_alter_warehouse,
     ObjectType.STREAM: streams.parse_alter_stream,
     ObjectType.CONNECTOR: connectors.parse_alter_connector,

@@ -162,7 +162,7 @@ def parse_create_task(cursor: Cursor, head: CreateHead) -> CreateTask:
         tuple(clauses.parameters.items()),
         clauses.after,
         clauses.when,
-        _body(cursor),
+        task_body(cursor),
     )
 
 
@@ -209,7 +209,7 @@ def _names(cursor: Cursor) -> tuple[NameRef, ...]:
     return tuple(names)
 
 
-def _body(cursor: Cursor) -> SqlText:
+def task_body(cursor: Cursor) -> SqlText:
     """One statement, or a block with semicolons of its own."""
     if not starts_block(cursor.tokens, cursor.index):
         return cursor.rest()
@@ -247,7 +247,7 @@ def _action(cursor: Cursor) -> Action:
             if cursor.match("WHEN"):
                 return ModifyWhen(cursor.rest())
             cursor.expect("AS")
-            return ModifyAs(_body(cursor))
+            return ModifyAs(task_body(cursor))
         case "SET":
             return _set(cursor)
     return _unset(cursor)

@@ -19,6 +19,7 @@ from snowmelt.state.migrations import (
     v0009_contracts,
     v0010_lineage,
     v0011_quality,
+    v0012_observing,
 )
 
 Migration = Callable[[Connection], None]
@@ -35,6 +36,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     v0009_contracts.apply,
     v0010_lineage.apply,
     v0011_quality.apply,
+    v0012_observing.apply,
 )
 """The step at index n leads from version n to version n + 1."""
 

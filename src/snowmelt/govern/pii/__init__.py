@@ -1,0 +1,1 @@
+"""Personal data: which columns hold it, and what can be done about it."""

@@ -1,0 +1,72 @@
+"""What a view shows instead of personal data: nothing, a mask, a hash, or a token. SQL as an AST."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.govern.pii.classes import CLASSES
+
+
+class Strategy(StrEnum):
+    KEEP = "KEEP"
+    MASK = "MASK"
+    """Its last four characters, for people who know the value already."""
+    HASH = "HASH"
+    """The same value has the same hash: it can be joined by, but a list of all phone numbers finds it out."""
+    TOKENISE = "TOKENISE"
+    """A hash with the account's key: outside of the account nobody can find the value out."""
+    DROP = "DROP"
+    """The column is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    pii: str | None
+
+
+def parse_strategies(given: Mapping[str, str]) -> dict[str, Strategy]:
+    """Strategies by class, or by `*` for all classes that are not named."""
+    found: dict[str, Strategy] = {}
+    for name, word in given.items():
+        key, chosen = name.upper(), word.upper().replace("TOKENIZE", "TOKENISE")
+        if key != "*" and key not in CLASSES:
+            raise errors.invalid_value(name, "class")
+        if chosen not in set(Strategy):
+            raise errors.invalid_value(word, "strategy")
+        found[key] = Strategy(chosen)
+    return found
+
+
+def protected(columns: Sequence[Column], strategies: Mapping[str, Strategy]) -> list[exp.Expr]:
+    """The output columns of a view. Classified columns that no strategy is for are masked: nothing slips through."""
+    shown: list[exp.Expr] = []
+    for column in columns:
+        name = exp.column(exp.to_identifier(column.name, quoted=True))
+        if column.pii is None:
+            shown.append(name)
+            continue
+        strategy = strategies.get(column.pii) or strategies.get("*") or Strategy.MASK
+        if strategy is not Strategy.DROP:
+            value = _shown(name, strategy)
+            shown.append(exp.alias_(value, exp.to_identifier(column.name, quoted=True)))
+    if not shown:
+        raise errors.compilation("001003", "42000", "Nothing would be left of the table.")
+    return shown
+
+
+def _shown(name: exp.Expr, strategy: Strategy) -> exp.Expr:
+    if strategy is Strategy.KEEP:
+        return name
+    text = exp.cast(name, "VARCHAR")
+    if strategy is Strategy.MASK:
+        stars = exp.func("REPEAT", exp.Literal.string("*"), exp.Literal.number(4))
+        return exp.func("CONCAT", stars, exp.func("RIGHT", text, exp.Literal.number(4)))
+    if strategy is Strategy.HASH:
+        return exp.func("SHA2", text, exp.Literal.number(256))
+    return exp.Anonymous(this="PII_TOKEN", expressions=[text])

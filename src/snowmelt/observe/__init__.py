@@ -1,0 +1,1 @@
+"""What is known of a running account: freshness, metrics, alerts, cost. Nothing here reads the state store or Spark."""

@@ -1,0 +1,128 @@
+"""Rules on metrics: which alerts fire, and who is told what and when. A function of samples, standings and the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from snowmelt.core.config import AlertRuleSettings
+from snowmelt.observe.notifying import Message, Severity
+from snowmelt.state.observing_model import AlertStanding
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One value of a metric."""
+
+    metric: str
+    labels: Mapping[str, str]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """A message for some channels, and the standing once it has left."""
+
+    key: str
+    channels: tuple[str, ...]
+    message: Message
+    after: AlertStanding | None
+    """None when there is nothing more to know of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    standings: dict[str, AlertStanding]
+    """As they are now, before anybody was told anything."""
+    gone: tuple[str, ...]
+    """Keys of conditions that hold no longer, and of which nobody has to be told."""
+    tell: tuple[Tell, ...]
+
+
+def evaluate(
+    rules: Sequence[AlertRuleSettings], series: Iterable[Series], before: Mapping[str, AlertStanding], now: datetime
+) -> Verdict:
+    by_metric: dict[str, list[Series]] = {}
+    for each in series:
+        by_metric.setdefault(each.metric, []).append(each)
+    standings: dict[str, AlertStanding] = {}
+    tell: list[Tell] = []
+    known = {rule.name: rule for rule in rules}
+    for rule in rules:
+        for each in by_metric.get(rule.metric, ()):
+            if _holds(rule, each):
+                standing = _standing(rule, each, before, now)
+                standings[standing.key] = standing
+                if not _silenced(rule, before, now):
+                    tell += _due(rule, standing, now)
+    ended = [item for key, item in before.items() if key not in standings and not is_silence(item)]
+    tell += [_resolved(known[item.rule], item) for item in ended if item.told_at is not None and item.rule in known]
+    gone = [item.key for item in ended if item.told_at is None or item.rule not in known]
+    gone += [item.key for item in before.values() if is_silence(item) and not _silences(item, now)]
+    return Verdict(standings, tuple(gone), tuple(tell))
+
+
+def is_silence(standing: AlertStanding) -> bool:
+    """Whether it is no alert but somebody's wish to hear nothing of a rule: about no series in particular."""
+    return standing.key == standing.rule
+
+
+def silence(rule: str, until: datetime, now: datetime) -> AlertStanding:
+    return AlertStanding(key=rule, rule=rule, severity="info", summary="", since=now, silenced_until=until)
+
+
+def _silenced(rule: AlertRuleSettings, before: Mapping[str, AlertStanding], now: datetime) -> bool:
+    found = before.get(rule.name)
+    return found is not None and _silences(found, now)
+
+
+def _silences(standing: AlertStanding, now: datetime) -> bool:
+    return standing.silenced_until is not None and now < standing.silenced_until
+
+
+def _holds(rule: AlertRuleSettings, series: Series) -> bool:
+    if any(series.labels.get(name) != value for name, value in rule.labels.items()):
+        return False
+    if rule.above is not None:
+        return series.value > rule.above
+    assert rule.below is not None
+    return series.value < rule.below
+
+
+def _standing(
+    rule: AlertRuleSettings, series: Series, before: Mapping[str, AlertStanding], now: datetime
+) -> AlertStanding:
+    subject = ", ".join(f"{name}={value}" for name, value in sorted(series.labels.items()))
+    key = f"{rule.name} {{{subject}}}"
+    summary = f"{rule.summary or rule.name}: {rule.metric} is {series.value:g} ({subject})"
+    found = before.get(key)
+    since = found.since if found is not None else now
+    firing = found.firing_since if found is not None else None
+    if firing is None and now - since >= timedelta(seconds=rule.for_seconds):
+        firing = now
+    fresh = AlertStanding(key=key, rule=rule.name, severity=rule.severity, summary=summary, since=since)
+    told = {} if found is None else {"told_at": found.told_at, "escalated_at": found.escalated_at}
+    return fresh.model_copy(update={"firing_since": firing, **told})
+
+
+def _due(rule: AlertRuleSettings, standing: AlertStanding, now: datetime) -> Iterator[Tell]:
+    """At most one message: one that escalates says all there is to say."""
+    if standing.firing_since is None:
+        return
+    lasted = now - standing.firing_since
+    message = Message(f"[{rule.severity}] {rule.name}", standing.summary, Severity(rule.severity))
+    escalates = rule.escalate_seconds is not None and standing.escalated_at is None
+    if escalates and lasted >= timedelta(seconds=rule.escalate_seconds or 0):
+        body = f"{standing.summary}\nIt lasts since {standing.since:%F %T} UTC."
+        after = standing.model_copy(update={"escalated_at": now, "told_at": now})
+        yield Tell(standing.key, rule.escalate_to, Message(f"[escalated] {rule.name}", body, Severity.CRITICAL), after)
+        return
+    if standing.told_at is None or now - standing.told_at >= timedelta(seconds=rule.repeat_seconds):
+        yield Tell(standing.key, rule.channels, message, standing.model_copy(update={"told_at": now}))
+
+
+def _resolved(rule: AlertRuleSettings, standing: AlertStanding) -> Tell:
+    channels = (*rule.channels, *(rule.escalate_to if standing.escalated_at is not None else ()))
+    message = Message(f"[resolved] {rule.name}", standing.summary, Severity.RESOLVED)
+    return Tell(standing.key, tuple(dict.fromkeys(channels)), message, None)

@@ -1,0 +1,31 @@
+"""How full something of limited size is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+WARNING_PERCENT = 80
+CRITICAL_PERCENT = 95
+
+
+class Level(IntEnum):
+    OK = 0
+    WARNING = 1
+    CRITICAL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Workers, places in a queue, sessions: `size` of them, `used` now."""
+
+    name: str
+    used: int
+    size: int
+
+    @property
+    def level(self) -> Level:
+        percent = 100 * self.used / self.size if self.size else (100 if self.used else 0)
+        if percent >= CRITICAL_PERCENT:
+            return Level.CRITICAL
+        return Level.WARNING if percent >= WARNING_PERCENT else Level.OK

@@ -1,0 +1,1 @@
+"""What Prometheus and Grafana load: alert rules, a dashboard, a scrape configuration."""

@@ -1,0 +1,1 @@
+"""What an account tells of itself: metrics, freshness, alerts, cost."""

@@ -1,0 +1,26 @@
+"""Accounts that never start Spark: what they tell of themselves must not need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from snowmelt.core.clock import ManualClock
+from snowmelt.core.config import Settings
+from snowmelt.service.account import Account
+
+START = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(START)
+
+
+@pytest.fixture
+def opened(tmp_path: Path, clock: ManualClock) -> Iterator[Account]:
+    with Account.open(tmp_path / "data", settings=Settings(), clock=clock) as account:
+        yield account

@@ -1,0 +1,229 @@
+"""Messages through real servers of our own: SMTP and a webhook. Rules on metrics: dedup, silence, escalation."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.handlers import Message as MailHandler
+
+from snowmelt.core.clock import ManualClock
+from snowmelt.core.config import AlertRuleSettings, NotificationSettings, Settings
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.observe.alerting import Series, evaluate, silence
+from snowmelt.service.account import Account
+from snowmelt.state.observing_model import AlertStanding
+from tests.observe.asking import rows_of
+
+START = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+class _Mails(MailHandler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[Any] = []
+
+    def handle_message(self, message: Any) -> None:
+        self.found.append(message)
+
+
+@pytest.fixture
+def mails(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    handler = _Mails()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = Controller(handler, hostname="127.0.0.1", port=port)
+    server.start()
+    monkeypatch.setenv("OPS_MAIL", f"mailto://127.0.0.1:{port}?from=snowmelt@example.com")
+    yield handler.found
+    server.stop()
+
+
+@pytest.fixture
+def posts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
+    found: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            found.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    monkeypatch.setenv("OPS_HOOK", f"json://127.0.0.1:{server.server_address[1]}/hook")
+    yield found
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+RULE = AlertRuleSettings(
+    name="late", metric="snowmelt_freshness_status", labels={"kind": "DATA PRODUCT"}, above=1, severity="critical",
+    for_seconds=60, repeat_seconds=3600, channels=("hook",), escalate_seconds=1800, escalate_to=("mail",),
+)  # fmt: skip
+CHANNELS = {
+    "hook": NotificationSettings(url_env="OPS_HOOK"),
+    "mail": NotificationSettings(url_env="OPS_MAIL", allowed_recipients=("boss@example.com", "ops@example.com")),
+    "off": NotificationSettings(url_env="OPS_HOOK", enabled=False),
+    "unset": NotificationSettings(url_env="NO_SUCH_VARIABLE"),
+}
+
+
+@pytest.fixture
+def notifying(tmp_path: Path, clock: ManualClock) -> Iterator[Account]:
+    settings = Settings(notifications=CHANNELS, alert_rules=(RULE,))
+    with Account.open(tmp_path / "data", settings=settings, clock=clock) as account:
+        yield account
+
+
+def test_send_email(notifying: Account, mails: list[Any]) -> None:
+    session = notifying.session()
+    call = "CALL SYSTEM$SEND_EMAIL('mail', 'ops@example.com, boss@example.com', 'Late', 'Orders are late.')"
+    assert session.execute(call).rows() == [(True,)]
+    assert {mail["to"] for mail in mails} == {"ops@example.com", "boss@example.com"}
+    assert mails[0]["subject"] == "Late" and "Orders are late." in str(mails[0])
+    (sent,) = rows_of(session, "NOTIFICATION_HISTORY")
+    assert (sent["INTEGRATION_NAME"], sent["STATUS"], sent["SUBJECT"]) == ("mail", "SUCCESS", "Late")
+
+
+def test_send_notification_to_a_webhook(notifying: Account, posts: list[dict[str, Any]]) -> None:
+    session = notifying.session()
+    session.execute(
+        """CALL SYSTEM$SEND_SNOWFLAKE_NOTIFICATION('{"text/plain": "Hello"}', '{"HOOK": {"subject": "Greeting"}}')"""
+    )
+    assert [(post["title"], post["message"]) for post in posts] == [("Greeting", "Hello")]
+
+
+def test_messages_as_values(notifying: Account, mails: list[Any]) -> None:
+    notifying.session().execute(
+        """CALL SYSTEM$SEND_SNOWFLAKE_NOTIFICATION(SNOWFLAKE.NOTIFICATION.TEXT_HTML('<b>Hello</b>'),
+           SNOWFLAKE.NOTIFICATION.EMAIL_INTEGRATION_CONFIG('mail', 'Greeting', '["ops@example.com"]'))"""
+    )
+    assert [(mail["to"], mail["subject"]) for mail in mails] == [("ops@example.com", "Greeting")]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("SYSTEM$SEND_EMAIL('mail', 'spy@example.org', 'a', 'b')", "allowed recipients"),
+        ("SYSTEM$SEND_EMAIL('hook', 'ops@example.com', 'a', 'b')", "Only channels of e-mail"),
+        ("SYSTEM$SEND_EMAIL('off', 'ops@example.com', 'a', 'b')", "disabled"),
+        ("SYSTEM$SEND_EMAIL('unset', 'ops@example.com', 'a', 'b')", "NO_SUCH_VARIABLE is not set"),
+        ("SYSTEM$SEND_EMAIL('nowhere', 'ops@example.com', 'a', 'b')", "does not exist"),
+        ("SYSTEM$SEND_EMAIL('mail', 'ops@example.com', 'a', 'b', 'text/latin')", "mime_type"),
+        ("SYSTEM$SEND_SNOWFLAKE_NOTIFICATION('hello', '{}')", "notification"),
+    ],
+)
+def test_messages_that_do_not_leave(
+    notifying: Account, mails: list[Any], posts: list[dict[str, Any]], call: str, said: str
+) -> None:
+    with pytest.raises(SnowmeltError, match=said):
+        notifying.session().execute(f"CALL {call}")
+    assert not mails and not posts
+
+
+def test_who_may_not_run_alerts_may_not_send(notifying: Account) -> None:
+    stranger = notifying.session(user="ANN", role="PUBLIC")
+    with pytest.raises(SnowmeltError, match="Insufficient privileges"):
+        stranger.execute("CALL SYSTEM$SEND_EMAIL('mail', 'ops@example.com', 'a', 'b')")
+    assert rows_of(stranger, "NOTIFICATION_HISTORY") == []
+
+
+def test_a_query_sends_nothing(notifying: Account, mails: list[Any]) -> None:
+    with pytest.raises(SnowmeltError, match="Write CALL"):
+        notifying.session().execute("SELECT SYSTEM$SEND_EMAIL('mail', 'ops@example.com', 'a', 'b')")
+    assert not mails
+
+
+def test_a_late_product_is_told_once_then_escalated_then_resolved(
+    notifying: Account, clock: ManualClock, posts: list[dict[str, Any]], mails: list[Any]
+) -> None:
+    session = notifying.session()
+    session.execute("CREATE TABLE orders (id INT)")
+    session.execute("CREATE DATA PRODUCT sales OBJECTS = (orders) FRESHNESS = '10 minutes'")
+    session.execute("INSERT INTO orders VALUES (1)")
+    notifying.observing.check()
+    clock.advance(timedelta(minutes=11))
+    notifying.observing.check()
+    assert not posts, "it must hold for a minute"
+    for _ in range(3):
+        clock.advance(timedelta(minutes=2))
+        notifying.observing.check()
+    assert [post["title"] for post in posts] == ["[critical] late"]
+    assert "name=SALES" in posts[0]["message"] and posts[0]["type"] == "failure"
+    assert [row["STATE"] for row in rows_of(session, "ALERT_RULE_STATUS")] == ["FIRING"]
+    clock.advance(timedelta(minutes=30))
+    notifying.observing.check()
+    assert [mail["subject"] for mail in mails] == ["[escalated] late"]
+    session.execute("INSERT INTO orders VALUES (2)")
+    notifying.observing.check()
+    assert posts[-1]["title"] == "[resolved] late" and rows_of(session, "ALERT_RULE_STATUS") == []
+
+
+def test_a_silenced_rule_says_nothing(notifying: Account, clock: ManualClock, posts: list[dict[str, Any]]) -> None:
+    session = notifying.session()
+    session.execute("CREATE TABLE orders (id INT)")
+    session.execute("CREATE DATA PRODUCT sales OBJECTS = (orders) FRESHNESS = '10 minutes'")
+    session.execute("INSERT INTO orders VALUES (1)")
+    session.execute("CALL SYSTEM$SILENCE_ALERT_RULE('late', 20)")
+    clock.advance(timedelta(minutes=11))
+    for _ in range(2):
+        notifying.observing.check()
+        clock.advance(timedelta(minutes=2))
+    assert not posts
+    clock.advance(timedelta(minutes=10))
+    notifying.observing.check()
+    assert [post["title"] for post in posts] == ["[critical] late"]
+    with pytest.raises(SnowmeltError, match="does not exist"):
+        session.execute("CALL SYSTEM$SILENCE_ALERT_RULE('never', 20)")
+
+
+# -- the rule itself --------------------------------------------------------------------------------------------------
+
+
+def _after(before: dict[str, AlertStanding], value: float, minutes: int) -> tuple[dict[str, AlertStanding], list[str]]:
+    """The standings and the titles of what is said, when everything that is said arrives."""
+    series = [Series(RULE.metric, {"kind": "DATA PRODUCT", "name": "P"}, value)]
+    verdict = evaluate([RULE], series, before, START + timedelta(minutes=minutes))
+    after = {**{key: item for key, item in before.items() if key == item.rule}, **verdict.standings}
+    after |= {tell.key: tell.after for tell in verdict.tell if tell.after is not None}
+    return after, [tell.message.title for tell in verdict.tell]
+
+
+def test_dedup_repeats_after_its_time() -> None:
+    known: dict[str, AlertStanding] = {}
+    said: dict[int, list[str]] = {}
+    for minutes in (0, 1, 5, 20, 32, 59, 95):
+        known, titles = _after(known, 2, minutes)
+        said[minutes] = titles
+    assert said == {0: [], 1: ["[critical] late"], 5: [], 20: [], 32: ["[escalated] late"], 59: [],
+                    95: ["[critical] late"]}  # fmt: skip
+    assert _after(known, 0, 96)[1] == ["[resolved] late"]
+
+
+def test_what_was_never_told_is_not_resolved() -> None:
+    known, _ = _after({}, 2, 0)
+    assert _after(known, 0, 1) == ({}, [])
+
+
+def test_silence_ends_by_itself() -> None:
+    wish = silence("late", START + timedelta(minutes=10), START)
+    known = {wish.key: wish}
+    known, _ = _after(known, 2, 0)
+    known, titles = _after(known, 2, 5)
+    assert titles == []
+    assert _after(known, 2, 11)[1] == ["[critical] late"]
