@@ -41,9 +41,8 @@ def design(given: Requirements, verdict: Verdict) -> Design:
     """Raises when something is open or refused: whoever calls has asked and told before."""
     missing = [item.field for item in questions(given) if item.essential]
     if missing or not verdict.final or given.name is None or given.latency is None:
-        raise errors.configuration(
-            f"There is no design while something is open: {', '.join(missing) or 'see the rules'}."
-        )
+        open_ = ", ".join(missing) or "what the rules ask or refuse"
+        raise errors.configuration(f"There is no design while something is open: {open_}.")
     made = stages(given, verdict)
     origins = sources(given, verdict)
     ends = [_sink(sink, made, verdict) for sink in given.sinks]
@@ -65,7 +64,7 @@ def design(given: Requirements, verdict: Verdict) -> Design:
         pii=_pii(given), schedule=_schedule(given, verdict), service_level=service_level(given, verdict),
         alerts=tuple(alerts(given, verdict, made, origins, checked)), lineage_namespace=given.name.lower(),
         idempotency=verdict.outcome("idempotency") or "", estimates=tuple(estimates(given, verdict, made)),
-        backfill=tuple(backfill(made)), replay=tuple(replay(given, origins)), rollback=tuple(rollback(made, ends)),
+        backfill=tuple(backfill(made)), replay=tuple(replay(origins)), rollback=tuple(rollback(made, ends)),
         packets=tuple(packets(verdict, origins, ends)),
     )  # fmt: skip
 

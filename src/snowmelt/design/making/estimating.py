@@ -43,8 +43,7 @@ def _data() -> dict[str, dict[str, dict[str, float | str]]]:
 
 def estimates(given: Requirements, verdict: Verdict, stages: Sequence[Stage]) -> list[Estimate]:
     events = verdict.facts.value("events_per_second")
-    found = [*_ingest(events, verdict), *_refreshes(given, stages, events), *_storage(given), *_first_load(given)]
-    return found
+    return [*_ingest(events, verdict), *_refreshes(stages, events), *_storage(given), *_first_load(given)]
 
 
 def _ingest(events: float | None, verdict: Verdict) -> Iterator[Estimate]:
@@ -67,7 +66,7 @@ def _ingest(events: float | None, verdict: Verdict) -> Iterator[Estimate]:
     )  # fmt: skip
 
 
-def _refreshes(given: Requirements, stages: Sequence[Stage], events: float | None) -> Iterator[Estimate]:
+def _refreshes(stages: Sequence[Stage], events: float | None) -> Iterator[Estimate]:
     tables = [stage for stage in stages if stage.kind is not StageKind.TABLE]
     lag = min((parse_lag(stage.target_lag or "") or _DAY for stage in tables), default=None)
     if lag is None:
@@ -102,7 +101,8 @@ def _first_load(given: Requirements) -> Iterator[Estimate]:
     rate, full = rates()["copy_rows_per_second"], rates()["full_seconds_per_million_rows"]
     load, compute = rows / rate.value, rows / 1e6 * full.value
     yield Estimate(
-        what="first load", value=f"{show_seconds(max(1, round(load + compute)))}", benchmark=f"{rate.benchmark}, {full.benchmark}",
+        what="first load", value=show_seconds(max(1, round(load + compute))),
+        benchmark=f"{rate.benchmark}, {full.benchmark}",
         how=f"{rows:,} rows at {rate.value:,.0f} rows a second, and {full.value:g} s a million to compute once",
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Quality gates: those that were asked for, those that follow from keys and promises, and the SQL that counts breaches."""
+"""Quality gates: those that were asked for, those that follow from keys and promises, and their SQL."""
 
 from __future__ import annotations
 

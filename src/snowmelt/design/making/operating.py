@@ -8,7 +8,7 @@ from snowmelt.core.names import literal
 from snowmelt.design.deciding import ALERT_FACTOR, CHECKS_PER_INTERVAL, Verdict
 from snowmelt.design.model import Alert, DesignSink, DesignSource, Gate, Packet, ServiceLevel, Stage, StageKind, Step
 from snowmelt.design.requirements.amounts import show_seconds
-from snowmelt.design.requirements.model import Requirements, Severity
+from snowmelt.design.requirements.model import Requirements, Severity, SinkKind
 
 _TIERS = {"1": ("99.9 %", "43.8 minutes"), "2": ("99.5 %", "3.6 hours"), "3": ("99.0 %", "7.2 hours")}
 
@@ -35,11 +35,16 @@ def alerts(
     found += [
         Alert(
             name=f"gate_{gate.rule.check}_{gate.rule.table}_{index}", severity=gate.rule.severity, every=every,
-            condition=f"more than {gate.rule.threshold or 0:g} of the rows break it", sql=gate.sql, channel=channel,
+            condition=_tolerance(gate), sql=gate.sql, channel=channel,
         )
         for index, gate in enumerate(gates, start=1)
     ]  # fmt: skip
     return found
+
+
+def _tolerance(gate: Gate) -> str:
+    share = gate.rule.threshold
+    return f"more than {share:.2%} of the rows break it" if share else "anything breaks it"
 
 
 def _table_alerts(latency: float, every: str, channel: str, stages: Sequence[Stage]) -> Iterator[Alert]:
@@ -82,6 +87,15 @@ def _health(every: str, channel: str, sources: Sequence[DesignSource]) -> Iterat
             )  # fmt: skip
 
 
+_REPLAYS = {
+    "log": "what it must send again comes by an incremental snapshot.",
+    "offsets": "open the channel anew at the offset from which events are wanted.",
+    "files": "COPY INTO … FORCE = TRUE for the files that are wanted again.",
+    "watermark": "set the watermark back, and run again; rows replace themselves by key.",
+    "snapshot": "run again: each run reads the whole.",
+}
+
+
 # -- steps ------------------------------------------------------------------------------------------------------------
 
 
@@ -99,7 +113,10 @@ def backfill(stages: Sequence[Stage]) -> list[Step]:
             text="Compute the tables again from the raw data, in the order of dependence; raw data is not touched.",
             sql="\n".join(f"ALTER DYNAMIC TABLE {stage.name} REFRESH;" for stage in computed),
         ),
-        Step(text="Compare with the query, then run the gates.", sql=f"SELECT SYSTEM$CHECK_DYNAMIC_TABLE({literal(last)});"),
+        Step(
+            text="Compare with the query, then run the gates.",
+            sql=f"SELECT SYSTEM$CHECK_DYNAMIC_TABLE({literal(last)});",
+        ),
         Step(
             text="When consumers have agreed, remove what was kept.",
             sql="\n".join(f"DROP TABLE {stage.name}_before;" for stage in computed),
@@ -107,26 +124,15 @@ def backfill(stages: Sequence[Stage]) -> list[Step]:
     ]  # fmt: skip
 
 
-def replay(given: Requirements, sources: Sequence[DesignSource]) -> list[Step]:
+def replay(sources: Sequence[DesignSource]) -> list[Step]:
     found = [Step(text="What is in the raw tables is replayed from there: see backfill. No source is asked.")]
-    for source in sources:
-        match source.capture.way:
-            case "log":
-                sql = f"ALTER CONNECTOR {source.name.lower()} SNAPSHOT;"
-                found.append(
-                    Step(text=f"What {source.name} must send again comes by an incremental snapshot.", sql=sql)
-                )
-            case "offsets":
-                found.append(
-                    Step(text=f"{source.name}: open the channel anew at the offset from which events are wanted.")
-                )
-            case "files":
-                found.append(Step(text=f"{source.name}: COPY INTO … FORCE = TRUE for the files that are wanted again."))
-            case _:
-                found.append(
-                    Step(text=f"{source.name}: set the watermark back, and run again; rows replace themselves by key.")
-                )
-    return found
+    return found + [
+        Step(
+            text=f"{source.name}: {_REPLAYS[source.capture.way]}",
+            sql=f"ALTER CONNECTOR {source.name.lower()} SNAPSHOT;" if source.capture.way == "log" else None,
+        )
+        for source in sources
+    ]
 
 
 def rollback(stages: Sequence[Stage], sinks: Sequence[DesignSink]) -> list[Step]:
@@ -143,7 +149,7 @@ def rollback(stages: Sequence[Stage], sinks: Sequence[DesignSink]) -> list[Step]
     found += [
         Step(text=f"Send the previous rows to {sink.name} again, by key.")
         for sink in sinks
-        if sink.kind.value != "snowmelt"
+        if sink.kind is not SinkKind.SNOWMELT
     ]
     found.append(
         Step(

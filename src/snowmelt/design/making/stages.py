@@ -49,10 +49,8 @@ def landed(given: Requirements, verdict: Verdict) -> list[Landed]:
         name = plain_name(table.name)
         if plain.count(name) > 1:
             name = f"{source.name.lower()}_{name}"
-        by_log = captured_by_log(source, verdict)
-        found.append(
-            Landed(source, table, f"raw_{source.name.lower()}_changes" if by_log else f"raw_{name}", f"stg_{name}")
-        )
+        raw = f"raw_{source.name.lower()}_changes" if captured_by_log(source, verdict) else f"raw_{name}"
+        found.append(Landed(source, table, raw, f"stg_{name}"))
     return found
 
 
@@ -244,7 +242,8 @@ def _protected(value: str, column: Column, strategy: PiiStrategy | None) -> str:
         return value
     match strategy:
         case PiiStrategy.HASH:
-            return f"SHA2({value}::VARCHAR, 256)"
+            text = value if value.endswith("::VARCHAR") else f"{value}::VARCHAR"
+            return f"SHA2({text}, 256)"
         case PiiStrategy.MASK:
             return f"IFF({value} IS NULL, NULL, '***')"
     return value

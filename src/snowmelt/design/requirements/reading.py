@@ -96,4 +96,15 @@ def json_schema(model: type[BaseModel] = Requirements, identifier: str = SCHEMA_
 def to_yaml(model: BaseModel) -> str:
     """Without what nobody said, in the order of the fields."""
     data = model.model_dump(mode="json", exclude_none=True, exclude_defaults=True, by_alias=True)
-    return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120))
+    return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
+
+
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
+    """Writes text of several lines as such, so that SQL can be read in the file."""
+
+
+def _text(dumper: Any, value: str) -> Any:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+_Dumper.add_representer(str, _text)

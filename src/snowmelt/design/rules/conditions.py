@@ -1,4 +1,4 @@
-"""Conditions as text that people read and this evaluates: `latency_seconds < 60`, `not deletes`, `recipe in cdc, dbt`."""
+"""Conditions as text that people read: `latency_seconds < 60`, `not deletes`, `recipe in cdc, stream`."""
 
 from __future__ import annotations
 
