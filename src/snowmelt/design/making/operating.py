@@ -75,6 +75,10 @@ def _health(every: str, channel: str, sources: Sequence[DesignSource]) -> Iterat
             condition=f"disk, memory, or a replication slot is at {share} % of its limit",
         )  # fmt: skip
     yield Alert(
+        name="dead_letters", severity=Severity.ERROR, every=every, channel=channel,
+        condition="rows were rejected or set aside",
+    )  # fmt: skip
+    yield Alert(
         name="schema_drift", severity=Severity.WARN, every=every, channel=channel,
         condition="a source's columns are not those of the last run",
     )  # fmt: skip

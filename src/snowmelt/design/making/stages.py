@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlglot import exp
-
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import literal, quote
 from snowmelt.design.deciding import Verdict
@@ -25,6 +23,7 @@ from snowmelt.design.requirements.model import (
     Transformation,
 )
 from snowmelt.sql.dialect import parse_snowflake
+from snowmelt.sql.reads import tables_in
 
 DOWNSTREAM = "DOWNSTREAM"
 WAREHOUSE = "COMPUTE_WH"
@@ -82,7 +81,7 @@ def stages(given: Requirements, verdict: Verdict) -> list[Stage]:
     items = landed(given, verdict)
     lag = leaf_lag(given.latency)
     strategy = given.pii.strategy if given.pii is not None and given.pii.present else None
-    read = {name for item in given.transformations for name in tables_in(item.sql)}
+    read = {name for item in given.transformations for name in tables_read(item.sql)}
     found = _raw_stages(items, verdict)
     for item in items:
         history = any(sink.load is Load.SCD_TYPE_2 for sink in given.sinks)
@@ -94,15 +93,12 @@ def stages(given: Requirements, verdict: Verdict) -> list[Stage]:
     return found
 
 
-def tables_in(sql: str) -> list[str]:
+def tables_read(sql: str) -> list[str]:
     """Names of tables that a query reads, folded; none for a text that is no query, about which lint says more."""
     try:
-        tree = parse_snowflake(sql)
+        return sorted(parts[-1] for parts in tables_in(parse_snowflake(sql)))
     except SnowmeltError:
         return []
-    own = {item.alias.upper() for item in tree.find_all(exp.CTE)}
-    names = (table.name.upper() for table in tree.find_all(exp.Table) if table.name)
-    return list(dict.fromkeys(name for name in names if name not in own))
 
 
 # -- bronze -----------------------------------------------------------------------------------------------------------
@@ -254,7 +250,7 @@ def _protected(value: str, column: Column, strategy: PiiStrategy | None) -> str:
 
 def _business_stage(item: Transformation, lag: str) -> Stage:
     sql = f"CREATE DYNAMIC TABLE {item.name}{_options(lag)}\nAS\n{item.sql.strip().rstrip(';')}"
-    reads = tuple(name.lower() for name in tables_in(item.sql))
+    reads = tuple(name.lower() for name in tables_read(item.sql))
     return Stage(
         name=item.name, layer=item.layer, kind=StageKind.DYNAMIC_TABLE, sql=sql, reads=reads, load=Load.MERGE,
         key=item.key, target_lag=lag, description=item.description or "",
