@@ -26,7 +26,7 @@ from snowmelt.sql.tokens import Token, TokenKind, tokenize
 _SECRET_WORDS = frozenset(
     {"PASSWORD", "TOKEN", "SECRET", "API_KEY", "AWS_SECRET_KEY", "AZURE_SAS_TOKEN", "PRIVATE_KEY"}
 )
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s:@']+:[^/\s@'$]+@", re.IGNORECASE)
+ADDRESS_WITH_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s:@']+:[^/\s@'$]+@", re.IGNORECASE)
 
 
 def statement_findings(item: Item, library: Library) -> Iterator[Found]:
@@ -103,10 +103,10 @@ def _table(item: Item, statement: CreateTable, library: Library) -> Iterator[Fou
     readers = library.readers.get(id(item), ())
     tracked = [other for other in readers if isinstance(other.statement, CreateDynamicTable | CreateStream)]
     if tracked and not statement.options.change_tracking and not statement.temporary:
-        names = ", ".join(sorted(other.name for other in tracked))
+        names = ", ".join(sorted({other.name for other in tracked}))
         yield (
             "ES-01",
-            f"{names} needs its changes, and nothing says that they are kept",
+            f"{names} read its changes, and nothing says that they are kept",
             _tracking_edit(item, statement),
         )
     if _is_merged_into(item, library) and not _has_key(statement):

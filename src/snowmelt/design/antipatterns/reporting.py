@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
-from snowmelt.core.version import version
+from snowmelt.core.version import VERSION
 from snowmelt.design.antipatterns.catalogue import AntiPattern, Finding, catalogue
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -27,7 +27,7 @@ def to_sarif(findings: Iterable[Finding]) -> str:
     patterns = list(catalogue().values())
     places = {pattern.id: index for index, pattern in enumerate(patterns)}
     driver = {
-        "name": "snowmelt", "version": version(), "informationUri": "https://github.com/snowmelt/snowmelt",
+        "name": "snowmelt", "version": VERSION,
         "rules": [_rule(pattern) for pattern in patterns],
     }  # fmt: skip
     run = {"tool": {"driver": driver}, "columnKind": "utf16CodeUnits",
