@@ -17,8 +17,10 @@ from snowmelt.cli.check import run_check
 from snowmelt.cli.connectors import connector_commands
 from snowmelt.cli.contracts import contract_commands
 from snowmelt.cli.demo import called_as, duration
-from snowmelt.cli.groups import DATA, UrlOption
+from snowmelt.cli.design import design_commands
+from snowmelt.cli.groups import DATA, Sessions, UrlOption
 from snowmelt.cli.lineage import LineageFormat, run_lineage
+from snowmelt.cli.lint import lint_command
 from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.cli.projects import planned, run_apply, run_plan
 from snowmelt.cli.shell import run_shell
@@ -302,3 +304,5 @@ def _open(data: Path, url: str | None) -> _Opened:
 app.add_typer(connector_commands(_open, _guarded), name="connector")
 app.add_typer(contract_commands(_open, _guarded), name="contract")
 app.add_typer(catalogue_commands(_open, _guarded), name="catalog")
+app.add_typer(design_commands(_guarded), name="design")
+lint_command(app, Sessions(_open, _guarded))

@@ -68,8 +68,10 @@ class Capture(_Part):
     slot: str | None = None
     replica_identity: dict[str, str] = Field(default_factory=dict)
     """By table: what it is now. The steps say what to change."""
+    channels: dict[str, str] = Field(default_factory=dict)
+    """By table or topic: the channel through which its events come."""
     hand_over: tuple[str, ...] = ()
-    """From the snapshot to the stream, so that nothing is lost."""
+    """From the snapshot to the stream, or from a client that died to the next one, so that nothing is lost."""
 
 
 class SourceTable(_Part):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from snowmelt.core.names import literal
 from snowmelt.design.deciding import Verdict
 from snowmelt.design.facts import FILES
-from snowmelt.design.making.stages import captured_by_log, landed
+from snowmelt.design.making.stages import captured_by_log, landed, plain_name
 from snowmelt.design.model import Capture, DesignSource, SourceTable
 from snowmelt.design.requirements.model import Requirements, Source, SourceKind
 
@@ -17,6 +17,13 @@ _HAND_OVER = (
     "CHANGE_NUMBER, and gives the same row: nothing is lost and nothing counts twice.",
     "A snapshot that is interrupted begins anew with a TRUNCATE for each table, so that whoever applies the changes in "
     "order comes to the right rows.",
+)
+_CHANNEL_HAND_OVER = (
+    "One channel for each partition of a topic; the offset token is the partition's offset.",
+    "Rows and the offset token of the last one commit together: what is visible is exactly what the token says.",
+    "A client that starts anew opens its channel, which fences the old one, and asks for the last committed token.",
+    "It reads the topic from the offset behind that token: nothing is lost and nothing counts twice.",
+    "Rows that do not fit go to the channel's error table (ON_ERROR = CONTINUE), which is counted and alerted on.",
 )
 
 
@@ -57,7 +64,10 @@ def _capture(source: Source, given: Requirements, verdict: Verdict) -> Capture:
             hand_over=_HAND_OVER,
         )  # fmt: skip
     if source.kind is SourceKind.KAFKA:
-        return Capture(way="offsets")
+        return Capture(
+            way="offsets", hand_over=_CHANNEL_HAND_OVER,
+            channels={table.name: f"{source.name.lower()}_{plain_name(table.name)}" for table in source.tables},
+        )  # fmt: skip
     if source.kind in FILES:
         return Capture(way="files")
     tracked = all(table.change_column for table in source.tables) and not any(table.deletes for table in source.tables)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from snowmelt.design.antipatterns.catalogue import Finding
-from snowmelt.design.model import Design, Gate, Step
+from snowmelt.design.model import Design, DesignSource, Gate, Step
 from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading, Paragraph, grid
 from snowmelt.design.output.diagram import picture
 from snowmelt.design.requirements.model import Recipe
@@ -89,15 +89,18 @@ def _frame(design: Design) -> Iterator[Block]:
         yield Paragraph(f"Strategy: {design.pii.strategy} ({where}). Raw tables are for the pipeline's role alone.")
     for source in design.sources:
         if source.capture.way == "log":
-            yield from _capture(design, source.name)
+            yield from _capture(source)
+        elif source.capture.channels:
+            yield Heading(f"Channels of {source.name}", 3)
+            yield grid(("topic", "channel"), source.capture.channels.items())
+            yield Bullets(source.capture.hand_over, numbered=True)
     if design.recipe is Recipe.REVERSE:
         yield from _reverse(design)
 
 
-def _capture(design: Design, name: str) -> Iterator[Block]:
-    source = next(item for item in design.sources if item.name == name)
+def _capture(source: DesignSource) -> Iterator[Block]:
     capture = source.capture
-    yield Heading(f"Change data capture of {name}", 3)
+    yield Heading(f"Change data capture of {source.name}", 3)
     yield grid(
         ("", ""),
         [
