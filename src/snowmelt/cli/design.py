@@ -25,7 +25,7 @@ from snowmelt.design.output.writing import written
 from snowmelt.design.requirements.missing import Question, answered, questions
 from snowmelt.design.requirements.model import Mode, Recipe, Requirements
 from snowmelt.design.requirements.reading import json_schema, read, read_requirements, to_yaml
-from snowmelt.design.rules.table import rules
+from snowmelt.design.rules.table import ABOUT, Effect, rules
 
 EXIT_REFUSED = 1
 EXIT_OPEN = 4
@@ -42,8 +42,11 @@ _RECIPES = {
 
 FileOption = Annotated[Path | None, typer.Option("--file", "-f", help="Requirements (YAML).")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="Folder for the design.")]
-QuietOption = Annotated[
-    bool, typer.Option("--non-interactive", help="Ask nothing; name what is open, and end with exit code 4.")
+AskOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--interactive/--non-interactive", help="Ask for what is open, or name it with exit code 4. Asks on a terminal."
+    ),
 ]
 ApproveOption = Annotated[
     list[str] | None, typer.Option("--approve", help="RULE=who and why: the answer to what is asked first.")
@@ -58,10 +61,10 @@ def design_commands(guarded: Guard) -> typer.Typer:
     @group.callback(invoke_without_command=True)
     def default(
         context: typer.Context, file: FileOption = None, output: OutputOption = Path("design"),
-        non_interactive: QuietOption = False, approve: ApproveOption = None, look: LookOption = False,
+        interactive: AskOption = None, approve: ApproveOption = None, look: LookOption = False,
     ) -> None:  # fmt: skip
         if context.invoked_subcommand is None:
-            work = _Work(None, file, output, approve or [], ask=not non_interactive, look=look)
+            work = _Work(None, file, output, approve or [], ask=interactive, look=look)
             raise typer.Exit(guarded(work.run))
 
     for recipe, about in _RECIPES.items():
@@ -73,10 +76,10 @@ def design_commands(guarded: Guard) -> typer.Typer:
 def _recipe_command(group: typer.Typer, guarded: Guard, recipe: Recipe, about: str) -> None:
     @group.command(name=recipe.value, help=about)
     def command(
-        file: FileOption = None, output: OutputOption = Path("design"), non_interactive: QuietOption = False,
+        file: FileOption = None, output: OutputOption = Path("design"), interactive: AskOption = None,
         approve: ApproveOption = None, look: LookOption = False,
     ) -> None:  # fmt: skip
-        work = _Work(recipe, file, output, approve or [], ask=not non_interactive, look=look)
+        work = _Work(recipe, file, output, approve or [], ask=interactive, look=look)
         raise typer.Exit(guarded(work.run))
 
 
@@ -124,10 +127,17 @@ class _Work:
     """One run: read, look, ask, decide, write."""
 
     def __init__(
-        self, recipe: Recipe | None, file: Path | None, output: Path, approvals: list[str], *, ask: bool, look: bool
+        self,
+        recipe: Recipe | None,
+        file: Path | None,
+        output: Path,
+        approvals: list[str],
+        *,
+        ask: bool | None,
+        look: bool,
     ) -> None:
         self.recipe, self.file, self.output, self.approvals, self.look = recipe, file, output, approvals, look
-        self.ask = ask and sys.stdin.isatty()
+        self.ask = sys.stdin.isatty() if ask is None else ask
         self.console = Console(highlight=False)
         self.problems = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -252,10 +262,15 @@ def _told_findings(console: Console, findings: list[Finding]) -> int:
 
 
 def _show_rules(console: Console) -> None:
-    table = Table("rule", "phase", "topic", "effect", "when", "outcome", "why", show_lines=True)
+    phase = None
     for rule in rules():
-        table.add_row(rule.id, rule.phase, rule.topic, rule.effect, rule.condition, rule.outcome, rule.reason)
-    console.print(table)
+        if rule.phase is not phase:
+            phase = rule.phase
+            console.print(f"\n{phase}: {ABOUT[phase]}", style="bold", markup=False)
+        effect = "" if rule.effect is Effect.DECIDE else f" [{rule.effect}]"
+        console.print(f"{rule.id:<17}{rule.topic}{effect}: {rule.outcome}", markup=False)
+        console.print(f"{'':<17}when {rule.condition}", markup=False, style="dim")
+        console.print(f"{'':<17}{rule.reason}", markup=False, style="dim")
 
 
 def _rules_as_json() -> str:
@@ -268,11 +283,11 @@ def _rules_as_json() -> str:
 
 
 def _show_patterns(console: Console) -> None:
-    table = Table("id", "level", "anti-pattern", "looks like", "why it hurts", "what to do", show_lines=True)
     for item in catalogue().values():
-        mark = " (--fix)" if item.fixable else ""
-        table.add_row(item.id, item.level, item.title + mark, item.looks, item.hurts, item.remedy)
-    console.print(table)
+        mark = " [--fix]" if item.fixable else ""
+        console.print(f"{item.id} {item.level}: {item.title}{mark}", markup=False, style="bold")
+        for word, text in (("looks like", item.looks), ("hurts", item.hurts), ("do", item.remedy)):
+            console.print(f"      {word}: {text}", markup=False)
 
 
 def _patterns_as_json() -> str:

@@ -32,7 +32,6 @@ MEANINGS: Mapping[str, str] = {
     "database_sources": "a source is a database",
     "postgres_sources": "a source is a PostgreSQL database",
     "file_sources": "a source gives files",
-    "api_sources": "a source is a REST API",
     "source_constrained": "a source must not be burdened",
     "warehouse_computes": "the destination computes well",
     "pii_present": "personal data is in it",
@@ -43,17 +42,12 @@ MEANINGS: Mapping[str, str] = {
     "change_columns_known": "every table has a column that grows with each change",
     "deletes": "rows are deleted in a source",
     "replica_identity_missing": "a captured table has nothing that identifies its rows",
-    "table_count": "tables in all sources",
     "largest_rows": "rows of the largest table",
-    "arrives_seconds": "time between two deliveries of the slowest source",
     "source_slower_than_latency": "a source delivers less often than the sinks must be fresh",
     "schedule": "cron of the runs",
     "orchestrator_given": "the orchestrator that was asked for",
     "outside_sinks": "a sink is not a table of Snowmelt",
     "unkeyed_outside_sink": "a sink outside takes no key, so that a repeated row is a second row",
-    "api_sinks": "a sink is a REST API",
-    "file_sinks": "a sink is a folder of files",
-    "wants_history_rows": "a sink keeps every version of a row (scd_type_2)",
     "transformation_count": "transformations that were described",
     "consistency": "what was asked of delivery",
     "idempotency_given": "how a repeated step is made harmless, if somebody said",
@@ -69,7 +63,6 @@ MEANINGS: Mapping[str, str] = {
     # Decisions, which later rules look at.
     "mode": "decided",
     "transform": "decided",
-    "pattern": "decided",
     "capture": "decided",
 }
 
@@ -159,7 +152,6 @@ def _sources(facts: Facts, given: Requirements) -> None:
     facts.put("database_sources", bool(kinds & DATABASES), "sources.kind")
     facts.put("postgres_sources", SourceKind.POSTGRES in kinds, "sources.kind")
     facts.put("file_sources", bool(kinds & FILES), "sources.kind")
-    facts.put("api_sources", SourceKind.API in kinds, "sources.kind")
     facts.put("source_constrained", any(source.constrained for source in given.sources), "sources.constrained")
     facts.put("keys_known", bool(tables) and all(table.key for table in tables), "sources.tables.key")
     facts.put(
@@ -169,26 +161,20 @@ def _sources(facts: Facts, given: Requirements) -> None:
     facts.put("deletes", any(table.deletes for table in tables), "sources.tables.deletes")
     unidentified = any(table.replica_identity == "nothing" for table in tables)
     facts.put("replica_identity_missing", unidentified, "sources.tables.replica_identity")
-    facts.put("table_count", len(tables), "sources.tables")
     rows = [table.rows for table in tables if table.rows is not None]
     facts.put("largest_rows", max(rows) if rows else None, "sources.tables.rows")
     waits = [source.arrives for source in given.sources if source.arrives is not None]
-    facts.put("arrives_seconds", max(waits) if waits else None, "sources.arrives")
     slower = bool(waits) and given.latency is not None and max(waits) > given.latency
     facts.put("source_slower_than_latency", slower, "sources.arrives, latency")
 
 
 def _sinks(facts: Facts, given: Requirements) -> None:
-    kinds = {sink.kind for sink in given.sinks}
     outside = [sink for sink in given.sinks if sink.kind in _OUTSIDE]
     unkeyed = [sink for sink in outside if not sink.key and sink.load is not Load.OVERWRITE and sink.kind in _ROW_SINKS]
     regions = {item.region for item in (*given.sources, *given.sinks) if item.region is not None}
     facts.put("real_time_outputs", any(sink.real_time for sink in given.sinks), "sinks.real_time")
     facts.put("outside_sinks", bool(outside), "sinks.kind")
     facts.put("unkeyed_outside_sink", bool(unkeyed), "sinks.key")
-    facts.put("api_sinks", SinkKind.API in kinds, "sinks.kind")
-    facts.put("file_sinks", bool(kinds & {SinkKind.PARQUET, SinkKind.CSV, SinkKind.DELTA}), "sinks.kind")
-    facts.put("wants_history_rows", any(sink.load is Load.SCD_TYPE_2 for sink in given.sinks), "sinks.load")
     facts.put("crosses_regions", len(regions) > 1, "sources.region, sinks.region")
     leaves = given.residency is not None and any(sink.region not in (None, given.residency) for sink in given.sinks)
     facts.put("leaves_residency", leaves, "residency, sinks.region")
