@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from snowmelt.design.requirements.reading import json_schema
 from tools import diagram, function_reference, privilege_reference
+
+SCHEMA = function_reference.TARGET.parent / "requirements.schema.json"
 
 
 def main() -> int:
@@ -19,6 +22,8 @@ def main() -> int:
     page = privilege_reference.TARGET
     page.write_text(privilege_reference.render(page.read_text(encoding="utf-8")), encoding="utf-8")
     print(f"{page}: {len(privilege_reference.TABLES)} tables")
+    SCHEMA.write_text(json_schema(), encoding="utf-8")
+    print(SCHEMA)
     diagram.write()
     print(diagram.TARGET)
     return 0

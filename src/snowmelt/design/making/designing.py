@@ -101,16 +101,25 @@ def _contracts(
     return [
         Contract(
             name=f"{stage.name}_contract", stage=stage.name, freshness=leaf_lag(given.latency),
-            columns=_published(given, columns.get(stage.name, ())),
+            columns=_published(given, stage, columns.get(stage.name, ())),
         )
         for stage in made
         if stage.name in read
     ]  # fmt: skip
 
 
-def _published(given: Requirements, columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    dropped = given.pii is not None and given.pii.strategy is PiiStrategy.DROP
-    return tuple(column for column in columns if not (dropped and column.pii))
+def _published(given: Requirements, stage: Stage, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """The columns of a clean table as they are published; none where something else than a column list decides them."""
+    if stage.kind is StageKind.SCD_TABLE or not columns:
+        return ()
+    strategy = given.pii.strategy if given.pii is not None else None
+    kept = [column for column in columns if not (column.pii and strategy is PiiStrategy.DROP)]
+    hidden = (PiiStrategy.HASH, PiiStrategy.MASK)
+    typed = [
+        column.model_copy(update={"type": "VARCHAR"}) if column.pii and strategy in hidden else column
+        for column in kept
+    ]
+    return (*typed, Column(name="loaded_at", type="TIMESTAMP_LTZ", description="when it came"))
 
 
 def _pii(given: Requirements) -> Pii | None:

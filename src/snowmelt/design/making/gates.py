@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Literal
 
 from snowmelt.core.names import literal
 from snowmelt.design.making.stages import named
 from snowmelt.design.model import Gate, Stage
-from snowmelt.design.requirements.model import Check, Column, QualityRule, Recipe, Requirements, Severity
+from snowmelt.design.requirements.model import Check, Column, Load, QualityRule, Recipe, Requirements, Severity
 
 Dimension = Literal[
     "freshness", "completeness", "uniqueness", "validity", "distribution", "schema", "consistency"
@@ -28,13 +28,14 @@ _WIDE = 4
 _NUMBERS = ("NUMBER", "INT", "FLOAT", "DECIMAL", "NUMERIC", "DOUBLE", "REAL", "BIGINT", "SMALLINT")
 
 
-def gates(given: Requirements, stages: Iterable[Stage], columns: dict[str, tuple[Column, ...]]) -> list[Gate]:
+def gates(given: Requirements, stages: Sequence[Stage], columns: dict[str, tuple[Column, ...]]) -> list[Gate]:
     """`columns` are those of each clean table, by its name."""
     rules = list(given.quality) if isinstance(given.quality, tuple) else []
     found: dict[tuple[object, ...], QualityRule] = {}
     for rule in (*rules, *_derived(given, stages, columns)):
         found.setdefault((rule.check, rule.table.lower(), rule.columns, rule.references), rule)
-    return [Gate(rule=rule, sql=query(rule), dimension=_DIMENSIONS[rule.check], on_failure=_ON_FAILURE[rule.severity])
+    versioned = {stage.name.lower() for stage in stages if stage.load is Load.SCD_TYPE_2}
+    return [Gate(rule=rule, sql=query(rule, versioned), dimension=_DIMENSIONS[rule.check], on_failure=_ON_FAILURE[rule.severity])
             for rule in found.values()]  # fmt: skip
 
 
@@ -49,7 +50,7 @@ def _derived(
             continue
         for key in stage.key:
             yield _rule(Check.NOT_NULL, stage, (key,), Severity.CRITICAL)
-        if stage.key and stage.load.value != "scd_type_2":
+        if stage.key:
             yield _rule(Check.UNIQUE, stage, stage.key, Severity.CRITICAL)
         if given.recipe is Recipe.QUALITY:
             yield from _all_dimensions(stage, columns.get(stage.name, ()))
@@ -72,8 +73,8 @@ def _rule(check: Check, stage: Stage, columns: tuple[str, ...], severity: Severi
     return QualityRule(check=check, table=stage.name, columns=columns, severity=severity)
 
 
-def query(rule: QualityRule) -> str:
-    """One number: how many break the rule, 0 when all is well."""
+def query(rule: QualityRule, versioned: Container[str] = ()) -> str:
+    """One number: how many break the rule, 0 when all is well. Tables that keep versions have one current row a key."""
     column = named(rule.columns[0]) if rule.columns else ""
     listed = ", ".join(map(named, rule.columns))
     match rule.check:
@@ -81,7 +82,8 @@ def query(rule: QualityRule) -> str:
             conditions = " OR ".join(f"{named(name)} IS NULL" for name in rule.columns)
             return f"SELECT COUNT_IF({conditions}) AS breaches FROM {rule.table}"
         case Check.UNIQUE:
-            twice = f"SELECT {listed} FROM {rule.table} GROUP BY {listed} HAVING COUNT(*) > 1"
+            current = " WHERE is_current" if rule.table.lower() in versioned else ""
+            twice = f"SELECT {listed} FROM {rule.table}{current} GROUP BY {listed} HAVING COUNT(*) > 1"
             return f"SELECT COUNT(*) AS breaches FROM ({twice})"
         case Check.RANGE:
             bounds = [f"{column} < {rule.minimum:g}"] if rule.minimum is not None else []

@@ -110,9 +110,9 @@ def backfill(stages: Sequence[Stage]) -> list[Step]:
         Step(text="Say what is wrong, from when to when, and in which table; count the rows that will change."),
         Step(
             text="Keep the version that is there, so that it can come back.",
-            sql="\n".join(f"CREATE TABLE {stage.name}_before CLONE {stage.name};" for stage in computed),
+            sql="\n".join(f"CREATE DYNAMIC TABLE {stage.name}_before CLONE {stage.name};" for stage in computed),
         ),
-        Step(text="Correct the SQL of the stage, and look at what `snowmelt plan` would do."),
+        Step(text="Correct the SQL of the stage, look at what `snowmelt plan` would do, and `snowmelt apply` it."),
         Step(
             text="Compute the tables again from the raw data, in the order of dependence; raw data is not touched.",
             sql="\n".join(f"ALTER DYNAMIC TABLE {stage.name} REFRESH;" for stage in computed),
@@ -123,7 +123,7 @@ def backfill(stages: Sequence[Stage]) -> list[Step]:
         ),
         Step(
             text="When consumers have agreed, remove what was kept.",
-            sql="\n".join(f"DROP TABLE {stage.name}_before;" for stage in computed),
+            sql="\n".join(f"DROP DYNAMIC TABLE {stage.name}_before;" for stage in computed),
         ),
     ]  # fmt: skip
 
