@@ -162,3 +162,17 @@ def test_measured_rates_are_those_of_the_page() -> None:
         rate = rates()[name]
         assert f"{rate.value:g}" in page
         assert f"benchmarks {rate.benchmark}" in page
+
+
+def test_sql_that_does_not_fit_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(
+        "name: x\nowner: me\nlatency: 1 hour\nvolume: {per_day: 1 GB}\npii: {present: false}\n"
+        "sources: [{name: s, kind: files, tables: [{name: orders.csv, key: [id]}]}]\n"
+        "sinks: [{name: m, kind: snowmelt}]\n"
+        "transformations: [{name: t, key: [id], sql: SELECT id, amount FROM stg_orders}]\n",
+        encoding="utf-8",
+    )
+    result = design("-f", str(path), "-o", str(tmp_path / "out"), "--non-interactive")
+    assert result.exit_code == 3
+    assert "t: SQL compilation error" in result.stderr and "'AMOUNT'" in result.stderr and "--look" in result.stderr

@@ -19,6 +19,7 @@ from snowmelt.design.antipatterns.catalogue import Finding, Level, catalogue
 from snowmelt.design.antipatterns.on_designs import design_findings
 from snowmelt.design.deciding import MODE_TOPIC, Decision, Verdict, decide
 from snowmelt.design.looking.filling import looked
+from snowmelt.design.making.checking import check_sql
 from snowmelt.design.making.designing import design
 from snowmelt.design.model import Design
 from snowmelt.design.output.writing import written
@@ -226,6 +227,7 @@ class _Work:
         return EXIT_OPEN
 
     def _write(self, given: Requirements, made: Design) -> int:
+        check_sql(made)
         findings = design_findings(made)
         for path, text in written(given, made, findings).items():
             target = self.output / path

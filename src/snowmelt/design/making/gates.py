@@ -35,8 +35,13 @@ def gates(given: Requirements, stages: Sequence[Stage], columns: dict[str, tuple
     for rule in (*rules, *_derived(given, stages, columns)):
         found.setdefault((rule.check, rule.table.lower(), rule.columns, rule.references), rule)
     versioned = {stage.name.lower() for stage in stages if stage.load is Load.SCD_TYPE_2}
-    return [Gate(rule=rule, sql=query(rule, versioned), dimension=_DIMENSIONS[rule.check], on_failure=_ON_FAILURE[rule.severity])
-            for rule in found.values()]  # fmt: skip
+    return [
+        Gate(
+            rule=rule, sql=query(rule, versioned), dimension=_DIMENSIONS[rule.check],
+            on_failure=_ON_FAILURE[rule.severity],
+        )
+        for rule in found.values()
+    ]  # fmt: skip
 
 
 def _derived(

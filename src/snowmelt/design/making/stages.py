@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snowmelt.core.errors import SnowmeltError
@@ -182,8 +182,7 @@ def named(column: str) -> str:
 
 def _from_records(item: Landed, options: str, strategy: PiiStrategy | None) -> str:
     """The newest record of each key. What comes twice is the same row."""
-    columns = _typed(item.table, "record", strategy) or ["record"]
-    listed = ",\n  ".join([*columns, "loaded_at"])
+    listed = ",\n  ".join([*_typed(item.table, "record", strategy), "loaded_at"])
     query = f"SELECT\n  {listed}\nFROM {item.raw}"
     if item.table.key:
         keys = ", ".join(_value("record", _column(item.table, name)) for name in item.table.key)
@@ -194,8 +193,8 @@ def _from_records(item: Landed, options: str, strategy: PiiStrategy | None) -> s
 
 
 def _from_log(item: Landed, options: str, strategy: PiiStrategy | None, *, history: bool) -> str:
-    columns = _typed(item.table, "after", strategy) or ["after AS record"]
-    event = ["operation", "change_number", "TO_TIMESTAMP_LTZ(ts_ms, 3) AS changed_at"]
+    columns = _typed(item.table, "after", strategy)
+    event = ["operation AS _operation", "change_number AS _change_number", "TO_TIMESTAMP_LTZ(ts_ms, 3) AS _changed_at"]
     body = ",\n    ".join([*columns, *event])
     query = (
         f"SELECT\n    {body}\n  FROM {item.raw}\n"
@@ -206,22 +205,22 @@ def _from_log(item: Landed, options: str, strategy: PiiStrategy | None, *, histo
     keys = ", ".join(map(named, item.table.key))
     return (
         f"CREATE SCD TYPE {2 if history else 1} TABLE {item.clean}\n  KEY ({keys})\n"
-        f"  SEQUENCE BY changed_at, change_number\n  DELETE WHEN operation = 'DELETE'{options}\nFROM (\n  {query}\n)"
+        f"  SEQUENCE BY _changed_at, _change_number\n  DELETE WHEN _operation = 'DELETE'{options}\nFROM (\n  {query}\n)"
     )
 
 
 def _typed(table: Table, record: str, strategy: PiiStrategy | None) -> list[str]:
-    columns: Iterable[Column] = table.columns
-    known = {column.name for column in columns}
-    missing = [Column(name=name) for name in (*table.key, table.change_column) if name and name not in known]
+    """The columns; where they are not known, the key and the change column, and the record as it came."""
+    known = {column.name for column in table.columns}
+    named_only = [Column(name=name) for name in (*table.key, table.change_column) if name and name not in known]
     found = []
-    for column in (*missing, *columns) if table.columns else ():
+    for column in (*named_only, *table.columns):
         if column.pii and strategy is PiiStrategy.DROP:
             continue
         # A deleted row has its key in `before` alone.
         place = f"COALESCE({record}, before)" if record == "after" and column.name in table.key else record
         found.append(f"{_protected(_value(place, column), column, strategy)} AS {named(column.name)}")
-    return found
+    return found if table.columns else [*found, "record" if record == "record" else f"{record} AS record"]
 
 
 def _column(table: Table, name: str) -> Column:
