@@ -170,7 +170,7 @@ def test_sql_that_does_not_fit_is_told(tmp_path: Path) -> None:
         "name: x\nowner: me\nlatency: 1 hour\nvolume: {per_day: 1 GB}\npii: {present: false}\n"
         "sources: [{name: s, kind: files, tables: [{name: orders.csv, key: [id]}]}]\n"
         "sinks: [{name: m, kind: snowmelt}]\n"
-        "transformations: [{name: t, key: [id], sql: \"SELECT id, amount FROM stg_orders\"}]\n",
+        'transformations: [{name: t, key: [id], sql: "SELECT id, amount FROM stg_orders"}]\n',
         encoding="utf-8",
     )
     result = design("-f", str(path), "-o", str(tmp_path / "out"), "--non-interactive")

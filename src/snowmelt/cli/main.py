@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from snowmelt import __version__
+from snowmelt.cli.build import build_command
 from snowmelt.cli.catalogue import catalogue_commands
 from snowmelt.cli.check import run_check
 from snowmelt.cli.connectors import connector_commands
@@ -306,3 +307,4 @@ app.add_typer(contract_commands(_open, _guarded), name="contract")
 app.add_typer(catalogue_commands(_open, _guarded), name="catalog")
 app.add_typer(design_commands(_guarded), name="design")
 lint_command(app, Sessions(_open, _guarded))
+build_command(app, _guarded)

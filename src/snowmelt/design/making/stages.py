@@ -80,7 +80,7 @@ def stages(given: Requirements, verdict: Verdict) -> list[Stage]:
     assert given.latency is not None, "without a promise there is no design"
     items = landed(given, verdict)
     lag = leaf_lag(given.latency)
-    strategy = given.pii.strategy if given.pii is not None and given.pii.present else None
+    strategy = _strategy(given, verdict)
     read = {name for item in given.transformations for name in tables_read(item.sql)}
     found = _raw_stages(items, verdict)
     for item in items:
@@ -91,6 +91,14 @@ def stages(given: Requirements, verdict: Verdict) -> list[Stage]:
         last = transformation.name.upper() not in read
         found.append(_business_stage(transformation, lag if last else DOWNSTREAM))
     return found
+
+
+def _strategy(given: Requirements, verdict: Verdict) -> PiiStrategy | None:
+    """What the clean tables do to personal data: nothing more where it was made unreadable on the way."""
+    if given.pii is None or not given.pii.present:
+        return None
+    on_the_way = verdict.outcome("transform") == "ETL" and given.pii.strategy is not PiiStrategy.DROP
+    return None if on_the_way else given.pii.strategy
 
 
 def tables_read(sql: str) -> list[str]:

@@ -1,0 +1,135 @@
+"""Extractors: records of a source in batches, each with the place behind it, from which the next run goes on."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+from sqlalchemy import Engine, MetaData, NullPool, Table, create_engine, make_url, select, tuple_
+
+from snowmelt.core import errors
+
+Record = dict[str, Any]
+BATCH_ROWS = 10_000
+_READERS = {
+    ".csv": pa.csv.read_csv, ".json": pa.json.read_json, ".jsonl": pa.json.read_json, ".ndjson": pa.json.read_json,
+    ".parquet": pa.parquet.read_table,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    records: Sequence[Record]
+    place: str
+    """Behind the last record. It commits with the records: whoever starts anew is given the newest one."""
+    origin: str
+    """Where they come from, for people: a file, a table."""
+
+
+class Extractor(ABC):
+    """Gives the records of one table, topic or kind of file."""
+
+    @abstractmethod
+    def extract(self, after: str | None) -> Iterator[Batch]:
+        """All that is behind a place, or everything for None, in an order that is the same each time."""
+
+
+class FilesExtractor(Extractor):
+    """CSV, JSON lines and Parquet files of a folder, each once; a file whose content changes comes again."""
+
+    def __init__(self, folder: Path, pattern: str) -> None:
+        self.folder = folder
+        self.pattern = pattern
+
+    def extract(self, after: str | None) -> Iterator[Batch]:
+        done: dict[str, str] = json.loads(after) if after is not None else {}
+        for path in sorted(self.folder.glob(self.pattern)):
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+            name = path.relative_to(self.folder).as_posix()
+            if done.get(name) == digest:
+                continue
+            done[name] = digest
+            yield Batch(_records(path), json.dumps(done, sort_keys=True), name)
+
+
+def _records(path: Path) -> list[Record]:
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise errors.configuration(f"{path} is none of {', '.join(_READERS)}.")
+    try:
+        table: pa.Table = reader(path)
+    except (OSError, pa.ArrowException) as error:
+        raise errors.configuration(f"{path} can't be read: {error}.") from None
+    return [plain(record) for record in table.to_pylist()]
+
+
+class PostgresExtractor(Extractor):
+    """A table in the order of its change column and key: what is behind the last pair is new.
+
+    Without a change column the whole table comes each time. Rows that are committed later with an earlier value of
+    the change column are not seen: where that happens, capture the log.
+    """
+
+    def __init__(
+        self, address: str, table: str, *, key: Sequence[str] = (), change_column: str | None = None,
+        batch_rows: int = BATCH_ROWS,
+    ) -> None:  # fmt: skip
+        self.address, self.table, self.key = address, table, tuple(key)
+        self.change_column, self.batch_rows = change_column, batch_rows
+
+    def extract(self, after: str | None) -> Iterator[Batch]:
+        schema, _, name = self.table.rpartition(".")
+        engine = _engine(self.address)
+        table = Table(name, MetaData(), schema=schema or None, autoload_with=engine)
+        columns = [table.c[column] for column in (self.change_column, *self.key) if column]
+        query = select(table).order_by(*columns)
+        if after is not None and self.change_column is not None:
+            place = [
+                _read(column.type.python_type, value) for column, value in zip(columns, json.loads(after), strict=True)
+            ]
+            query = query.where(tuple_(*columns) > tuple_(*place))
+        with engine.connect() as connection:
+            found = connection.execution_options(stream_results=True).execute(query)
+            for rows in found.mappings().partitions(self.batch_rows):
+                last = [plain(rows[-1][column.name]) for column in columns]
+                yield Batch([plain(dict(row)) for row in rows], json.dumps(last), self.table)
+
+
+def _engine(address: str) -> Engine:
+    return create_engine(make_url(address).set(drivername="postgresql+psycopg"), poolclass=NullPool)
+
+
+def _read(kind: type, value: Any) -> Any:
+    """A value of a place as the source's own type."""
+    if issubclass(kind, dt.datetime | dt.date):
+        return kind.fromisoformat(value)
+    return kind(value) if isinstance(value, str) and kind is not str else value
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON holds it: nothing is lost, times are ISO 8601 and exact numbers are text."""
+    match value:
+        case dict():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case dt.datetime() | dt.date() | dt.time():
+            return value.isoformat()
+        case Decimal():
+            return str(value)
+        case bytes() | memoryview():
+            return bytes(value).hex()
+        case None | bool() | int() | float() | str():
+            return value
+    return str(value)
