@@ -126,7 +126,11 @@ def test_a_table_comes_by_its_watermark(connection: snowmelt.Connection, postgre
         source.execute("INSERT INTO orders VALUES (6, 6, '2024-01-01'), (7, 7, '2024-01-02')")
         source.execute("UPDATE orders SET amount = 0, changed_at = '2024-01-03' WHERE id = 1")
         assert run(connection, extractor).rows == 3
-        assert run(connection, PostgresExtractor(address, "orders", key=["id"])).rows == 7, "the whole, without one"
+        whole = PostgresExtractor(address, "orders", key=["id"], batch_rows=3)
+        assert run(connection, whole).rows == 7
+        assert run(connection, whole).rows == 0, "nothing in it is another"
+        source.execute("DELETE FROM orders WHERE id = 7")
+        assert run(connection, whole).rows == 6
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from rich.console import Console
 from rich.table import Table
 
@@ -88,19 +88,25 @@ def _tables(group: typer.Typer, guarded: Guard) -> None:
     @group.command(name="rules")
     def rules_(form: FormatOption = Format.TABLE) -> None:
         """List the rules: id, condition, outcome, reason."""
-        typer.echo(_rules_as_json()) if form is Format.JSON else _show_rules(Console(highlight=False))
+        if form is Format.JSON:
+            typer.echo(_rules_as_json())
+        else:
+            _show_rules(Console(highlight=False))
 
     @group.command()
     def patterns(form: FormatOption = Format.TABLE) -> None:
         """List the anti-patterns: what each looks like, why it hurts, what to do."""
-        typer.echo(_patterns_as_json()) if form is Format.JSON else _show_patterns(Console(highlight=False))
+        if form is Format.JSON:
+            typer.echo(_patterns_as_json())
+        else:
+            _show_patterns(Console(highlight=False))
 
     @group.command()
     def schema(
         of: Annotated[str, typer.Argument(help="requirements or design.")] = "requirements",
     ) -> None:
         """Print the JSON Schema of the requirements file, or of design.yaml."""
-        models = {"requirements": Requirements, "design": Design}
+        models: dict[str, type[BaseModel]] = {"requirements": Requirements, "design": Design}
         if of not in models:
             raise typer.BadParameter(f"'{of}' is none of {', '.join(models)}.")
         typer.echo(json_schema(models[of], f"https://snowmelt.dev/schemas/{of}-1.json"), nl=False)

@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
-from sqlalchemy import Engine, MetaData, NullPool, Table, create_engine, make_url, select, tuple_
+from sqlalchemy import Column, Connection, MetaData, Select, Table, select, tuple_
 
 from snowmelt.core import errors
+from snowmelt.pipeline.addresses import engine_of
 
 Record = dict[str, Any]
 BATCH_ROWS = 10_000
@@ -77,8 +78,8 @@ def _records(path: Path) -> list[Record]:
 class PostgresExtractor(Extractor):
     """A table in the order of its change column and key: what is behind the last pair is new.
 
-    Without a change column the whole table comes each time. Rows that are committed later with an earlier value of
-    the change column are not seen: where that happens, capture the log.
+    Without a change column the whole table comes, whenever anything in it is another. Rows that are committed later
+    with an earlier value of the change column are not seen: where that happens, capture the log.
     """
 
     def __init__(
@@ -90,28 +91,45 @@ class PostgresExtractor(Extractor):
 
     def extract(self, after: str | None) -> Iterator[Batch]:
         schema, _, name = self.table.rpartition(".")
-        engine = _engine(self.address)
+        engine = engine_of(self.address, "snowmelt pipeline")
         table = Table(name, MetaData(), schema=schema or None, autoload_with=engine)
-        columns = [table.c[column] for column in (self.change_column, *self.key) if column]
-        query = select(table).order_by(*columns)
-        if after is not None and self.change_column is not None:
-            place = [
-                _read(column.type.python_type, value) for column, value in zip(columns, json.loads(after), strict=True)
-            ]
-            query = query.where(tuple_(*columns) > tuple_(*place))
-        with engine.connect() as connection:
-            found = connection.execution_options(stream_results=True).execute(query)
-            for rows in found.mappings().partitions(self.batch_rows):
-                last = [plain(rows[-1][column.name]) for column in columns]
-                yield Batch([plain(dict(row)) for row in rows], json.dumps(last), self.table)
+        # Whatever else happens in the source meanwhile, one extract sees one state of it.
+        options = {"isolation_level": "REPEATABLE READ", "stream_results": True}
+        with engine.connect().execution_options(**options) as connection:
+            if self.change_column is not None:
+                yield from self._changed(connection, table, self.change_column, after)
+            else:
+                yield from self._whole(connection, table, after)
+
+    def _changed(self, connection: Connection, table: Table, change: str, after: str | None) -> Iterator[Batch]:
+        columns = [table.c[name] for name in (change, *self.key)]
+        query = select(table).where(table.c[change].is_not(None)).order_by(*columns)
+        if after is not None:
+            values = zip(columns, json.loads(after), strict=True)
+            query = query.where(tuple_(*columns) > tuple_(*[_read(column, value) for column, value in values]))
+        for rows in self._partitions(connection, query):
+            yield Batch(rows, json.dumps([rows[-1][column.name] for column in columns]), self.table)
+
+    def _whole(self, connection: Connection, table: Table, after: str | None) -> Iterator[Batch]:
+        """The place is what the table holds, and how many batches of that were given."""
+        query = select(table).order_by(*[table.c[name] for name in self.key])
+        digest = hashlib.sha256()
+        for rows in self._partitions(connection, query):
+            digest.update(json.dumps(rows, sort_keys=True).encode())
+        known, _, given = (after or "").partition(":")
+        skip = int(given) if known == digest.hexdigest() else 0
+        for number, rows in enumerate(self._partitions(connection, query), start=1):
+            if number > skip:
+                yield Batch(rows, f"{digest.hexdigest()}:{number}", self.table)
+
+    def _partitions(self, connection: Connection, query: Select[Any]) -> Iterator[list[Record]]:
+        for rows in connection.execute(query).mappings().partitions(self.batch_rows):
+            yield [plain(dict(row)) for row in rows]
 
 
-def _engine(address: str) -> Engine:
-    return create_engine(make_url(address).set(drivername="postgresql+psycopg"), poolclass=NullPool)
-
-
-def _read(kind: type, value: Any) -> Any:
+def _read(column: Column[Any], value: Any) -> Any:
     """A value of a place as the source's own type."""
+    kind = column.type.python_type
     if issubclass(kind, dt.datetime | dt.date):
         return kind.fromisoformat(value)
     return kind(value) if isinstance(value, str) and kind is not str else value

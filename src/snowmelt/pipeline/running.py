@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import structlog
+from sqlalchemy.exc import OperationalError
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from snowmelt.core.errors import SnowmeltError
@@ -80,7 +81,9 @@ def _load(flow: Flow, batch: Batch, result: FlowResult) -> None:
 
 def _transient(error: BaseException) -> bool:
     """A typed error says so itself; connections that break are worth another try."""
-    return error.transient if isinstance(error, SnowmeltError) else isinstance(error, ConnectionError | TimeoutError)
+    if isinstance(error, SnowmeltError):
+        return error.transient
+    return isinstance(error, ConnectionError | TimeoutError | OperationalError)
 
 
 def _error(state: Any) -> BaseException | None:

@@ -16,7 +16,7 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import quote
-from snowmelt.core.types import parse_type
+from snowmelt.core.types import DataType, parse_type
 from snowmelt.sql import scd
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
@@ -261,7 +261,7 @@ class Library(NoRelations):
         context = SessionContext(now=datetime(2000, 1, 1, tzinfo=UTC))
         return QueryBinder(Environment(self, context)).bind(parse_snowflake(text))
 
-    def scanned(self) -> dict[str, tuple[tuple[str, object], ...]]:
+    def scanned(self) -> dict[str, tuple[tuple[str, DataType], ...]]:
         """The columns of all that was bound, by the reference that the binder got."""
         return {
             ".".join(parts): tuple((column.name, column.type) for column in columns)

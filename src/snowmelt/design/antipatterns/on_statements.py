@@ -66,6 +66,10 @@ def _dynamic_table(item: Item, statement: CreateDynamicTable, library: Library) 
             yield "DO-06", "nothing says what one row of it is", ()
 
 
+def _inserted(offset: int, text: str) -> Edit:
+    return Edit(offset, offset, text)
+
+
 def _lag_edit(item: Item) -> tuple[Edit, ...]:
     tokens = tokenize(item.sql).tokens
     for name, sign, value in zip(tokens, tokens[1:], tokens[2:], strict=False):
@@ -73,7 +77,7 @@ def _lag_edit(item: Item) -> tuple[Edit, ...]:
             return (Edit(item.offset + value.start, item.offset + value.end, "DOWNSTREAM"),)
     # Only a dimension has a lag that is not written.
     before = next((token for token in tokens if token.word == "FROM"), None)
-    return () if before is None else (Edit(*[item.offset + before.start] * 2, "TARGET_LAG = DOWNSTREAM\n"),)
+    return () if before is None else (_inserted(item.offset + before.start, "TARGET_LAG = DOWNSTREAM\n"),)
 
 
 def _mode_edit(item: Item, library: Library) -> tuple[Edit, ...]:
@@ -84,7 +88,7 @@ def _mode_edit(item: Item, library: Library) -> tuple[Edit, ...]:
         if name.word == "REFRESH_MODE" and sign.word == "=":
             return (Edit(item.offset + value.start, item.offset + value.end, "INCREMENTAL"),)
     start = _before_as(tokens)
-    return () if start is None else (Edit(*[item.offset + start] * 2, "REFRESH_MODE = INCREMENTAL\n"),)
+    return () if start is None else (_inserted(item.offset + start, "REFRESH_MODE = INCREMENTAL\n"),)
 
 
 def _before_as(tokens: tuple[Token, ...]) -> int | None:
@@ -116,8 +120,7 @@ def _table(item: Item, statement: CreateTable, library: Library) -> Iterator[Fou
 def _tracking_edit(item: Item, statement: CreateTable) -> tuple[Edit, ...]:
     if statement.query is not None or statement.clone is not None or statement.options.change_tracking is not None:
         return ()
-    end = item.offset + len(item.sql.text)
-    return (Edit(end, end, " CHANGE_TRACKING = TRUE"),)
+    return (_inserted(item.offset + len(item.sql.text), " CHANGE_TRACKING = TRUE"),)
 
 
 def _has_key(statement: CreateTable) -> bool:
@@ -161,7 +164,7 @@ def _streams_of(item: Item, statement: CreateTask, done: list[Statement], librar
     if streams and statement.when is None and not statement.after:
         start = _before_as(tokenize(item.sql).tokens)
         condition = " AND ".join(f"SYSTEM$STREAM_HAS_DATA({literal('.'.join(stream.parts))})" for stream in streams)
-        edits = () if start is None else (Edit(*[item.offset + start] * 2, f"WHEN {condition}\n"),)
+        edits = () if start is None else (_inserted(item.offset + start, f"WHEN {condition}\n"),)
         yield "ES-05", f"it runs whether {streams[0].name} has data or not", edits
     for other, task in library.tasks():
         if other is item:

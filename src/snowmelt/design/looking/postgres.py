@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, NullPool, create_engine, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
 from snowmelt.core import errors
 from snowmelt.design.looking.files import looks_like_change, looks_personal
 from snowmelt.design.requirements.model import Column, Table
+from snowmelt.pipeline.addresses import engine_of
 
-_CONNECT_SECONDS = 10
 _IDENTITIES = {"d": "default", "f": "full", "i": "index", "n": "nothing"}
 _TYPES = {
     "smallint": "NUMBER(38,0)", "integer": "NUMBER(38,0)", "bigint": "NUMBER(38,0)", "boolean": "BOOLEAN",
@@ -61,22 +61,13 @@ def look_at_database(address: str, tables: Sequence[str] = ()) -> list[Table]:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Connection]:
+    engine = engine_of(address, "snowmelt design")
     try:
-        url = make_url(address)
-    except ArgumentError:
-        raise errors.configuration("The address is none that SQLAlchemy reads: postgresql://user@host/name.") from None
-    arguments = {"connect_timeout": _CONNECT_SECONDS, "application_name": "snowmelt design"}
-    try:
-        engine = create_engine(url.set(drivername="postgresql+psycopg"), connect_args=arguments, poolclass=NullPool)
         with engine.connect() as connection:
             yield connection
-    except ModuleNotFoundError as error:
-        raise errors.configuration(
-            f"The package {error.name} is not installed.", hint="Looking needs it: pip install 'snowmelt[postgres]'."
-        ) from None
     except DBAPIError as error:
         shown = str(error.orig or error).strip().splitlines()[0]
-        raise errors.configuration(f"{url.render_as_string()} can't be asked: {shown}") from None
+        raise errors.configuration(f"{engine.url.render_as_string()} can't be asked: {shown}") from None
 
 
 def _table(connection: Connection, row: Mapping[str, Any]) -> Table:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import yaml
 
@@ -34,10 +35,9 @@ def rates() -> dict[str, Rate]:
 
 
 @cache
-def _data() -> dict[str, dict[str, dict[str, float | str]]]:
-    found: dict[str, dict[str, dict[str, float | str]]] = yaml.safe_load(
-        files("snowmelt.design").joinpath("rates.yaml").read_text(encoding="utf-8")
-    )
+def _data() -> dict[str, Any]:
+    text = files("snowmelt.design").joinpath("rates.yaml").read_text(encoding="utf-8")
+    found: dict[str, Any] = yaml.safe_load(text)
     return found
 
 
@@ -108,5 +108,5 @@ def _first_load(given: Requirements) -> Iterator[Estimate]:
 
 
 def _money(amount: float) -> str:
-    price = float(str(_data()["credit_price"]))
+    price = float(_data()["credit_price"])
     return f"{amount:.3g} credits a day (${amount * price:.2f} at ${price:g} a credit)"
