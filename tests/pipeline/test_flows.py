@@ -126,6 +126,13 @@ def test_a_table_comes_by_its_watermark(connection: snowmelt.Connection, postgre
         source.execute("INSERT INTO orders VALUES (6, 6, '2024-01-01'), (7, 7, '2024-01-02')")
         source.execute("UPDATE orders SET amount = 0, changed_at = '2024-01-03' WHERE id = 1")
         assert run(connection, extractor).rows == 3
+        source.execute("CREATE TABLE log (text text, at date)")
+        source.execute("INSERT INTO log SELECT n, '2024-01-01'::date + n / 3 FROM generate_series(0, 6) AS n")
+        unkeyed = PostgresExtractor(address, "log", change_column="at", batch_rows=2)
+        assert [len(batch.records) for batch in unkeyed.extract(None)] == [3, 3, 1], "no value is divided"
+        source.execute("INSERT INTO log VALUES ('x', NULL)")
+        with pytest.raises(SnowmeltError, match="1 rows of log have no at"):
+            list(unkeyed.extract(None))
         whole = PostgresExtractor(address, "orders", key=["id"], batch_rows=3)
         assert run(connection, whole).rows == 7
         assert run(connection, whole).rows == 0, "nothing in it is another"

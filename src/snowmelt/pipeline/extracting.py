@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
-from sqlalchemy import Column, Connection, MetaData, Select, Table, select, tuple_
+from sqlalchemy import Column, Connection, MetaData, Select, Table, func, select, tuple_
 
 from snowmelt.core import errors
 from snowmelt.pipeline.addresses import engine_of
@@ -102,13 +102,24 @@ class PostgresExtractor(Extractor):
                 yield from self._whole(connection, table, after)
 
     def _changed(self, connection: Connection, table: Table, change: str, after: str | None) -> Iterator[Batch]:
+        self._refuse_unplaced(connection, table, change)
         columns = [table.c[name] for name in (change, *self.key)]
-        query = select(table).where(table.c[change].is_not(None)).order_by(*columns)
+        query = select(table).order_by(*columns)
         if after is not None:
             values = zip(columns, json.loads(after), strict=True)
             query = query.where(tuple_(*columns) > tuple_(*[_read(column, value) for column, value in values]))
-        for rows in self._partitions(connection, query):
+        batches = self._partitions(connection, query)
+        for rows in batches if self.key else _undivided(batches, change):
             yield Batch(rows, json.dumps([rows[-1][column.name] for column in columns]), self.table)
+
+    def _refuse_unplaced(self, connection: Connection, table: Table, change: str) -> None:
+        """Rows without a place in the order would never come, and nobody would know."""
+        unplaced = connection.execute(select(func.count()).where(table.c[change].is_(None))).scalar_one()
+        if unplaced:
+            raise errors.configuration(
+                f"{unplaced} rows of {self.table} have no {change}.",
+                hint="Fill it in, leave change_column out of the configuration, or capture the log.",
+            )
 
     def _whole(self, connection: Connection, table: Table, after: str | None) -> Iterator[Batch]:
         """The place is what the table holds, and how many batches of that were given."""
@@ -125,6 +136,19 @@ class PostgresExtractor(Extractor):
     def _partitions(self, connection: Connection, query: Select[Any]) -> Iterator[list[Record]]:
         for rows in connection.execute(query).mappings().partitions(self.batch_rows):
             yield [plain(dict(row)) for row in rows]
+
+
+def _undivided(batches: Iterator[list[Record]], column: str) -> Iterator[list[Record]]:
+    """Batches that end where the column's value changes: without a key, nothing else tells rows of one value apart."""
+    held: list[Record] = []
+    for rows in batches:
+        held += rows
+        whole = [row for row in held if row[column] != held[-1][column]]
+        if whole:
+            held = held[len(whole) :]
+            yield whole
+    if held:
+        yield held
 
 
 def _read(column: Column[Any], value: Any) -> Any:
