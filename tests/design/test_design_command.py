@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner, Result
 
 from snowmelt.cli.main import app
+from snowmelt.design.antipatterns.linting import lint_paths
 from snowmelt.design.deciding import decide
 from snowmelt.design.facts import MEANINGS
 from snowmelt.design.making.estimating import rates
@@ -176,3 +177,17 @@ def test_sql_that_does_not_fit_is_told(tmp_path: Path) -> None:
     result = design("-f", str(path), "-o", str(tmp_path / "out"), "--non-interactive")
     assert result.exit_code == 3
     assert "t: SQL compilation error" in result.stderr and "'AMOUNT'" in result.stderr and "--look" in result.stderr
+
+
+def test_the_recipe_dbt_writes_models_that_have_tests(tmp_path: Path) -> None:
+    case = yaml.safe_load((HERE / "cases" / "34-dbt.yaml").read_text(encoding="utf-8"))["requirements"]
+    case["transformations"] = [{"name": "daily", "key": ["event_id"], "sql": "SELECT event_id FROM stg_events"}]
+    path = tmp_path / "r.yaml"
+    path.write_text(yaml.safe_dump(case), encoding="utf-8")
+    assert design("-f", str(path), "-o", str(tmp_path), "--non-interactive").exit_code == 0
+    models = tmp_path / "dbt" / "models"
+    assert "FROM {{ source('raw', 'raw_events') }}" in (models / "staging" / "stg_events.sql").read_text("utf-8")
+    assert (models / "marts" / "daily.sql").read_text("utf-8").startswith("{{ config(target_lag='10 minutes'")
+    assert "FROM {{ ref('stg_events') }}" in (models / "marts" / "daily.sql").read_text("utf-8")
+    found = lint_paths([tmp_path / "dbt"])
+    assert [item for item in found if item.pattern.id == "DW-07"] == []
