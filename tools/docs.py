@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from snowmelt.design.requirements.reading import json_schema
 from tools import diagram, function_reference, metric_reference, privilege_reference
+
+SCHEMA = function_reference.TARGET.parent / "requirements.schema.json"
 
 
 def main() -> int:
@@ -22,6 +25,8 @@ def main() -> int:
     metrics = metric_reference.TARGET
     metrics.write_text(metric_reference.render(metrics.read_text(encoding="utf-8")), encoding="utf-8")
     print(metrics)
+    SCHEMA.write_text(json_schema(), encoding="utf-8")
+    print(SCHEMA)
     diagram.write()
     print(diagram.TARGET)
     return 0

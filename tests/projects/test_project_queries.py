@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from snowmelt.projects.queries import calls_in, columns_in, tables_in
+from snowmelt.projects.queries import calls_in, columns_in
 from snowmelt.sql.dialect import parse_snowflake
+from snowmelt.sql.reads import tables_in
 
 COLUMNS = {("T",): ["A", "B"], ("DB", "S", "U"): ["C"]}
 

@@ -12,14 +12,17 @@ import typer
 from rich.console import Console
 
 from snowmelt import __version__
+from snowmelt.cli.build import build_command
 from snowmelt.cli.catalogue import catalogue_commands
 from snowmelt.cli.check import run_check
 from snowmelt.cli.connectors import connector_commands
 from snowmelt.cli.contracts import contract_commands
 from snowmelt.cli.cost import run_cost
 from snowmelt.cli.demo import called_as, duration
-from snowmelt.cli.groups import DATA, UrlOption
+from snowmelt.cli.design import design_commands
+from snowmelt.cli.groups import DATA, Sessions, UrlOption
 from snowmelt.cli.lineage import LineageFormat, run_lineage
+from snowmelt.cli.lint import lint_command
 from snowmelt.cli.monitoring import monitoring_commands
 from snowmelt.cli.output import Format, progress, write_result
 from snowmelt.cli.projects import planned, run_apply, run_plan
@@ -324,3 +327,6 @@ app.add_typer(contract_commands(_open, _guarded), name="contract")
 app.add_typer(catalogue_commands(_open, _guarded), name="catalog")
 app.add_typer(quality_commands(_open, _guarded), name="quality")
 app.add_typer(monitoring_commands(), name="monitoring")
+app.add_typer(design_commands(_guarded), name="design")
+lint_command(app, Sessions(_open, _guarded))
+build_command(app, _guarded)

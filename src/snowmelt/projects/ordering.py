@@ -13,8 +13,9 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName, split_name
 from snowmelt.projects.comparing import all_constraints
 from snowmelt.projects.definitions import AnyCreate, Definition, Home
-from snowmelt.projects.queries import calls_in, tables_in
+from snowmelt.projects.queries import calls_in
 from snowmelt.sql.dialect import parse_snowflake
+from snowmelt.sql.reads import tables_in
 from snowmelt.sql.statements import (
     CreateDynamicTable,
     CreateRoutine,

@@ -1,48 +1,17 @@
-"""What can be said about a query without a catalog: the tables it reads, the functions it calls, its columns."""
+"""What can be said about a query without a catalog: the functions it calls, its columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
 from snowmelt.projects.columns import output_name
-from snowmelt.sql import boundaries, spark_frames
+from snowmelt.sql.boundaries import Parts, parts_of
 from snowmelt.sql.expressions import fold_identifier
 
-Parts = tuple[str, ...]
 ColumnsOf = Callable[[Parts], Sequence[str] | None]
 _With = Mapping[str, "Sequence[str] | None"]
-
-
-def tables_in(tree: exp.Expr) -> set[Parts]:
-    """The names of the relations that a query reads, as written; names of its WITH clauses are none."""
-    return {*_tables(tree, frozenset()), *(parts for call in spark_frames.calls(tree) for parts in call.reads)}
-
-
-def _tables(node: exp.Expr, known: frozenset[str]) -> Iterator[Parts]:
-    if isinstance(node, exp.Table):
-        parts = _parts(node)
-        if parts is not None and (len(parts) > 1 or parts[0] not in known):
-            yield parts
-    clause = node.args.get("with_")
-    if isinstance(clause, exp.With):
-        for item in clause.expressions:
-            name = fold_identifier(item.args["alias"].this)
-            # Only a recursive one can read itself: otherwise the name inside is that of a table.
-            yield from _tables(item.this, known | {name} if clause.args.get("recursive") else known)
-            known |= {name}
-    for key, value in node.args.items():
-        if key == "with_":
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, exp.Expr):
-                yield from _tables(child, known)
-
-
-def _parts(node: exp.Table) -> Parts | None:
-    """None for table functions, stages and the like, which are no relations of the catalog."""
-    return boundaries.parts_of(node)
 
 
 def calls_in(tree: exp.Expr) -> set[Parts]:
@@ -112,7 +81,7 @@ def _called(source: exp.Expr) -> str | None:
     alias = source.args.get("alias")
     if isinstance(alias, exp.TableAlias) and alias.this is not None:
         return fold_identifier(alias.this)
-    parts = _parts(source) if isinstance(source, exp.Table) else None
+    parts = parts_of(source) if isinstance(source, exp.Table) else None
     return parts[-1] if parts else None
 
 
@@ -122,7 +91,7 @@ def _source(source: exp.Expr, columns_of: ColumnsOf, known: _With) -> Sequence[s
         return [fold_identifier(column) for column in alias.args["columns"]]
     if isinstance(source, exp.Subquery):
         return columns_in(source.this, columns_of, known)
-    parts = _parts(source) if isinstance(source, exp.Table) else None
+    parts = parts_of(source) if isinstance(source, exp.Table) else None
     if parts is None:
         return None
     return known[parts[0]] if len(parts) == 1 and parts[0] in known else columns_of(parts)

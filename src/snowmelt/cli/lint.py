@@ -1,0 +1,111 @@
+"""`snowmelt lint`: SQL files, projects, designs and running accounts held to the anti-patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from snowmelt.cli.groups import Executes, Sessions
+from snowmelt.design.antipatterns.catalogue import Finding, Level, ordered
+from snowmelt.design.antipatterns.linting import fix_files, lint_paths
+from snowmelt.design.antipatterns.on_accounts import account_findings
+from snowmelt.design.antipatterns.on_designs import design_findings
+from snowmelt.design.antipatterns.reporting import to_json, to_sarif
+from snowmelt.design.model import Design
+from snowmelt.design.requirements.reading import read
+
+EXIT_FOUND = 1
+_ROUNDS = 5
+"""A fix may uncover the next one; more rounds than there are fixable patterns would be a mistake here."""
+_ORDER = (Level.NOTE, Level.WARNING, Level.ERROR)
+
+
+class LintFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+
+
+def lint_command(app: typer.Typer, sessions: Sessions) -> None:
+    @app.command()
+    def lint(
+        paths: Annotated[list[Path] | None, typer.Argument(help="SQL files, folders, design.yaml.")] = None,
+        fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended, then look again.")] = False,
+        form: Annotated[LintFormat, typer.Option("--format", help="text, json, or sarif for CI.")] = LintFormat.TEXT,
+        output: Annotated[Path | None, typer.Option("--output", "-o", help="File instead of standard output.")] = None,
+        fail_on: Annotated[Level, typer.Option(help="The least level that makes the exit code 1.")] = Level.WARNING,
+        select: Annotated[list[str] | None, typer.Option(help="Only these ids, or families such as PD.")] = None,
+        ignore: Annotated[list[str] | None, typer.Option(help="Not these ids or families.")] = None,
+        data: Annotated[Path | None, typer.Option("--data", help="Look at the account in this directory.")] = None,
+        url: Annotated[str | None, typer.Option("--url", help="Look at the account of a running server.")] = None,
+    ) -> None:
+        """Look for anti-patterns in SQL, designs, or a running account. The exit code is 1 when there are any."""
+        if data is None and url is None and not paths:
+            raise typer.BadParameter("Name files or folders, or an account with --data or --url.")
+
+        def told(found: list[Finding]) -> int:
+            chosen = [item for item in ordered(found) if _chosen(item, select or [], ignore or [])]
+            _print(chosen, form, output)
+            least = _ORDER.index(fail_on)
+            return EXIT_FOUND if any(_ORDER.index(item.pattern.level) >= least for item in chosen) else 0
+
+        def files() -> list[Finding]:
+            return _in_files(paths or [], fix=fix)
+
+        if data is not None or url is not None:
+            sessions.run(data or Path(), url, lambda session: told(files() + account_findings(_asking(session))))
+        raise typer.Exit(sessions.guarded(lambda: told(files())))
+
+
+def _chosen(item: Finding, select: list[str], ignore: list[str]) -> bool:
+    identifier = item.pattern.id
+    wanted = not select or any(identifier.startswith(word.upper()) for word in select)
+    return wanted and not any(identifier.startswith(word.upper()) for word in ignore)
+
+
+def _in_files(paths: list[Path], *, fix: bool) -> list[Finding]:
+    designs = [path for path in paths if path.suffix in (".yaml", ".yml")]
+    rest = [path for path in paths if path not in designs]
+    found = lint_paths(rest)
+    for _ in range(_ROUNDS if fix else 0):
+        if not fix_files(found):
+            break
+        found = lint_paths(rest)
+    for path in designs:
+        found += design_findings(read(path, Design))
+    return found
+
+
+def _asking(session: Executes) -> Any:
+    def ask(statement: str) -> Sequence[Mapping[str, Any]]:
+        result = session.execute(statement)
+        names = [column.name for column in result.columns]
+        return [dict(zip(names, row, strict=True)) for row in result.rows()]
+
+    return ask
+
+
+def _print(found: list[Finding], form: LintFormat, output: Path | None) -> None:
+    text = {LintFormat.JSON: to_json, LintFormat.SARIF: to_sarif, LintFormat.TEXT: _as_text}[form](found)
+    if output is not None:
+        output.write_text(text, encoding="utf-8")
+    else:
+        typer.echo(text, nl=False)
+
+
+def _as_text(found: Iterable[Finding]) -> str:
+    lines: list[str] = []
+    levels = dict.fromkeys(reversed(_ORDER), 0)
+    for item in found:
+        levels[item.pattern.level] += 1
+        place = item.place if item.line else item.file
+        mark = " [--fix]" if item.edits else ""
+        lines.append(f"{place}: {item.pattern.level} {item.pattern.id}: {item.object}: {item.message}{mark}")
+        lines.append(f"    {item.pattern.remedy}")
+    counts = ", ".join(f"{count} {level}s" for level, count in levels.items())
+    lines.append(f"{counts}." if any(levels.values()) else "No anti-pattern was found.")
+    return "\n".join(lines) + "\n"

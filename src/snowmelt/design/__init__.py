@@ -1,0 +1,1 @@
+"""From a description of what is needed to a design: rules, data and templates, all of them readable. No Spark."""

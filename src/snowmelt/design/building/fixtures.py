@@ -1,0 +1,44 @@
+"""Records for the tests of a project: three that are right, one of them twice, and one without its key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from snowmelt.design.model import SourceTable
+from snowmelt.design.requirements.model import Column
+
+
+def fixture(table: SourceTable) -> list[dict[str, Any]]:
+    known = {column.name for column in table.columns}
+    named = [Column(name=name) for name in (*table.key, table.change_column) if name and name not in known]
+    columns = (*named, *table.columns)
+    records = [{column.name: _value(column, number) for column in columns} for number in (1, 2, 3)]
+    if table.key:
+        keyless = {name: None if name in table.key else value for name, value in records[0].items()}
+        records += [records[2], keyless]
+    return records or [{"value": 1}]
+
+
+def _value(column: Column, number: int) -> Any:
+    """A value that the column's type takes, and that is another for each number."""
+    kind = column.type.upper().partition("(")[0]
+    match kind:
+        case "NUMBER" | "INT" | "INTEGER" | "BIGINT" | "DECIMAL" | "NUMERIC" | "FLOAT" | "DOUBLE" | "REAL":
+            return number
+        case "BOOLEAN":
+            return number % 2 == 0
+        case "DATE":
+            return f"2024-01-0{number}"
+        case "TIME":
+            return f"0{number}:00:00"
+        case "TIMESTAMP_NTZ" | "TIMESTAMP" | "DATETIME":
+            return f"2024-01-01T00:00:0{number}"
+        case "TIMESTAMP_LTZ" | "TIMESTAMP_TZ":
+            return f"2024-01-01T00:00:0{number}+00:00"
+        case "VARIANT" | "OBJECT":
+            return {"number": number}
+        case "ARRAY":
+            return [number]
+        case "BINARY":
+            return f"0{number}"
+    return f"{column.name} {number}"

@@ -1,0 +1,102 @@
+"""data-pipeline-spec.md: every section filled from the design."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from snowmelt.design.model import Design, Step
+from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading, Paragraph, grid, to_markdown
+from snowmelt.design.output.diagram import picture
+
+
+def specification(design: Design) -> str:
+    return to_markdown([
+        Heading(f"{design.name}: specification", 1), *_overview(design), Heading("Architecture"),
+        Drawing(picture(design)), *_ends(design), *_transformations(design), *_operation(design), *_runbook(design),
+        Heading("Change log"), grid(("version", "what"), [("0.1.0", "built from design.yaml")]),
+    ])  # fmt: skip
+
+
+def _overview(design: Design) -> Iterator[Block]:
+    yield Heading("Overview")
+    yield grid(
+        ("", ""),
+        [("owner", design.owner), ("recipe", design.recipe), ("mode", design.mode), ("pattern", design.pattern),
+         ("freshness", design.service_level.freshness), ("availability", design.service_level.availability)],
+    )  # fmt: skip
+    yield Heading("Purpose")
+    ends = ", ".join(sink.name for sink in design.sinks)
+    yield Paragraph(design.description or f"Brings {', '.join(s.name for s in design.sources)} to {ends}.")
+
+
+def _ends(design: Design) -> Iterator[Block]:
+    yield Heading("Sources")
+    yield grid(
+        ("source", "kind", "table", "key", "comes by", "address from"),
+        [(source.name, source.kind, table.name, ", ".join(table.key) or "none", source.capture.way, source.connection)
+         for source in design.sources for table in source.tables],
+    )  # fmt: skip
+    yield Heading("Destination")
+    yield grid(
+        ("sink", "kind", "tables", "load", "delivery"),
+        [(sink.name, sink.kind, ", ".join(sink.reads), sink.load, sink.delivery) for sink in design.sinks],
+    )
+
+
+def _transformations(design: Design) -> Iterator[Block]:
+    yield Heading("Transformations")
+    yield grid(
+        ("table", "layer", "reads", "load", "target lag", "what it is"),
+        [(stage.name, stage.layer, ", ".join(stage.reads), stage.load, stage.target_lag or "", stage.description)
+         for stage in design.stages],
+    )  # fmt: skip
+    yield Heading("Quality")
+    yield grid(
+        ("check", "table", "columns", "severity", "when it fails"),
+        [(gate.rule.check, gate.rule.table, ", ".join(gate.rule.columns), gate.rule.severity, gate.on_failure)
+         for gate in design.quality],
+    )  # fmt: skip
+
+
+def _operation(design: Design) -> Iterator[Block]:
+    yield Heading("Scheduling")
+    cron = f", cron {design.schedule.cron}" if design.schedule.cron else ""
+    yield Paragraph(f"{design.schedule.orchestrator}{cron}; target lag {design.schedule.target_lag}.")
+    yield Heading("Error handling")
+    yield Bullets((
+        "Transient errors are tried again, five times, with growing waits; typed errors say whether they are.",
+        "Records that are wrong go to dead_letters with their reason, and the rest goes on.",
+        f"Repeated steps are harmless: {design.idempotency}. {design.decision('idempotency').reason}",
+        f"Changed columns: {design.schema_evolution}. {design.decision('schema evolution').reason}",
+    ))  # fmt: skip
+    yield Heading("Monitoring")
+    yield grid(
+        ("alert", "severity", "when", "checked every", "channel"),
+        [(item.name, item.severity, item.condition, item.every, item.channel) for item in design.alerts],
+    )
+
+
+def _runbook(design: Design) -> Iterator[Block]:
+    yield Heading("Runbook")
+    yield Heading("Start", 3)
+    yield Code("make run", "sh")
+    yield Heading("Stop", 3)
+    yield Paragraph("Ctrl-C, at any time: what was not committed comes with the next run. To stop refreshes:")
+    yield from _steps(design.rollback[:1])
+    yield Heading("Backfill", 3)
+    yield from _steps(design.backfill)
+    yield Heading("Common issues", 3)
+    yield grid(
+        ("what is seen", "what to do"),
+        [("a variable is not set", "fill in .env from .env.example, and load it"),
+         ("a gate is broken", "run its query in sql/_quality_checks; mend the source, or set rows aside"),
+         ("rows in dead_letters", "count them by reason, mend the source or the transformer, load them again"),
+         ("a table is stale", "SELECT * FROM TABLE(INFORMATION_SCHEMA.DYNAMIC_TABLE_REFRESH_HISTORY())")],
+    )  # fmt: skip
+
+
+def _steps(steps: Iterable[Step]) -> Iterator[Block]:
+    for number, step in enumerate(steps, start=1):
+        yield Paragraph(f"{number}. {step.text}")
+        if step.sql:
+            yield Code(step.sql)

@@ -1,0 +1,1 @@
+"""Facts from real sources, in place of what somebody remembers of them."""

@@ -1,0 +1,87 @@
+"""How each source comes in; for change data capture the snapshot, the publication, the slot and the hand-over."""
+
+from __future__ import annotations
+
+from snowmelt.core.names import literal
+from snowmelt.design.deciding import Verdict
+from snowmelt.design.facts import FILES
+from snowmelt.design.making.stages import captured_by_log, landed, plain_name
+from snowmelt.design.model import Capture, DesignSource, SourceTable
+from snowmelt.design.requirements.model import Requirements, Source, SourceKind
+
+_HAND_OVER = (
+    "The slot is created before the snapshot begins, so that every change from then on is kept by the source.",
+    "The snapshot reads the tables at the point in the log at which the slot begins, in one transaction.",
+    "Each row of the snapshot lands as READ; when the last one has landed, its place in the log is committed with it.",
+    "The stream begins at that place. A change that the snapshot already showed comes again, with a later "
+    "CHANGE_NUMBER, and gives the same row: nothing is lost and nothing counts twice.",
+    "A snapshot that is interrupted begins anew with a TRUNCATE for each table, so that whoever applies the changes in "
+    "order comes to the right rows.",
+)
+_CHANNEL_HAND_OVER = (
+    "One channel for each partition of a topic; the offset token is the partition's offset.",
+    "Rows and the offset token of the last one commit together: what is visible is exactly what the token says.",
+    "A client that starts anew opens its channel, which fences the old one, and asks for the last committed token.",
+    "It reads the topic from the offset behind that token: nothing is lost and nothing counts twice.",
+    "Rows that do not fit go to the channel's error table (ON_ERROR = CONTINUE), which is counted and alerted on.",
+)
+
+
+def sources(given: Requirements, verdict: Verdict) -> list[DesignSource]:
+    items = landed(given, verdict)
+    found = []
+    for source in given.sources:
+        tables = tuple(
+            SourceTable(
+                name=item.table.name, stage=item.raw, key=item.table.key, change_column=item.table.change_column,
+                columns=item.table.columns,
+            )
+            for item in items
+            if item.source is source
+        )  # fmt: skip
+        capture = _capture(source, given, verdict)
+        setup = _connector(source, capture) if capture.way == "log" else None
+        found.append(
+            DesignSource(
+                name=source.name, kind=source.kind, connection=source.connection or address_variable(source.name),
+                capture=capture, tables=tables, setup_sql=setup,
+            )
+        )  # fmt: skip
+    return found
+
+
+def address_variable(name: str) -> str:
+    """The environment variable that holds where a source or sink is."""
+    return f"{name.upper()}_URL"
+
+
+def _capture(source: Source, given: Requirements, verdict: Verdict) -> Capture:
+    if captured_by_log(source, verdict):
+        return Capture(
+            way="log", snapshot_mode="WHEN_NEEDED", publication=f"snowmelt_{source.name.lower()}",
+            slot=f"snowmelt_{source.name.lower()}",
+            replica_identity={table.name: table.replica_identity or "unknown" for table in source.tables},
+            hand_over=_HAND_OVER,
+        )  # fmt: skip
+    if source.kind is SourceKind.KAFKA:
+        return Capture(
+            way="offsets", hand_over=_CHANNEL_HAND_OVER,
+            channels={table.name: f"{source.name.lower()}_{plain_name(table.name)}" for table in source.tables},
+        )  # fmt: skip
+    if source.kind in FILES:
+        return Capture(way="files")
+    tracked = all(table.change_column for table in source.tables) and not any(table.deletes for table in source.tables)
+    return Capture(way="watermark" if tracked else "snapshot")
+
+
+def _connector(source: Source, capture: Capture) -> str:
+    assert capture.slot is not None and capture.publication is not None
+    tables = ", ".join(literal(table.name) for table in source.tables)
+    prefix = source.name.upper()
+    return (
+        f"CREATE CONNECTOR IF NOT EXISTS {source.name.lower()}\n"
+        f"  TYPE = POSTGRES\n  HOST = '${{{prefix}_HOST}}'\n  DATABASE = '${{{prefix}_DATABASE}}'\n"
+        f"  USER = '${{{prefix}_USER}}'\n  PASSWORD_ENV = '{prefix}_PASSWORD'\n"
+        f"  TABLES = ({tables})\n  SLOT = {literal(capture.slot)}\n  PUBLICATION = {literal(capture.publication)}\n"
+        f"  SNAPSHOT_MODE = WHEN_NEEDED\n  TARGET = RAW\n  RAW_TABLE = raw_{source.name.lower()}_changes"
+    )

@@ -1,0 +1,153 @@
+"""The whole design from requirements that leave nothing open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from snowmelt.core import errors
+from snowmelt.design.deciding import Decision, Verdict
+from snowmelt.design.facts import shown_value
+from snowmelt.design.making.capturing import address_variable, sources
+from snowmelt.design.making.estimating import estimates
+from snowmelt.design.making.gates import gates
+from snowmelt.design.making.operating import alerts, backfill, packets, replay, rollback, service_level
+from snowmelt.design.making.stages import landed, leaf_lag, stages
+from snowmelt.design.model import (
+    Answer,
+    CitedFact,
+    Contract,
+    Design,
+    DesignSink,
+    MadeDecision,
+    Pii,
+    Schedule,
+    Stage,
+    StageKind,
+)
+from snowmelt.design.requirements.missing import questions
+from snowmelt.design.requirements.model import (
+    Column,
+    Evolution,
+    Load,
+    PiiStrategy,
+    Recipe,
+    Requirements,
+    Sink,
+    SinkKind,
+)
+
+
+def design(given: Requirements, verdict: Verdict) -> Design:
+    """Raises when something is open or refused: whoever calls has asked and told before."""
+    missing = [item.field for item in questions(given) if item.essential]
+    if missing or not verdict.final or given.name is None or given.latency is None:
+        open_ = ", ".join(missing) or "what the rules ask or refuse"
+        raise errors.configuration(f"There is no design while something is open: {open_}.")
+    made = stages(given, verdict)
+    origins = sources(given, verdict)
+    ends = [_sink(sink, made, verdict) for sink in given.sinks]
+    columns = {item.clean: item.table.columns for item in landed(given, verdict)}
+    checked = gates(given, made, columns)
+    contracts = _contracts(given, made, ends, columns)
+    named = {item.stage: item.name for item in contracts}
+    made = [stage.model_copy(update={"contract": named.get(stage.name)}) for stage in made]
+    return Design(
+        name=given.name, description=given.description or "", owner=given.owner or "nobody yet",
+        recipe=given.recipe or Recipe.ETL, mode=verdict.outcome("mode") or "", pattern=verdict.outcome("pattern") or "",
+        decisions=tuple(_made(item) for item in verdict.decisions),
+        answers=tuple(
+            Answer(rule=item.rule.id, question=item.outcome, answer=text) for item, text in verdict.answered
+        ),
+        assumptions=tuple(f"{item.text}: {item.default}" for item in questions(given)),
+        sources=tuple(origins), stages=tuple(made), sinks=tuple(ends), contracts=tuple(contracts),
+        quality=tuple(checked), schema_evolution=Evolution(verdict.outcome("schema evolution") or "evolve"),
+        pii=_pii(given), schedule=_schedule(given, verdict), service_level=service_level(given, verdict),
+        alerts=tuple(alerts(given, verdict, made, origins, checked)), lineage_namespace=given.name.lower(),
+        idempotency=verdict.outcome("idempotency") or "", estimates=tuple(estimates(given, verdict, made)),
+        backfill=tuple(backfill(made)), replay=tuple(replay(origins)), rollback=tuple(rollback(made, ends)),
+        packets=tuple(packets(verdict, origins, ends)),
+    )  # fmt: skip
+
+
+def _made(item: Decision) -> MadeDecision:
+    return MadeDecision(
+        phase=item.rule.phase, topic=item.rule.topic, outcome=item.outcome, rule=item.rule.id, reason=item.rule.reason,
+        facts=tuple(
+            CitedFact(name=fact.name, value=shown_value(fact.name, fact.value), origin=fact.origin)
+            for fact in item.facts
+        ),
+    )  # fmt: skip
+
+
+def _sink(sink: Sink, made: Sequence[Stage], verdict: Verdict) -> DesignSink:
+    read = {name for stage in made for name in stage.reads}
+    ends = tuple(stage.name for stage in made if stage.name not in read and stage.kind is not StageKind.TABLE)
+    keyed = bool(sink.key)
+    load = sink.load or (Load.UPSERT if keyed else Load.MERGE if sink.kind is SinkKind.SNOWMELT else Load.OVERWRITE)
+    inside = sink.kind is SinkKind.SNOWMELT
+    return DesignSink(
+        name=sink.name, kind=sink.kind, reads=sink.reads or ends, load=load, key=sink.key, fields=sink.fields,
+        connection=None if inside else sink.connection or address_variable(sink.name),
+        delivery="exactly once" if inside else verdict.outcome("delivery") or "",
+        on_reject=sink.on_reject or "reject_row", requests_per_second=sink.requests_per_second,
+    )  # fmt: skip
+
+
+def _contracts(
+    given: Requirements, made: Sequence[Stage], ends: Sequence[DesignSink], columns: dict[str, tuple[Column, ...]]
+) -> list[Contract]:  # fmt: skip
+    assert given.latency is not None
+    read = dict.fromkeys(name for end in ends for name in end.reads)
+    return [
+        Contract(
+            name=f"{stage.name}_contract", stage=stage.name, freshness=leaf_lag(given.latency),
+            columns=_published(given, stage, columns.get(stage.name, ())),
+        )
+        for stage in made
+        if stage.name in read
+    ]  # fmt: skip
+
+
+def _published(given: Requirements, stage: Stage, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """The columns of a clean table as they are published; none where something else than a column list decides them."""
+    if stage.kind is StageKind.SCD_TABLE or not columns:
+        return ()
+    strategy = given.pii.strategy if given.pii is not None else None
+    kept = [column for column in columns if not (column.pii and strategy is PiiStrategy.DROP)]
+    hidden = (PiiStrategy.HASH, PiiStrategy.MASK)
+    typed = [
+        column.model_copy(update={"type": "VARCHAR"}) if column.pii and strategy in hidden else column
+        for column in kept
+    ]
+    return (*typed, Column(name="loaded_at", type="TIMESTAMP_LTZ", description="when it came"))
+
+
+def _pii(given: Requirements) -> Pii | None:
+    if given.pii is None or not given.pii.present or given.pii.strategy is None:
+        return None
+    columns = [
+        f"{table.name}.{column.name}"
+        for source in given.sources
+        for table in source.tables
+        for column in table.columns
+        if column.pii
+    ]
+    return Pii(strategy=given.pii.strategy, columns=tuple(columns))
+
+
+def _schedule(given: Requirements, verdict: Verdict) -> Schedule:
+    assert given.latency is not None
+    orchestrator = verdict.outcome("orchestration") or "snowmelt (target lag)"
+    cron = given.schedule
+    if cron is None and orchestrator in ("airflow", "dagster", "cron"):
+        cron = _cron(given.latency)
+    return Schedule(orchestrator=orchestrator, cron=cron, target_lag=leaf_lag(given.latency))
+
+
+def _cron(latency: float) -> str:
+    """Often enough for the promise: a run in each half of the interval."""
+    minutes = max(1, int(latency // 120))
+    if minutes < 60:
+        return f"*/{minutes} * * * * UTC"
+    hours = min(minutes // 60, 12)
+    return f"0 */{hours} * * * UTC" if hours > 1 else "0 * * * * UTC"

@@ -1,0 +1,122 @@
+"""Quality gates: those that were asked for, those that follow from keys and promises, and their SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Literal
+
+from snowmelt.core.names import literal
+from snowmelt.design.making.stages import named
+from snowmelt.design.model import Gate, Stage
+from snowmelt.design.requirements.model import Check, Column, Load, QualityRule, Recipe, Requirements, Severity
+
+Dimension = Literal[
+    "freshness", "completeness", "uniqueness", "validity", "distribution", "schema", "consistency"
+]  # fmt: skip
+_DIMENSIONS: dict[Check, Dimension] = {
+    Check.NOT_NULL: "completeness", Check.ROW_COUNT: "completeness", Check.UNIQUE: "uniqueness",
+    Check.RANGE: "validity", Check.ACCEPTED_VALUES: "validity", Check.FRESHNESS: "freshness",
+    Check.DISTRIBUTION: "distribution", Check.SCHEMA: "schema", Check.REFERENTIAL_INTEGRITY: "consistency",
+}  # fmt: skip
+_ON_FAILURE = {
+    Severity.WARN: "a message; the run goes on",
+    Severity.ERROR: "the rows that break it are set aside, an alert is raised, the run goes on",
+    Severity.CRITICAL: "the run stops before anything is published, an alert is raised",
+}
+_WIDE = 4
+"""Standard deviations beyond which a value is out of the ordinary."""
+_NUMBERS = ("NUMBER", "INT", "FLOAT", "DECIMAL", "NUMERIC", "DOUBLE", "REAL", "BIGINT", "SMALLINT")
+
+
+def gates(given: Requirements, stages: Sequence[Stage], columns: dict[str, tuple[Column, ...]]) -> list[Gate]:
+    """`columns` are those of each clean table, by its name."""
+    rules = list(given.quality) if isinstance(given.quality, tuple) else []
+    found: dict[tuple[object, ...], QualityRule] = {}
+    for rule in (*rules, *_derived(given, stages, columns)):
+        found.setdefault((rule.check, rule.table.lower(), rule.columns, rule.references), rule)
+    versioned = {stage.name.lower() for stage in stages if stage.load is Load.SCD_TYPE_2}
+    return [
+        Gate(
+            rule=rule, sql=query(rule, versioned), dimension=_DIMENSIONS[rule.check],
+            on_failure=_ON_FAILURE[rule.severity],
+        )
+        for rule in found.values()
+    ]  # fmt: skip
+
+
+def _derived(
+    given: Requirements, stages: Iterable[Stage], columns: dict[str, tuple[Column, ...]]
+) -> Iterator[QualityRule]:  # fmt: skip
+    for stage in stages:
+        if stage.layer == "bronze":
+            within = 1.5 * given.latency if given.latency is not None else None
+            stamp = "ingested_at" if stage.name.endswith("_changes") else "loaded_at"
+            yield QualityRule(check=Check.FRESHNESS, table=stage.name, columns=(stamp,), within=within)
+            continue
+        for key in stage.key:
+            yield _rule(Check.NOT_NULL, stage, (key,), Severity.CRITICAL)
+        if stage.key:
+            yield _rule(Check.UNIQUE, stage, stage.key, Severity.CRITICAL)
+        if given.recipe is Recipe.QUALITY:
+            yield from _all_dimensions(stage, columns.get(stage.name, ()))
+
+
+def _all_dimensions(stage: Stage, columns: tuple[Column, ...]) -> Iterator[QualityRule]:
+    """The recipe quality leaves no dimension out."""
+    yield QualityRule(check=Check.ROW_COUNT, table=stage.name, minimum=1, severity=Severity.ERROR)
+    if not columns:
+        return
+    yield QualityRule(check=Check.SCHEMA, table=stage.name, columns=tuple(column.name for column in columns))
+    for column in columns:
+        if not column.nullable and column.name not in stage.key:
+            yield _rule(Check.NOT_NULL, stage, (column.name,), Severity.ERROR)
+        if column.type.upper().startswith(_NUMBERS) and column.name not in stage.key and not column.pii:
+            yield _rule(Check.DISTRIBUTION, stage, (column.name,), Severity.WARN)
+
+
+def _rule(check: Check, stage: Stage, columns: tuple[str, ...], severity: Severity) -> QualityRule:
+    return QualityRule(check=check, table=stage.name, columns=columns, severity=severity)
+
+
+def query(rule: QualityRule, versioned: Container[str] = ()) -> str:
+    """One number: how many break the rule, 0 when all is well. Tables that keep versions have one current row a key."""
+    column = named(rule.columns[0]) if rule.columns else ""
+    listed = ", ".join(map(named, rule.columns))
+    match rule.check:
+        case Check.NOT_NULL:
+            conditions = " OR ".join(f"{named(name)} IS NULL" for name in rule.columns)
+            return f"SELECT COUNT_IF({conditions}) AS breaches FROM {rule.table}"
+        case Check.UNIQUE:
+            current = " WHERE is_current" if rule.table.lower() in versioned else ""
+            twice = f"SELECT {listed} FROM {rule.table}{current} GROUP BY {listed} HAVING COUNT(*) > 1"
+            return f"SELECT COUNT(*) AS breaches FROM ({twice})"
+        case Check.RANGE:
+            bounds = [f"{column} < {rule.minimum:g}"] if rule.minimum is not None else []
+            bounds += [f"{column} > {rule.maximum:g}"] if rule.maximum is not None else []
+            return f"SELECT COUNT_IF({' OR '.join(bounds)}) AS breaches FROM {rule.table}"
+        case Check.ACCEPTED_VALUES:
+            values = ", ".join(map(literal, rule.values))
+            return f"SELECT COUNT_IF({column} NOT IN ({values})) AS breaches FROM {rule.table}"
+        case Check.FRESHNESS:
+            age = f"DATEDIFF('second', MAX({column or 'loaded_at'}), CURRENT_TIMESTAMP())"
+            return f"SELECT IFF({age} <= {rule.within or 86_400:g}, 0, 1) AS breaches FROM {rule.table}"
+        case Check.ROW_COUNT:
+            bounds = [f"COUNT(*) >= {rule.minimum or 1:g}"]
+            bounds += [f"COUNT(*) <= {rule.maximum:g}"] if rule.maximum is not None else []
+            return f"SELECT IFF({' AND '.join(bounds)}, 0, 1) AS breaches FROM {rule.table}"
+        case Check.REFERENTIAL_INTEGRITY:
+            assert rule.references is not None
+            table, _, other = rule.references.rstrip(")").partition("(")
+            return (
+                f"SELECT COUNT(*) AS breaches FROM {rule.table} AS a LEFT JOIN {table} AS b "
+                f"ON b.{other or column} = a.{column} WHERE a.{column} IS NOT NULL AND b.{other or column} IS NULL"
+            )
+        case Check.DISTRIBUTION:
+            inner = f"SELECT {column} AS v, AVG({column}) OVER () AS m, STDDEV({column}) OVER () AS s FROM {rule.table}"
+            return f"SELECT COUNT_IF(ABS(v - m) > {_WIDE} * s) AS breaches FROM ({inner})"
+        case Check.SCHEMA:
+            names = ", ".join(literal(name.upper()) for name in rule.columns)
+            return (
+                f"SELECT {len(rule.columns)} - COUNT(*) AS breaches FROM INFORMATION_SCHEMA.COLUMNS "
+                f"WHERE TABLE_NAME = {literal(rule.table.upper())} AND COLUMN_NAME IN ({names})"
+            )

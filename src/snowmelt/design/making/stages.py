@@ -1,0 +1,264 @@
+"""The stages: raw tables, typed and clean tables over them, and what the business asks. Each with its SQL in full."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.names import literal, quote
+from snowmelt.design.deciding import Verdict
+from snowmelt.design.facts import tables_of
+from snowmelt.design.model import Stage, StageKind
+from snowmelt.design.requirements.amounts import show_seconds
+from snowmelt.design.requirements.model import (
+    Column,
+    Load,
+    PiiStrategy,
+    Requirements,
+    Source,
+    SourceKind,
+    Table,
+    Transformation,
+)
+from snowmelt.sql.dialect import parse_snowflake
+from snowmelt.sql.reads import tables_in
+
+DOWNSTREAM = "DOWNSTREAM"
+WAREHOUSE = "COMPUTE_WH"
+_MINUTE = 60
+_OTHER = re.compile(r"[^A-Za-z0-9_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A table of a source, and the names of what it becomes."""
+
+    source: Source
+    table: Table
+    raw: str
+    clean: str
+
+
+def landed(given: Requirements, verdict: Verdict) -> list[Landed]:
+    plain = [plain_name(table.name) for _, table in tables_of(given)]
+    found = []
+    for source, table in tables_of(given):
+        name = plain_name(table.name)
+        if plain.count(name) > 1:
+            name = f"{source.name.lower()}_{name}"
+        raw = f"raw_{source.name.lower()}_changes" if captured_by_log(source, verdict) else f"raw_{name}"
+        found.append(Landed(source, table, raw, f"stg_{name}"))
+    return found
+
+
+def captured_by_log(source: Source, verdict: Verdict) -> bool:
+    return verdict.outcome("capture") == "log" and source.kind is SourceKind.POSTGRES
+
+
+def plain_name(name: str) -> str:
+    """The last part of a name in the source, as a word that SQL takes: `public.Order Lines` is order_lines."""
+    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2].partition("*")[0] or name
+    word = _OTHER.sub("_", last.removesuffix(".").rpartition(".")[2] if _is_dotted(last) else last.partition(".")[0])
+    word = word.strip("_").lower() or "data"
+    return word if not word[0].isdigit() else f"t_{word}"
+
+
+def _is_dotted(name: str) -> bool:
+    """`public.orders` rather than `orders.csv`."""
+    return name.rpartition(".")[2].lower() not in ("csv", "json", "jsonl", "ndjson", "parquet", "avro", "gz", "")
+
+
+def leaf_lag(latency: float) -> str:
+    """Of the last tables: the promise itself; below a minute half of it, as capture and load need the rest."""
+    return show_seconds(latency if latency >= _MINUTE else max(1, int(latency // 2)))
+
+
+def stages(given: Requirements, verdict: Verdict) -> list[Stage]:
+    """In the order in which they are made."""
+    assert given.latency is not None, "without a promise there is no design"
+    items = landed(given, verdict)
+    lag = leaf_lag(given.latency)
+    strategy = _strategy(given, verdict)
+    read = {name for item in given.transformations for name in tables_read(item.sql)}
+    found = _raw_stages(items, verdict)
+    for item in items:
+        history = any(sink.load is Load.SCD_TYPE_2 for sink in given.sinks)
+        last = item.clean.upper() not in read
+        found.append(_clean_stage(item, verdict, lag if last else DOWNSTREAM, strategy, history=history))
+    for transformation in given.transformations:
+        last = transformation.name.upper() not in read
+        found.append(_business_stage(transformation, lag if last else DOWNSTREAM))
+    return found
+
+
+def _strategy(given: Requirements, verdict: Verdict) -> PiiStrategy | None:
+    """What the clean tables do to personal data: nothing more where it was made unreadable on the way."""
+    if given.pii is None or not given.pii.present:
+        return None
+    on_the_way = verdict.outcome("transform") == "ETL" and given.pii.strategy is not PiiStrategy.DROP
+    return None if on_the_way else given.pii.strategy
+
+
+def tables_read(sql: str) -> list[str]:
+    """Names of tables that a query reads, folded; none for a text that is no query, about which lint says more."""
+    try:
+        return sorted(parts[-1] for parts in tables_in(parse_snowflake(sql)))
+    except SnowmeltError:
+        return []
+
+
+# -- bronze -----------------------------------------------------------------------------------------------------------
+
+
+def _raw_stages(items: Sequence[Landed], verdict: Verdict) -> list[Stage]:
+    found: dict[str, Stage] = {}
+    for item in items:
+        if item.raw in found:
+            continue
+        if captured_by_log(item.source, verdict):
+            columns, about = _CHANGE_COLUMNS, f"Every change of {item.source.name}, as it came and for good."
+        else:
+            columns, about = _RECORD_COLUMNS, f"Every record of {item.table.name}, as it came and for good."
+        listed = ",\n".join(f"  {column}" for column in columns)
+        clustering = "\nCLUSTER BY (TO_DATE(loaded_at))" if _by_day(verdict) and columns is _RECORD_COLUMNS else ""
+        sql = (
+            f"CREATE TABLE {item.raw} (\n{listed}\n){clustering}\n"
+            f"CHANGE_TRACKING = TRUE\nCOMMENT = {literal(about)}"
+        )  # fmt: skip
+        found[item.raw] = Stage(
+            name=item.raw, layer="bronze", kind=StageKind.TABLE, sql=sql, load=Load.APPEND,
+            reads=(f"{item.source.name}.{item.table.name}",), description=about,
+        )  # fmt: skip
+    return list(found.values())
+
+
+def _by_day(verdict: Verdict) -> bool:
+    return verdict.outcome("partitioning") == "by day and key"
+
+
+_RECORD_COLUMNS = (
+    "record VARIANT NOT NULL",
+    "origin VARCHAR NOT NULL COMMENT 'the file, topic and offset, or table that it came from'",
+    "run_id VARCHAR NOT NULL",
+    "loaded_at TIMESTAMP_LTZ NOT NULL",
+)
+_CHANGE_COLUMNS = (
+    "change_number NUMBER NOT NULL COMMENT 'the order in which changes happened'",
+    "operation VARCHAR NOT NULL COMMENT 'INSERT, UPDATE, DELETE, TRUNCATE; READ for what a snapshot found'",
+    "table_name VARCHAR NOT NULL",
+    "before VARIANT",
+    "after VARIANT",
+    "ts_ms NUMBER COMMENT 'when the source committed it'",
+    "ingested_at TIMESTAMP_LTZ",
+)
+
+
+# -- silver -----------------------------------------------------------------------------------------------------------
+
+
+def _clean_stage(
+    item: Landed, verdict: Verdict, lag: str, strategy: PiiStrategy | None, *, history: bool
+) -> Stage:  # fmt: skip
+    clustered = verdict.outcome("partitioning") != "none" and bool(item.table.key)
+    options = _options(lag, item.table.key if clustered else ())
+    if captured_by_log(item.source, verdict):
+        kind = StageKind.SCD_TABLE if item.table.key else StageKind.DYNAMIC_TABLE
+        sql = _from_log(item, options, strategy, history=history)
+        load = Load.SCD_TYPE_2 if history else Load.MERGE
+    else:
+        kind, load = StageKind.DYNAMIC_TABLE, Load.UPSERT if item.table.key else Load.APPEND
+        sql = _from_records(item, options, strategy)
+    about = f"{item.table.name}, typed and clean" + (", every version" if load is Load.SCD_TYPE_2 else "") + "."
+    return Stage(
+        name=item.clean, layer="silver", kind=kind, sql=sql, reads=(item.raw,), load=load, key=item.table.key,
+        target_lag=lag, description=about,
+    )  # fmt: skip
+
+
+def _options(lag: str, clustering: Sequence[str] = ()) -> str:
+    written = lag if lag == DOWNSTREAM else literal(lag)
+    keys = f"\n  CLUSTER BY ({', '.join(map(named, clustering))})" if clustering else ""
+    return f"{keys}\n  TARGET_LAG = {written}\n  WAREHOUSE = {WAREHOUSE}\n  REFRESH_MODE = INCREMENTAL"
+
+
+def named(column: str) -> str:
+    """A column of a source as SQL spells it here: folded where it is a plain word, quoted where not."""
+    return quote(column.upper()).lower() if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", column) else quote(column)
+
+
+def _from_records(item: Landed, options: str, strategy: PiiStrategy | None) -> str:
+    """The newest record of each key. What comes twice is the same row."""
+    listed = ",\n  ".join([*_typed(item.table, "record", strategy), "loaded_at"])
+    query = f"SELECT\n  {listed}\nFROM {item.raw}"
+    if item.table.key:
+        keys = ", ".join(_value("record", _column(item.table, name)) for name in item.table.key)
+        change = item.table.change_column
+        order = f"{_value('record', _column(item.table, change))} DESC, " if change is not None else ""
+        query += f"\nQUALIFY ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}loaded_at DESC) = 1"
+    return f"CREATE DYNAMIC TABLE {item.clean}{options}\nAS\n{query}"
+
+
+def _from_log(item: Landed, options: str, strategy: PiiStrategy | None, *, history: bool) -> str:
+    columns = _typed(item.table, "after", strategy)
+    event = ["operation AS _operation", "change_number AS _change_number", "TO_TIMESTAMP_LTZ(ts_ms, 3) AS _changed_at"]
+    body = ",\n    ".join([*columns, *event])
+    query = (
+        f"SELECT\n    {body}\n  FROM {item.raw}\n"
+        f"  WHERE table_name = {literal(item.table.name)} AND operation <> 'TRUNCATE'"
+    )  # fmt: skip
+    if not item.table.key:
+        return f"CREATE DYNAMIC TABLE {item.clean}{options}\nAS\n{query}"
+    keys = ", ".join(map(named, item.table.key))
+    return (
+        f"CREATE SCD TYPE {2 if history else 1} TABLE {item.clean}\n  KEY ({keys})\n"
+        f"  SEQUENCE BY _changed_at, _change_number\n  DELETE WHEN _operation = 'DELETE'{options}\nFROM (\n  {query}\n)"
+    )
+
+
+def _typed(table: Table, record: str, strategy: PiiStrategy | None) -> list[str]:
+    """The columns; where they are not known, the key and the change column, and the record as it came."""
+    known = {column.name for column in table.columns}
+    named_only = [Column(name=name) for name in (*table.key, table.change_column) if name and name not in known]
+    found = []
+    for column in (*named_only, *table.columns):
+        if column.pii and strategy is PiiStrategy.DROP:
+            continue
+        # A deleted row has its key in `before` alone.
+        place = f"COALESCE({record}, before)" if record == "after" and column.name in table.key else record
+        found.append(f"{_protected(_value(place, column), column, strategy)} AS {named(column.name)}")
+    return found if table.columns else [*found, "record" if record == "record" else f"{record} AS record"]
+
+
+def _column(table: Table, name: str) -> Column:
+    return next((column for column in table.columns if column.name == name), Column(name=name))
+
+
+def _value(record: str, column: Column) -> str:
+    path = column.name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", column.name) else quote(column.name)
+    return f"{record}:{path}::{column.type}"
+
+
+def _protected(value: str, column: Column, strategy: PiiStrategy | None) -> str:
+    if not column.pii:
+        return value
+    match strategy:
+        case PiiStrategy.HASH:
+            text = value if value.endswith("::VARCHAR") else f"{value}::VARCHAR"
+            return f"SHA2({text}, 256)"
+        case PiiStrategy.MASK:
+            return f"IFF({value} IS NULL, NULL, '***')"
+    return value
+
+
+# -- gold -------------------------------------------------------------------------------------------------------------
+
+
+def _business_stage(item: Transformation, lag: str) -> Stage:
+    sql = f"CREATE DYNAMIC TABLE {item.name}{_options(lag)}\nAS\n{item.sql.strip().rstrip(';')}"
+    reads = tuple(name.lower() for name in tables_read(item.sql))
+    return Stage(
+        name=item.name, layer=item.layer, kind=StageKind.DYNAMIC_TABLE, sql=sql, reads=reads, load=Load.MERGE,
+        key=item.key, target_lag=lag, description=item.description or "",
+    )  # fmt: skip

@@ -1,0 +1,230 @@
+"""The machine-readable design: what `snowmelt build` takes. Written as design.yaml.
+
+It holds decisions and their results, no requirement that is not met by one of them. Every stage has its SQL in full, so
+that whoever reads the file needs nothing else.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from snowmelt.design.requirements.model import (
+    Column,
+    Evolution,
+    FieldMapping,
+    Load,
+    PiiStrategy,
+    QualityRule,
+    Recipe,
+    Severity,
+    SinkKind,
+    SourceKind,
+)
+
+FORMAT = 1
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StageKind(StrEnum):
+    TABLE = "table"
+    """Filled by an extractor, a channel or a connector."""
+    DYNAMIC_TABLE = "dynamic_table"
+    SCD_TABLE = "scd_table"
+
+
+class CitedFact(_Part):
+    name: str
+    value: str
+    origin: str
+
+
+class MadeDecision(_Part):
+    phase: str
+    topic: str
+    outcome: str
+    rule: str
+    reason: str
+    facts: tuple[CitedFact, ...] = ()
+
+
+class Answer(_Part):
+    rule: str
+    question: str
+    answer: str
+
+
+class Capture(_Part):
+    """How the changes of a source come in."""
+
+    way: Literal["offsets", "log", "files", "watermark", "snapshot"]
+    snapshot_mode: str | None = None
+    publication: str | None = None
+    slot: str | None = None
+    replica_identity: dict[str, str] = Field(default_factory=dict)
+    """By table: what it is now. The steps say what to change."""
+    channels: dict[str, str] = Field(default_factory=dict)
+    """By table or topic: the channel through which its events come."""
+    hand_over: tuple[str, ...] = ()
+    """From the snapshot to the stream, or from a client that died to the next one, so that nothing is lost."""
+
+
+class SourceTable(_Part):
+    name: str
+    stage: str
+    """The raw table that it fills."""
+    key: tuple[str, ...] = ()
+    change_column: str | None = None
+    columns: tuple[Column, ...] = ()
+
+
+class DesignSource(_Part):
+    name: str
+    kind: SourceKind
+    connection: str
+    """The environment variable with the address, or the path."""
+    capture: Capture
+    tables: tuple[SourceTable, ...]
+    setup_sql: str | None = None
+    """CREATE CONNECTOR and what goes with it."""
+
+
+class Stage(_Part):
+    name: str
+    layer: Literal["bronze", "silver", "gold"]
+    kind: StageKind
+    sql: str
+    """The whole CREATE statement."""
+    reads: tuple[str, ...] = ()
+    load: Load
+    key: tuple[str, ...] = ()
+    target_lag: str | None = None
+    contract: str | None = None
+    description: str = ""
+
+
+class Contract(_Part):
+    name: str
+    stage: str
+    version: str = "1.0.0"
+    compatibility: str = "BACKWARD"
+    freshness: str = ""
+    columns: tuple[Column, ...] = ()
+    """Empty: taken from the table when it is first built (CREATE CONTRACT … FROM TABLE)."""
+
+
+class DesignSink(_Part):
+    name: str
+    kind: SinkKind
+    reads: tuple[str, ...]
+    load: Load
+    key: tuple[str, ...] = ()
+    connection: str | None = None
+    delivery: str
+    fields: tuple[FieldMapping, ...] = ()
+    on_reject: Literal["reject_row", "halt"] = "reject_row"
+    requests_per_second: float | None = None
+
+
+class Gate(_Part):
+    """A quality rule and the query that counts what breaks it."""
+
+    rule: QualityRule
+    sql: str
+    """One row with one number: rows (or seconds, for freshness) that break it; 0 is good."""
+    dimension: Literal["freshness", "completeness", "uniqueness", "validity", "distribution", "schema", "consistency"]
+    on_failure: str
+
+
+class Alert(_Part):
+    name: str
+    severity: Severity
+    condition: str
+    sql: str | None = None
+    every: str
+    channel: str
+
+
+class Schedule(_Part):
+    orchestrator: str
+    cron: str | None = None
+    target_lag: str | None = None
+
+
+class ServiceLevel(_Part):
+    tier: Literal[1, 2, 3]
+    availability: str
+    downtime_a_month: str
+    freshness: str
+    check_every: str
+    alert_after: str
+
+
+class Pii(_Part):
+    strategy: PiiStrategy
+    columns: tuple[str, ...] = ()
+    """`table.column`."""
+
+
+class Estimate(_Part):
+    """One line of the capacity and cost estimate."""
+
+    what: str
+    value: str
+    how: str
+    benchmark: str
+    """The benchmark whose rate it uses; empty for arithmetic alone."""
+
+
+class Step(_Part):
+    text: str
+    sql: str | None = None
+
+
+class Packet(_Part):
+    """What one reader gets."""
+
+    reader: str
+    contents: tuple[str, ...]
+
+
+class Design(_Part):
+    format: Literal[1] = FORMAT
+    name: str
+    description: str = ""
+    owner: str = "nobody yet"
+    recipe: Recipe
+    mode: str
+    pattern: str
+    decisions: tuple[MadeDecision, ...]
+    answers: tuple[Answer, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    """What nobody said, and what was taken instead."""
+    sources: tuple[DesignSource, ...] = ()
+    stages: tuple[Stage, ...] = ()
+    sinks: tuple[DesignSink, ...] = ()
+    contracts: tuple[Contract, ...] = ()
+    quality: tuple[Gate, ...] = ()
+    schema_evolution: Evolution = Evolution.EVOLVE
+    pii: Pii | None = None
+    schedule: Schedule
+    service_level: ServiceLevel
+    alerts: tuple[Alert, ...] = ()
+    lineage_namespace: str = "snowmelt"
+    idempotency: str = ""
+    estimates: tuple[Estimate, ...] = ()
+    backfill: tuple[Step, ...] = ()
+    replay: tuple[Step, ...] = ()
+    rollback: tuple[Step, ...] = ()
+    packets: tuple[Packet, ...] = ()
+
+    def stage(self, name: str) -> Stage | None:
+        return next((item for item in self.stages if item.name.lower() == name.lower()), None)
+
+    def decision(self, topic: str) -> MadeDecision:
+        return next(item for item in self.decisions if item.topic == topic)

@@ -1,0 +1,1 @@
+"""The design as people read it: Markdown, HTML, diagrams."""

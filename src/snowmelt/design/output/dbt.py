@@ -1,0 +1,62 @@
+"""The stages as dbt models, for the recipe dbt: dynamic tables with their tests and sources declared."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from snowmelt.design.making.stages import DOWNSTREAM, WAREHOUSE
+from snowmelt.design.model import Design, Stage, StageKind
+from snowmelt.design.requirements.model import Check
+
+_SOURCE = "raw"
+_TESTS = {Check.NOT_NULL: "not_null", Check.UNIQUE: "unique"}
+
+
+def dbt_files(design: Design) -> dict[str, str]:
+    """A dbt project for the adapter dbt-snowflake. Raw tables are its sources."""
+    name = design.name.lower()
+    project = {
+        "name": name, "version": "1.0.0", "config-version": 2, "profile": name, "model-paths": ["models"],
+        "models": {name: {"+materialized": "dynamic_table"}},
+    }  # fmt: skip
+    found = {"dbt_project.yml": _yaml(project), "models/models.yml": _yaml(_declared(design))}
+    for stage in design.stages:
+        if stage.kind is StageKind.DYNAMIC_TABLE:
+            folder = "marts" if stage.layer == "gold" else "staging"
+            found[f"models/{folder}/{stage.name.lower()}.sql"] = _model(design, stage)
+    return {f"dbt/{path}": text for path, text in found.items()}
+
+
+def _model(design: Design, stage: Stage) -> str:
+    lag = stage.target_lag or DOWNSTREAM
+    query = stage.sql.partition("\nAS\n")[2]
+    for name in stage.reads:
+        read = design.stage(name)
+        raw = read is not None and read.kind is StageKind.TABLE
+        called = f"{{{{ source('{_SOURCE}', '{name}') }}}}" if raw else f"{{{{ ref('{name.lower()}') }}}}"
+        query = re.sub(rf"\b(FROM|JOIN)\s+{re.escape(name)}\b", rf"\1 {called}", query, flags=re.IGNORECASE)
+    options = f"target_lag='{lag}', snowflake_warehouse='{WAREHOUSE}', refresh_mode='INCREMENTAL'"
+    return f"{{{{ config({options}) }}}}\n\n{query}\n"
+
+
+def _declared(design: Design) -> dict[str, Any]:
+    raw = [{"name": stage.name} for stage in design.stages if stage.kind is StageKind.TABLE]
+    models = [_documented(design, stage) for stage in design.stages if stage.kind is StageKind.DYNAMIC_TABLE]
+    return {"version": 2, "sources": [{"name": _SOURCE, "tables": raw}], "models": models}
+
+
+def _documented(design: Design, stage: Stage) -> dict[str, Any]:
+    """Gates of one column are tests that dbt has; all are run by the pipeline's own gates too."""
+    columns: dict[str, list[str]] = {}
+    for gate in design.quality:
+        if gate.rule.table.lower() == stage.name.lower() and len(gate.rule.columns) == 1 and gate.rule.check in _TESTS:
+            columns.setdefault(gate.rule.columns[0], []).append(_TESTS[gate.rule.check])
+    listed = [{"name": name, "data_tests": tests} for name, tests in columns.items()]
+    return {"name": stage.name.lower(), "description": stage.description, "columns": listed}
+
+
+def _yaml(data: dict[str, Any]) -> str:
+    return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120))

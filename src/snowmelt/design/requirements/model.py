@@ -1,0 +1,278 @@
+"""The requirements file. Unknown keys are errors: a typo must not be silence.
+
+None means that nobody has said anything yet, which is not the same as "no": it is looked for, asked, or derived.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from snowmelt.design.requirements.amounts import Bytes, Seconds
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
+"""Becomes part of SQL names and file names."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Mode(StrEnum):
+    BATCH = "BATCH"
+    STREAMING = "STREAMING"
+    HYBRID = "HYBRID"
+
+
+class Recipe(StrEnum):
+    ETL = "etl"
+    ELT = "elt"
+    STREAM = "stream"
+    DBT = "dbt"
+    CDC = "cdc"
+    REVERSE = "reverse"
+    QUALITY = "quality"
+
+
+class SourceKind(StrEnum):
+    POSTGRES = "postgres"
+    MYSQL = "mysql"
+    API = "api"
+    S3 = "s3"
+    GCS = "gcs"
+    SFTP = "sftp"
+    KAFKA = "kafka"
+    FILES = "files"
+    SNOWMELT = "snowmelt"
+
+
+class SinkKind(StrEnum):
+    SNOWMELT = "snowmelt"
+    POSTGRES = "postgres"
+    PARQUET = "parquet"
+    DELTA = "delta"
+    CSV = "csv"
+    API = "api"
+
+
+class Load(StrEnum):
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    UPSERT = "upsert"
+    MERGE = "merge"
+    SCD_TYPE_2 = "scd_type_2"
+
+
+class Evolution(StrEnum):
+    EVOLVE = "evolve"
+    FREEZE = "freeze"
+    DISCARD_ROW = "discard_row"
+    DISCARD_VALUE = "discard_value"
+    NONE = "none"
+
+
+class PiiStrategy(StrEnum):
+    MASK = "mask"
+    HASH = "hash"
+    DROP = "drop"
+    NONE = "none"
+
+
+class Check(StrEnum):
+    NOT_NULL = "not_null"
+    UNIQUE = "unique"
+    RANGE = "range"
+    FRESHNESS = "freshness"
+    ROW_COUNT = "row_count"
+    REFERENTIAL_INTEGRITY = "referential_integrity"
+    SCHEMA = "schema"
+    ACCEPTED_VALUES = "accepted_values"
+    DISTRIBUTION = "distribution"
+
+
+class Severity(StrEnum):
+    WARN = "warn"
+    ERROR = "error"
+    CRITICAL = "critical"
+
+
+class Column(_Part):
+    name: str
+    type: str = "VARCHAR"
+    """As SQL writes it here, whatever the source calls it."""
+    nullable: bool = True
+    pii: bool = False
+    description: str | None = None
+
+
+class Table(_Part):
+    name: str
+    """In the source: `public.orders`, a topic, a file pattern, an endpoint."""
+    columns: tuple[Column, ...] = ()
+    key: tuple[str, ...] = ()
+    change_column: str | None = None
+    """Grows whenever a row changes: what an incremental extract asks for."""
+    rows: int | None = Field(None, ge=0)
+    size: Bytes | None = None
+    changes_per_second: float | None = Field(None, ge=0)
+    deletes: bool | None = None
+    """Whether rows go; a change column does not tell."""
+    replica_identity: Literal["default", "full", "index", "nothing"] | None = None
+
+
+class Source(_Part):
+    name: Name
+    kind: SourceKind
+    connection: str | None = None
+    """The environment variable with the address, or the path of files. Never a password."""
+    region: str | None = None
+    constrained: bool = False
+    """It must not be burdened, or gives only part of what it has: transform on the way."""
+    arrives: Seconds | None = None
+    """How often new data comes: the time between two files, say."""
+    tables: tuple[Table, ...] = ()
+
+
+class EnumValue(_Part):
+    source: str
+    target: str
+
+
+class FieldMapping(_Part):
+    """One field of a reverse flow."""
+
+    source: str
+    target: str
+    values: tuple[EnumValue, ...] = ()
+
+
+class Sink(_Part):
+    name: Name
+    kind: SinkKind
+    region: str | None = None
+    real_time: bool = False
+    """Somebody or something reacts to it at once."""
+    load: Load | None = None
+    key: tuple[str, ...] = ()
+    connection: str | None = None
+    fields: tuple[FieldMapping, ...] = ()
+    on_reject: Literal["reject_row", "halt"] | None = None
+    requests_per_second: float | None = Field(None, gt=0)
+    reads: tuple[Name, ...] = ()
+    """Stages; the last ones when nothing is said."""
+
+
+class Volume(_Part):
+    events_per_second: float | None = Field(None, ge=0)
+    per_day: Bytes | None = None
+
+
+class Pii(_Part):
+    present: bool
+    strategy: PiiStrategy | None = None
+
+
+class Replay(_Part):
+    required: bool = True
+    window: Seconds | None = None
+
+
+class Transformation(_Part):
+    name: Name
+    layer: Literal["silver", "gold"] = "gold"
+    sql: str
+    heavy: bool = False
+    """Large joins, windows or aggregates over history."""
+    key: tuple[str, ...] = ()
+    description: str | None = None
+
+
+class QualityRule(_Part):
+    check: Check
+    table: Name
+    columns: tuple[str, ...] = ()
+    severity: Severity = Severity.ERROR
+    threshold: float | None = None
+    """The share of rows that may break it."""
+    minimum: float | None = None
+    maximum: float | None = None
+    references: str | None = None
+    """`table(column)`."""
+    values: tuple[str, ...] = ()
+    within: Seconds | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> QualityRule:
+        if self.check in (Check.NOT_NULL, Check.UNIQUE, Check.RANGE, Check.DISTRIBUTION) and not self.columns:
+            raise ValueError(f"{self.check} needs columns")
+        if self.check is Check.RANGE and self.minimum is None and self.maximum is None:
+            raise ValueError("range needs minimum or maximum")
+        if self.check is Check.REFERENTIAL_INTEGRITY and self.references is None:
+            raise ValueError("referential_integrity needs references")
+        if self.check is Check.ACCEPTED_VALUES and not (self.columns and self.values):
+            raise ValueError("accepted_values needs columns and values")
+        return self
+
+
+class Alerts(_Part):
+    channel: str = "log"
+    """`log`, `email:<address>`, `webhook:<environment variable with the address>`."""
+
+
+def _off(value: Any) -> Any:
+    """YAML reads `off` and `no` as false, which here is the word none."""
+    return "none" if value is False else value
+
+
+Off = Annotated[Literal["none"], BeforeValidator(_off)]
+
+
+class Requirements(_Part):
+    version: Literal[1] = 1
+    name: Name | None = None
+    description: str | None = None
+    owner: str | None = None
+    recipe: Recipe | None = None
+    mode: Mode | None = None
+    """Decides where the rules find more than one right."""
+    sources: tuple[Source, ...] = ()
+    sinks: tuple[Sink, ...] = ()
+    latency: Seconds | None = None
+    """How old the data may be in the sinks: the freshness that is promised."""
+    volume: Volume | None = None
+    history: Literal["full", "window", "none"] | None = None
+    """How much of the past the outputs need."""
+    consistency: Literal["exactly_once", "at_least_once", "at_most_once"] | None = None
+    pii: Pii | None = None
+    replay: Replay | None = None
+    availability: Literal["critical", "important", "standard"] | None = None
+    scheduled: bool | None = None
+    """People read it at set times: reports, closings."""
+    schedule: str | None = None
+    """Cron, with its time zone: `0 6 * * * UTC`."""
+    warehouse_computes: bool = True
+    """Whether the destination computes well."""
+    orchestrator: Literal["snowmelt", "airflow", "dagster", "cron"] | None = None
+    residency: str | None = None
+    """The region that the data may not leave."""
+    transformations: tuple[Transformation, ...] = ()
+    quality: tuple[QualityRule, ...] | Off | None = None
+    schema_evolution: Annotated[Evolution | None, BeforeValidator(_off)] = None
+    idempotency: Literal["key", "watermark", "overwrite", "none"] | None = None
+    monitoring: Alerts | Off | None = None
+    keep_raw: bool = True
+    approvals: dict[str, str] = Field(default_factory=dict)
+    """Answers to what is asked first, by the rule's id: who said so, and why."""
+
+    @model_validator(mode="after")
+    def _named_once(self) -> Requirements:
+        for what, items in (
+            ("source", self.sources), ("sink", self.sinks), ("transformation", self.transformations),
+        ):  # fmt: skip
+            names = [item.name.lower() for item in items if item.name is not None]
+            twice = {name for name in names if names.count(name) > 1}
+            if twice:
+                raise ValueError(f"there are two {what}s named {', '.join(sorted(twice))}")
+        return self

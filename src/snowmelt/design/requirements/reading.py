@@ -1,0 +1,112 @@
+"""From YAML to requirements, with the place of everything that is wrong; and the JSON Schema of the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from snowmelt.core import errors
+from snowmelt.design.requirements.model import Requirements
+
+SCHEMA_ID = "https://snowmelt.dev/schemas/requirements-1.json"
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""Ten times as quick where libyaml is there; neither makes anything but plain values."""
+_M = TypeVar("_M", bound=BaseModel)
+
+
+def read_requirements(path: Path) -> Requirements:
+    return read(path, Requirements)
+
+
+def read(path: Path, model: type[_M]) -> _M:
+    """The file as the model. Raises one error that names everything that is wrong, each with its line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise errors.configuration(f"{path} can't be read: {getattr(error, 'strerror', None) or error}.") from None
+    return parse(text, model, str(path))
+
+
+def parse(text: str, model: type[_M], name: str) -> _M:
+    try:
+        data = yaml.load(text, Loader=_LOADER)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or " ".join(str(error).split())
+        raise errors.configuration(f"{name}{where}: this is not YAML: {problem}.") from None
+    if not isinstance(data, dict):
+        raise errors.configuration(f"{name}:1:1: this is not a mapping of fields.")
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        node = yaml.compose(text, Loader=_LOADER)
+        lines = [_told(name, node, problem["loc"], problem["msg"]) for problem in _distinct(error)]
+        raise errors.configuration("\n".join(lines)) from None
+
+
+def _distinct(error: ValidationError) -> list[Any]:
+    """Pydantic reports each member of a union; one problem a place is what a person can mend."""
+    seen: dict[tuple[object, ...], Any] = {}
+    for problem in error.errors():
+        path = tuple(part for part in problem["loc"] if not _is_member(part))
+        seen.setdefault(path, {**problem, "loc": path})
+    # What is wrong inside says more than that none of the other members fits either.
+    return [item for path, item in seen.items() if not any(path == other[: len(path)] != other for other in seen)]
+
+
+def _is_member(part: object) -> bool:
+    """The name that pydantic gives to one member of a union, which is none in the file."""
+    return isinstance(part, str) and ("[" in part or part in ("Alerts", "literal"))
+
+
+def _told(name: str, node: Any, path: Sequence[object], message: str) -> str:
+    shown = ".".join(str(part) for part in path) or "the file"
+    line, column = _place(node, path)
+    return f"{name}:{line}:{column}: {shown}: {message.removeprefix('Value error, ')}."
+
+
+def _place(node: Any, path: Sequence[object]) -> tuple[int, int]:
+    """Of the deepest part of the path that is in the file; a missing field is told where its parent stands."""
+    mark = node.start_mark
+    for part in path:
+        if isinstance(node, yaml.MappingNode):
+            pair = next((pair for pair in node.value if pair[0].value == str(part)), None)
+            if pair is None:
+                break
+            mark, node = pair[0].start_mark, pair[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+            mark = node.start_mark
+        else:
+            break
+    return mark.line + 1, mark.column + 1
+
+
+def json_schema(model: type[BaseModel] = Requirements, identifier: str = SCHEMA_ID) -> str:
+    """For editors and other programs: what the file may hold."""
+    schema = model.model_json_schema(mode="validation")
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": identifier}
+    return json.dumps({**head, **schema}, indent=2) + "\n"
+
+
+def to_yaml(model: BaseModel) -> str:
+    """Without what nobody said, in the order of the fields."""
+    data = model.model_dump(mode="json", exclude_none=True, exclude_defaults=True, by_alias=True)
+    return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
+
+
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
+    """Writes text of several lines as such, so that SQL can be read in the file."""
+
+
+def _text(dumper: Any, value: str) -> Any:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+_Dumper.add_representer(str, _text)

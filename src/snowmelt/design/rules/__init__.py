@@ -1,0 +1,1 @@
+"""The decisions as a table: each rule with its condition, outcome and reason."""

@@ -1,0 +1,84 @@
+"""The rules: read from the YAML tables beside this file, one for each phase."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from snowmelt.design.facts import Facts
+from snowmelt.design.rules.conditions import Condition, condition
+
+
+class Phase(StrEnum):
+    FRAME = "FRAME"
+    LAYOUT = "LAYOUT"
+    OPTIMIZE = "OPTIMIZE"
+    WIRE = "WIRE"
+
+
+ABOUT = {
+    Phase.FRAME: "sources, sinks, latency, volume, consistency, personal data, replay: what kind of pipeline this is",
+    Phase.LAYOUT: "architecture, orchestration, contracts, partitioning, storage layers",
+    Phase.OPTIMIZE: "idempotency, incrementality, cost, recovery, observability",
+    Phase.WIRE: "implementation packet, tests, lineage, backfill, rollback",
+}
+
+
+class Effect(StrEnum):
+    DECIDE = "decide"
+    """The first rule of a topic whose condition holds decides it."""
+    ASK = "ask"
+    """Somebody has to say yes, or decide, before there is a design."""
+    REFUSE = "refuse"
+    """There is no design."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    id: str
+    phase: Phase
+    topic: str
+    effect: Effect
+    when: tuple[Condition, ...]
+    outcome: str
+    """May name facts in braces. For ASK the question, for REFUSE what is refused."""
+    reason: str
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(item.fact for item in self.when))
+
+    @property
+    def condition(self) -> str:
+        return " and ".join(item.text for item in self.when) or "always"
+
+    def holds(self, facts: Facts) -> bool:
+        return all(item.of(facts) for item in self.when)
+
+
+_FIELDS = {"id", "topic", "effect", "when", "outcome", "reason"}
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """All, in the order in which they are tried."""
+    found = tuple(rule for phase in Phase for rule in _of_phase(phase))
+    assert len({rule.id for rule in found}) == len(found), "two rules have one id"
+    return found
+
+
+def _of_phase(phase: Phase) -> tuple[Rule, ...]:
+    text = files("snowmelt.design.rules").joinpath(f"{phase.lower()}.yaml").read_text(encoding="utf-8")
+    return tuple(_rule(phase, row) for row in yaml.safe_load(text))
+
+
+def _rule(phase: Phase, row: dict[str, Any]) -> Rule:
+    assert row.keys() <= _FIELDS, f"{row['id']} has fields that no rule has: {row.keys() - _FIELDS}"
+    conditions = tuple(condition(text) for text in row.get("when", ()))
+    effect = Effect(row.get("effect", Effect.DECIDE))
+    return Rule(row["id"], phase, row["topic"], effect, conditions, row["outcome"], " ".join(row["reason"].split()))

@@ -1,0 +1,160 @@
+"""Loaders: raw records through a channel whose offset token is the place; tables from queries by five strategies."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, Protocol
+
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.names import quote
+from snowmelt.ingest.channels.client import StreamingIngestClient
+from snowmelt.ingest.channels.ports import HasChannelDoor
+from snowmelt.pipeline.extracting import Batch, Record
+
+_COMMIT_SECONDS = 120
+
+
+class LoadStrategy(StrEnum):
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    UPSERT = "upsert"
+    MERGE = "merge"
+    SCD_TYPE_2 = "scd_type_2"
+
+
+class Executes(Protocol):
+    def execute(self, text: str) -> Any: ...
+
+
+class Loader(ABC):
+    """Appends rows through a channel, exactly once.
+
+    Rows and place become visible together, so that a run which was killed goes on where the last commit ended.
+    """
+
+    def __init__(self, connection: HasChannelDoor, table: str, channel: str, run_id: str) -> None:
+        self.table, self.run_id = table, run_id
+        self._client = StreamingIngestClient(f"pipeline-{table}", connection=connection)
+        self._channel = self._client.open_channel(channel, table, on_error="ABORT")
+
+    @abstractmethod
+    def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
+        """A record as a row of the table."""
+
+    def place(self) -> str | None:
+        return self._channel.get_latest_committed_offset_token()
+
+    def load(self, batch: Batch, loaded_at: str) -> int:
+        """The rows, when they are visible. A batch whose place is committed already is not loaded again."""
+        if self.place() == batch.place:
+            return 0
+        rows = [self.row(record, batch.origin, loaded_at) for record in batch.records]
+        self._channel.insert_rows(rows, offset_token=batch.place)
+        self._channel.initiate_flush()
+        if not self._channel.wait_for_commit(batch.place, timeout_seconds=_COMMIT_SECONDS):
+            raise SnowmeltError(
+                "000629", "57014", f"A batch for {self.table} was not committed within {_COMMIT_SECONDS} s.",
+                hint="Somebody holds the table, or the disk is full. Run again: nothing counts twice.", transient=True,
+            )  # fmt: skip
+        return len(rows)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class RawLoader(Loader):
+    """For a raw table (record, origin, run_id, loaded_at)."""
+
+    def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
+        return {"record": json.dumps(record), "origin": origin, "run_id": self.run_id, "loaded_at": loaded_at}
+
+
+class DeadLetterLoader(Loader):
+    """For rejected records, each a mapping with `reason` and `record`: (reason, record, origin, run_id, loaded_at)."""
+
+    def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
+        rejected = {"reason": record["reason"], "record": json.dumps(record["record"])}
+        return {**rejected, "origin": origin, "run_id": self.run_id, "loaded_at": loaded_at}
+
+
+class SqlLoader:
+    """Brings a table to what a query gives, in one transaction."""
+
+    def __init__(self, connection: Executes) -> None:
+        self.connection = connection
+
+    def load(
+        self, strategy: LoadStrategy, target: str, query: str, columns: Sequence[str], key: Sequence[str] = ()
+    ) -> None:
+        self.connection.execute("BEGIN")
+        try:
+            for statement in load_statements(strategy, target, query, columns, key):
+                self.connection.execute(statement)
+        except BaseException:
+            self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+
+
+def load_statements(
+    strategy: LoadStrategy, target: str, query: str, columns: Sequence[str], key: Sequence[str] = ()
+) -> list[str]:
+    """What a strategy means in SQL.
+
+    merge also deletes what the query no longer gives; upsert never deletes. scd_type_2 takes a table that has
+    VALID_FROM, VALID_TO and IS_CURRENT beside the columns.
+    """
+    if strategy not in (LoadStrategy.APPEND, LoadStrategy.OVERWRITE) and not key:
+        raise ValueError(f"{strategy} needs a key")
+    names = [quote(name.upper()) for name in columns]
+    listed = ", ".join(names)
+    match strategy:
+        case LoadStrategy.APPEND:
+            return [f"INSERT INTO {target} ({listed}) {query}"]
+        case LoadStrategy.OVERWRITE:
+            return [f"INSERT OVERWRITE INTO {target} ({listed}) {query}"]
+        case LoadStrategy.UPSERT:
+            return [_merge(target, query, names, _names(key))]
+        case LoadStrategy.MERGE:
+            same = " AND ".join(f"t.{name} = s.{name}" for name in _names(key))
+            gone = f"DELETE FROM {target} AS t WHERE NOT EXISTS (SELECT 1 FROM ({query}) AS s WHERE {same})"
+            return [_merge(target, query, names, _names(key)), gone]
+        case LoadStrategy.SCD_TYPE_2:
+            return _versions(target, query, names, _names(key))
+
+
+def _names(key: Sequence[str]) -> list[str]:
+    return [quote(name.upper()) for name in key]
+
+
+def _merge(target: str, query: str, names: list[str], key: list[str]) -> str:
+    same = " AND ".join(f"t.{name} = s.{name}" for name in key)
+    others = [name for name in names if name not in key]
+    update = ", ".join(f"{name} = s.{name}" for name in others)
+    changed = f" WHEN MATCHED THEN UPDATE SET {update}" if others else ""
+    values = ", ".join(f"s.{name}" for name in names)
+    return (
+        f"MERGE INTO {target} AS t USING ({query}) AS s ON {same}{changed}"
+        f" WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) VALUES ({values})"
+    )
+
+
+def _versions(target: str, query: str, names: list[str], key: list[str]) -> list[str]:
+    same = " AND ".join(f"t.{name} = s.{name}" for name in key)
+    others = [name for name in names if name not in key]
+    differs = " OR ".join(f"t.{name} IS DISTINCT FROM s.{name}" for name in others) or "FALSE"
+    close = (
+        f"UPDATE {target} AS t SET valid_to = CURRENT_TIMESTAMP(), is_current = FALSE FROM ({query}) AS s "
+        f"WHERE {same} AND t.is_current AND ({differs})"
+    )
+    listed = ", ".join(names)
+    values = ", ".join(f"s.{name}" for name in names)
+    known = f"SELECT 1 FROM {target} AS t WHERE {same} AND t.is_current"
+    add = (
+        f"INSERT INTO {target} ({listed}, valid_from, valid_to, is_current) "
+        f"SELECT {values}, CURRENT_TIMESTAMP(), NULL, TRUE FROM ({query}) AS s WHERE NOT EXISTS ({known})"
+    )
+    return [close, add]

@@ -1,0 +1,193 @@
+"""`snowmelt design`: the file, the questions, the refusals, and what is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from typer.testing import CliRunner, Result
+
+from snowmelt.cli.main import app
+from snowmelt.design.antipatterns.linting import lint_paths
+from snowmelt.design.deciding import decide
+from snowmelt.design.facts import MEANINGS
+from snowmelt.design.making.estimating import rates
+from snowmelt.design.requirements.model import Requirements
+from snowmelt.design.rules.table import Phase, rules
+
+HERE = Path(__file__).parent
+CASES = sorted((HERE / "cases").glob("*.yaml"))
+
+
+def design(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, ["design", *arguments], input=stdin)
+
+
+@pytest.fixture
+def golden_case(tmp_path: Path) -> Path:
+    """The requirements of the case whose document is kept as a whole."""
+    case = yaml.safe_load((HERE / "cases" / "26-cdc.yaml").read_text(encoding="utf-8"))
+    path = tmp_path / "requirements.yaml"
+    path.write_text(yaml.safe_dump(case["requirements"]), encoding="utf-8")
+    return path
+
+
+def test_the_document_of_a_case_word_for_word(golden_case: Path, tmp_path: Path, rewrite: bool) -> None:
+    out = tmp_path / "out"
+    result = design("-f", str(golden_case), "-o", str(out), "--non-interactive")
+    assert result.exit_code == 0, result.output
+    for name in ("design.md", "design.yaml"):
+        text = (out / name).read_text(encoding="utf-8")
+        kept = HERE / "golden" / name
+        if rewrite:
+            kept.write_text(text, encoding="utf-8")
+        assert text == kept.read_text(encoding="utf-8"), "run with --rewrite, and read what changed"
+    html = (out / "design.html").read_text(encoding="utf-8")
+    assert "<svg" in html and "http" not in html.replace("http://www.w3.org/2000/svg", "")
+    ElementTree.parse(out / "design.svg")
+    assert (out / "design.mmd").read_text(encoding="utf-8").startswith("flowchart LR")
+    assert design("check", str(out / "design.yaml")).exit_code == 0
+    again = tmp_path / "again"
+    assert design("-f", str(out / "requirements.yaml"), "-o", str(again), "--non-interactive").exit_code == 0
+    assert (again / "design.yaml").read_text(encoding="utf-8") == (out / "design.yaml").read_text(encoding="utf-8")
+
+
+def test_cdc_names_snapshot_publication_slot_identity_and_hand_over() -> None:
+    document = (HERE / "golden" / "design.md").read_text(encoding="utf-8")
+    for words in ("WHEN_NEEDED", "snowmelt_shop", "public.customers: full", "so that nothing is lost"):
+        assert words in document
+
+
+def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
+    answers = [
+        "shop", "wms:postgres:public.stock", "mart:snowmelt", "soon", "5 minutes", "2 GB", "maybe", "yes", "hash",
+        "me", "window", "at_least_once", "30 days", "important", "the officer",
+    ]  # fmt: skip
+    out = tmp_path / "out"
+    result = design("--interactive", "-o", str(out), stdin="\n".join(answers) + "\n")
+    assert result.exit_code == 0, result.output
+    made = yaml.safe_load((out / "design.yaml").read_text(encoding="utf-8"))
+    assert (made["name"], made["owner"], made["mode"]) == ("shop", "me", "BATCH")
+    assert made["answers"][0]["answer"] == "the officer"
+    assert made["pii"] == {"strategy": "hash"}
+    assert "assumptions" not in made
+
+
+def test_what_is_missing_fails_without_questions(tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text("name: x\nlatency: 10 seconds\n", encoding="utf-8")
+    result = design("-f", str(path), "--non-interactive")
+    assert result.exit_code == 4
+    for words in ("missing: sources", "missing: sinks", "missing: volume.per_day", "ASK-LATENCY", "--approve"):
+        assert words in result.stderr
+
+
+def test_an_approval_answers_and_a_refusal_does_not_wait(tmp_path: Path) -> None:
+    def run(name: str, *more: str) -> Result:
+        case = yaml.safe_load(next(HERE.glob(f"cases/{name}*")).read_text(encoding="utf-8"))
+        path = tmp_path / "r.yaml"
+        path.write_text(yaml.safe_dump(case["requirements"]), encoding="utf-8")
+        return design("-f", str(path), "-o", str(tmp_path / "out"), "--non-interactive", *more)
+
+    assert run("04").exit_code == 4
+    assert run("04", "--approve", "ASK-LATENCY=web team").exit_code == 0
+    refused = run("20")
+    assert refused.exit_code == 1
+    assert "NEVER-01: refused: a design without idempotency." in refused.stderr
+    assert "because idempotency_given = none (idempotency)" in refused.stderr
+
+
+def test_recipes_are_commands(golden_case: Path, tmp_path: Path) -> None:
+    assert design("cdc", "-f", str(golden_case), "-o", str(tmp_path / "a"), "--non-interactive").exit_code == 0
+    assert design("reverse", "-f", str(golden_case), "-o", str(tmp_path / "b"), "--non-interactive").exit_code == 1
+
+
+def test_errors_have_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text("name: x\nsources:\n  - name: a\n    kind: oracle\nlatency: soon\n", encoding="utf-8")
+    result = design("-f", str(path))
+    assert result.exit_code == 3
+    assert "r.yaml:4:5: sources.0.kind" in result.stderr and "r.yaml:5:1: latency" in result.stderr
+    path.write_text("a: [\n", encoding="utf-8")
+    assert "r.yaml:2:1: this is not YAML" in design("-f", str(path)).stderr
+
+
+@pytest.mark.parametrize("of", ["requirements", "design"])
+def test_the_published_schemas_accept_what_is_written(of: str) -> None:
+    schema = json.loads(design("schema", of).stdout)
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    if of == "design":
+        validator.validate(yaml.safe_load((HERE / "golden" / "design.yaml").read_text(encoding="utf-8")))
+        return
+    for path in CASES:
+        validator.validate(yaml.safe_load(path.read_text(encoding="utf-8"))["requirements"])
+    assert not validator.is_valid({"latency": "soon", "nonsense": 1})
+    published = HERE.parents[1] / "docs" / "reference" / "requirements.schema.json"
+    assert json.loads(published.read_text(encoding="utf-8")) == schema
+
+
+def test_every_rule_can_be_listed_and_every_fact_is_used() -> None:
+    rows = json.loads(design("rules", "--format", "json").stdout)
+    assert [row["id"] for row in rows] == [rule.id for rule in rules()]
+    assert {row["phase"] for row in rows} == set(Phase)
+    assert all(row["reason"] and row["outcome"] for row in rows)
+    assert {name for row in rows for name in row["facts"]} == set(MEANINGS)
+    text = design("rules").stdout
+    assert all(rule.id in text for rule in rules())
+    assert "PD-01" in design("patterns").stdout and len(json.loads(design("patterns", "--format", "json").stdout)) == 28
+
+
+def test_every_rule_is_tried_by_a_case() -> None:
+    """A rule that no described situation reaches is one that nobody has thought through."""
+    reached: set[str] = set()
+    for path in CASES:
+        reached |= _rules_of(yaml.safe_load(path.read_text(encoding="utf-8"))["requirements"])
+    assert {rule.id for rule in rules()} == reached
+
+
+def _rules_of(data: dict[str, object]) -> set[str]:
+    verdict = decide(Requirements.model_validate(data))
+    asked = [item for item, _ in verdict.answered]
+    return {item.rule.id for item in (*verdict.decisions, *verdict.asks, *asked, *verdict.refusals)}
+
+
+def test_measured_rates_are_those_of_the_page() -> None:
+    page = (HERE.parents[1] / "docs" / "performance.md").read_text(encoding="utf-8").replace(",", "")
+    for name in ("channel_rows_per_second", "channel_events_per_second", "channel_visible_p99_seconds",
+                 "copy_rows_per_second", "credits_per_million_events"):  # fmt: skip
+        rate = rates()[name]
+        assert f"{rate.value:g}" in page
+        assert f"benchmarks {rate.benchmark}" in page
+
+
+def test_sql_that_does_not_fit_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(
+        "name: x\nowner: me\nlatency: 1 hour\nvolume: {per_day: 1 GB}\npii: {present: false}\n"
+        "sources: [{name: s, kind: files, tables: [{name: orders.csv, key: [id]}]}]\n"
+        "sinks: [{name: m, kind: snowmelt}]\n"
+        'transformations: [{name: t, key: [id], sql: "SELECT id, amount FROM stg_orders"}]\n',
+        encoding="utf-8",
+    )
+    result = design("-f", str(path), "-o", str(tmp_path / "out"), "--non-interactive")
+    assert result.exit_code == 3
+    assert "t: SQL compilation error" in result.stderr and "'AMOUNT'" in result.stderr and "--look" in result.stderr
+
+
+def test_the_recipe_dbt_writes_models_that_have_tests(tmp_path: Path) -> None:
+    case = yaml.safe_load((HERE / "cases" / "34-dbt.yaml").read_text(encoding="utf-8"))["requirements"]
+    case["transformations"] = [{"name": "daily", "key": ["event_id"], "sql": "SELECT event_id FROM stg_events"}]
+    path = tmp_path / "r.yaml"
+    path.write_text(yaml.safe_dump(case), encoding="utf-8")
+    assert design("-f", str(path), "-o", str(tmp_path), "--non-interactive").exit_code == 0
+    models = tmp_path / "dbt" / "models"
+    assert "FROM {{ source('raw', 'raw_events') }}" in (models / "staging" / "stg_events.sql").read_text("utf-8")
+    assert (models / "marts" / "daily.sql").read_text("utf-8").startswith("{{ config(target_lag='10 minutes'")
+    assert "FROM {{ ref('stg_events') }}" in (models / "marts" / "daily.sql").read_text("utf-8")
+    found = lint_paths([tmp_path / "dbt"])
+    assert [item for item in found if item.pattern.id == "DW-07"] == []

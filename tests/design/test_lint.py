@@ -1,0 +1,115 @@
+"""`snowmelt lint`: every anti-pattern that SQL shows is found where it is, and not where it is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from snowmelt.cli.main import app
+from snowmelt.design.antipatterns.catalogue import FAMILIES, catalogue
+from snowmelt.design.antipatterns.linting import lint_texts
+
+GIVEN = yaml.safe_load((Path(__file__).parent / "lint_cases.yaml").read_text(encoding="utf-8"))
+TABLES, CASES = GIVEN["tables"], [(case["id"], case["bad"], case["good"]) for case in GIVEN["cases"]]
+
+
+def found_in(sql: str) -> set[str]:
+    return {item.pattern.id for item in lint_texts([("a.sql", TABLES + sql)])}
+
+
+@pytest.mark.parametrize(("identifier", "bad", "good"), CASES, ids=[f"{c[0]}-{i}" for i, c in enumerate(CASES)])
+def test_found_where_it_is_and_not_where_it_is_not(identifier: str, bad: str, good: str) -> None:
+    assert identifier in found_in(bad)
+    assert identifier not in found_in(good)
+
+
+def test_all_that_sql_can_show_has_a_case() -> None:
+    shown = {item.id for item in catalogue().values() if "sql" in item.places} - {"DW-07"}
+    assert shown == {identifier for identifier, _, _ in CASES}
+
+
+def test_the_catalogue_has_four_families_of_seven() -> None:
+    numbers = [f"{family}-0{number}" for family in FAMILIES for number in range(1, 8)]
+    assert list(catalogue()) == numbers
+    assert all(item.looks and item.hurts and item.remedy for item in catalogue().values())
+
+
+def test_a_comment_takes_responsibility() -> None:
+    bad = "CREATE VIEW v AS SELECT a.id FROM orders a CROSS JOIN customers b"
+    assert "DW-05" in found_in(bad)
+    assert "DW-05" not in found_in(f"-- every pair is meant. snowmelt:ignore DW-05\n{bad}")
+
+
+def lint(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["lint", *arguments])
+
+
+def test_what_can_be_mended_is_mended_and_stays_so(tmp_path: Path) -> None:
+    path = tmp_path / "a.sql"
+    path.write_text(
+        "CREATE TABLE b (id INT, n INT);\n"
+        "CREATE STREAM z ON TABLE b;\n"
+        "CREATE DYNAMIC TABLE s TARGET_LAG = '5 minutes' WAREHOUSE = w AS SELECT * FROM b; -- kept\n"
+        "CREATE DYNAMIC TABLE d TARGET_LAG = '5 minutes' WAREHOUSE = w AS SELECT id FROM s;\n"
+        "CREATE TASK t WAREHOUSE = w SCHEDULE = '1 minute' AS INSERT INTO x SELECT id FROM z;\n",
+        encoding="utf-8",
+    )
+    assert lint(str(path)).exit_code == 1
+    mended = lint(str(path), "--fix")
+    text = path.read_text(encoding="utf-8")
+    assert "CREATE TABLE b (id INT, n INT) CHANGE_TRACKING = TRUE;" in text
+    assert "s TARGET_LAG = DOWNSTREAM WAREHOUSE = w REFRESH_MODE = INCREMENTAL\nAS SELECT ID, N FROM b; -- kept" in text
+    assert "WHEN SYSTEM$STREAM_HAS_DATA('Z')\nAS INSERT" in text
+    assert mended.exit_code == 0, mended.stdout
+    assert "DW-03" in mended.stdout and "PD" not in mended.stdout
+    assert lint(str(path), "--fix").exit_code == 0
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_formats_levels_and_choice(tmp_path: Path) -> None:
+    path = tmp_path / "a.sql"
+    path.write_text("TRUNCATE TABLE raw_x;\nCOPY INTO x FROM @s ON_ERROR = CONTINUE;\n", encoding="utf-8")
+    rows = json.loads(lint(str(path), "--format", "json").stdout)
+    assert [(row["id"], row["line"]) for row in rows] == [("PD-05", 1), ("ES-07", 2)]
+    assert [row["id"] for row in json.loads(lint(str(path), "--format", "json", "--select", "ES").stdout)] == ["ES-07"]
+    assert lint(str(path), "--ignore", "PD", "--ignore", "ES-07").exit_code == 0
+    assert lint(str(tmp_path / "nothing.sql")).exit_code == 3
+    assert lint().exit_code == 2
+
+
+def test_sarif(tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text("\nTRUNCATE TABLE raw_x;\n", encoding="utf-8")
+    report = tmp_path / "report.sarif"
+    assert lint(str(tmp_path), "--format", "sarif", "-o", str(report)).exit_code == 1
+    log = json.loads(report.read_text(encoding="utf-8"))
+    assert log["version"] == "2.1.0"
+    run = log["runs"][0]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == list(catalogue())
+    (result,) = run["results"]
+    assert (result["ruleId"], result["level"]) == ("PD-05", "error")
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "PD-05"
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"].endswith("a.sql") and place["region"] == {"startLine": 2}
+
+
+def test_models_of_dbt_need_tests(tmp_path: Path) -> None:
+    (tmp_path / "dbt_project.yml").write_text("name: x\n", encoding="utf-8")
+    models = tmp_path / "models"
+    models.mkdir()
+    (models / "a.sql").write_text("{{ config(materialized='table') }} select 1 as id", encoding="utf-8")
+    (models / "b.sql").write_text("select id from {{ ref('a') }}", encoding="utf-8")
+    (models / "s.yml").write_text(
+        "models: [{name: a, columns: [{name: id, data_tests: [unique]}]}]\n", encoding="utf-8"
+    )
+    rows = json.loads(lint(str(tmp_path), "--format", "json").stdout)
+    assert [(row["id"], row["object"]) for row in rows] == [("DW-07", "b")]
+
+
+def test_the_examples_have_no_errors_but_one_that_is_there_to_be_seen() -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    rows = json.loads(lint(str(examples), "--format", "json").stdout)
+    assert {(row["id"], row["object"]) for row in rows if row["level"] == "error"} == {("DW-01", "TOP_CUSTOMERS")}
