@@ -20,6 +20,7 @@ from snowmelt.cli.demo import called_as, duration
 from snowmelt.cli.groups import DATA, UrlOption
 from snowmelt.cli.lineage import LineageFormat, run_lineage
 from snowmelt.cli.output import Format, progress, write_result
+from snowmelt.cli.playbooks import playbook_commands
 from snowmelt.cli.projects import planned, run_apply, run_plan
 from snowmelt.cli.shell import run_shell
 from snowmelt.core.config import Settings, load_settings
@@ -302,3 +303,4 @@ def _open(data: Path, url: str | None) -> _Opened:
 app.add_typer(connector_commands(_open, _guarded), name="connector")
 app.add_typer(contract_commands(_open, _guarded), name="contract")
 app.add_typer(catalogue_commands(_open, _guarded), name="catalog")
+app.add_typer(playbook_commands(_open, _guarded), name="playbook")
