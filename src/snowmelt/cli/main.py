@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from snowmelt import __version__
+from snowmelt.cli.backfill import backfill_command
 from snowmelt.cli.catalogue import catalogue_commands
 from snowmelt.cli.check import run_check
 from snowmelt.cli.connectors import connector_commands
@@ -304,3 +305,4 @@ app.add_typer(connector_commands(_open, _guarded), name="connector")
 app.add_typer(contract_commands(_open, _guarded), name="contract")
 app.add_typer(catalogue_commands(_open, _guarded), name="catalog")
 app.add_typer(playbook_commands(_open, _guarded), name="playbook")
+backfill_command(app, _open, _guarded)

@@ -127,7 +127,7 @@ def _running_commands(group: typer.Typer, opener: Opener, guarded: Guard) -> Non
         runs: RunsOption = RUNS,
     ) -> None:
         """Run a playbook. With the same inputs it goes on where it was, and does nothing once it has finished."""
-        account = f"{_URL}{url}" if url is not None else f"{_DATA}{data.expanduser().resolve()}"
+        account = account_text(data, url)
 
         def work() -> int:
             playbook = library.load(name)
@@ -224,8 +224,16 @@ def _runner(session: Executes, journal: Journal, asked: _Asked) -> Runner:
 
 
 def _account(journal: Journal, data: Path | None, url: str | None) -> tuple[Path, str | None]:
-    """Where the run belongs, unless the command says otherwise."""
-    account = progress_of(journal.events).account
+    return account_of(progress_of(journal.events).account, data, url)
+
+
+def account_text(data: Path, url: str | None) -> str:
+    """How a journal names the account of its run."""
+    return f"{_URL}{url}" if url is not None else f"{_DATA}{data.expanduser().resolve()}"
+
+
+def account_of(account: str, data: Path | None, url: str | None) -> tuple[Path, str | None]:
+    """Where a run belongs, unless the command says otherwise."""
     if url is None and data is None and account.startswith(_URL):
         return DATA, account.removeprefix(_URL)
     return data or Path(account.removeprefix(_DATA)), url

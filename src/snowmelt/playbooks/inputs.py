@@ -30,6 +30,8 @@ _WILDCARDS = re.compile(r"([%_\\])")
 
 class InputType(StrEnum):
     TEXT = "text"
+    TEXTS = "texts"
+    """Several, separated by commas."""
     INTEGER = "integer"
     NUMBER = "number"
     BOOLEAN = "boolean"
@@ -113,6 +115,13 @@ def parse_value(spec: InputSpec, raw: Scalar, home: Home) -> Value:
 
 def _text(plain: str, _: Home) -> Value:
     return Value(plain, literal(plain), plain)
+
+
+def _texts(plain: str, _: Home) -> Value:
+    items = [item.strip() for item in plain.split(",")]
+    if not all(items):
+        raise ValueError(f"'{plain}' is no list of texts")
+    return Value(plain, ", ".join(map(literal, items)), plain)
 
 
 def _integer(plain: str, _: Home) -> Value:
@@ -231,14 +240,16 @@ def _expression(plain: str, _: Home) -> Value:
 
 
 _PARSERS: dict[InputType, Callable[[str, Home], Value]] = {
-    InputType.TEXT: _text, InputType.INTEGER: _integer, InputType.NUMBER: _number, InputType.BOOLEAN: _boolean,
+    InputType.TEXT: _text, InputType.TEXTS: _texts, InputType.INTEGER: _integer,
+    InputType.NUMBER: _number, InputType.BOOLEAN: _boolean,
     InputType.DATE: _date, InputType.TIMESTAMP: _timestamp, InputType.IDENTIFIER: _identifier, InputType.NAME: _name,
     InputType.COLUMNS: _columns, InputType.LAG: _lag, InputType.DATA_TYPE: _data_type, InputType.WORD: _word,
     InputType.QUERY: _query, InputType.EXPRESSION: _expression,
 }  # fmt: skip
 
 SAMPLES: dict[InputType, str] = {
-    InputType.TEXT: "text", InputType.INTEGER: "1", InputType.NUMBER: "1.5", InputType.BOOLEAN: "true",
+    InputType.TEXT: "text", InputType.TEXTS: "a, b", InputType.INTEGER: "1",
+    InputType.NUMBER: "1.5", InputType.BOOLEAN: "true",
     InputType.DATE: "2026-01-31", InputType.TIMESTAMP: "2026-01-31 10:00:00", InputType.IDENTIFIER: "SAMPLE",
     InputType.NAME: "SAMPLE", InputType.COLUMNS: "A, B", InputType.LAG: "1 minute", InputType.DATA_TYPE: "VARCHAR",
     InputType.WORD: "SAMPLE", InputType.QUERY: "SELECT 1 AS A", InputType.EXPRESSION: "1 = 1",

@@ -34,7 +34,7 @@ def _problems(playbook: Playbook) -> Iterator[Problem]:
     for probe in playbook.probes:
         yield from _condition(playbook, probe.when, probe.line)
         for sql in probe.sql:
-            yield from _sql(playbook, sql, samples)
+            yield from _sql(playbook, sql, probe.when, samples)
             if any(not reads(parse_statement(item)) for item in _statements(sql, samples)):
                 yield Problem(sql.line, "a probe changes something; it may only look")
     for step in playbook.steps:
@@ -82,8 +82,13 @@ def _condition(playbook: Playbook, condition: Condition | None, line: int) -> It
                     yield Problem(line, f"'{value}' is none of the choices of '{test.name}'")
 
 
-def _sql(playbook: Playbook, sql: Sql, samples: dict[str, Value]) -> Iterator[Problem]:
+def _sql(playbook: Playbook, sql: Sql, when: Condition | None, samples: dict[str, Value]) -> Iterator[Problem]:
     misused = list(wrong(sql.text, playbook.front.inputs, playbook.facts))
+    sure = {test.name for test in when.tests if not (test.negated or test.wanted)} if when is not None else set()
+    for item in placeholders(sql.text):
+        spec = playbook.front.inputs.get(item.name)
+        if spec is not None and spec.optional and spec.default is None and item.name not in sure:
+            misused.append((item.offset, f"'{item.name}' may have no value: add '- when: {item.name} is set'"))
     for offset, text in misused:
         yield Problem(sql.line + sql.text.count("\n", 0, offset), text)
     if misused:
@@ -116,7 +121,7 @@ def _statements(sql: Sql, samples: dict[str, Value]) -> list[str]:
 def _step(playbook: Playbook, step: Step, samples: dict[str, Value]) -> Iterator[Problem]:
     yield from _condition(playbook, step.when, step.line)
     for sql in step.all_sql():
-        yield from _sql(playbook, sql, samples)
+        yield from _sql(playbook, sql, step.when, samples)
     for created in step.creates:
         for item in placeholders(created.name):
             if playbook.front.inputs.get(item.name, InputSpec()).type not in (InputType.NAME, InputType.IDENTIFIER):

@@ -33,23 +33,32 @@ def full_name(created: Created, values: Mapping[str, Value], home: Home) -> str:
     return str(ObjectName(*(home.database, home.schema, *parts)[-3:]))
 
 
-def exists(execute: Execute, kind: str, name: str) -> bool:
-    """Whether something has the name that would be in the way of a new object of the kind."""
+def shown(execute: Execute, kind: str, name: str) -> dict[str, str | None] | None:
+    """What SHOW says of one object; None when there is none of that kind and name."""
     parts = split_name(name)
     assert parts is not None
-    for shown in _RELATIONS if kind in _RELATIONS else (kind,):
-        pattern = literal(parts[-1].replace("\\", "\\\\").replace("_", "\\_").replace("%", "\\%"))
-        where = "" if len(parts) == 1 else f" IN {_parent(parts)}"
-        try:
-            found = column(execute(f"SHOW {shown}S LIKE {pattern}{where}"), "name")
-        except SnowmeltError as error:
-            # Nothing is in a schema that does not exist.
-            if error.code in _MISSING:
-                return False
-            raise
-        if parts[-1] in found:
-            return True
-    return False
+    pattern = literal(parts[-1].replace("\\", "\\\\").replace("_", "\\_").replace("%", "\\%"))
+    where = "" if len(parts) == 1 else f" IN {_parent(parts)}"
+    try:
+        result = execute(f"SHOW {kind}S LIKE {pattern}{where}")
+    except SnowmeltError as error:
+        # Nothing is in a schema that does not exist.
+        if error.code in _MISSING:
+            return None
+        raise
+    columns = {item.name: column(result, item.name) for item in result.columns}
+    # LIKE is blind to case, names are not.
+    return next(
+        ({key: values[index] for key, values in columns.items()} for index, found in enumerate(columns["name"])
+         if found == parts[-1]),
+        None,
+    )  # fmt: skip
+
+
+def exists(execute: Execute, kind: str, name: str) -> bool:
+    """Whether something has the name that would be in the way of a new object of the kind."""
+    kinds = _RELATIONS if kind in _RELATIONS else (kind,)
+    return any(shown(execute, item, name) is not None for item in kinds)
 
 
 def _parent(parts: tuple[str, ...]) -> str:

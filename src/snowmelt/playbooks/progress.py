@@ -33,6 +33,8 @@ class StepProgress:
     skipped: bool = False
     units: set[int] = field(default_factory=set)
     """That are done."""
+    begun: set[int] = field(default_factory=set)
+    """Units that were sent."""
     fixed: set[str] = field(default_factory=set)
     created: list[tuple[str, str]] = field(default_factory=list)
     """Kind and name of what is the run's, oldest first."""
@@ -103,6 +105,7 @@ class Progress:
         self.step(step).skipped = True
 
     def _unit(self, *, step: str, unit: int, sql: str) -> None:
+        self.step(step).begun.add(unit)
         self.status = Status.RUNNING
 
     def _unit_done(self, *, step: str, unit: int, outcome: Any) -> None:

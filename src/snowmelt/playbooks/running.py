@@ -17,7 +17,7 @@ from snowmelt.playbooks.objects import IF_MISSING, dropping, exists, full_name
 from snowmelt.playbooks.performing import Performer, StepFailedError, units_in
 from snowmelt.playbooks.ports import Answer, Operator, Outcome, Question, Wait
 from snowmelt.playbooks.progress import Progress, Status, progress_of
-from snowmelt.playbooks.statements import Unit, units_of
+from snowmelt.playbooks.statements import Repeating, Unit, units_of
 from snowmelt.playbooks.templates import filled, names_in, plainly_filled
 from snowmelt.playbooks.values import values_of
 from snowmelt.service.results import Result
@@ -191,7 +191,7 @@ class Runner:
             if number in progress.units:
                 continue
             self._note("unit", step=step.id, unit=number, sql=unit.sql)
-            claim = f"{step.id}/{progress.attempt}/{number}"
+            claim = self._claim(step, number)
             last = number == len(units) - 1
             outcome = self._performer.perform(step, unit, claim, values, progress.fixed, last=last)
             if isinstance(outcome, Result):
@@ -287,6 +287,7 @@ class Runner:
             self._operator.say(self._told(step.compensation.prose))
         if not progress.undoing:
             self._note("undoing", step=step.id)
+        self._take_claims(step, values)
         for number, unit in enumerate(units):
             if number in progress.units_undone:
                 continue
@@ -294,3 +295,15 @@ class Runner:
             self._performer.send(unit, f"{step.id}/{progress.attempt}/undo/{number}")
             self._note("unit_undone", step=step.id, unit=number)
         self._note("undone", step=step.id)
+
+    def _take_claims(self, step: Step, values: Mapping[str, Value]) -> None:
+        """What a server is still about to begin, for a process that died, must find its claim taken."""
+        progress = self.progress.step(step.id)
+        pending = progress.begun - progress.units
+        if pending:
+            for number, unit in enumerate(units_in(step.sql, values)):
+                if number in pending and unit.repeating is Repeating.CLAIMED:
+                    self._claims.once(self._claim(step, number), ())
+
+    def _claim(self, step: Step, unit: int) -> str:
+        return f"{step.id}/{self.progress.step(step.id).attempt}/{unit}"
