@@ -250,8 +250,8 @@ _PARSERS: dict[InputType, Callable[[str, Home], Value]] = {
 SAMPLES: dict[InputType, str] = {
     InputType.TEXT: "text", InputType.TEXTS: "a, b", InputType.INTEGER: "1",
     InputType.NUMBER: "1.5", InputType.BOOLEAN: "true",
-    InputType.DATE: "2026-01-31", InputType.TIMESTAMP: "2026-01-31 10:00:00", InputType.IDENTIFIER: "SAMPLE",
-    InputType.NAME: "SAMPLE", InputType.COLUMNS: "A, B", InputType.LAG: "1 minute", InputType.DATA_TYPE: "VARCHAR",
-    InputType.WORD: "SAMPLE", InputType.QUERY: "SELECT 1 AS A", InputType.EXPRESSION: "1 = 1",
+    InputType.DATE: "2026-01-31", InputType.TIMESTAMP: "2026-01-31 10:00:00", InputType.IDENTIFIER: "EXAMPLE",
+    InputType.NAME: "EXAMPLE", InputType.COLUMNS: "A, B", InputType.LAG: "1 minute", InputType.DATA_TYPE: "VARCHAR",
+    InputType.WORD: "EXAMPLE", InputType.QUERY: "SELECT 1 AS A", InputType.EXPRESSION: "1 = 1",
 }  # fmt: skip
 """A value of each type, with which lint parses SQL."""

@@ -123,7 +123,7 @@ class Progress:
             self.status = Status(status)
 
     def _decided(
-        self, *, step: str, at: str, decision: str, inputs: dict[str, str], reprobe: list[str], by: str
+        self, *, step: str, place: str, decision: str, inputs: dict[str, str], reprobe: list[str], by: str
     ) -> None:
         progress = self.step(step)
         progress.answers += 1
@@ -131,7 +131,7 @@ class Progress:
         for probe in reprobe:
             self.probed.pop(probe, None)
         if decision == "approve":
-            progress.approved.add(at)
+            progress.approved.add(place)
         elif progress.began:
             # The step is undone with the inputs it had.
             progress.inputs_after = dict(inputs)

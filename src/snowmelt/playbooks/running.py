@@ -231,7 +231,7 @@ class Runner:
             if any(names_in(sql.text) & set(changed) for sql in probe.sql)
         ]  # fmt: skip
         self._note(
-            "decided", step=step.id, at=at.value, decision=answer.decision.value, inputs=changed, reprobe=reprobe,
+            "decided", step=step.id, place=at.value, decision=answer.decision.value, inputs=changed, reprobe=reprobe,
             by=answer.by,
         )  # fmt: skip
         if answer.decision is Decision.ABORT:
