@@ -129,7 +129,7 @@ def test_all_parts_of_a_step_are_read() -> None:
         ("#### Fix: make room", "#### Fixes", "#### Fixes", "no part of a step"),
         ("- expect: no rows", "- expect: nothing", "- expect: nothing", "expects nothing"),
         ("SHOW TABLES LIKE", "DROP TABLE IF EXISTS x; SHOW TABLES LIKE", "DROP TABLE", "may only look"),
-        ("objective: Show it.", "objection: Show it.", "objection", "objective"),
+        ("objective: Show it.", "objection: Show it.", "objection", "not permitted"),
         ("type: word", "type: wort", "mode:", "inputs.mode.type"),
         ("default: FAST", "default: MIDDLING", "---", "is not valid"),
         ("## Steps", "## Stops", "---", "no section '## Steps'"),

@@ -49,7 +49,7 @@ def _samples(playbook: Playbook) -> dict[str, Value]:
 
 
 def _sample(spec: InputSpec) -> Value:
-    return parse_value(spec.model_copy(update={"choices": ()}), SAMPLES[spec.type], Home())
+    return parse_value(spec, spec.choices[0] if spec.choices else SAMPLES[spec.type], Home())
 
 
 def _inputs(playbook: Playbook) -> Iterator[Problem]:
