@@ -133,6 +133,7 @@ def test_all_parts_of_a_step_are_read() -> None:
         ("type: word", "type: wort", "mode:", "inputs.mode.type"),
         ("default: FAST", "default: MIDDLING", "---", "is not valid"),
         ("## Steps", "## Stops", "---", "no section '## Steps'"),
+        ("choices: [FAST, SLOW]", "choices: [FAST, SLOW, A B]", "---", "a choice of 'mode'"),
     ],
 )  # fmt: skip
 def test_problems_have_their_line(old: str, new: str, line: str, words: str) -> None:

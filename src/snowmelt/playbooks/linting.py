@@ -49,7 +49,13 @@ def _samples(playbook: Playbook) -> dict[str, Value]:
 
 
 def _sample(spec: InputSpec) -> Value:
-    return parse_value(spec, spec.choices[0] if spec.choices else SAMPLES[spec.type], Home())
+    for raw in (*spec.choices, SAMPLES[spec.type]):
+        try:
+            return parse_value(spec.model_copy(update={"choices": ()}), raw, Home())
+        except ValueError:
+            # A choice that is none of its type is a problem of its own.
+            continue
+    raise AssertionError("every type has a sample")
 
 
 def _inputs(playbook: Playbook) -> Iterator[Problem]:
@@ -67,6 +73,11 @@ def _inputs(playbook: Playbook) -> Iterator[Problem]:
                 parse_value(spec, spec.default, Home())
             except ValueError as error:
                 yield Problem(1, f"the default of '{name}' is not valid: {error}")
+        for choice in spec.choices:
+            try:
+                parse_value(spec, choice, Home())
+            except ValueError as error:
+                yield Problem(1, f"a choice of '{name}' is not valid: {error}")
         known.add(name)
 
 
