@@ -201,6 +201,10 @@ def _go_on(session: Executes, journal: Journal, asked: _Asked) -> int:
     runner = _runner(session, journal, asked)
     run = runner.progress.run
     typer.echo(f"run {run}")
+    if not runner.progress.probed:
+        typer.echo(runner.playbook.front.objective)
+        for text in runner.playbook.front.prerequisites:
+            typer.echo(f"prerequisite: {text}")
     outcome = runner.go_on()
     hints = {
         Outcome.FINISHED: "Finished.",

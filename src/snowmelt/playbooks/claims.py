@@ -39,7 +39,7 @@ class Claims:
         self._there = False
 
     def _block(self, claim: str, statements: Sequence[str]) -> str:
-        carried_out = "\n".join(f"{statement};\nchanged := changed + SQLROWCOUNT;" for statement in statements)
+        carried_out = "\n".join(f"{statement};\nchanged := changed + NVL(SQLROWCOUNT, 0);" for statement in statements)
         return (
             "BEGIN\n"
             "LET changed INT := -1;\n"

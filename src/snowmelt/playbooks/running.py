@@ -41,7 +41,7 @@ class Runner:
 
     def __init__(self, execute: Execute, playbook: Playbook, journal: Journal, operator: Operator, wait: Wait) -> None:
         self._execute = execute
-        self._playbook = playbook
+        self.playbook = playbook
         self._journal = journal
         self._operator = operator
         self.progress = progress_of(journal.events)
@@ -77,7 +77,7 @@ class Runner:
             self._note("aborting", by=by)
         try:
             for step_id in reversed(list(self.progress.order)):
-                self._undo(self._playbook.step(step_id))
+                self._undo(self.playbook.step(step_id))
             self._claims.drop()
             self._note("aborted")
         except (StepFailedError, SnowmeltError) as error:
@@ -95,7 +95,7 @@ class Runner:
     @property
     def _values(self) -> dict[str, Value]:
         progress = self.progress
-        return values_of(self._playbook, progress.inputs, progress.facts, progress.home)
+        return values_of(self.playbook, progress.inputs, progress.facts, progress.home)
 
     def _plain(self) -> dict[str, str]:
         """What conditions look at."""
@@ -106,7 +106,7 @@ class Runner:
     def _probe_all(self) -> None:
         failed = [
             probe
-            for probe in self._playbook.probes
+            for probe in self.playbook.probes
             if (probe.when is None or probe.when.holds(self._plain())) and not self._passed(probe)
         ]
         if failed:
@@ -133,7 +133,7 @@ class Runner:
     # -- steps ----------------------------------------------------------------------------------------------------
 
     def _next_step(self) -> Step | None:
-        for step in self._playbook.steps:
+        for step in self.playbook.steps:
             progress = self.progress.step(step.id)
             if progress.done or progress.skipped:
                 continue
@@ -150,8 +150,8 @@ class Runner:
             return
         values = self._values
         units = units_in(step.sql, values)
-        number = self._playbook.steps.index(step) + 1
-        self._operator.step(step, number, len(self._playbook.steps), self._told(step.prose))
+        number = self.playbook.steps.index(step) + 1
+        self._operator.step(step, number, len(self.playbook.steps), self._told(step.prose))
         for unit in units:
             self._operator.sql(unit.sql)
         if not self._goes_on(step, When.BEFORE):
@@ -225,14 +225,9 @@ class Runner:
             text = f"Waiting for an answer to the {checkpoint.severity} checkpoint of '{step.title}' ({step.id})."
             raise _StoppedError(self._stop(Outcome.WAITING, Status.WAITING, text))
         changed = self._changed(step, checkpoint, answer)
-        reprobe = [
-            probe.id
-            for probe in self._playbook.probes
-            if any(names_in(sql.text) & set(changed) for sql in probe.sql)
-        ]  # fmt: skip
         self._note(
-            "decided", step=step.id, place=at.value, decision=answer.decision.value, inputs=changed, reprobe=reprobe,
-            by=answer.by,
+            "decided", step=step.id, place=at.value, decision=answer.decision.value, inputs=changed,
+            reprobe=self._to_probe_again(step, changed), by=answer.by,
         )  # fmt: skip
         if answer.decision is Decision.ABORT:
             raise _StoppedError(self.abort(answer.by))
@@ -249,7 +244,7 @@ class Runner:
             raise errors.playbook(f"The answer to '{step.id}' modifies nothing: it needs inputs.")
         used = self._used_before(step)
         for name in changed:
-            if name not in self._playbook.front.inputs:
+            if name not in self.playbook.front.inputs:
                 raise errors.playbook(f"There is no input '{name}'.")
             if name in used:
                 raise errors.playbook(
@@ -257,16 +252,22 @@ class Runner:
                     hint="Abort, and run the playbook with another value.",
                 )
         try:
-            values_of(self._playbook, changed, {}, self.progress.home)
+            values_of(self.playbook, changed, {}, self.progress.home)
         except ValueError as error:
             raise errors.playbook(f"The answer to '{step.id}' is not valid: {error}.") from None
         return changed
+
+    def _to_probe_again(self, step: Step, changed: Mapping[str, str]) -> list[str]:
+        """Probes of what has changed; not those that would find what this run has made since."""
+        used = self._used_before(step).keys()
+        named = {probe.id: {name for sql in probe.sql for name in names_in(sql.text)} for probe in self.playbook.probes}
+        return [probe for probe, names in named.items() if names & changed.keys() and not names & used]
 
     def _used_before(self, step: Step) -> dict[str, str]:
         """Inputs that other steps of the run have used, and by which."""
         used: dict[str, str] = {}
         for step_id in self.progress.order:
-            other = self._playbook.step(step_id)
+            other = self.playbook.step(step_id)
             if other is not step:
                 names = {name for sql in other.all_sql() for name in names_in(sql.text)}
                 names |= {name for created in other.creates for name in names_in(created.name)}
