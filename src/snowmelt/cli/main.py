@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from snowmelt import __version__
+from snowmelt.cli.backfill import backfill_command
 from snowmelt.cli.build import build_command
 from snowmelt.cli.catalogue import catalogue_commands
 from snowmelt.cli.check import run_check
@@ -25,6 +26,7 @@ from snowmelt.cli.lineage import LineageFormat, run_lineage
 from snowmelt.cli.lint import lint_command
 from snowmelt.cli.monitoring import monitoring_commands
 from snowmelt.cli.output import Format, progress, write_result
+from snowmelt.cli.playbooks import playbook_commands
 from snowmelt.cli.projects import planned, run_apply, run_plan
 from snowmelt.cli.quality import quality_commands
 from snowmelt.cli.shell import run_shell
@@ -330,3 +332,5 @@ app.add_typer(monitoring_commands(), name="monitoring")
 app.add_typer(design_commands(_guarded), name="design")
 lint_command(app, Sessions(_open, _guarded))
 build_command(app, _guarded)
+app.add_typer(playbook_commands(_open, _guarded), name="playbook")
+backfill_command(app, _open, _guarded)

@@ -669,3 +669,13 @@ def contract_incompatible(
 def contract_version(message: str) -> SnowmeltError:
     """A contract does not have what a statement asks of it."""
     return SnowmeltError("370015", "22023", message)
+
+
+def playbook(message: str, *, hint: str | None = None) -> SnowmeltError:
+    """A playbook, or a run of one, is not what a command asks for."""
+    return SnowmeltError("370030", "F0000", message, hint=hint)
+
+
+def backfill(message: str, *, hint: str | None = None) -> SnowmeltError:
+    """A backfill can't be done as it is asked for. Nothing was changed."""
+    return SnowmeltError("370031", "F0000", message, hint=hint)

@@ -1,0 +1,47 @@
+"""The playbooks that come with Snowmelt, and those in files."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from snowmelt.core import errors
+from snowmelt.playbooks.linting import lint
+from snowmelt.playbooks.model import Playbook
+
+_FOLDER = files("snowmelt.playbooks") / "library"
+_SUFFIX = ".md"
+
+
+def shipped() -> list[str]:
+    """Names of the playbooks that come with Snowmelt."""
+    return sorted(item.name.removesuffix(_SUFFIX) for item in _FOLDER.iterdir() if item.name.endswith(_SUFFIX))
+
+
+def text_of(name: str) -> str:
+    """The text of a playbook: of a file, or of a shipped one by its name."""
+    path = Path(name)
+    if path.suffix == _SUFFIX or path.is_file():
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise errors.playbook(f"{path} can't be read: {error}.") from None
+    if name not in shipped():
+        raise errors.playbook(
+            f"There is no playbook '{name}': neither a file nor one of {', '.join(shipped())}.",
+            hint="A file's name ends with .md.",
+        )
+    return (_FOLDER / f"{name}{_SUFFIX}").read_text(encoding="utf-8")
+
+
+def load(name: str) -> Playbook:
+    """The playbook. Raises with its problems when it has any."""
+    return parsed(text_of(name), name)
+
+
+def parsed(text: str, name: str) -> Playbook:
+    playbook, problems = lint(text)
+    if playbook is None:
+        found = "\n".join(f"  {problem}" for problem in problems if not problem.warning)
+        raise errors.playbook(f"The playbook '{name}' has problems:\n{found}")
+    return playbook

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.playbooks.conftest import database, snowmelt, url
+
+__all__ = ["database", "snowmelt", "url"]
