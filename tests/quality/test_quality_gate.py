@@ -80,7 +80,7 @@ def _mapped(rows: Counter[Row], change: Callable[[int | None, int | None], Row])
 
 
 @pytest.mark.parametrize("unique", [False, True])
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(writes=_WRITES)
 def test_quarantined_and_passed_are_what_was_written(
     session: Session, unique: bool, writes: list[tuple[str, list[Row]]]
@@ -149,7 +149,7 @@ def test_a_key_is_looked_up_and_not_scanned_for(session: Session, monkeypatch: p
     session.execute("INSERT INTO t VALUES (1000, 1), (1001, 1)")
     with pytest.raises(SnowmeltError, match="ONCE: 1 of 2 rows"):
         session.execute("INSERT INTO t VALUES (7, 1), (1002, 1)")
-    assert read and not any("stayed" in text for text in read)
+    assert read and not any(name in text for text in read for name in ("quality_stayed", "quality_rest"))
     assert rows(session, "SELECT count(*) FROM t") == [(1002,)]
 
 

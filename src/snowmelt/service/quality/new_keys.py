@@ -61,7 +61,8 @@ class NewKeys:
     def _looked_up(self, check: QualityCheck) -> int | None:
         new = fetched(self.written.run, self._grouped(self.written.came(), check))
         keys = new.select(list(check.columns))
-        came = dict(zip(comparable_rows(self._stored(keys)), new.column(_COUNT).to_pylist(), strict=True))
+        counts: list[int] = new.column(_COUNT).to_pylist()
+        came = dict(zip(comparable_rows(self._stored(keys)), counts, strict=True))
         found = rows_with_keys(self._rest, check.columns, keys)
         if found is None:
             return None
