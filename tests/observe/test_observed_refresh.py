@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from snowmelt.cli.main import app
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.logs import configure_logging
 from snowmelt.observe.tracing import Tracing
 from snowmelt.service.account import Account
 from snowmelt.service.session import Session
@@ -43,6 +44,7 @@ def test_a_refresh_from_ingest_to_product(account: Account, session: Session, sp
     )
     spans.clear()
     written = session.execute("INSERT INTO sales VALUES (3, 5000)").query_id
+    configure_logging("INFO", as_json=True)
     with capture_logs() as logs:
         session.execute("ALTER DYNAMIC TABLE top REFRESH")
     refreshed = [entry for entry in logs if entry["event"] == "refreshed"]
