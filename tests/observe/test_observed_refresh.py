@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from snowmelt.cli.main import app
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.logs import configure_logging
 from snowmelt.observe.tracing import Tracing
 from snowmelt.service.account import Account
 from snowmelt.service.session import Session
@@ -33,7 +34,7 @@ def _tree(found: tuple[ReadableSpan, ...]) -> dict[str, str | None]:
 
 def test_a_refresh_from_ingest_to_product(account: Account, session: Session, spans: InMemorySpanExporter) -> None:
     session.execute("CREATE TABLE sales (shop INT, amount INT)")
-    session.execute("INSERT INTO sales SELECT SEQ4() % 10, SEQ4() FROM TABLE(GENERATOR(ROWCOUNT => 1000))")
+    session.execute("INSERT INTO sales VALUES (1, 10), (2, 20), (3, 30)")
     session.execute(
         "CREATE DYNAMIC TABLE totals TARGET_LAG = '1 hour' WAREHOUSE = compute_wh REFRESH_MODE = INCREMENTAL AS "
         "SELECT shop, SUM(amount) AS total FROM sales GROUP BY shop"
@@ -43,6 +44,7 @@ def test_a_refresh_from_ingest_to_product(account: Account, session: Session, sp
     )
     spans.clear()
     written = session.execute("INSERT INTO sales VALUES (3, 5000)").query_id
+    configure_logging("INFO", as_json=True)
     with capture_logs() as logs:
         session.execute("ALTER DYNAMIC TABLE top REFRESH")
     refreshed = [entry for entry in logs if entry["event"] == "refreshed"]
@@ -57,7 +59,7 @@ def test_a_refresh_from_ingest_to_product(account: Account, session: Session, sp
     found = scraped(account)
     table = {"database": str(session.database), "table": "TOTALS"}
     assert value(found, "snowmelt_refreshes_total", action="INCREMENTAL", state="SUCCEEDED", **table) == 1
-    assert value(found, "snowmelt_refresh_rows_total", change="inserted", **table) >= 11
+    assert value(found, "snowmelt_refresh_rows_total", change="inserted", **table) == 4
     place = {"database": str(session.database), "name": "TOTALS"}
     assert value(found, "snowmelt_freshness_limit_seconds", **place) == 3600
     assert value(found, "snowmelt_freshness_status", **place) == 0

@@ -77,7 +77,7 @@ def notification_history(run: Run, state: StateReader, arguments: Named) -> list
     end = arguments.instant("END_TIME") or run.now + timedelta(minutes=1)
     start = arguments.instant("START_TIME") or end - timedelta(days=_DAYS)
     wanted = arguments.text("INTEGRATION_NAME")
-    rows = [
+    rows: list[Row] = [
         {
             "CREATED": item.sent_at,
             "PROCESSED": item.sent_at,

@@ -193,7 +193,8 @@ def view_text(run: Run, state: StateReader, arguments: Arguments) -> str:
 
 
 def _table(name: ObjectName) -> exp.Table:
-    return exp.table_(*(exp.to_identifier(part, quoted=True) for part in (name.name, name.schema, name.database)))
+    table, schema, database = (exp.to_identifier(part, quoted=True) for part in (name.name, name.schema, name.database))
+    return exp.table_(table, schema, database)
 
 
 def _find(run: Run, state: StateReader, named: Any) -> CatalogObject:

@@ -161,6 +161,7 @@ class _Maker:
         contract: ContractLink | None,
     ) -> None:
         started = self.run.now
+        made: list[DynamicRefresh] = []
 
         def also(state: StateTransaction) -> None:
             replaced = state.catalog.find(self.name, [ObjectKind.TABLE])
@@ -171,7 +172,8 @@ class _Maker:
             stored = scheduling.begin_entry(state, table, dynamic, ("CREATE_DYNAMIC_TABLE",))
             if at is not None:
                 row = self._history(stored, at, started, written)
-                state.dynamic.record_refresh(row.model_copy(update={"ended_at": state.now}))
+                made.append(row.model_copy(update={"ended_at": state.now}))
+                state.dynamic.record_refresh(made[-1])
 
         tables.publish(
             self.run,
@@ -182,6 +184,8 @@ class _Maker:
             contract=contract,
             also=also,
         )
+        for row in made:
+            self.run.account.observing.refresh_ended(row)
 
     def _why(self, mode: RefreshMode) -> str | None:
         if self.replaced is not None:

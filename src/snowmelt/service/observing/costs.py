@@ -46,7 +46,7 @@ OBJECT_COLUMNS = (
 def attribution(run: Run, _: StateReader, arguments: Arguments) -> list[Row]:
     """One row a statement that used a warehouse, the latest first."""
     wanted = arguments.identifier("WAREHOUSE_NAME")
-    rows = [
+    rows: list[Row] = [
         {
             "QUERY_ID": item.query_id,
             "WAREHOUSE_NAME": item.warehouse,
@@ -76,7 +76,7 @@ def by_object(run: Run, _: StateReader, arguments: Arguments) -> list[Row]:
         total = sums.setdefault(key, [0, 0.0, 0, 0.0])
         for index, value in enumerate((1, item.spark_seconds, item.bytes_scanned, item.credits)):
             total[index] += value
-    rows = [
+    rows: list[Row] = [
         {
             "USAGE_DATE": day, "PURPOSE": purpose, "NAME": name, "WAREHOUSE_NAME": warehouse, "STATEMENTS": int(count),
             "SPARK_SECONDS": seconds, "BYTES_SCANNED": int(scanned), "CREDITS_USED": _credits(credits),

@@ -55,7 +55,7 @@ def freshness_history(run: Run, state: StateReader, arguments: Arguments) -> lis
     """The newest first. What lasts has no end."""
     start, end = _range(run, arguments)
     wanted = arguments.identifier("NAME")
-    rows = [
+    rows: list[Row] = [
         {
             "KIND": span.kind,
             **_names(span.name),
@@ -96,7 +96,7 @@ def availability(run: Run, state: StateReader, arguments: Arguments) -> list[Row
 def schema_drift(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
     start, end = _range(run, arguments)
     wanted = arguments.identifier("NAME")
-    rows = [
+    rows: list[Row] = [
         {**_names(drift.name), "SOURCE": drift.source, "FOUND_ON": drift.found_at, "DIFF": drift.diff()}
         for drift in state.observations.drifts(start, end)
         if wanted in (None, drift.name.name)
