@@ -171,7 +171,7 @@ def _sources(facts: Facts, given: Requirements) -> None:
 def _sinks(facts: Facts, given: Requirements) -> None:
     outside = [sink for sink in given.sinks if sink.kind in _OUTSIDE]
     unkeyed = [sink for sink in outside if not sink.key and sink.load is not Load.OVERWRITE and sink.kind in _ROW_SINKS]
-    regions = {item.region for item in (*given.sources, *given.sinks) if item.region is not None}
+    regions = {*(source.region for source in given.sources), *(sink.region for sink in given.sinks)} - {None}
     facts.put("real_time_outputs", any(sink.real_time for sink in given.sinks), "sinks.real_time")
     facts.put("outside_sinks", bool(outside), "sinks.kind")
     facts.put("unkeyed_outside_sink", bool(unkeyed), "sinks.key")

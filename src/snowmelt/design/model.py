@@ -24,8 +24,6 @@ from snowmelt.design.requirements.model import (
     SourceKind,
 )
 
-FORMAT = 1
-
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -194,7 +192,7 @@ class Packet(_Part):
 
 
 class Design(_Part):
-    format: Literal[1] = FORMAT
+    format: Literal[1] = 1
     name: str
     description: str = ""
     owner: str = "nobody yet"

@@ -56,7 +56,7 @@ def _ingest(events: float | None, verdict: Verdict) -> Iterator[Estimate]:
     machines = "" if share < _CRITICAL else f"; at least {-(-share // _WARNING):.0f} such machines"
     yield Estimate(
         what="ingest", value=f"{share:.3g} % of what was measured ({level}{machines})", benchmark=rate.benchmark,
-        how=f"{events:g} of {rate.value:g} {rate.what.partition(' a second')[0]} a second",
+        how=f"{events:,.6g} of {rate.value:,.0f} {rate.what.partition(' a second')[0]} a second",
     )  # fmt: skip
     cost = rates()["credits_per_million_events"]
     credits_a_day = events * _DAY / 1e6 * cost.value

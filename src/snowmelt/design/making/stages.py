@@ -117,12 +117,11 @@ def _raw_stages(items: Sequence[Landed], verdict: Verdict) -> list[Stage]:
     for item in items:
         if item.raw in found:
             continue
-        if captured_by_log(item.source, verdict):
-            columns, about = _CHANGE_COLUMNS, f"Every change of {item.source.name}, as it came and for good."
-        else:
-            columns, about = _RECORD_COLUMNS, f"Every record of {item.table.name}, as it came and for good."
-        listed = ",\n".join(f"  {column}" for column in columns)
-        clustering = "\nCLUSTER BY (TO_DATE(loaded_at))" if _by_day(verdict) and columns is _RECORD_COLUMNS else ""
+        by_log = captured_by_log(item.source, verdict)
+        what = f"change of {item.source.name}" if by_log else f"record of {item.table.name}"
+        about = f"Every {what}, as it came and for good."
+        listed = ",\n".join(f"  {column}" for column in (_CHANGE_COLUMNS if by_log else _RECORD_COLUMNS))
+        clustering = "\nCLUSTER BY (TO_DATE(loaded_at))" if _by_day(verdict) and not by_log else ""
         sql = (
             f"CREATE TABLE {item.raw} (\n{listed}\n){clustering}\n"
             f"CHANGE_TRACKING = TRUE\nCOMMENT = {literal(about)}"

@@ -78,8 +78,8 @@ def _optional(given: Requirements) -> Iterator[Question]:
     if given.replay is None:
         yield Question("replay.window", "How far back must everything be computable again", "30 days")
     if given.availability is None:
-        choices = ("critical", "important", "standard")
-        yield Question("availability", "How important is it", "standard", choices)
+        tiers = ("critical", "important", "standard")
+        yield Question("availability", "How important is it", "standard", tiers)
 
 
 def answered(given: Requirements, question: Question, answer: str) -> Requirements:

@@ -114,9 +114,9 @@ class Table(_Part):
     key: tuple[str, ...] = ()
     change_column: str | None = None
     """Grows whenever a row changes: what an incremental extract asks for."""
-    rows: int | None = Field(None, ge=0)
+    rows: int | None = Field(default=None, ge=0)
     size: Bytes | None = None
-    changes_per_second: float | None = Field(None, ge=0)
+    changes_per_second: float | None = Field(default=None, ge=0)
     deletes: bool | None = None
     """Whether rows go; a change column does not tell."""
     replica_identity: Literal["default", "full", "index", "nothing"] | None = None
@@ -159,13 +159,13 @@ class Sink(_Part):
     connection: str | None = None
     fields: tuple[FieldMapping, ...] = ()
     on_reject: Literal["reject_row", "halt"] | None = None
-    requests_per_second: float | None = Field(None, gt=0)
+    requests_per_second: float | None = Field(default=None, gt=0)
     reads: tuple[Name, ...] = ()
     """Stages; the last ones when nothing is said."""
 
 
 class Volume(_Part):
-    events_per_second: float | None = Field(None, ge=0)
+    events_per_second: float | None = Field(default=None, ge=0)
     per_day: Bytes | None = None
 
 
@@ -271,7 +271,7 @@ class Requirements(_Part):
         for what, items in (
             ("source", self.sources), ("sink", self.sinks), ("transformation", self.transformations),
         ):  # fmt: skip
-            names = [item.name.lower() for item in items if item.name is not None]
+            names = [item.name.lower() for item in items]
             twice = {name for name in names if names.count(name) > 1}
             if twice:
                 raise ValueError(f"there are two {what}s named {', '.join(sorted(twice))}")
