@@ -13,6 +13,7 @@ from snowmelt.service.session import Session
 from tests.playbooks.conftest import Command
 from tests.playbooks.shop import objects
 
+pytestmark = pytest.mark.timeout(900)
 RANGE = ("--column", "day", "--start", "2026-01-02", "--end", "2026-01-05")
 
 
@@ -87,6 +88,7 @@ def test_a_range_is_replaced_undone_and_accepted(snowmelt: Command, session: Ses
     assert "accepted" in snowmelt("backfill", "--status").stdout
 
 
+@pytest.mark.slow
 def test_keys_from_a_query(snowmelt: Command, session: Session, sales: str, tmp_path: Path) -> None:
     query = tmp_path / "q.sql"
     query.write_text(f"SELECT day, 5 AS shop, 1 AS amount FROM {sales} WHERE day = '2026-01-09' -- one row\n;")
@@ -99,6 +101,7 @@ def test_keys_from_a_query(snowmelt: Command, session: Session, sales: str, tmp_
     assert session.execute("SELECT COUNT(*), MAX(amount) FROM sales WHERE shop = 5").rows() == [(1, 1)]
 
 
+@pytest.mark.slow
 def test_a_range_comes_back_from_the_past(snowmelt: Command, session: Session, sales: str) -> None:
     before = rows(session)
     moment = session.execute("SELECT TO_VARCHAR(CURRENT_TIMESTAMP(), 'YYYY-MM-DD HH24:MI:SS.FF6 TZHTZM')").rows()[0][0]
@@ -108,6 +111,7 @@ def test_a_range_comes_back_from_the_past(snowmelt: Command, session: Session, s
     assert rows(session) == before
 
 
+@pytest.mark.slow
 def test_what_is_refused(snowmelt: Command, session: Session, sales: str) -> None:
     there = objects(session)
 

@@ -14,6 +14,7 @@ from tests.playbooks.conftest import Command
 from tests.playbooks.shop import PIPELINE, SUMMARY, objects, open_shop, summary, tracked
 
 ALL = ("--approve", "critical")
+pytestmark = pytest.mark.timeout(900)
 
 
 def run_of(result: Result) -> str:
@@ -55,6 +56,7 @@ def test_build_a_streaming_pipeline(playbook: Command, snowmelt: Command, sessio
     assert shown["status"] == "finished" and shown["steps"]["stage"]["done"]
 
 
+@pytest.mark.slow
 def test_an_abort_of_the_pipeline_leaves_nothing(playbook: Command, session: Session) -> None:
     open_shop(session)
     session.execute("ALTER TABLE customers SET CHANGE_TRACKING = TRUE")
@@ -105,6 +107,7 @@ def test_publish_a_data_product(playbook: Command, session: Session) -> None:
     assert "The contract does not declare the column" in refused.stdout
 
 
+@pytest.mark.slow
 def test_an_abort_of_a_publication_leaves_nothing(playbook: Command, snowmelt: Command, session: Session) -> None:
     open_shop(session)
     before = objects(session)
@@ -119,6 +122,7 @@ def test_an_abort_of_a_publication_leaves_nothing(playbook: Command, snowmelt: C
     session.execute("ALTER TABLE orders ADD COLUMN free INT")
 
 
+@pytest.mark.slow
 def test_add_a_column(playbook: Command, snowmelt: Command, session: Session) -> None:
     open_shop(session)
     inputs = {"table": "orders", "column": "net", "type": "NUMBER(10,2)", "fill": "amount / 2", "required": "true"}
@@ -135,6 +139,7 @@ def test_add_a_column(playbook: Command, snowmelt: Command, session: Session) ->
     assert described.rows()[-1][place] == "N"
 
 
+@pytest.mark.slow
 def test_backfill_a_table(playbook: Command, snowmelt: Command, session: Session) -> None:
     open_shop(session)
     session.execute("CREATE TABLE restated AS SELECT id, customer_id, amount * 100 AS amount FROM orders")
@@ -161,6 +166,7 @@ def test_backfill_a_table(playbook: Command, snowmelt: Command, session: Session
     assert objects(session) == before
 
 
+@pytest.mark.slow
 def test_recover_from_a_failed_refresh(playbook: Command, snowmelt: Command, session: Session) -> None:
     open_shop(session)
     session.execute("CREATE TABLE texts (id INT, amount VARCHAR)")

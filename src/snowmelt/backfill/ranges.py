@@ -78,7 +78,8 @@ def cut_keys(column: RangeColumn, keys: Sequence[str], size: int = KEYS_IN_A_CHU
 
 def cut_at(column: RangeColumn, low: Bound, high: Bound, edges: Sequence[Bound]) -> list[str]:
     """Conditions of the chunks between the edges that are inside of the range."""
-    inside = sorted({edge for edge in edges if low < edge < high})
+    # Bounds of one column are of one type.
+    inside = sorted({edge for edge in edges if low < edge < high})  # type: ignore[operator]
     bounds = [low, *inside, high]
     return [column.between(*pair) for pair in pairwise(bounds)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 import yaml
 from pydantic import ValidationError
@@ -93,9 +94,7 @@ def _probe(reader: Reader, section: Section) -> Probe:
     when = None
     for key, value, line in reader.fields(section, ("expect", "capture", "otherwise", "severity", "when")):
         if key == "expect":
-            expectations += (
-                [found] if (found := reader.attempt(line, lambda v=value, n=line: _expectation(v, n))) else []
-            )
+            expectations += [found] if (found := reader.attempt(line, partial(_expectation, value, line))) else []
         elif key == "capture":
             match = _CAPTURE.fullmatch(value)
             if match is None:
@@ -103,7 +102,7 @@ def _probe(reader: Reader, section: Section) -> Probe:
             else:
                 captures.append(Capture(match[1], match[2]))
         elif key == "when":
-            when = reader.attempt(line, lambda v=value: parse_condition(v))
+            when = reader.attempt(line, partial(parse_condition, value))
         else:
             values[key] = value
             if key == "severity" and value not in ("stop", "warn"):
@@ -151,15 +150,13 @@ def _step(reader: Reader, section: Section) -> Step:
     attempts, wait = 5, 1.0
     for key, value, line in reader.fields(section, ("when", "expect", "otherwise", "attempts", "wait")):
         if key == "when":
-            when = reader.attempt(line, lambda v=value: parse_condition(v))
+            when = reader.attempt(line, partial(parse_condition, value))
         elif key == "expect":
-            expectations += (
-                [found] if (found := reader.attempt(line, lambda v=value, n=line: _expectation(v, n))) else []
-            )
+            expectations += [found] if (found := reader.attempt(line, partial(_expectation, value, line))) else []
         elif key == "attempts":
-            attempts = reader.attempt(line, lambda v=value: _attempts(v)) or attempts
+            attempts = reader.attempt(line, partial(_attempts, value)) or attempts
         elif key == "wait":
-            wait = reader.attempt(line, lambda v=value: _wait(v)) or wait
+            wait = reader.attempt(line, partial(_wait, value)) or wait
         else:
             values[key] = value
     done = reader.sql(parts["done when"]) if "done when" in parts else ()

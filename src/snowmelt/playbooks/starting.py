@@ -20,7 +20,8 @@ BEGAN = "began"
 def home_of(execute: Execute) -> Home:
     """Where the session is."""
     database, schema = execute("SELECT CURRENT_DATABASE(), CURRENT_SCHEMA()").rows()[0]
-    return Home(str(database or Home.database), str(schema or Home.schema))
+    default = Home()
+    return Home(str(database or default.database), str(schema or default.schema))
 
 
 def go_home(execute: Execute, home: Home) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TypeVar
 
 from snowmelt.playbooks.markdown import Section
@@ -110,7 +111,7 @@ def read_errors(reader: Reader, section: Section | None, fixes: set[str]) -> tup
         return ()
     found: list[ExpectedError] = []
     for line, cells in section.tables[0].rows:
-        error = reader.attempt(line, lambda c=cells, n=line: _expected_error(c, n, fixes))
+        error = reader.attempt(line, partial(_expected_error, cells, line, fixes))
         found += [error] if error is not None else []
     return tuple(found)
 

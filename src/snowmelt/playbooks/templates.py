@@ -23,7 +23,7 @@ class Placeholder:
 
 
 def placeholders(text: str) -> list[Placeholder]:
-    return [Placeholder(*match.groups(), match.start()) for match in _PLACEHOLDER.finditer(text)]
+    return [Placeholder(found[1], found[2], found[3], found.start()) for found in _PLACEHOLDER.finditer(text)]
 
 
 def names_in(text: str) -> set[str]:
