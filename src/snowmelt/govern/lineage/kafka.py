@@ -23,20 +23,22 @@ class KafkaSink:
     def __init__(self, servers: str, topic: str, timeout: float, properties: Mapping[str, str]) -> None:
         self._topic = topic
         self._timeout = timeout
-        self._failure: KafkaError | None = None
         # What the user says goes before what is said here, except where the broker is.
         settings = {"message.timeout.ms": round(timeout * 1000), "enable.idempotence": True, **properties}
         self._producer = Producer({**settings, "bootstrap.servers": servers}, logger=_SILENT)
 
     def send(self, event: dict[str, Any]) -> None:
-        self._failure = None
-        self._producer.produce(self._topic, json.dumps(event), event["run"]["runId"], on_delivery=self._delivered)
-        waiting = self._producer.flush(self._timeout + _GRACE)
-        if self._failure is not None or waiting:
-            raise ConnectionError(f"Kafka did not take it: {self._failure or 'no answer in time'}")
+        problems: list[str] = []
+
+        def delivered(error: KafkaError | None, _: object) -> None:
+            if error is not None:
+                problems.append(str(error))
+
+        self._producer.produce(self._topic, json.dumps(event), event["run"]["runId"], on_delivery=delivered)
+        if self._producer.flush(self._timeout + _GRACE):
+            problems.append("no answer in time")
+        if problems:
+            raise ConnectionError(f"Kafka did not take it: {problems[0]}")
 
     def close(self) -> None:
         self._producer.flush(0)
-
-    def _delivered(self, error: KafkaError | None, _: object) -> None:
-        self._failure = error
