@@ -47,7 +47,18 @@ def all_pii(state: StateReader, product: DataProductDefinition) -> list[str]:
     return list(dict.fromkeys([*product.pii, *(_classes(document) if document is not None else ())]))
 
 
+def tagged_columns(state: StateReader, product: DataProductDefinition) -> set[str]:
+    """Names of columns that the contract tags as personal, in capitals."""
+    document = document_of(state, product)
+    return {name.upper() for name, _ in _personal(document)} if document is not None else set()
+
+
 def _classes(document: Contract) -> Iterator[str]:
+    return (classification or "pii" for _, classification in _personal(document))
+
+
+def _personal(document: Contract) -> Iterator[tuple[str, str | None]]:
+    """Name and class of the columns that are tagged as personal."""
     for _, column in document.named_columns():
         if "pii" in {tag.lower() for tag in column.tags}:
-            yield column.classification or "pii"
+            yield column.name, column.classification

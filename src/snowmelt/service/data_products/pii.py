@@ -14,7 +14,7 @@ from snowmelt.core.types import Kind
 from snowmelt.govern.pii.classes import CLASSES, by_name
 from snowmelt.govern.pii.classifying import Confidence, Finding, classify
 from snowmelt.govern.pii.strategies import Column, parse_strategies, protected
-from snowmelt.service.data_products.describing import all_pii
+from snowmelt.service.data_products.describing import all_pii, tagged_columns
 from snowmelt.service.metadata.columns import Row, columns
 from snowmelt.state.contract_model import DataProductDefinition
 from snowmelt.state.model import RELATIONS, CatalogObject, ParameterLevel, TableDefinition, ViewDefinition
@@ -51,12 +51,14 @@ def _column_names(item: CatalogObject) -> list[str]:
 def check_published(state: StateReader, product: DataProductDefinition) -> None:
     """Raises when a column of the product looks personal, and neither it nor the product says so."""
     declared = {name.upper() for name in all_pii(state, product)}
+    tagged = tagged_columns(state, product)
     for name in product.objects:
         item = state.catalog.find(name, RELATIONS)
         if item is None:
             continue
         known = classes_of(state, item)
         found = [(column, by_name(column)) for column in _column_names(item) if column not in known]
+        found = [(column, kind) for column, kind in found if column.upper() not in tagged]
         missing = [
             f"{column} ({kind.name})" for column, kind in found if kind is not None and kind.name not in declared
         ]
