@@ -236,8 +236,8 @@ def _latencies(bench: Workbench, client: StreamingIngestClient, seconds: int) ->
 def _events(bench: Workbench, client: StreamingIngestClient, rows: int) -> tuple[Measure, dict[str, str | int | float]]:
     """Events with a document each, as change data capture sends them, as fast as they go in."""
     bench.step("channels: events with documents")
-    bench.connection.execute("CREATE TABLE events (id INT, kind VARCHAR, payload VARIANT)")
-    channel = client.open_channel("events", "events")
+    bench.connection.execute("CREATE TABLE documents (id INT, kind VARCHAR, payload VARIANT)")
+    channel = client.open_channel("events", "documents")
     chunk = 2_000
     sent: list[float] = []
 
@@ -255,7 +255,7 @@ def _events(bench: Workbench, client: StreamingIngestClient, rows: int) -> tuple
     waits = _Watch(channel).waits(sent, work)
     elapsed = time.perf_counter() - started
     sums = "COUNT(*), SUM(payload:id::INT), MAX(payload:customer.name::VARCHAR)"
-    found = bench.snowmelt_rows(f"SELECT {sums} FROM events")
+    found = bench.snowmelt_rows(f"SELECT {sums} FROM documents")
     wanted = [(rows, rows * (rows - 1) // 2, "name 999")]
     difference = difference_of_rows(found, wanted)
     measure = Measure(f"{rows:,} events with VARIANT", Samples((elapsed * 1000,)), difference=difference)

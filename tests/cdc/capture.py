@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -14,9 +13,8 @@ import psycopg
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
 from snowmelt.service.results import Result
+from tests.support.waiting import DEADLINE, wait_until
 
-DEADLINE = 240.0
-"""Seconds that a busy machine may take for anything here."""
 METADATA = frozenset({"_SNOWMELT_LSN", "_SNOWMELT_CHANGED_AT", "_SNOWMELT_DELETED"})
 
 
@@ -33,14 +31,6 @@ class Connects(Protocol):
     def register(self, configuration: str, **changes: str) -> None: ...
 
     def remove(self, name: str) -> None: ...
-
-
-def wait_until(holds: Callable[[], bool], what: Callable[[], object] | str, deadline: float = DEADLINE) -> None:
-    """Looks again and again; fails with what it saw when time is over."""
-    until = time.monotonic() + deadline
-    while not holds():
-        assert time.monotonic() < until, what if isinstance(what, str) else what()
-        time.sleep(0.1)
 
 
 def connect(server: EmbeddedPostgres, database: str = "postgres") -> psycopg.Connection[Any]:

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from snowmelt.engine.jars import ensure_jars, locked_jars, parse_lock, require_java
-from tests.cdc.capture import wait_until
+from tests.support.waiting import wait_until
 
 _LOCK = Path(__file__).with_name("kafka_stack.lock")
 _LOG = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
@@ -77,7 +77,8 @@ def _classpath() -> str:
 
 
 class KafkaStack:
-    def __init__(self) -> None:
+    def __init__(self, *, connects: bool = True) -> None:
+        self._connects = connects
         self.folder = Path(tempfile.mkdtemp(prefix="snowmelt-kafka-"))
         self.port, self._rest = free_port(), free_port()
         controller = free_port()
@@ -115,7 +116,8 @@ class KafkaStack:
             cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             self.broker.run("kafka.tools.StorageTool", "format", "-t", cluster)
             self.start_broker()
-            self.start_connect()
+            if self._connects:
+                self.start_connect()
         except BaseException:
             self.close()
             raise

@@ -16,7 +16,8 @@ from typing import Any
 import psycopg
 
 from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
-from tests.cdc.capture import Executes, connect, rows, wait_until
+from tests.cdc.capture import Executes, connect, rows
+from tests.support.waiting import wait_until
 
 Source = psycopg.Connection[Any]
 _ROWS = 2000

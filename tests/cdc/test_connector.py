@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import psycopg
 import pytest
 
 from snowmelt.service.session import Session
-from tests.cdc.capture import Capture, in_state, rows, standing, wait_until
+from tests.cdc.capture import Capture, in_state, rows, standing
+from tests.support.waiting import wait_until
 
 Source = psycopg.Connection[Any]
 
@@ -62,6 +64,8 @@ def test_a_mirror_follows_its_source(captures: Session, capture: Capture, source
     source.execute("DELETE FROM notes WHERE id BETWEEN 11 AND 20")
     source.execute("UPDATE notes SET id = 5000 WHERE id = 21")
     capture.settle("shop", "notes")
+    (lineage,) = json.loads(rows(captures, "SELECT SYSTEM$LINEAGE('notes.title')")[0][0])["edges"]
+    assert (lineage["source"]["domain"], lineage["source"]["column"]) == ("EXTERNAL", "TITLE")
 
     captures.execute("ALTER CONNECTOR shop PAUSE")
     in_state(captures, "shop", "PAUSED")

@@ -13,9 +13,10 @@ import pytest
 from snowmelt.core.config import Settings
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
 from snowmelt.service.account import Account
-from tests.cdc.capture import caught_up, connect, create_statement, rows, standing, wait_until, write_load
+from tests.cdc.capture import caught_up, connect, create_statement, rows, standing, write_load
 from tests.cdc.shop import change, check_raw, restart, running, shop_server
 from tests.conftest import SPARK
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 

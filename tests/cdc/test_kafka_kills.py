@@ -11,10 +11,11 @@ import pytest
 from snowmelt.core.config import Settings
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
 from snowmelt.service.account import Account
-from tests.cdc.capture import Executes, connect, create_statement, rows, standing, wait_until, write_load
+from tests.cdc.capture import Executes, connect, create_statement, rows, standing, write_load
 from tests.cdc.kafka_stack import KafkaStack
 from tests.cdc.shop import Source, change, check_raw, running, shop_server
 from tests.conftest import SPARK
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 _DEADLINE = 900.0

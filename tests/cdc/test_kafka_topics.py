@@ -10,8 +10,9 @@ import pytest
 
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
 from snowmelt.service.session import Session
-from tests.cdc.capture import Capture, in_state, rows, standing, wait_until
+from tests.cdc.capture import Capture, in_state, rows, standing
 from tests.cdc.kafka_stack import KafkaStack
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 Source = psycopg.Connection[Any]

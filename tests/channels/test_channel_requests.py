@@ -84,6 +84,21 @@ def test_broken_arrow_is_refused_wherever_it_breaks(caller: Caller, rows_at: str
             assert answer.status_code in (400, 409, 422), answer.text
 
 
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+@pytest.mark.parametrize("values", [pa.array(["0" * 1_000] * 1_000), pa.array(["0" * 9_000] * 9).dictionary_encode()])
+def test_compressed_arrow_is_refused_before_it_is_unpacked(
+    caller: Caller, rows_at: str, compression: str, values: pa.Array
+) -> None:
+    sink = pa.BufferOutputStream()
+    rows = pa.table({"v": values})
+    with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+        writer.write_table(rows)
+    body = sink.getvalue().to_pybytes()
+    answer = caller.post(f"{rows_at}&number=1", content=body, headers={"content-type": wire.ARROW})
+    assert answer.status_code == 400
+    assert "compressed" in answer.text
+
+
 def test_more_rows_than_a_batch_may_have(caller: Caller, rows_at: str) -> None:
     body = wire.parts_to_arrow((Part(pa.table({"id": pa.nulls(wire.MOST_ROWS + 1)})),))
     answer = caller.post(f"{rows_at}&number=1", content=body, headers={"content-type": wire.ARROW})

@@ -6,13 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from snowmelt.service.account import Account
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 DEADLINE = 900.0
@@ -38,13 +37,6 @@ def left_running(folder: Path) -> list[str]:
         except OSError:
             continue  # it ended meanwhile
     return found
-
-
-def wait_until(holds: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + DEADLINE
-    while not holds():
-        assert time.monotonic() < until, what
-        time.sleep(0.2)
 
 
 def test_a_short_run(tmp_path: Path) -> None:

@@ -17,9 +17,7 @@ import psycopg
 import pytest
 
 from snowmelt.cli.projects import planned
-from snowmelt.ingest.cdc.debezium import connector_properties
 from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
-from snowmelt.ingest.cdc.sources import Source
 from snowmelt.projects.applying import apply_plan
 from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import load_credentials
@@ -166,15 +164,15 @@ def test_the_source_is_prepared_for_the_connector(session: Session, monkeypatch:
     assert [row[:2] for row in monitored] == [("SHOP", "PAUSED")]
 
 
-def test_kafka_connect_captures_as_the_embedded_engine_does() -> None:
-    """Whatever Snowmelt tells Debezium about values and operations, the configuration for Kafka Connect says too."""
-    config = json.loads((EXAMPLE / "connectors" / "kafka-connect.json").read_text())["config"]
-    source = Source(
-        "db.internal", 5432, "shop", "snowmelt", ("public.customers", "public.orders"), "snowmelt_shop_kafka",
-        "snowmelt_shop", "WHEN_NEEDED", "require",
-    )  # fmt: skip
-    expected = connector_properties(source) | {"topic.prefix": "shop"}
-    assert {name: config.get(name) for name in expected} == expected
+def test_kafka_connect_gets_what_the_connector_says(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "")
+    run_file(session, "pipeline/landing.sql")
+    run_file(session, "connectors/kafka.sql")
+    try:
+        ((configuration,),) = session.execute("ALTER CONNECTOR shop CONFIG").rows()
+    finally:
+        session.execute("DROP CONNECTOR shop")
+    assert json.loads(configuration) == json.loads((EXAMPLE / "connectors" / "kafka-connect.json").read_text())
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.ingest import StreamingIngestClient
 from snowmelt.service.account import Account
 from snowmelt.service.session import Session
 from tests.lineage.conftest import Ask, edges
@@ -40,6 +41,14 @@ def test_impact_of_a_column_includes_the_rows_it_decides(pipeline: Session, ask:
     found = ask(pipeline, "orders.status", "DOWNSTREAM")
     assert edges(found) == {"ORDERS.STATUS -> ACTIVE", "ORDERS.STATUS -> CHANGES.STATUS"}
     assert found["edges"][0]["influences"] == ["FILTER"]
+
+
+def test_columns_that_a_channel_fills(pipeline: Session, ask: Ask) -> None:
+    with StreamingIngestClient("test", connection=pipeline) as client:
+        client.open_channel("FEED", "orders")
+        found = ask(pipeline, "active.gross")
+    assert "FEED.AMOUNT -> ORDERS.AMOUNT" in edges(found)
+    assert found["edges"][-1]["process"] == {"type": "CHANNEL", "name": "FEED", "query_id": None}
 
 
 def test_a_merge_in_a_task_before_it_ever_ran(pipeline: Session, ask: Ask) -> None:

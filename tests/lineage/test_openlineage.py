@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer
 
 from snowmelt.core.config import OpenLineageSettings, Settings
 from snowmelt.core.errors import SnowmeltError
@@ -20,6 +20,8 @@ from snowmelt.govern.lineage.flows import Influence
 from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, Link, Process
 from snowmelt.govern.lineage.openlineage import EventType, JobRun, Known, Outcome, event
 from snowmelt.service.account import Account
+from tests.cdc.kafka_stack import KafkaStack
+from tests.support.waiting import wait_until
 
 _NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 _RUN = "01234567-89ab-4def-8123-456789abcdef"
@@ -172,8 +174,72 @@ def test_an_endpoint_that_is_down_disturbs_nobody(tmp_path: Path) -> None:
             session.execute("INSERT INTO t VALUES (1)")
         emitter = account.run_events.emitter
         assert emitter is not None
-        _until(lambda: emitter.dropped > 0)
+        wait_until(lambda: emitter.dropped > 0, "nothing was dropped")
         assert emitter.sent == 0
+
+
+def test_a_run_that_goes_on_says_so(tmp_path: Path) -> None:
+    """It waits for another transaction's table."""
+    file = tmp_path / "events.jsonl"
+    settings = Settings(openlineage=OpenLineageSettings(file=str(file), running_seconds=0.05))
+    with Account.open(tmp_path / "data", settings=settings) as account:
+        writer, waiting = account.session(), account.session()
+        writer.execute("CREATE TABLE t (a INT)")
+        writer.execute("BEGIN")
+        writer.execute("INSERT INTO t VALUES (1)")
+        with ThreadPoolExecutor(1) as pool:
+            late = pool.submit(waiting.execute, "INSERT INTO t VALUES (2)")
+            wait_until(lambda: "RUNNING" in file.read_text(encoding="utf-8"), "nothing was said")
+            writer.execute("COMMIT")
+            late.result()
+    events = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    running = [item for item in events if item["eventType"] == "RUNNING"]
+    for item in running:
+        _validated(item)
+    (run,) = {item["run"]["runId"] for item in running}
+    types = [item["eventType"] for item in events if item["run"]["runId"] == run]
+    assert (types[0], set(types[1:-1]), types[-1]) == ("START", {"RUNNING"}, "COMPLETE")
+
+
+@pytest.mark.slow
+def test_a_topic_gets_events(tmp_path: Path) -> None:
+    with KafkaStack(connects=False) as kafka:
+        properties = tmp_path / "client.properties"
+        properties.write_text("# of the client\nlinger.ms = 0\n", encoding="utf-8")
+        place = OpenLineageSettings(
+            kafka=kafka.bootstrap_servers, topic="runs", kafka_properties_file=str(properties), timeout_seconds=60
+        )
+        with Account.open(tmp_path / "data", settings=Settings(openlineage=place)) as account:
+            session = account.session()
+            session.execute("CREATE TABLE t (a INT)")
+            session.execute("INSERT INTO t VALUES (1)")
+            emitter = account.run_events.emitter
+            assert emitter is not None
+            wait_until(lambda: emitter.sent + emitter.dropped == 2, "they never arrive")
+        reader = Consumer(
+            {"bootstrap.servers": kafka.bootstrap_servers, "group.id": "test", "auto.offset.reset": "earliest"}
+        )
+        reader.subscribe(["runs"])
+        try:
+            records = [record for record in reader.consume(2, 120) if record.error() is None]
+        finally:
+            reader.close()
+    events = [json.loads(record.value()) for record in records]
+    assert [item["eventType"] for item in events] == ["START", "COMPLETE"]
+    assert {record.key().decode() for record in records} == {events[0]["run"]["runId"]}
+
+
+def test_a_broker_that_is_down_disturbs_nobody(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    settings = Settings(openlineage=OpenLineageSettings(kafka="127.0.0.1:9", timeout_seconds=0.1))
+    with Account.open(tmp_path, settings=settings) as account:
+        session = account.session()
+        session.execute("CREATE TABLE t (a INT)")
+        session.execute("INSERT INTO t VALUES (1)")
+        emitter = account.run_events.emitter
+        assert emitter is not None
+        wait_until(lambda: emitter.dropped > 0, "nothing was dropped")
+        assert emitter.sent == 0
+    assert "rdkafka" not in capfd.readouterr().err
 
 
 class _Stuck:
@@ -204,13 +270,6 @@ def test_what_finds_no_room_is_dropped_and_counted() -> None:
 
 
 def test_settings_name_one_place() -> None:
-    for values in ({}, {"file": "a", "url": "http://x"}):
+    for values in ({}, {"file": "a", "url": "http://x"}, {"kafka": "a:1", "url": "http://x"}):
         with pytest.raises(ValueError, match="one of them"):
             OpenLineageSettings.model_validate(values)
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)

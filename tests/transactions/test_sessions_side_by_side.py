@@ -21,15 +21,8 @@ from snowmelt.service.session import Session
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import ObjectKind, TableDefinition
 from tests.crash.inspection import check_at_rest, check_history
+from tests.support.waiting import wait_until
 from tests.transactions.seeing import find, seen, they_append, visible
-
-
-def until(condition: Callable[[], Any]) -> None:
-    """Waits for what another thread is about to do."""
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        threading.Event().wait(0.002)
 
 
 def in_threads(count: int, work: Callable[[int], None]) -> None:
@@ -181,7 +174,7 @@ def test_a_deadlock_is_refused_at_once(plain: Account) -> None:
         session.execute(f"INSERT INTO {table} VALUES (1)")
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(one.execute, "INSERT INTO B VALUES (2)")
-        until(plain.locks.waiting)
+        wait_until(plain.locks.waiting, "nobody waits")
         started = time.monotonic()
         with pytest.raises(SnowmeltError, match="Deadlock") as caught:
             two.execute("INSERT INTO A VALUES (2)")
@@ -206,7 +199,7 @@ def test_three_in_a_ring(plain: Account) -> None:
         session.execute(f"INSERT INTO T{number} VALUES (1)")
     with ThreadPoolExecutor(2) as pool:
         waits = [pool.submit(sessions[n].execute, f"INSERT INTO T{n + 1} VALUES (1)") for n in (0, 1)]
-        until(lambda: len(plain.locks.waiting()) == 2)
+        wait_until(lambda: len(plain.locks.waiting()) == 2, "two do not wait")
         with pytest.raises(SnowmeltError, match="Deadlock"):
             sessions[2].execute("INSERT INTO T0 VALUES (1)")
         sessions[2].execute("COMMIT")
@@ -224,7 +217,7 @@ def waiting_insert(account: Account, pool: ThreadPoolExecutor) -> tuple[Session,
     holder.execute("BEGIN")
     holder.execute("INSERT INTO T VALUES (1)")
     outcome = pool.submit(waiter.execute, "INSERT INTO T VALUES (2)")
-    until(account.locks.waiting)
+    wait_until(account.locks.waiting, "nobody waits")
     return holder, waiter, outcome
 
 

@@ -19,7 +19,7 @@ _NOT_SETTINGS = {"SNOWMELT_ADMIN_PASSWORD", "SNOWMELT_JARS"}
 
 
 class OpenLineageSettings(BaseModel):
-    """Where OpenLineage events go: to a file or to an HTTP endpoint."""
+    """Where OpenLineage events go: to a file, to an HTTP endpoint or to a topic of Kafka."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,16 +29,24 @@ class OpenLineageSettings(BaseModel):
     """Takes one event a POST, such as `http://localhost:5000/api/v1/lineage`."""
     token_env: str | None = None
     """The environment variable that holds the endpoint's bearer token."""
+    kafka: str | None = None
+    """Brokers, as `host:port`, separated by commas."""
+    topic: str = "openlineage"
+    """The topic of Kafka that gets one event a record."""
+    kafka_properties_file: str | None = None
+    """Settings of Kafka's client, one a line: `security.protocol = SASL_SSL`, …"""
     namespace: str = "snowmelt"
     """Of jobs and datasets."""
+    running_seconds: float = Field(default=60.0, gt=0)
+    """How often a run that goes on says so."""
     timeout_seconds: float = Field(default=5.0, gt=0)
     queue: int = Field(default=1000, ge=1)
     """How many events may wait. Those that find no room are dropped, counted and logged."""
 
     @model_validator(mode="after")
     def _one_place(self) -> OpenLineageSettings:
-        if (self.file is None) == (self.url is None):
-            raise ValueError("give `file` or `url`, one of them")
+        if sum(place is not None for place in (self.file, self.url, self.kafka)) != 1:
+            raise ValueError("give `file`, `url` or `kafka`, one of them")
         return self
 
 

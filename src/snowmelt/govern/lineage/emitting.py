@@ -11,7 +11,8 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -65,11 +66,20 @@ class HttpSink:
         self._client.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """Asked every so many seconds for events that nothing but the time that has passed calls for."""
+
+    seconds: float
+    due: Callable[[], Iterable[Build]]
+
+
 class Emitter:
     """Sends events in a thread of its own, in the order in which they came."""
 
-    def __init__(self, sink: Sink, capacity: int) -> None:
+    def __init__(self, sink: Sink, capacity: int, pulse: Pulse | None = None) -> None:
         self._sink = sink
+        self._pulse = pulse
         self._queue: queue.Queue[Build | None] = queue.Queue(capacity)
         self.dropped = 0
         self.sent = 0
@@ -96,11 +106,19 @@ class Emitter:
             _log.warning("openlineage_events_dropped", dropped=self.dropped, waiting=waiting, sent=self.sent)
 
     def _run(self) -> None:
+        beat = time.monotonic()
         while True:
-            build = self._queue.get()
-            if build is None:
-                break
-            self._send(build)
+            try:
+                build = self._queue.get(timeout=self._pulse.seconds if self._pulse is not None else None)
+                if build is None:
+                    break
+                self._send(build)
+            except queue.Empty:
+                pass
+            if self._pulse is not None and time.monotonic() - beat >= self._pulse.seconds:
+                beat = time.monotonic()
+                for due in self._pulse.due():
+                    self._send(due)
         self._sink.close()
 
     def _send(self, build: Build) -> None:

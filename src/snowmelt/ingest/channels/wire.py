@@ -6,7 +6,9 @@ Whatever comes is checked before anything looks into it: the numbers inside an A
 
 from __future__ import annotations
 
+import contextlib
 import json
+import struct
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
@@ -33,6 +35,7 @@ MOST_ROWS = 2_000_000
 """In one batch: rows without values take no bytes, so that the size of a request says nothing about them."""
 _TOKENS = "\x00offset_token"
 _PLACES = "\x00place"
+_WITH_BUFFERS = ("record batch", "dictionary")
 """Columns of the rows' own tokens and places; no column of a table can have such a name."""
 
 
@@ -62,6 +65,7 @@ def parts_from_arrow(body: bytes) -> tuple[Part, ...]:
     parts: list[Part] = []
     rows = 0
     try:
+        _refuse_compressed(body)
         while source.tell() < len(body):
             batches: list[pa.RecordBatch] = []
             with pa.ipc.open_stream(source) as stream:
@@ -73,9 +77,44 @@ def parts_from_arrow(body: bytes) -> tuple[Part, ...]:
                     batch.validate(full=True)
                     batches.append(batch)
             parts.append(_part(pa.Table.from_batches(batches, schema)))
-    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, struct.error) as error:
         raise malformed(f"its body is not an Arrow stream ({str(error).splitlines()[0][:200]})") from None
     return tuple(parts)
+
+
+def _refuse_compressed(body: bytes) -> None:
+    """Arrow reserves what the sender says that a buffer unpacks to: a small request would take all memory."""
+    source = pa.BufferReader(body)
+    while source.tell() < len(body):
+        messages = pa.ipc.MessageReader.open_stream(source)
+        with contextlib.suppress(StopIteration):
+            while True:
+                message = messages.read_next_message()
+                if message.type in _WITH_BUFFERS and _is_compressed(message.metadata.to_pybytes()):
+                    raise malformed("its buffers are compressed; send them plain, and the request compressed by gzip")
+
+
+def _is_compressed(metadata: bytes) -> bool:
+    """Whether a message names a compression: a field of its flatbuffer, which Arrow shows by no function of its own."""
+
+    def number(form: str, place: int) -> int:
+        found: int = struct.unpack_from(form, metadata, place)[0]
+        return found
+
+    def field(table: int, index: int) -> int:
+        """Where a field of the table is; 0 for one that is not there."""
+        shape, entry = table - number("<i", table), 4 + 2 * index
+        offset = number("<H", shape + entry) if entry < number("<H", shape) else 0
+        return table + offset if offset else 0
+
+    def inner(table: int, index: int) -> int:
+        place = field(table, index)
+        return place + number("<I", place)
+
+    message = number("<I", 0)
+    header = inner(message, 2)
+    is_dictionary = number("<B", field(message, 1)) == 2
+    return field(inner(header, 1) if is_dictionary else header, 3) != 0
 
 
 def _part(rows: pa.Table) -> Part:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 POSITION = "_SNOWMELT_LSN"
 CHANGED_AT = "_SNOWMELT_CHANGED_AT"
 DELETED = "_SNOWMELT_DELETED"
+METADATA = frozenset({POSITION, CHANGED_AT, DELETED})
+"""Columns that a mirror has beside those of its source."""
 _RAW_COLUMNS = (
     ("OPERATION", types.VARCHAR), ("TABLE_NAME", types.VARCHAR), ("BEFORE", types.VARIANT), ("AFTER", types.VARIANT),
     ("TS_MS", types.INTEGER), ("INGESTED_AT", types.TIMESTAMP_LTZ), ("CHANGE_NUMBER", types.INTEGER),

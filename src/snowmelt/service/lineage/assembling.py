@@ -7,7 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from snowmelt.govern.lineage.edges import same_columns
 from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, LineageGraph, Link, Process
+from snowmelt.service.connectors.target_tables import METADATA
 from snowmelt.service.lineage.catalog import dataset_of
 from snowmelt.service.lineage.recording import recorded_edges
 from snowmelt.service.lineage.tracing import edges_of_object
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 
 _DEFINED = (ObjectKind.VIEW, ObjectKind.TABLE, ObjectKind.STREAM, ObjectKind.TASK)
 _KINDS = (*_DEFINED, ObjectKind.STAGE, ObjectKind.CONNECTOR)
-_UNKNOWN = (Link(None, None),)
+_DOCUMENTS = (Link(None, None),)
+"""Into a raw table all columns of a row go together."""
 
 
 class Definitions:
@@ -101,10 +104,12 @@ def _channels(state: StateReader, objects: list[CatalogObject]) -> Iterator[Edge
     for channel in state.channels.of_tables(list(tables)):
         table = dataset_of(tables[channel.table_id])
         source = Dataset(f"channel:{channel.id}", Domain.CHANNEL, (*table.name[:2], channel.name), table.id)
-        yield Edge(source, table, Process("CHANNEL", channel.name), _UNKNOWN)
+        # Rows name the columns of the table that they are for.
+        yield Edge(source, table, Process("CHANNEL", channel.name), _same_columns(tables[channel.table_id]))
 
 
 def _connectors(state: StateReader, objects: list[CatalogObject], live: _Live) -> Iterator[Edge]:
+    tables = {item.id: item for item in objects if item.kind is ObjectKind.TABLE}
     for item in objects:
         definition = item.definition
         if not isinstance(definition, ConnectorDefinition):
@@ -114,10 +119,16 @@ def _connectors(state: StateReader, objects: list[CatalogObject], live: _Live) -
         for name in definition.tables:
             mirror = known.mirrors.get(name) if known is not None else None
             target = live.by_id.get(mirror.table_id) if mirror is not None else None
+            links = _same_columns(tables[target.id], METADATA) if target is not None else _DOCUMENTS
             if target is None and raw is not None:
                 target = live.by_name.get((False, (raw.database, raw.schema, raw.name)))
             if target is None:
                 continue
             url = f"postgres://{definition.host}:{definition.port}/{definition.database}.{name}"
             source = Dataset(url, Domain.EXTERNAL, (url,), item.id)
-            yield Edge(source, target, Process("CONNECTOR", str(item.name)), _UNKNOWN)
+            yield Edge(source, target, Process("CONNECTOR", str(item.name)), links)
+
+
+def _same_columns(table: CatalogObject, without: frozenset[str] = frozenset()) -> tuple[Link, ...]:
+    assert isinstance(table.definition, TableDefinition)
+    return same_columns(column.name for column in table.definition.columns if column.name not in without)

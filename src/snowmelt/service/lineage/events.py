@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from snowmelt.core import errors
 from snowmelt.core.config import OpenLineageSettings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
-from snowmelt.govern.lineage.emitting import Emitter, FileSink, HttpSink, Sink
+from snowmelt.core.properties import read_properties
+from snowmelt.govern.lineage.emitting import Build, Emitter, FileSink, HttpSink, Pulse, Sink
 from snowmelt.govern.lineage.graph import Dataset, Edge
 from snowmelt.govern.lineage.openlineage import EventType, JobRun, Known, Outcome, event
 from snowmelt.service.lineage.catalog import dataset_of
@@ -41,8 +45,12 @@ class RunEvents:
     def __init__(self, account: Account) -> None:
         self._account = account
         settings = account.settings.openlineage
+        self._going_on: dict[str, JobRun] = {}
         self._namespace = settings.namespace if settings is not None else ""
-        self.emitter = Emitter(_sink(settings, account.data_dir), settings.queue) if settings is not None else None
+        self.emitter: Emitter | None = None
+        if settings is not None:
+            pulse = Pulse(settings.running_seconds, self._running)
+            self.emitter = Emitter(_sink(settings, account.data_dir), settings.queue, pulse)
 
     def close(self) -> None:
         if self.emitter is not None:
@@ -62,6 +70,10 @@ class RunEvents:
         job = self._job(run, record) if self.emitter is not None else None
         if self.emitter is None or job is None:
             return
+        if type_ is EventType.START:
+            self._going_on[job.id] = job
+        else:
+            self._going_on.pop(job.id, None)
         at = self._account.clock.now() if type_ is not EventType.START else record.start_time
         # Not the run itself: it holds the rows that the statement read.
         session, refreshes = run.session, run.refreshes
@@ -71,6 +83,11 @@ class RunEvents:
             return event(self._namespace, type_, at, job, found)
 
         self.emitter.offer(build)
+
+    def _running(self) -> Iterable[Build]:
+        """An event for each run that is not done."""
+        for job in list(self._going_on.values()):
+            yield partial(event, self._namespace, EventType.RUNNING, self._account.clock.now(), job)
 
     def _job(self, run: Run, record: QueryRecord) -> JobRun | None:
         """What the statement is a run of; None for one that writes nothing."""
@@ -123,5 +140,20 @@ def _sink(settings: OpenLineageSettings, data_dir: Path) -> Sink:
     if settings.url is not None:
         token = os.environ.get(settings.token_env) if settings.token_env is not None else None
         return HttpSink(settings.url, settings.timeout_seconds, token)
+    if settings.kafka is not None:
+        return _kafka_sink(settings, settings.kafka)
     assert settings.file is not None
     return FileSink(data_dir / settings.file)
+
+
+def _kafka_sink(settings: OpenLineageSettings, servers: str) -> Sink:
+    try:
+        module = import_module("snowmelt.govern.lineage.kafka")
+    except ModuleNotFoundError:
+        raise errors.configuration(
+            "Events to Kafka need the package confluent-kafka: install snowmelt[kafka]."
+        ) from None
+    file = settings.kafka_properties_file
+    properties = read_properties(Path(file).expanduser()) if file is not None else {}
+    sink: Sink = module.KafkaSink(servers, settings.topic, settings.timeout_seconds, properties)
+    return sink

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from snowmelt.core import errors
+from snowmelt.core.properties import read_properties
 from snowmelt.ingest.cdc.debezium import connector_properties
 from snowmelt.ingest.cdc.sources import Source
 
@@ -43,15 +43,7 @@ class Topics:
 
     def _properties(self) -> dict[str, str]:
         """Read anew each time, so that a secret can be changed while the connector runs."""
-        if self.properties_file is None:
-            return {}
-        path = Path(self.properties_file).expanduser()
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except OSError as error:
-            raise errors.configuration(f"The file {path} can't be read: {error.strerror}.") from None
-        pairs = (line.strip().partition("=") for line in lines if line.strip() and line.lstrip()[0] not in "#!")
-        return {name.strip(): value.strip() for name, _, value in pairs}
+        return {} if self.properties_file is None else read_properties(Path(self.properties_file).expanduser())
 
 
 def connect_configuration(name: str, source: Source, topics: Topics) -> str:
