@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import duckdb
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snowmelt.backfill.ranges import RangeColumn, cut_at, cut_keys, even_edges
@@ -29,6 +29,7 @@ def holding(chunks: list[str], value: str) -> int:
     return int(found[0])
 
 
+@settings(deadline=None)
 @given(NUMBERS, NUMBERS, st.lists(NUMBERS, max_size=6), NUMBERS)
 def test_numbers(low: Decimal, high: Decimal, edges: list[Decimal], value: Decimal) -> None:
     if not low < high:
@@ -37,6 +38,7 @@ def test_numbers(low: Decimal, high: Decimal, edges: list[Decimal], value: Decim
     assert holding(chunks, f"{value}::DECIMAL(10,2) AS ID") == (low <= value < high)
 
 
+@settings(deadline=None)
 @given(st.dates(date(2026, 1, 1), date(2026, 3, 1)), st.integers(1, 40), st.integers(1, 9), st.integers(-3, 50))
 def test_dates(low: date, length: int, days: int, offset: int) -> None:
     high = low + timedelta(days=length)

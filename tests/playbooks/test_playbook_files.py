@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -251,6 +251,7 @@ def test_what_is_of_another_type_is_refused(kind: InputType, value: str) -> None
         parse_value(InputSpec(type=kind), value, Home())
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1, max_size=40), st.sampled_from(sorted(InputType)))
 def test_no_value_becomes_another_statement(value: str, kind: InputType) -> None:
     """Whatever is accepted, the statement around it stays one statement of its kind."""
@@ -266,6 +267,7 @@ def test_no_value_becomes_another_statement(value: str, kind: InputType) -> None
     assert type(parse_statement(statements[0])).__name__ == "DeleteStatement"
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1, max_size=40))
 def test_a_query_or_an_expression_ends_where_it_is_put(value: str) -> None:
     for kind, around in (

@@ -179,7 +179,7 @@ def test_recover_from_a_failed_refresh(playbook: Command, snowmelt: Command, ses
     session.execute("ALTER DYNAMIC TABLE typed SUSPEND")
     failed = playbook("recover-failed-refresh", "--approve", "review", table="typed")
     assert failed.exit_code == 1, failed.output
-    assert "100038" in failed.stdout and "correct it there" in failed.stdout
+    assert "'ten' is not recognized" in failed.stdout and "correct it there" in failed.stdout
     session.execute("UPDATE texts SET amount = '20' WHERE id = 2")
     recovered = snowmelt("playbook", "resume", run_of(failed))
     assert recovered.exit_code == 0, recovered.output
