@@ -673,9 +673,9 @@ def contract_version(message: str) -> SnowmeltError:
 
 def playbook(message: str, *, hint: str | None = None) -> SnowmeltError:
     """A playbook, or a run of one, is not what a command asks for."""
-    return SnowmeltError("370030", "F0000", message, hint=hint)
+    return SnowmeltError("370032", "F0000", message, hint=hint)
 
 
 def backfill(message: str, *, hint: str | None = None) -> SnowmeltError:
     """A backfill can't be done as it is asked for. Nothing was changed."""
-    return SnowmeltError("370031", "F0000", message, hint=hint)
+    return SnowmeltError("370033", "F0000", message, hint=hint)
