@@ -23,12 +23,19 @@ def looked(given: Requirements) -> tuple[Requirements, list[str]]:
         elif source.kind in FILES and (paths := _paths(source)):
             seen = [_named(look_at_file(path), name) for name, path in paths]
         else:
-            notes.append(f"{source.name}: a source of kind {source.kind} is not looked at; its facts are as written.")
+            notes.append(f"{source.name}: {_unseen(source)}; its facts are as written.")
             sources.append(source)
             continue
         notes += [f"{source.name}: {_told(table)}" for table in seen]
         sources.append(source.model_copy(update={"tables": _merged(source.tables, seen)}))
     return given.model_copy(update={"sources": tuple(sources)}), notes
+
+
+def _unseen(source: Source) -> str:
+    if source.kind not in FILES:
+        return f"a source of kind {source.kind} is not looked at"
+    wanted = ", ".join(table.name for table in source.tables)
+    return f"there is no file {wanted} in the folder {source.connection or '.'} (`connection`)"
 
 
 def _address(source: Source) -> str:
