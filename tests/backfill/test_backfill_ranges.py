@@ -24,7 +24,8 @@ NUMBERS = st.decimals(min_value=-50, max_value=50, places=2)
 def holding(chunks: list[str], value: str) -> int:
     """For how many chunks the row is inside."""
     tests = " + ".join(f"({chunk})::INT".replace("::TIMESTAMP_NTZ", "::TIMESTAMP") for chunk in chunks)
-    found = duckdb.execute(f"SELECT {tests} FROM (SELECT {value})").fetchone()
+    with duckdb.connect() as connection:
+        found = connection.execute(f"SELECT {tests} FROM (SELECT {value})").fetchone()
     assert found is not None
     return int(found[0])
 

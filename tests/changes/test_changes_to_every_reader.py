@@ -74,7 +74,9 @@ def test_every_reader_sees_the_same(account: Account, session: Session) -> None:
     assert version == 5
     ours = rows(account.store.read(place, version), COLUMNS)
     files = list(account.store.files(place, version).uris)
-    by_duckdb = Counter(duckdb.sql(f'SELECT "ID", "NAME", "PRICE", "DAY", "AT" FROM read_parquet({files})').fetchall())
+    with duckdb.connect() as connection:
+        query = f'SELECT "ID", "NAME", "PRICE", "DAY", "AT" FROM read_parquet({files})'
+        by_duckdb = Counter(connection.sql(query).fetchall())
     by_spark = rows(account.engine.to_arrow(f"SELECT * FROM delta.`{path}`"), COLUMNS)
     assert ours == by_spark
     assert by_duckdb == Counter(row[:-1] for row in ours.elements())

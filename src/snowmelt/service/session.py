@@ -374,7 +374,7 @@ class Session:
 def _newest_change(run: Run) -> str | None:
     """The id of the newest change that the statement consumed."""
     read = {id: version for window in run.streams.values() for id, version in window.upto.items()}
-    with run.account.state.read() as state:
+    with run.state.read() as state:
         return correlation.of_versions(run.account, state, read)
 
 

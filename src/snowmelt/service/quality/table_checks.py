@@ -34,7 +34,7 @@ class TableChecks:
         self.checks = tuple(checks)
         self.rows = rows
         self.rows_before = rows_before
-        with self.run.account.state.read() as state:
+        with self.run.state.read() as state:
             table_id = written.table.id
             self._earlier = {
                 check.name: state.quality.last(table_id, check.name, check.window or 1) for check in checks
