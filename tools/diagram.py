@@ -43,7 +43,7 @@ BOXES = {
     "customers": Box("table", 970, 50, "customers", "SCD type 2"),
     "orders": Box("table", 780, 150, "orders, order_lines", "staging"),
     "sales": Box("table", 970, 150, "sales", "customer as of then"),
-    "revenue": Box("table", 970, 250, "revenue", "lag: 5 seconds"),
+    "revenue": Box("table", 970, 250, "revenue", "lag: 10 seconds"),
     "clients": Box("reader", 970, 350, "clients", "Python, dbt, JDBC, …"),
     "state": Box(
         "code", 210, 350, "state store", "visible versions, offsets of streams and connectors, histories", 530, 52
