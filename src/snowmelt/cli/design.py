@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from snowmelt.cli.groups import Guard
-from snowmelt.cli.output import Format
+from snowmelt.cli.output import Format, is_interactive
 from snowmelt.core import errors
 from snowmelt.design.antipatterns.catalogue import Finding, Level, catalogue
 from snowmelt.design.antipatterns.on_designs import design_findings
@@ -144,7 +143,7 @@ class _Work:
         look: bool,
     ) -> None:
         self.recipe, self.file, self.output, self.approvals, self.look = recipe, file, output, approvals, look
-        self.ask = sys.stdin.isatty() if ask is None else ask
+        self.ask = is_interactive() if ask is None else ask
         self.console = Console(highlight=False)
         self.problems = Console(stderr=True, highlight=False, soft_wrap=True)
 

@@ -25,7 +25,7 @@ from snowmelt.cli.groups import DATA, Sessions, UrlOption
 from snowmelt.cli.lineage import LineageFormat, run_lineage
 from snowmelt.cli.lint import lint_command
 from snowmelt.cli.monitoring import monitoring_commands
-from snowmelt.cli.output import Format, progress, write_result
+from snowmelt.cli.output import Format, is_interactive, progress, write_result
 from snowmelt.cli.playbooks import playbook_commands
 from snowmelt.cli.projects import planned, run_apply, run_plan
 from snowmelt.cli.quality import quality_commands
@@ -88,7 +88,7 @@ def sql(
 
     def work() -> int:
         settings = _settings(data, config)
-        if query is None and file is None and sys.stdin.isatty():
+        if query is None and file is None and is_interactive():
             with _Opened(data, url, settings, database, schema) as session:
                 return run_shell(session, console, form)
         text = query if query is not None else _read(file)
@@ -201,7 +201,7 @@ def apply(
     """Make the catalog what a folder of definitions says. Run again after an interruption, it goes on."""
 
     def confirm(question: str) -> bool:
-        return sys.stdin.isatty() and typer.confirm(question)
+        return is_interactive() and typer.confirm(question)
 
     def work() -> int:
         with _Opened(data, url, _settings(data, config), None, None) as session:
@@ -289,7 +289,7 @@ class _Opened:
 
 
 def _ask_password(url: str) -> str:
-    if not sys.stdin.isatty():
+    if not is_interactive():
         return ""
     return str(typer.prompt(f"Password of admin at {url}", hide_input=True))
 

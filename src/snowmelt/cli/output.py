@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import sys
 from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
 from enum import StrEnum
@@ -124,3 +125,8 @@ def _one_below_the_other(result: Result, rows: list[list[str | None]], console: 
 
 def _cell(value: str | None) -> Text:
     return Text("NULL", style="dim") if value is None else Text(value)
+
+
+def is_interactive() -> bool:
+    """Whether somebody can be asked. Programs may have been started without a standard input, or with a closed one."""
+    return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import typer
 from rich.console import Console
 
 from snowmelt.cli.groups import DATA, DataOption, Executes, FormatOption, Guard, Opener, UrlOption
-from snowmelt.cli.output import Format
+from snowmelt.cli.output import Format, is_interactive
 from snowmelt.cli.playbook_terminal import Terminal
 from snowmelt.cli.playbook_views import lint_one, list_shipped, show_plan, show_status, show_text
 from snowmelt.core import errors
@@ -221,7 +220,7 @@ def _runner(session: Executes, journal: Journal, asked: _Asked) -> Runner:
     progress = progress_of(journal.events)
     go_home(session.execute, progress.home)
     terminal = Terminal(
-        Console(highlight=False), asked.answers, asked.approve, asked.given, _prompt if _interactive() else None
+        Console(highlight=False), asked.answers, asked.approve, asked.given, _prompt if is_interactive() else None
     )
     playbook = library.parsed(progress.text, progress.playbook)
     return Runner(session.execute, playbook, journal, terminal, time.sleep)
@@ -243,16 +242,12 @@ def account_of(account: str, data: Path | None, url: str | None) -> tuple[Path, 
     return data or Path(account.removeprefix(_DATA)), url
 
 
-def _interactive() -> bool:
-    return sys.stdin.isatty()
-
-
 def _prompt(question: str) -> str:
     return str(typer.prompt(question, default="", show_default=False))
 
 
 def _ask(name: str, spec: InputSpec) -> str | None:
-    if not _interactive():
+    if not is_interactive():
         return None
     choices = f" [{', '.join(map(str, spec.choices))}]" if spec.choices else ""
     return _prompt(f"{name} ({spec.type}){choices}: {spec.description}") or None
