@@ -28,12 +28,13 @@ def summary(session: Session) -> list[tuple[Any, ...]]:
 
 
 def objects(session: Session) -> set[tuple[str, str]]:
-    """Kind and name of everything in the session's database."""
+    """Kind and name of everything in the session's database but its INFORMATION_SCHEMA."""
     found: set[tuple[str, str]] = set()
     for kind in ("TABLES", "DYNAMIC TABLES", "VIEWS", "STREAMS", "CONTRACTS", "DATA PRODUCTS", "CONNECTORS", "SCHEMAS"):
         result = session.execute(f"SHOW {kind} IN DATABASE")
-        place = [column.name for column in result.columns].index("name")
-        found |= {(kind, str(row[place])) for row in result.rows()}
+        columns = [column.name for column in result.columns]
+        rows = [dict(zip(columns, row, strict=True)) for row in result.rows()]
+        found |= {(kind, str(row["name"])) for row in rows if row.get("schema_name") != "INFORMATION_SCHEMA"}
     return found
 
 
