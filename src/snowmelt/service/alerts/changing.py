@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
+from snowmelt.service import schema_objects
 from snowmelt.service.alerts.declared import definition_of
 from snowmelt.service.metadata.scopes import existing_schema
 from snowmelt.service.tasks import definitions, runs, standings
 from snowmelt.service.tasks.changing import forget_waiting
 from snowmelt.service.tasks.graph import Node, TasksOfSchema
 from snowmelt.sql.statements.alerts import AlertOptions, CreateAlert, ModifyAction, ModifyCondition
-from snowmelt.sql.statements.base import NameRef, Query
+from snowmelt.sql.statements.base import NameRef, ObjectType, Query
 from snowmelt.sql.statements.calls import Call
 from snowmelt.sql.statements.changes import Action, SetOptions, UnsetOptions
 from snowmelt.sql.statements.parse import parse_statement
@@ -35,17 +36,6 @@ _TASK_FIELDS = {
     "CONFIG": "config",
     "SUSPEND_ALERT_AFTER_NUM_FAILURES": "suspend_after_failures",
 }
-
-
-def find(run: Run, state: StateReader, name: NameRef) -> CatalogObject | None:
-    return state.catalog.find(run.object_name(name), [ObjectKind.ALERT])
-
-
-def require(run: Run, state: StateReader, name: NameRef) -> CatalogObject:
-    found = find(run, state, name)
-    if found is None:
-        raise errors.not_found("Alert", str(run.object_name(name)))
-    return found
 
 
 # -- CREATE -----------------------------------------------------------------------------------------------------------
@@ -79,7 +69,7 @@ def create(run: Run, statement: CreateAlert) -> str:
 
 def _wanted(run: Run, state: StateReader, statement: CreateAlert) -> tuple[AlertDefinition, str | None]:
     if statement.clone is not None:
-        source = require(run, state, statement.clone.name)
+        source = schema_objects.require(run, state, ObjectType.ALERT, statement.clone.name)
         return definition_of(source), source.comment
     assert statement.condition is not None and statement.action is not None
     _check_condition(statement.condition)
@@ -131,11 +121,11 @@ def _put(state: StateTransaction, item: CatalogObject, definition: AlertDefiniti
 
 def alter(run: Run, name: NameRef, action: Action, *, if_exists: bool) -> None:
     with run.state.begin() as state:
-        item = find(run, state, name)
+        item = schema_objects.find(run, state, ObjectType.ALERT, name)
         if item is None:
             if if_exists:
                 return
-            raise errors.not_found("Alert", str(run.object_name(name)))
+            raise schema_objects.missing(run, ObjectType.ALERT, name)
         node = Node(item, state.tasks.standing(item.id))
         if isinstance(action, Resume):
             standings.resume(state, TasksOfSchema(item.name.parent, {item.name.name: node}), node)
@@ -185,7 +175,7 @@ def dropped(state: StateTransaction, item: CatalogObject) -> None:
 
 def execute(run: Run, name: NameRef) -> str:
     with run.state.begin() as state:
-        item = require(run, state, name)
+        item = schema_objects.require(run, state, ObjectType.ALERT, name)
         forget_waiting(state, item.id)
         node = Node(item, state.tasks.standing(item.id))
         config = node.definition.config

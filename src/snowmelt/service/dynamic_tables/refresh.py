@@ -251,6 +251,8 @@ class _Refresh:
         except BaseException:
             account.transactions.rollback(transaction)
             raise
+        finally:
+            structlog.contextvars.unbind_contextvars("correlation_id", "table")
         reached("refresh-done")
         return self._outcome(RefreshState.SUCCEEDED, done[0].action, done[0].result)
 
@@ -382,7 +384,6 @@ class _Refresh:
             self.account.observing.refresh_ended(self.row)
             _log.info("refreshed", state=outcome.state.value, action=outcome.action, refresh_id=self.row.id,
                       correlation_id=self.correlation_id, table=str(self.table.name))  # fmt: skip
-        structlog.contextvars.unbind_contextvars("correlation_id", "table")
         return outcome
 
     def _outcome(

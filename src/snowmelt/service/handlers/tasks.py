@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
+from snowmelt.service import schema_objects
 from snowmelt.service.results import DONE, Result, status
 from snowmelt.service.tasks import changing, graph, runs
 from snowmelt.service.tasks.configs import merged
 from snowmelt.service.tasks.graph import Node
-from snowmelt.sql.statements.base import Statement
+from snowmelt.sql.statements.base import ObjectType, Statement
 from snowmelt.sql.statements.tasks import AlterTask, CreateTask, ExecuteTask
 from snowmelt.state.store import StateTransaction
 from snowmelt.state.task_model import ACTIVE, RunState, ScheduledFrom
@@ -30,7 +31,7 @@ def alter_task(run: Run, statement: AlterTask) -> Result:
 
 def execute_task(run: Run, statement: ExecuteTask) -> Result:
     with run.state.begin() as state:
-        task = changing.require(run, state, statement.name)
+        task = schema_objects.require(run, state, ObjectType.TASK, statement.name)
         tasks = graph.load(state, task.name.parent)
         node = tasks.nodes[task.name.name]
         if not node.definition.is_root:

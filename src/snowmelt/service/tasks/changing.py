@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
+from snowmelt.service import schema_objects
 from snowmelt.service.metadata.scopes import existing_schema
 from snowmelt.service.tasks import conditions, definitions, graph, standings
 from snowmelt.service.tasks.graph import Node, TasksOfSchema
-from snowmelt.sql.statements.base import NameRef
+from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.statements.changes import Action
 from snowmelt.sql.statements.tasks import ChangeAfter, CreateTask, ModifyAs, ModifyWhen, SetTask, UnsetTask
 from snowmelt.sql.statements.warehouses import Resume, Suspend
@@ -20,17 +21,6 @@ from snowmelt.state.task_model import RunState, TaskDefinition
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
-
-
-def find(run: Run, state: StateReader, name: NameRef | tuple[str, ...]) -> CatalogObject | None:
-    return state.catalog.find(run.object_name(name), [ObjectKind.TASK])
-
-
-def require(run: Run, state: StateReader, name: NameRef | tuple[str, ...]) -> CatalogObject:
-    found = find(run, state, name)
-    if found is None:
-        raise errors.not_found("Task", str(run.object_name(name)))
-    return found
 
 
 # -- CREATE -----------------------------------------------------------------------------------------------------------
@@ -76,7 +66,7 @@ def create(run: Run, statement: CreateTask) -> str:
 def _wanted(run: Run, state: StateReader, name: ObjectName, statement: CreateTask) -> tuple[TaskDefinition, str | None]:
     if statement.clone is None:
         return definitions.created(run, name, statement), statement.options.comment
-    source = require(run, state, statement.clone.name)
+    source = schema_objects.require(run, state, ObjectType.TASK, statement.clone.name)
     assert isinstance(source.definition, TaskDefinition)
     if source.name.parent != name.parent:
         # Its neighbours are not in that schema.
@@ -137,11 +127,11 @@ def _put(
 
 def alter(run: Run, name: NameRef, action: Action, *, if_exists: bool) -> None:
     with run.state.begin() as state:
-        task = find(run, state, name)
+        task = schema_objects.find(run, state, ObjectType.TASK, name)
         if task is None:
             if if_exists:
                 return
-            raise errors.not_found("Task", str(run.object_name(name)))
+            raise schema_objects.missing(run, ObjectType.TASK, name)
         tasks = graph.load(state, task.name.parent)
         node = tasks.nodes[task.name.name]
         if isinstance(action, Resume | Suspend):
