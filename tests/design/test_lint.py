@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 from typer.testing import CliRunner, Result
@@ -14,6 +15,8 @@ from snowmelt.design.antipatterns.catalogue import FAMILIES, catalogue
 from snowmelt.design.antipatterns.linting import lint_texts
 
 GIVEN = yaml.safe_load((Path(__file__).parent / "lint_cases.yaml").read_text(encoding="utf-8"))
+# As Microsoft's package @microsoft/jest-sarif (MIT) has it: OASIS' schema of SARIF 2.1.0 with its corrections.
+SARIF = json.loads((Path(__file__).parent / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))
 TABLES, CASES = GIVEN["tables"], [(case["id"], case["bad"], case["good"]) for case in GIVEN["cases"]]
 
 
@@ -92,8 +95,20 @@ def test_sarif(tmp_path: Path) -> None:
     (result,) = run["results"]
     assert (result["ruleId"], result["level"]) == ("PD-05", "error")
     assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "PD-05"
+    jsonschema.validate(log, SARIF)
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"].endswith("a.sql") and place["region"] == {"startLine": 2}
+
+
+def test_sarif_of_every_kind_of_finding(tmp_path: Path) -> None:
+    """Those of a design have no line, and those of dbt no statement."""
+    given = "\n".join(TABLES + bad + ";" for _, bad, _ in CASES)
+    (tmp_path / "all.sql").write_text(given, encoding="utf-8")
+    design = Path(__file__).parent / "golden" / "design.yaml"
+    report = lint(str(tmp_path), str(design), "--format", "sarif").stdout
+    log = json.loads(report)
+    jsonschema.validate(log, SARIF)
+    assert len({result["ruleId"] for result in log["runs"][0]["results"]}) > 10
 
 
 def test_models_of_dbt_need_tests(tmp_path: Path) -> None:
