@@ -16,6 +16,7 @@ from snowmelt.design.requirements.model import (
     Evolution,
     FieldMapping,
     Load,
+    Options,
     PiiStrategy,
     QualityRule,
     Recipe,
@@ -79,6 +80,8 @@ class SourceTable(_Part):
     key: tuple[str, ...] = ()
     change_column: str | None = None
     columns: tuple[Column, ...] = ()
+    options: Options = Field(default_factory=dict)
+    """How it is read."""
 
 
 class DesignSource(_Part):
@@ -90,6 +93,8 @@ class DesignSource(_Part):
     tables: tuple[SourceTable, ...]
     setup_sql: str | None = None
     """CREATE CONNECTOR and what goes with it."""
+    options: Options = Field(default_factory=dict)
+    """Of the connection. Secrets are names in the environment: `${NAME}`."""
 
 
 class Stage(_Part):
@@ -127,6 +132,7 @@ class DesignSink(_Part):
     fields: tuple[FieldMapping, ...] = ()
     on_reject: Literal["reject_row", "halt"] = "reject_row"
     requests_per_second: float | None = None
+    options: Options = Field(default_factory=dict)
 
 
 class Gate(_Part):

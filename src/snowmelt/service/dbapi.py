@@ -92,6 +92,10 @@ class Connection:
         """For `snowmelt.ingest.StreamingIngestClient`."""
         return self.session.channel_door()
 
+    def start_connectors(self) -> None:
+        """From now on this process captures for the account's connectors, until the last connection is closed."""
+        self.session.account.connectors.start()
+
     def commit(self) -> None:
         self.session.execute("COMMIT")
 

@@ -1,67 +1,133 @@
-"""Writes a project, and writes it again: what somebody changed stays."""
+"""Writes a project, and writes it again: what somebody changed is merged with what is built now."""
 
 from __future__ import annotations
 
-import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_RECORD = ".snowmelt-build.json"
-"""Digests of the files as they were built: what differs from them is somebody's own."""
+from snowmelt.core import errors
+from snowmelt.design.building.merging import has_conflicts, merged
+
+RECORD = ".snowmelt/build.json"
+"""The files as they were built last: the base of the next merge. Keep it with the project."""
+_FORMAT = 1
 
 
 @dataclass(slots=True)
 class Written:
     new: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)
+    """Somebody changed them, and so did the builder, elsewhere in the file."""
+    conflicts: list[str] = field(default_factory=list)
+    """Both changed the same lines, which are marked in the file."""
+    beside: list[str] = field(default_factory=list)
+    """Files that were there before the builder: what it would have written is beside them, as <file>.new."""
+    left_out: list[str] = field(default_factory=list)
+    """Somebody removed them: they stay away."""
+    removed: list[str] = field(default_factory=list)
+    """No longer built."""
     kept: list[str] = field(default_factory=list)
-    """Somebody changed them: what the builder would have written is beside them, as <file>.new."""
-    gone: list[str] = field(default_factory=list)
-    """No longer built; left where they are."""
+    """No longer built, but changed by somebody: they stay."""
+
+    @property
+    def clean(self) -> bool:
+        return not self.conflicts and not self.beside
+
+    def lines(self) -> list[str]:
+        """What was done to each file, for people."""
+        told = {
+            "new": self.new, "changed": self.changed, "merged with your changes": self.merged,
+            "CONFLICT, marked in the file": self.conflicts, "yours stays, see .new": self.beside,
+            "you removed it, stays away": self.left_out, "removed, no longer built": self.removed,
+            "no longer built, yours stays": self.kept,
+        }  # fmt: skip
+        return [f"{what}: {path}" for what, paths in told.items() for path in paths]
 
 
-def write_project(folder: Path, files: dict[str, str]) -> Written:
-    built = _built(folder)
-    done = Written(gone=sorted(path for path in built if path not in files and (folder / path).exists()))
-    for path, text in files.items():
-        target = folder / path
-        if not target.exists():
-            _write(target, text)
-            done.new.append(path)
-            continue
-        there = target.read_text(encoding="utf-8")
-        if there == text or (path in built and _digest(text) == built[path]):
-            continue
-        if built.get(path) == _digest(there):
-            _write(target, text)
-            done.changed.append(path)
-        else:
-            _write(target.with_name(f"{target.name}.new"), text)
-            done.kept.append(path)
-    record = {path: _digest(text) for path, text in files.items()}
-    _write(folder / _RECORD, json.dumps(record, indent=2) + "\n")
+def write_project(folder: Path, files: Mapping[str, str]) -> Written:
+    """Raises, and writes nothing, while there are marks of an earlier merge."""
+    base = last_built(folder)
+    there = {path: text for path in {*files, *base} if (text := _read(folder / path)) is not None}
+    open_ = sorted(path for path, text in there.items() if has_conflicts(text) and not has_conflicts(files.get(path, "")))
+    if open_:
+        raise errors.configuration(
+            f"Conflicts of the last build are not settled: {', '.join(open_)}.",
+            hint="Choose between the marks (<<<<<<< yours, >>>>>>> built), remove them, and build again.",
+        )
+    done = Written()
+    writes = _planned(files, base, there, done)
+    for path, text in writes.items():
+        _write(folder / path, text)
+    _remove_old(folder, files, base, there, done)
+    record = json.dumps({"format": _FORMAT, "files": dict(sorted(files.items()))}, indent=1) + "\n"
+    if _read(folder / RECORD) != record:
+        # Last: a build that is cut off before it does the same once more.
+        _write(folder / RECORD, record)
     return done
 
 
-def differences(folder: Path, files: dict[str, str]) -> list[str]:
-    """The files that are not there, or not what the design says."""
-    return [
-        path for path, text in files.items()
-        if not (folder / path).is_file() or (folder / path).read_text(encoding="utf-8") != text
-    ]  # fmt: skip
+def _planned(
+    files: Mapping[str, str], base: Mapping[str, str], there: Mapping[str, str], done: Written
+) -> dict[str, str]:  # fmt: skip
+    writes: dict[str, str] = {}
+    for path, built in files.items():
+        yours, last = there.get(path), base.get(path)
+        if yours is None:
+            if last is None:
+                writes[path] = built
+                done.new.append(path)
+            else:
+                done.left_out.append(path)
+        elif yours == built or last == built:
+            continue
+        elif last is None:
+            writes[f"{path}.new"] = built
+            done.beside.append(path)
+        elif yours == last:
+            writes[path] = built
+            done.changed.append(path)
+        else:
+            result = merged(last, yours, built)
+            writes[path] = result.text
+            (done.conflicts if result.conflicts else done.merged).append(path)
+    return writes
 
 
-def _built(folder: Path) -> dict[str, str]:
-    path = folder / _RECORD
-    if not path.is_file():
+def _remove_old(
+    folder: Path, files: Mapping[str, str], base: Mapping[str, str], there: Mapping[str, str], done: Written
+) -> None:  # fmt: skip
+    for path in sorted(base.keys() - files.keys()):
+        if path not in there:
+            continue
+        if there[path] != base[path]:
+            done.kept.append(path)
+            continue
+        (folder / path).unlink()
+        done.removed.append(path)
+        for parent in (folder / path).parents:
+            if parent == folder or any(parent.iterdir()):
+                break
+            parent.rmdir()
+
+
+def last_built(folder: Path) -> dict[str, str]:
+    text = _read(folder / RECORD)
+    if text is None:
         return {}
-    found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    try:
+        record = json.loads(text)
+        return {str(path): str(built) for path, built in record["files"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise errors.configuration(
+            f"{folder / RECORD} is damaged.", hint="Bring it back from version control: it is the base of merges."
+        ) from None
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
 def _write(path: Path, text: str) -> None:

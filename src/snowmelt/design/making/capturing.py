@@ -34,7 +34,7 @@ def sources(given: Requirements, verdict: Verdict) -> list[DesignSource]:
         tables = tuple(
             SourceTable(
                 name=item.table.name, stage=item.raw, key=item.table.key, change_column=item.table.change_column,
-                columns=item.table.columns,
+                columns=item.table.columns, options=item.table.options,
             )
             for item in items
             if item.source is source
@@ -44,7 +44,7 @@ def sources(given: Requirements, verdict: Verdict) -> list[DesignSource]:
         found.append(
             DesignSource(
                 name=source.name, kind=source.kind, connection=source.connection or address_variable(source.name),
-                capture=capture, tables=tables, setup_sql=setup,
+                capture=capture, tables=tables, setup_sql=setup, options=source.options,
             )
         )  # fmt: skip
     return found

@@ -90,6 +90,7 @@ def _sink(sink: Sink, made: Sequence[Stage], verdict: Verdict) -> DesignSink:
         connection=None if inside else sink.connection or address_variable(sink.name),
         delivery="exactly once" if inside else verdict.outcome("delivery") or "",
         on_reject=sink.on_reject or "reject_row", requests_per_second=sink.requests_per_second,
+        options=sink.options,
     )  # fmt: skip
 
 

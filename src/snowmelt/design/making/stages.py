@@ -84,13 +84,21 @@ def stages(given: Requirements, verdict: Verdict) -> list[Stage]:
     read = {name for item in given.transformations for name in tables_read(item.sql)}
     found = _raw_stages(items, verdict)
     for item in items:
-        history = any(sink.load is Load.SCD_TYPE_2 for sink in given.sinks)
         last = item.clean.upper() not in read
-        found.append(_clean_stage(item, verdict, lag if last else DOWNSTREAM, strategy, history=history))
+        history = _keeps_versions(given, item, last=last)
+        # A connector lands what the log has: there is no way on which anything could be made unreadable.
+        hidden = given.pii.strategy if given.pii is not None and captured_by_log(item.source, verdict) else strategy
+        found.append(_clean_stage(item, verdict, lag if last else DOWNSTREAM, hidden, history=history))
     for transformation in given.transformations:
         last = transformation.name.upper() not in read
         found.append(_business_stage(transformation, lag if last else DOWNSTREAM))
     return found
+
+
+def _keeps_versions(given: Requirements, item: Landed, *, last: bool) -> bool:
+    """Whether a sink that wants every version reads the clean table itself."""
+    wanting = [sink for sink in given.sinks if sink.load is Load.SCD_TYPE_2]
+    return any(item.clean in sink.reads or (last and not sink.reads) for sink in wanting)
 
 
 def _strategy(given: Requirements, verdict: Verdict) -> PiiStrategy | None:
@@ -166,6 +174,9 @@ def _clean_stage(
         kind = StageKind.SCD_TABLE if item.table.key else StageKind.DYNAMIC_TABLE
         sql = _from_log(item, options, strategy, history=history)
         load = Load.SCD_TYPE_2 if history else Load.MERGE
+    elif history and item.table.key:
+        kind, load = StageKind.SCD_TABLE, Load.SCD_TYPE_2
+        sql = _versions_of_records(item, options, strategy)
     else:
         kind, load = StageKind.DYNAMIC_TABLE, Load.UPSERT if item.table.key else Load.APPEND
         sql = _from_records(item, options, strategy)
@@ -197,6 +208,22 @@ def _from_records(item: Landed, options: str, strategy: PiiStrategy | None) -> s
         order = f"{_value('record', _column(item.table, change))} DESC, " if change is not None else ""
         query += f"\nQUALIFY ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}loaded_at DESC) = 1"
     return f"CREATE DYNAMIC TABLE {item.clean}{options}\nAS\n{query}"
+
+
+def _versions_of_records(item: Landed, options: str, strategy: PiiStrategy | None) -> str:
+    """What held from when to when. A record that comes again with nothing but a later change column is no version."""
+    change = item.table.change_column
+    columns = [*_typed(item.table, "record", strategy), "loaded_at AS _loaded_at"]
+    order, track = "_loaded_at", ""
+    if change is not None:
+        columns.append(f"{_value('record', _column(item.table, change))} AS _changed_at")
+        order, track = "_changed_at, _loaded_at", f"\n  TRACK EXCEPT ({named(change)})"
+    body = ",\n    ".join(columns)
+    keys = ", ".join(map(named, item.table.key))
+    return (
+        f"CREATE SCD TYPE 2 TABLE {item.clean}\n  KEY ({keys})\n  SEQUENCE BY {order}{track}{options}\n"
+        f"FROM (\n  SELECT\n    {body}\n  FROM {item.raw}\n)"
+    )
 
 
 def _from_log(item: Landed, options: str, strategy: PiiStrategy | None, *, history: bool) -> str:

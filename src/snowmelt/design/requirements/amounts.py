@@ -32,6 +32,13 @@ def seconds(value: object) -> object:
     return _read(value, _SECONDS, "duration")
 
 
+def seconds_of(text: str) -> float:
+    """Of a duration as `show_seconds` writes it."""
+    found = seconds(text)
+    assert isinstance(found, float)
+    return found
+
+
 def size(value: object) -> object:
     return _read(value, _BYTES, "size")
 

@@ -16,6 +16,10 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)
 """Becomes part of SQL names and file names."""
 
 
+Options = dict[str, str | int | float | bool]
+"""What a kind of source or sink takes beside its address: docs/reference/pipelines.md lists them. Secrets are `${NAME}`."""
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -120,6 +124,8 @@ class Table(_Part):
     deletes: bool | None = None
     """Whether rows go; a change column does not tell."""
     replica_identity: Literal["default", "full", "index", "nothing"] | None = None
+    options: Options = Field(default_factory=dict)
+    """How it is read: `paging` of an API, `delimiter` of files, `parallel` of a database."""
 
 
 class Source(_Part):
@@ -132,6 +138,8 @@ class Source(_Part):
     """It must not be burdened, or gives only part of what it has: transform on the way."""
     arrives: Seconds | None = None
     """How often new data comes: the time between two files, say."""
+    options: Options = Field(default_factory=dict)
+    """Of the connection: `auth` and `token` of an API, properties of Kafka's client."""
     tables: tuple[Table, ...] = ()
 
 
@@ -162,6 +170,8 @@ class Sink(_Part):
     requests_per_second: float | None = Field(default=None, gt=0)
     reads: tuple[Name, ...] = ()
     """Stages; the last ones when nothing is said."""
+    options: Options = Field(default_factory=dict)
+    """Of the connection."""
 
 
 class Volume(_Part):

@@ -11,7 +11,7 @@ _WIDTH = 24
 
 
 @dataclass(frozen=True, slots=True)
-class _Panel:
+class Panel:
     title: str
     queries: tuple[tuple[str, str], ...]
     """PromQL, and how a series is called."""
@@ -22,31 +22,33 @@ class _Panel:
 
 
 _OBJECT = "{{kind}} {{schema}}.{{name}}"
-_ROWS: tuple[tuple[str, tuple[_Panel, ...]], ...] = (
+Rows = tuple[tuple[str, tuple[Panel, ...]], ...]
+"""Headings, each with its panels."""
+_ROWS: Rows = (
     (
         "Freshness",
         (
-            _Panel(
+            Panel(
                 "Breached",
                 (("count(snowmelt_freshness_status == 2) or vector(0)", "breached"),),
                 kind="stat",
                 width=4,
                 description="Tables and products whose data is older than promised.",
             ),
-            _Panel(
+            Panel(
                 "Overdue",
                 (("count(snowmelt_freshness_status == 1) or vector(0)", "overdue"),),
                 kind="stat",
                 width=4,
                 description="No update for 1.5 of the usual intervals.",
             ),
-            _Panel("How old data is", (("snowmelt_freshness_behind_seconds", _OBJECT),), "s"),
-            _Panel(
+            Panel("How old data is", (("snowmelt_freshness_behind_seconds", _OBJECT),), "s"),
+            Panel(
                 "Share of the limit in use",
                 (("snowmelt_freshness_behind_seconds / snowmelt_freshness_limit_seconds", _OBJECT),),
                 "percentunit",
             ),
-            _Panel(
+            Panel(
                 "Availability this month",
                 (
                     ("snowmelt_data_product_availability_ratio", "{{schema}}.{{name}}"),
@@ -55,7 +57,7 @@ _ROWS: tuple[tuple[str, tuple[_Panel, ...]], ...] = (
                 "percentunit",
                 width=12,
             ),
-            _Panel(
+            Panel(
                 "Time since the last update, in usual intervals",
                 (("snowmelt_freshness_since_update_seconds / snowmelt_freshness_expected_interval_seconds", _OBJECT),),
                 width=12,
@@ -66,12 +68,12 @@ _ROWS: tuple[tuple[str, tuple[_Panel, ...]], ...] = (
     (
         "Refreshes and tasks",
         (
-            _Panel(
+            Panel(
                 "Refreshes",
                 (("sum by (state, action) (rate(snowmelt_refreshes_total[5m]))", "{{state}} {{action}}"),),
                 "ops",
             ),
-            _Panel(
+            Panel(
                 "Duration of refreshes",
                 (
                     (
@@ -85,20 +87,20 @@ _ROWS: tuple[tuple[str, tuple[_Panel, ...]], ...] = (
                 ),
                 "s",
             ),
-            _Panel(
+            Panel(
                 "Slowest tables", (("topk(10, snowmelt_refresh_last_duration_seconds)", "{{schema}}.{{table}}"),), "s"
             ),
-            _Panel(
+            Panel(
                 "Rows changed", (("sum by (change) (rate(snowmelt_refresh_rows_total[5m]))", "{{change}}"),), "rowsps"
             ),
-            _Panel(
+            Panel(
                 "Failures in a row",
                 (
                     ("snowmelt_refresh_consecutive_failures > 0", "{{schema}}.{{table}}"),
                     ("snowmelt_task_consecutive_failures > 0", "task {{schema}}.{{task}}"),
                 ),
             ),
-            _Panel(
+            Panel(
                 "Runs of tasks and alerts",
                 (("sum by (kind, state) (rate(snowmelt_task_runs_total[5m]))", "{{kind}} {{state}}"),),
                 "ops",
@@ -108,13 +110,13 @@ _ROWS: tuple[tuple[str, tuple[_Panel, ...]], ...] = (
     (
         "Ingest",
         (
-            _Panel("Stream lag", (("snowmelt_stream_lag_seconds", "{{schema}}.{{stream}}"),), "s"),
-            _Panel("Channel latency", (("snowmelt_channel_latency_seconds", "{{table}} {{channel}}"),), "s"),
-            _Panel(
+            Panel("Stream lag", (("snowmelt_stream_lag_seconds", "{{schema}}.{{stream}}"),), "s"),
+            Panel("Channel latency", (("snowmelt_channel_latency_seconds", "{{table}} {{channel}}"),), "s"),
+            Panel(
                 "Channel rows", (("sum by (outcome) (rate(snowmelt_channel_rows_total[5m]))", "{{outcome}}"),), "rowsps"
             ),
-            _Panel("Connector lag", (("snowmelt_connector_lag_seconds", "{{schema}}.{{connector}}"),), "s"),
-            _Panel(
+            Panel("Connector lag", (("snowmelt_connector_lag_seconds", "{{schema}}.{{connector}}"),), "s"),
+            Panel(
                 "Replication slots",
                 (
                     ("snowmelt_connector_slot_bytes", "{{connector}}"),
@@ -122,7 +124,7 @@ _ROWS: tuple[tuple[str, tuple[_Panel, ...]], ...] = (
                 ),
                 "bytes",
             ),
-            _Panel(
+            Panel(
                 "Changes landed",
                 (
                     (
@@ -137,12 +139,12 @@ _ROWS: tuple[tuple[str, tuple[_Panel, ...]], ...] = (
     (
         "Statements and resources",
         (
-            _Panel(
+            Panel(
                 "Statements",
                 (("sum by (type, status) (rate(snowmelt_queries_total[5m]))", "{{type}} {{status}}"),),
                 "ops",
             ),
-            _Panel(
+            Panel(
                 "Duration of statements, p90",
                 (
                     (
@@ -152,13 +154,13 @@ _ROWS: tuple[tuple[str, tuple[_Panel, ...]], ...] = (
                 ),
                 "s",
             ),
-            _Panel(
+            Panel(
                 "Pools and queues in use",
                 (("snowmelt_pool_used / snowmelt_pool_size", "{{pool}}"),),
                 "percentunit",
                 description="Warning from 80 %, critical from 95 %.",
             ),
-            _Panel(
+            Panel(
                 "Spark time by warehouse",
                 (
                     (
@@ -169,7 +171,7 @@ _ROWS: tuple[tuple[str, tuple[_Panel, ...]], ...] = (
                 "percentunit",
                 width=12,
             ),
-            _Panel(
+            Panel(
                 "Bytes read",
                 (
                     (
@@ -185,12 +187,12 @@ _ROWS: tuple[tuple[str, tuple[_Panel, ...]], ...] = (
 )
 
 
-def dashboard() -> dict[str, Any]:
+def dashboard(rows: Rows = _ROWS, title: str = "Snowmelt", uid: str = "snowmelt") -> dict[str, Any]:
     """As Grafana imports it."""
     panels: list[dict[str, Any]] = []
     y = 0
-    for title, row in _ROWS:
-        panels.append(_heading(len(panels) + 1, title, y))
+    for heading, row in rows:
+        panels.append(_heading(len(panels) + 1, heading, y))
         y += 1
         x = 0
         for panel in row:
@@ -200,8 +202,8 @@ def dashboard() -> dict[str, Any]:
             x += panel.width
         y += 8
     return {
-        "uid": "snowmelt",
-        "title": "Snowmelt",
+        "uid": uid,
+        "title": title,
         "tags": ["snowmelt"],
         "timezone": "browser",
         "editable": True,
@@ -225,7 +227,7 @@ def _heading(id: int, title: str, y: int) -> dict[str, Any]:
             "gridPos": {"x": 0, "y": y, "w": _WIDTH, "h": 1}}  # fmt: skip
 
 
-def _panel(id: int, panel: _Panel, x: int, y: int) -> dict[str, Any]:
+def _panel(id: int, panel: Panel, x: int, y: int) -> dict[str, Any]:
     return {
         "id": id,
         "type": panel.kind,

@@ -1,0 +1,10 @@
+"""Names that several files of a project share."""
+
+from __future__ import annotations
+
+from snowmelt.design.model import Gate
+
+
+def gate_name(number: int, gate: Gate) -> str:
+    """The name of a gate's file, and of the gate in logs and metrics. `number` counts from 1."""
+    return f"{number:02}_{gate.rule.check}_{gate.rule.table.lower()}"

@@ -1,0 +1,211 @@
+"""What a project is made of, from a design: connections, flows, captures, sinks. Refuses what can't be built."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.design.model import Design, DesignSink, DesignSource, SourceTable, Stage, StageKind
+from snowmelt.design.requirements.amounts import seconds_of
+from snowmelt.design.requirements.model import Load, Options, PiiStrategy, SinkKind, SourceKind
+from snowmelt.pipeline import endpoint_of
+
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+SOURCES = tuple(kind for kind in SourceKind if kind is not SourceKind.SNOWMELT)
+LOADS: dict[SinkKind, tuple[Load, ...]] = {
+    SinkKind.SNOWMELT: tuple(Load),
+    SinkKind.POSTGRES: (Load.UPSERT, Load.APPEND, Load.OVERWRITE, Load.MERGE),
+    SinkKind.DELTA: (Load.APPEND, Load.OVERWRITE, Load.UPSERT, Load.MERGE),
+    SinkKind.PARQUET: (Load.APPEND, Load.OVERWRITE),
+    SinkKind.CSV: (Load.APPEND, Load.OVERWRITE),
+}
+_KEYED = (Load.UPSERT, Load.MERGE, Load.SCD_TYPE_2)
+
+
+@dataclass(slots=True)
+class Parts:
+    """Each as the configuration has it."""
+
+    connections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    flows: list[dict[str, Any]] = field(default_factory=list)
+    captures: list[dict[str, Any]] = field(default_factory=list)
+    sinks: list[dict[str, Any]] = field(default_factory=list)
+    histories: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Names in the environment that connections need, each with the connection's name."""
+        return {
+            variable: name
+            for name, entry in self.connections.items()
+            for value in entry.values()
+            for variable in _VARIABLE.findall(str(value))
+        }
+
+    @property
+    def kinds(self) -> set[str]:
+        return {str(entry["kind"]) for entry in self.connections.values()}
+
+
+def parts_of(design: Design) -> Parts:
+    """Raises with everything that can't be built, and what can."""
+    problems = [*_source_problems(design), *(f"{problem}" for sink in design.sinks for problem in _sink_problems(design, sink))]
+    if problems:
+        raise errors.configuration(f"Can't be built: {'; '.join(problems)}.", hint=_can_be_built())
+    made = Parts()
+    for source in design.sources:
+        made.connections[source.name] = _connection(str(source.kind), source.connection, source.options)
+        if source.capture.way == "log":
+            made.captures.append(_capture(design, source))
+        else:
+            made.flows += [_flow(design, source, table) for table in source.tables]
+    for sink in design.sinks:
+        if sink.kind is SinkKind.SNOWMELT:
+            made.histories += _histories(design, sink)
+        else:
+            made.connections[sink.name] = _connection(str(sink.kind), sink.connection or "", sink.options)
+            made.sinks.append(_sink(design, sink))
+    _check_connections(made)
+    return made
+
+
+def _can_be_built() -> str:
+    sinks = "; ".join(f"{kind} ({', '.join(loads)})" for kind, loads in LOADS.items())
+    return f"Sources: {', '.join(SOURCES)} (postgres also by its log). Sinks: {sinks}."
+
+
+# -- what can't be built ----------------------------------------------------------------------------------------------
+
+
+def _source_problems(design: Design) -> Iterator[str]:
+    names = [item.name.lower() for item in (*design.sources, *design.sinks) if item.kind != "snowmelt"]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"a source and a sink are both named {name}"
+    for source in design.sources:
+        if source.kind is SourceKind.SNOWMELT:
+            yield (
+                f"source {source.name} of kind snowmelt (its tables are there already: write transformations over them, "
+                "and build from another source)"
+            )
+        if source.capture.way == "log" and design.pii is not None and design.pii.strategy is PiiStrategy.DROP:
+            yield f"source {source.name} by its log with personal data that must not be landed: a log lands everything"
+
+
+def _sink_problems(design: Design, sink: DesignSink) -> Iterator[str]:
+    loads = LOADS.get(sink.kind)
+    if loads is None:
+        yield f"sink {sink.name} of kind {sink.kind}"
+        return
+    if sink.load not in loads:
+        yield f"sink {sink.name} of kind {sink.kind} by {sink.load}"
+        return
+    if not sink.reads:
+        yield f"sink {sink.name}, which reads no table"
+    for name in sink.reads:
+        stage = design.stage(name)
+        if stage is None:
+            yield f"sink {sink.name} from {name}, which is no table of the design"
+            continue
+        if sink.load is Load.APPEND and stage.load is not Load.APPEND:
+            yield (
+                f"sink {sink.name} by append from {name}, whose rows change: each change would count once more "
+                "(take upsert, merge or overwrite)"
+            )
+        if sink.load in _KEYED and sink.kind is not SinkKind.SNOWMELT and not _key(sink, stage):
+            yield f"sink {sink.name} by {sink.load} from {name}, which has no key"
+        if sink.load is Load.SCD_TYPE_2 and stage.load is not Load.SCD_TYPE_2 and not stage.key:
+            yield f"sink {sink.name} by {sink.load} from {name}, which has no key"
+
+
+def _check_connections(made: Parts) -> None:
+    """A secret that stands in the design would end in a file: refused where it is made."""
+    anything: defaultdict[str, str] = defaultdict(lambda: "x", {name: "x" for name in made.variables})
+    for name, entry in made.connections.items():
+        try:
+            endpoint_of(name, entry, anything)
+        except SnowmeltError as error:
+            raise errors.configuration(f"Can't be built: {error.message}", hint=error.hint) from None
+
+
+# -- the parts --------------------------------------------------------------------------------------------------------
+
+
+def _connection(kind: str, address: str, options: Options) -> dict[str, Any]:
+    """An address in capitals is the name of a variable."""
+    return {"kind": kind, "address": f"${{{address}}}" if address.isupper() else address, **options}
+
+
+def _flow(design: Design, source: DesignSource, table: SourceTable) -> dict[str, Any]:
+    strategy = design.pii.strategy if design.pii is not None else None
+    # What is hidden in the clean tables by SQL may be landed; only what must be dropped is not.
+    on_the_way = strategy is PiiStrategy.DROP or design.decision("transform").outcome == "ETL"
+    protected = [column.name for column in table.columns if column.pii] if on_the_way and strategy else []
+    columns = [_column(column.name, column.type) for column in table.columns]
+    flow: dict[str, Any] = {
+        "name": table.stage.removeprefix("raw_"), "source": source.name, "table": table.name, "raw": table.stage,
+        "clean": _clean_tables(design, table.stage)[0], "key": list(table.key),
+        "change_column": table.change_column if source.capture.way == "watermark" else None, "columns": columns,
+        "protect": protected, "strategy": str(strategy) if protected else None, "options": dict(table.options),
+    }  # fmt: skip
+    return {key: value for key, value in flow.items() if value not in (None, [], {})}
+
+
+def _column(name: str, kind: str) -> dict[str, str]:
+    return {"name": name} if kind == "VARCHAR" else {"name": name, "type": kind}
+
+
+def _clean_tables(design: Design, raw: str) -> list[str]:
+    return [stage.name for stage in design.stages if stage.layer == "silver" and raw in stage.reads]
+
+
+def _capture(design: Design, source: DesignSource) -> dict[str, Any]:
+    raw = source.tables[0].stage
+    return {
+        "name": source.name, "slot": source.capture.slot, "raw": raw,
+        "tables": [table.name for table in source.tables], "clean": _clean_tables(design, raw),
+    }  # fmt: skip
+
+
+def _histories(design: Design, sink: DesignSink) -> list[dict[str, Any]]:
+    """Tables that don't keep their versions themselves."""
+    if sink.load is not Load.SCD_TYPE_2:
+        return []
+    stages = [stage for name in sink.reads if (stage := design.stage(name)) is not None]
+    return [
+        {"table": stage.name, "key": list(stage.key)} for stage in stages
+        if stage.load is not Load.SCD_TYPE_2 and stage.kind is not StageKind.TABLE
+    ]  # fmt: skip
+
+
+def _key(sink: DesignSink, stage: Stage) -> tuple[str, ...]:
+    if stage.load is Load.SCD_TYPE_2:
+        return sink.key or ("surrogate_key",)
+    return sink.key or stage.key
+
+
+def _sink(design: Design, sink: DesignSink) -> dict[str, Any]:
+    tables = []
+    for name in sink.reads:
+        stage = design.stage(name)
+        assert stage is not None, "checked before"
+        table: dict[str, Any] = {
+            "name": stage.name, "target": stage.name, "key": list(_key(sink, stage)),
+            "change_column": "loaded_at" if sink.load is Load.APPEND else None,
+            "fields": {item.source.lower(): item.target for item in sink.fields},
+            "values": {
+                item.source.lower(): {value.source: value.target for value in item.values}
+                for item in sink.fields if item.values
+            },
+        }  # fmt: skip
+        tables.append({key: value for key, value in table.items() if value not in (None, [], {})})
+    return {"name": sink.name, "load": str(sink.load), "on_reject": sink.on_reject, "tables": tables}
+
+
+def poll_seconds(design: Design) -> float:
+    """Between two passes: a quarter of the promise leaves room for extraction, refresh and sinks."""
+    return min(60.0, max(0.5, seconds_of(design.service_level.freshness) / 4))
