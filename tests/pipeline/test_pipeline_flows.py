@@ -13,6 +13,8 @@ import pytest
 import snowmelt
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.pipeline import (
+    DEAD_LETTERS_DDL,
+    RAW_DDL,
     Batch,
     Chain,
     DeadLetterLoader,
@@ -30,8 +32,8 @@ from snowmelt.pipeline import (
 )
 from tests.support.postgres import empty_schema
 
-RAW = "(record VARIANT NOT NULL, origin VARCHAR NOT NULL, run_id VARCHAR NOT NULL, loaded_at TIMESTAMP_LTZ NOT NULL)"
-LETTERS = "(reason VARCHAR, record VARIANT, origin VARCHAR, run_id VARCHAR, loaded_at TIMESTAMP_LTZ)"
+RAW = RAW_DDL
+LETTERS = DEAD_LETTERS_DDL
 
 
 @pytest.fixture

@@ -1,24 +1,54 @@
-"""Addresses of PostgreSQL databases, as they stand in the environment."""
+"""Addresses of databases, as they stand in the environment."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 from sqlalchemy import Engine, NullPool, create_engine, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchTableError, OperationalError
 
 from snowmelt.core import errors
+from snowmelt.pipeline.problems import SourceRefusedError, SourceUnavailableError, not_installed
 
 _CONNECT_SECONDS = 10
+_REFUSALS = ("password", "authentication", "access denied", "does not exist", "unknown database", "no pg_hba.conf")
 
 
 def engine_of(address: str, application: str) -> Engine:
     """Raises for an address that is none, and where the driver is not installed; connects to nothing yet."""
     arguments = {"connect_timeout": _CONNECT_SECONDS, "application_name": application}
+    return _engine(address, "postgresql+psycopg", arguments, "postgres")
+
+
+def mysql_engine_of(address: str) -> Engine:
+    """Times are those of UTC, whatever the server's time zone is."""
+    arguments = {"connect_timeout": _CONNECT_SECONDS, "init_command": "SET time_zone = '+00:00'", "charset": "utf8mb4"}
+    return _engine(address, "mysql+pymysql", arguments, "mysql")
+
+
+def _engine(address: str, driver: str, arguments: dict[str, Any], extra: str) -> Engine:
+    scheme = "mysql" if extra == "mysql" else "postgresql"
     try:
-        url = make_url(address).set(drivername="postgresql+psycopg")
-        return create_engine(url, connect_args=arguments, poolclass=NullPool)
+        return create_engine(make_url(address).set(drivername=driver), connect_args=arguments, poolclass=NullPool)
     except ArgumentError:
-        raise errors.configuration("The address is none that is understood: postgresql://user@host/name.") from None
+        raise errors.configuration(f"The address is none that is understood: {scheme}://user@host/name.") from None
     except ModuleNotFoundError as error:
-        raise errors.configuration(
-            f"The package {error.name} is not installed.", hint="Install it: pip install 'snowmelt[postgres]'."
-        ) from None
+        raise not_installed(error.name, extra) from None
+
+
+@contextmanager
+def told(engine: Engine) -> Iterator[None]:
+    """Errors of a database as ours: which may pass, without statements, values or passwords."""
+    where = engine.url.set(query={}).render_as_string()
+    try:
+        yield
+    except NoSuchTableError as error:
+        raise errors.configuration(f"{where} has no table {error}.", hint="Look at its name and schema.") from None
+    except DBAPIError as error:
+        detail = " ".join(str(error.orig or error).split())[:300].rstrip(".")
+        passes = isinstance(error, OperationalError) and not any(word in detail.lower() for word in _REFUSALS)
+        if passes or error.connection_invalidated:
+            raise SourceUnavailableError(where, detail) from None
+        raise SourceRefusedError(where, detail, "Look at the user's rights, and at the names of the table.") from None

@@ -1,9 +1,9 @@
-"""A flow: one source's records into one raw table, with retries, dead letters, and a log that tells runs apart."""
+"""A flow: one source's records into one destination, with retries, dead letters, and a log that tells runs apart."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,10 +11,14 @@ import structlog
 from sqlalchemy.exc import OperationalError
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
+from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.pipeline.extracting import Batch, Extractor, Record
-from snowmelt.pipeline.loading import DeadLetterLoader, Loader
-from snowmelt.pipeline.transforming import RejectedRecordError, Transformer
+from snowmelt.pipeline.destinations.base import Loader
+from snowmelt.pipeline.destinations.snowmelt import DeadLetterLoader
+from snowmelt.pipeline.records import Batch, Record, Rejected, RejectedRecordError
+from snowmelt.pipeline.schemas import discarded_values
+from snowmelt.pipeline.sources.base import Extractor
+from snowmelt.pipeline.transforming import Transformer
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class FlowResult:
     name: str
     rows: int = 0
     rejected: int = 0
+    discarded_values: int = 0
+    """Left out by the schema policy discard_value."""
     batches: int = 0
     place: str | None = None
 
@@ -42,6 +48,7 @@ def run_flow(flow: Flow) -> FlowResult:
     """Everything behind the committed place. Again, right after, it finds nothing to do."""
     log = structlog.get_logger("snowmelt.pipeline").bind(flow=flow.name, run_id=flow.loader.run_id)
     result = FlowResult(flow.name, place=flow.loader.place())
+    discarded = discarded_values(flow.transformer)
     for attempt in Retrying(
         stop=stop_after_attempt(flow.attempts), wait=wait_exponential(multiplier=0.2, max=30),
         retry=retry_if_exception(_transient), reraise=True,
@@ -51,32 +58,46 @@ def run_flow(flow: Flow) -> FlowResult:
             for batch in flow.extractor.extract(flow.loader.place()):
                 _load(flow, batch, result)
                 log.info("batch", rows=result.rows, rejected=result.rejected, origin=batch.origin)
+    result.discarded_values = discarded_values(flow.transformer) - discarded
+    if result.discarded_values:
+        log.warning("discarded values", count=result.discarded_values)
     log.info("done", rows=result.rows, rejected=result.rejected, batches=result.batches)
     return result
 
 
 def _load(flow: Flow, batch: Batch, result: FlowResult) -> None:
-    good: list[Record] = []
-    bad: list[Record] = []
-    for record in batch.records:
-        try:
-            made = flow.transformer.transform(record) if flow.transformer is not None else record
-        except RejectedRecordError as error:
-            if flow.dead_letters is None:
-                raise
-            bad.append({"reason": str(error), "record": record})
-            continue
-        if made is not None:
-            good.append(made)
+    bad = [*batch.rejected]
+    good = list(_transformed(flow, batch, bad))
     stamp = flow.now().isoformat()
-    if bad and flow.dead_letters is not None:
-        # First, and by the same place: whatever happens then, they are kept, and kept once.
-        flow.dead_letters.load(Batch(bad, batch.place, batch.origin), stamp)
-    flow.loader.load(Batch(good, batch.place, batch.origin), stamp)
+    if bad:
+        _set_aside(flow, bad, batch.origin, stamp)
+    flow.loader.load(replace(batch, records=good, positions=(), rejected=()), stamp)
     result.rows += len(good)
     result.rejected += len(bad)
     result.batches += 1
     result.place = batch.place
+
+
+def _transformed(flow: Flow, batch: Batch, bad: list[Rejected]) -> Iterator[Record]:
+    for index, record in enumerate(batch.records):
+        try:
+            made = flow.transformer.transform(record) if flow.transformer is not None else record
+        except RejectedRecordError as error:
+            bad.append(Rejected(str(error), record, batch.position(index)))
+            continue
+        if made is not None:
+            yield made
+
+
+def _set_aside(flow: Flow, bad: list[Rejected], origin: str, stamp: str) -> None:
+    """First, and by the place at which the batch begins: whatever happens then, they are kept, and kept once."""
+    if flow.dead_letters is None:
+        raise errors.configuration(
+            f"{origin}, {bad[0].position}: {bad[0].reason}.",
+            hint="Give the flow a table for dead letters, so that the rest can go on.",
+        )
+    protect = flow.transformer.protected if flow.transformer is not None else lambda letter: letter
+    flow.dead_letters.keep([protect(letter) for letter in bad], flow.loader.place(), origin, stamp)
 
 
 def _transient(error: BaseException) -> bool:

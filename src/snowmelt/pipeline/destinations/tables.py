@@ -1,83 +1,16 @@
-"""Loaders: raw records through a channel whose offset token is the place; tables from queries by five strategies."""
+"""Tables of Snowmelt from queries, by five strategies, each in one transaction."""
 
 from __future__ import annotations
 
-import json
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Any, Protocol
 
-from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import quote
-from snowmelt.ingest.channels.client import StreamingIngestClient
-from snowmelt.ingest.channels.ports import HasChannelDoor
-from snowmelt.pipeline.extracting import Batch, Record
-
-_COMMIT_SECONDS = 120
-
-
-class LoadStrategy(StrEnum):
-    APPEND = "append"
-    OVERWRITE = "overwrite"
-    UPSERT = "upsert"
-    MERGE = "merge"
-    SCD_TYPE_2 = "scd_type_2"
+from snowmelt.pipeline.destinations.base import LoadStrategy
 
 
 class Executes(Protocol):
     def execute(self, text: str) -> Any: ...
-
-
-class Loader(ABC):
-    """Appends rows through a channel, exactly once.
-
-    Rows and place become visible together, so that a run which was killed goes on where the last commit ended.
-    """
-
-    def __init__(self, connection: HasChannelDoor, table: str, channel: str, run_id: str) -> None:
-        self.table, self.run_id = table, run_id
-        self._client = StreamingIngestClient(f"pipeline-{table}", connection=connection)
-        self._channel = self._client.open_channel(channel, table, on_error="ABORT")
-
-    @abstractmethod
-    def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
-        """A record as a row of the table."""
-
-    def place(self) -> str | None:
-        return self._channel.get_latest_committed_offset_token()
-
-    def load(self, batch: Batch, loaded_at: str) -> int:
-        """The rows, when they are visible. A batch whose place is committed already is not loaded again."""
-        if self.place() == batch.place:
-            return 0
-        rows = [self.row(record, batch.origin, loaded_at) for record in batch.records]
-        self._channel.insert_rows(rows, offset_token=batch.place)
-        self._channel.initiate_flush()
-        if not self._channel.wait_for_commit(batch.place, timeout_seconds=_COMMIT_SECONDS):
-            raise SnowmeltError(
-                "000629", "57014", f"A batch for {self.table} was not committed within {_COMMIT_SECONDS} s.",
-                hint="Somebody holds the table, or the disk is full. Run again: nothing counts twice.", transient=True,
-            )  # fmt: skip
-        return len(rows)
-
-    def close(self) -> None:
-        self._client.close()
-
-
-class RawLoader(Loader):
-    """For a raw table (record, origin, run_id, loaded_at)."""
-
-    def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
-        return {"record": json.dumps(record), "origin": origin, "run_id": self.run_id, "loaded_at": loaded_at}
-
-
-class DeadLetterLoader(Loader):
-    """For rejected records, each a mapping with `reason` and `record`: (reason, record, origin, run_id, loaded_at)."""
-
-    def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
-        rejected = {"reason": record["reason"], "record": json.dumps(record["record"])}
-        return {**rejected, "origin": origin, "run_id": self.run_id, "loaded_at": loaded_at}
 
 
 class SqlLoader:

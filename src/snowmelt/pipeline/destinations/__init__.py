@@ -1,0 +1,1 @@
+"""Loaders, by kind of destination."""

@@ -1,0 +1,125 @@
+"""Tables of Snowmelt, through channels: the place is the offset token, which commits with the rows."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.ingest.channels.client import StreamingIngestClient
+from snowmelt.ingest.channels.ports import HasChannelDoor
+from snowmelt.pipeline.destinations.base import Loader
+from snowmelt.pipeline.records import Batch, Record, Rejected
+from snowmelt.pipeline.sources.ordering import identity
+
+_COMMIT_SECONDS = 120
+RAW_DDL = (
+    "(record VARIANT NOT NULL, origin VARCHAR NOT NULL, run_id VARCHAR NOT NULL, loaded_at TIMESTAMP_LTZ NOT NULL)"
+)
+DEAD_LETTERS_DDL = (
+    "(flow VARCHAR NOT NULL, reason VARCHAR NOT NULL, record VARIANT NOT NULL, origin VARCHAR NOT NULL, "
+    "source_position VARCHAR NOT NULL, run_id VARCHAR NOT NULL, loaded_at TIMESTAMP_LTZ NOT NULL)"
+)
+
+
+class _Committing:
+    """Rows and a token through a channel, until they are visible."""
+
+    def __init__(self, connection: HasChannelDoor, table: str, channel: str, *, schema_evolution: bool = False) -> None:
+        self.table = table
+        self._client = StreamingIngestClient(f"pipeline-{table}", connection=connection)
+        self._channel = self._client.open_channel(channel, table, on_error="ABORT", schema_evolution=schema_evolution)
+
+    def token(self) -> str | None:
+        return self._channel.get_latest_committed_offset_token()
+
+    def commit(self, rows: Sequence[dict[str, Any]], token: str) -> None:
+        self._channel.insert_rows(rows, offset_token=token)
+        self._channel.initiate_flush()
+        if not self._channel.wait_for_commit(token, timeout_seconds=_COMMIT_SECONDS):
+            raise SnowmeltError(
+                "000629", "57014", f"A batch for {self.table} was not committed within {_COMMIT_SECONDS} s.",
+                hint="Somebody holds the table, or the disk is full. Run again: nothing counts twice.", transient=True,
+            )  # fmt: skip
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class ChannelLoader(Loader):
+    """Appends rows through a channel, exactly once. Extend it with what a record is as a row."""
+
+    def __init__(
+        self, connection: HasChannelDoor, table: str, channel: str, run_id: str, *, schema_evolution: bool = False
+    ) -> None:
+        self.table, self.run_id = table, run_id
+        self._target = _Committing(connection, table, channel, schema_evolution=schema_evolution)
+
+    @abstractmethod
+    def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
+        """A record as a row of the table."""
+
+    def place(self) -> str | None:
+        return self._target.token()
+
+    def load(self, batch: Batch, loaded_at: str) -> int:
+        if self.place() == batch.place:
+            return 0
+        rows = [self.row(record, batch.origin, loaded_at) for record in batch.records]
+        self._target.commit(rows, batch.place)
+        return len(rows)
+
+    def close(self) -> None:
+        self._target.close()
+
+
+class RawLoader(ChannelLoader):
+    """For a raw table (record, origin, run_id, loaded_at)."""
+
+    def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
+        return {"record": json.dumps(record), "origin": origin, "run_id": self.run_id, "loaded_at": loaded_at}
+
+
+class TableLoader(ChannelLoader):
+    """For a table with the records' own columns. With `schema_evolution` columns that it lacks are added."""
+
+    def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
+        return {name: json.dumps(value) if isinstance(value, dict | list) else value for name, value in record.items()}
+
+
+class DeadLetterLoader:
+    """Keeps rejected records, each once, in a table of `DEAD_LETTERS_DDL`.
+
+    They commit before their batch does. The token has the place at which the batch begins and who they are: when the
+    batch is repeated after a crash, even if the source gives more this time, only those that are new are added.
+    """
+
+    def __init__(self, connection: HasChannelDoor, table: str, flow: str, run_id: str) -> None:
+        self.table, self.flow, self.run_id = table, flow, run_id
+        self._target = _Committing(connection, table, flow)
+
+    def keep(self, letters: Sequence[Rejected], begins: str | None, origin: str, loaded_at: str) -> int:
+        """How many were added. `begins` is the committed place of the flow."""
+        marks = {f"{identity(letter)}@{letter.position}": letter for letter in letters}
+        known = self._known(begins)
+        fresh = {mark: letter for mark, letter in marks.items() if mark not in known}
+        if fresh:
+            rows = [self._row(letter, origin, loaded_at) for letter in fresh.values()]
+            self._target.commit(rows, json.dumps({"begins": begins, "letters": sorted(known | set(fresh))}))
+        return len(fresh)
+
+    def _known(self, begins: str | None) -> set[str]:
+        token = self._target.token()
+        data = json.loads(token) if token is not None else {"begins": None, "letters": []}
+        return set(data["letters"]) if data["begins"] == begins else set()
+
+    def _row(self, letter: Rejected, origin: str, loaded_at: str) -> dict[str, Any]:
+        return {
+            "flow": self.flow, "reason": letter.reason, "record": json.dumps(letter.record), "origin": origin,
+            "source_position": letter.position, "run_id": self.run_id, "loaded_at": loaded_at,
+        }  # fmt: skip
+
+    def close(self) -> None:
+        self._target.close()

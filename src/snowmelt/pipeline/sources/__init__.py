@@ -1,0 +1,1 @@
+"""Extractors, by kind of source."""

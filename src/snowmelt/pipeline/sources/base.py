@@ -1,0 +1,23 @@
+"""What every extractor is: records of a source in batches, each with the place from which the next run goes on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+from snowmelt.pipeline.records import Batch
+
+BATCH_ROWS = 10_000
+
+
+class Extractor(ABC):
+    """Gives the records of one table, topic or kind of file."""
+
+    @abstractmethod
+    def extract(self, after: str | None) -> Iterator[Batch]:
+        """All that is behind a place, or everything for None, in an order that is the same each time.
+
+        Nothing new gives no batch. What can't be read goes on in `Batch.rejected`; an error that may pass is a
+        `SnowmeltError` with `transient`, `ConnectionError` or `TimeoutError`, and is tried again from the last place
+        that was committed.
+        """

@@ -1,0 +1,48 @@
+"""What every store is: files beneath an address, listed, fetched, and put so that no reader sees half of one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    name: str
+    """Relative to the address, with slashes."""
+    size: int | None = None
+    modified: float | None = None
+    """Seconds since 1970; None where the store does not say."""
+
+
+class FileStore(ABC):
+    @abstractmethod
+    def files(self, pattern: str) -> list[StoredFile]:
+        """Those whose name matches, sorted by name; `**` stands for any folders."""
+
+    @abstractmethod
+    def fetch(self, name: str, target: Path) -> None:
+        """Copies a file here. Raises FileNotFoundError for one that is not there."""
+
+    @abstractmethod
+    def put(self, source: Path, name: str) -> None:
+        """Copies a file there, replacing one of that name in one step."""
+
+    @abstractmethod
+    def remove(self, name: str) -> None:
+        """Nothing happens if there is none."""
+
+    @contextmanager
+    def local(self, name: str) -> Iterator[Path]:
+        """The file, or a copy of it, on this machine."""
+        with TemporaryDirectory(prefix="snowmelt-") as folder:
+            target = Path(folder) / Path(name).name
+            self.fetch(name, target)
+            yield target
+
+    def close(self) -> None:
+        """Lets connections go."""
