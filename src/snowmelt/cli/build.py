@@ -24,7 +24,8 @@ def build_command(app: typer.Typer, guarded: Guard) -> None:
         file: Annotated[Path, typer.Argument(help="A design.yaml, or the folder of a project that was built.")],
         output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the project.")] = None,
         check: Annotated[
-            bool, typer.Option("--check", help="Write nothing; exit code 1 when the project is not what its design says.")
+            bool,
+            typer.Option("--check", help="Write nothing; exit code 1 when it is not what its design says."),
         ] = False,
     ) -> None:
         """Write the project of a design. Built again, it keeps what somebody changed."""

@@ -52,7 +52,9 @@ def catch_up(connection: Captures, name: str, slot: str, address: str, *, timeou
     with engine_of(address, "snowmelt pipeline").connect() as source:
         until = source.execute(text("SELECT pg_current_wal_lsn()::text")).scalar_one()
         source.rollback()
-        query = text("SELECT confirmed_flush_lsn >= CAST(:until AS pg_lsn) FROM pg_replication_slots WHERE slot_name = :slot")
+        query = text(
+            "SELECT confirmed_flush_lsn >= CAST(:until AS pg_lsn) FROM pg_replication_slots WHERE slot_name = :slot"
+        )
         deadline = time.monotonic() + timeout_seconds
         while time.monotonic() < deadline:
             _refuse_failed(connection, name)

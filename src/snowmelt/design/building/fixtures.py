@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from snowmelt.design.model import SourceTable
 from snowmelt.design.requirements.model import Column
 
+_MIDNIGHT = 1_704_067_200_000
+"""2024-01-01 as milliseconds."""
+
 
 def fixture(table: SourceTable) -> list[dict[str, Any]]:
-    known = {column.name for column in table.columns}
-    named = [Column(name=name) for name in (*table.key, table.change_column) if name and name not in known]
-    columns = (*named, *table.columns)
-    records = [{column.name: _value(column, number) for column in columns} for number in (1, 2, 3)]
+    records = _records(table)
     if table.key:
         keyless = {name: None if name in table.key else value for name, value in records[0].items()}
         records += [records[2], keyless]
-    return records or [{"value": 1}]
+    return records
+
+
+def change_fixture(tables: Iterable[SourceTable]) -> list[dict[str, Any]]:
+    """What a connector lands for new rows of each table."""
+    events = [(table.name, record) for table in tables for record in _records(table)]
+    return [
+        {
+            "change_number": number,
+            "operation": "INSERT",
+            "table_name": name,
+            "after": record,
+            "ts_ms": _MIDNIGHT + number,
+        }
+        for number, (name, record) in enumerate(events, start=1)
+    ]
+
+
+def _records(table: SourceTable) -> list[dict[str, Any]]:
+    known = {column.name for column in table.columns}
+    named = [Column(name=name) for name in (*table.key, table.change_column) if name and name not in known]
+    columns = (*named, *table.columns)
+    found = [{column.name: _value(column, number) for column in columns} for number in (1, 2, 3)]
+    return found if columns else [{"value": number} for number in (1, 2, 3)]
 
 
 def _value(column: Column, number: int) -> Any:

@@ -1,7 +1,7 @@
 """What Prometheus and Grafana load for a project: its alerts as rules, and a dashboard of its own.
 
-Rules read two kinds of metrics: those that a run of the project writes (`PIPELINE_METRICS`), and those of the server, where
-one keeps the tables fresh.
+Rules read two kinds of metrics: those that a run of the project writes (`PIPELINE_METRICS`), and those of the server,
+where one keeps the tables fresh.
 """
 
 from __future__ import annotations
@@ -92,11 +92,12 @@ def _rows(design: Design) -> tuple[tuple[str, tuple[Panel, ...]], ...]:
     age = f"time() - snowmelt_pipeline_last_success_timestamp_seconds{{{pipeline}}}"
     rows = f"snowmelt_pipeline_rows{{{pipeline}}}"
     behind = f'snowmelt_freshness_behind_seconds{{name=~"{tables}"}}'
+    duration = f"snowmelt_pipeline_run_duration_seconds{{{pipeline}}}"
     promise = f"The promise is {design.service_level.freshness}."
     return (
         ("Runs", (
             Panel("Since the last good run", ((age, "age"),), "s", promise, "stat", 6),
-            Panel("Duration of a run", ((f"snowmelt_pipeline_run_duration_seconds{{{pipeline}}}", "run"),), "s", width=9),
+            Panel("Duration of a run", ((duration, "run"),), "s", width=9),
             Panel("Rows of a run", ((rows, "{{flow}}"),), width=9),
         )),
         ("Quality", (

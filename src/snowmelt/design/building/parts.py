@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import keyword
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,6 +26,8 @@ LOADS: dict[SinkKind, tuple[Load, ...]] = {
     SinkKind.PARQUET: (Load.APPEND, Load.OVERWRITE),
     SinkKind.CSV: (Load.APPEND, Load.OVERWRITE),
 }
+_TAKEN = ("airflow", "apprise", "httpx", "prometheus_client", "pytest", "snowmelt", "structlog", "tests", "yaml")
+_LONGEST = 40
 _KEYED = (Load.UPSERT, Load.MERGE, Load.SCD_TYPE_2)
 
 
@@ -54,7 +58,11 @@ class Parts:
 
 def parts_of(design: Design) -> Parts:
     """Raises with everything that can't be built, and what can."""
-    problems = [*_source_problems(design), *(f"{problem}" for sink in design.sinks for problem in _sink_problems(design, sink))]
+    problems = [
+        *_name_problems(design.name.lower()),
+        *_source_problems(design),
+        *(f"{problem}" for sink in design.sinks for problem in _sink_problems(design, sink)),
+    ]
     if problems:
         raise errors.configuration(f"Can't be built: {'; '.join(problems)}.", hint=_can_be_built())
     made = Parts()
@@ -82,6 +90,14 @@ def _can_be_built() -> str:
 # -- what can't be built ----------------------------------------------------------------------------------------------
 
 
+def _name_problems(package: str) -> Iterator[str]:
+    """The design's name becomes that of a Python package."""
+    if package in sys.stdlib_module_names or package in _TAKEN or keyword.iskeyword(package):
+        yield f"a project named {package}, which is a module that it needs (give the design another name)"
+    if len(package) > _LONGEST or not package.strip("_"):
+        yield f"a project named {package} (take a name of at most {_LONGEST} characters)"
+
+
 def _source_problems(design: Design) -> Iterator[str]:
     names = [item.name.lower() for item in (*design.sources, *design.sinks) if item.kind != "snowmelt"]
     for name in sorted({name for name in names if names.count(name) > 1}):
@@ -89,8 +105,8 @@ def _source_problems(design: Design) -> Iterator[str]:
     for source in design.sources:
         if source.kind is SourceKind.SNOWMELT:
             yield (
-                f"source {source.name} of kind snowmelt (its tables are there already: write transformations over them, "
-                "and build from another source)"
+                f"source {source.name} of kind snowmelt (its tables are there already: write transformations over "
+                "them, and build from another source)"
             )
         if source.capture.way == "log" and design.pii is not None and design.pii.strategy is PiiStrategy.DROP:
             yield f"source {source.name} by its log with personal data that must not be landed: a log lands everything"
@@ -124,7 +140,7 @@ def _sink_problems(design: Design, sink: DesignSink) -> Iterator[str]:
 
 def _check_connections(made: Parts) -> None:
     """A secret that stands in the design would end in a file: refused where it is made."""
-    anything: defaultdict[str, str] = defaultdict(lambda: "x", {name: "x" for name in made.variables})
+    anything: defaultdict[str, str] = defaultdict(lambda: "x", dict.fromkeys(made.variables, "x"))
     for name, entry in made.connections.items():
         try:
             endpoint_of(name, entry, anything)

@@ -13,7 +13,7 @@ _ERRORS = """#### Expected errors
 | pattern | recovery | retryable | what to do |
 |---|---|---|---|
 | `000625\\|40001` | retry | yes | another transaction was quicker |
-| `000904\\|invalid identifier` | escalate | no | A table that is there already has other columns: look at it, then abort. |
+| `000904\\|invalid identifier` | escalate | no | A table that is there has other columns: look at it, then abort. |
 """
 
 
@@ -36,7 +36,8 @@ def _front(design: Design) -> Iterator[str]:
         "  - The role may create tables and dynamic tables in the current schema.\n"
         "  - A server runs (`snowmelt serve`), or somebody refreshes by hand; a schedule needs a server.\n---\n"
         f"# Take {design.name} into operation\n\n"
-        f"Run it with `snowmelt playbook run playbooks/operate.md --data data --approve review`. Owner: {design.owner}. "
+        "Run it with `snowmelt playbook run playbooks/operate.md --data data --approve review`. "
+        f"Owner: {design.owner}.\n\n"
         "Stopped at any place it goes on there; aborted, it removes what it made, newest first.\n"
     )
 
@@ -69,7 +70,8 @@ def _raw(design: Design) -> Iterator[str]:
     statements = ";\n\n".join([*(repeatable(stage) for stage in raw), DEAD_LETTERS])
     made = "\n".join(f"- TABLE {name} if missing" for name in (*(stage.name for stage in raw), "dead_letters"))
     yield (
-        f"### Raw tables\n\nWhat comes is kept as it came.\n\n```sql\n{statements}\n```\n\n#### Creates\n\n{made}\n\n{_ERRORS}"
+        f"### Raw tables\n\nWhat comes is kept as it came.\n\n```sql\n{statements}\n```\n\n"
+        f"#### Creates\n\n{made}\n\n{_ERRORS}"
     )
 
 
@@ -89,7 +91,9 @@ def _computed(stage: Stage, *, last: bool) -> Iterator[str]:
 
 def _gates(gates: Iterable[Gate]) -> Iterator[str]:
     """Those that must hold at any time; how fresh data is depends on whether anything came yet."""
-    critical = [gate for gate in gates if gate.rule.severity is Severity.CRITICAL and gate.rule.check is not Check.FRESHNESS]
+    critical = [
+        gate for gate in gates if gate.rule.severity is Severity.CRITICAL and gate.rule.check is not Check.FRESHNESS
+    ]
     for number, gate in enumerate(critical, start=1):
         columns = f" of {', '.join(gate.rule.columns)}" if gate.rule.columns else ""
         yield (

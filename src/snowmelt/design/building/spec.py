@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from snowmelt.design.building.parts import Parts
 from snowmelt.design.model import Design, Step
 from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading, Paragraph, grid, to_markdown
 from snowmelt.design.output.diagram import picture
 
 
-def specification(design: Design) -> str:
+def specification(design: Design, parts: Parts) -> str:
     return to_markdown([
         Heading(f"{design.name}: specification", 1), *_overview(design), Heading("Architecture"),
-        Drawing(picture(design)), *_ends(design), *_transformations(design), *_operation(design), *_runbook(design),
-        Heading("Change log"), grid(("version", "what"), [("0.1.0", "built from design.yaml")]),
+        Drawing(picture(design)), *_ends(design, parts), *_transformations(design), *_operation(design),
+        *_runbook(design, parts), Heading("Change log"),
+        grid(("version", "what"), [("0.1.0", "built from design.yaml")]),
     ])  # fmt: skip
 
 
@@ -24,23 +26,33 @@ def _overview(design: Design) -> Iterator[Block]:
         [("owner", design.owner), ("recipe", design.recipe), ("mode", design.mode), ("pattern", design.pattern),
          ("freshness", design.service_level.freshness), ("availability", design.service_level.availability)],
     )  # fmt: skip
+    yield Paragraph(
+        f"{design.mode}: {design.decision('mode').reason} {design.pattern}: {design.decision('pattern').reason}"
+    )
     yield Heading("Purpose")
     ends = ", ".join(sink.name for sink in design.sinks)
     yield Paragraph(design.description or f"Brings {', '.join(s.name for s in design.sources)} to {ends}.")
 
 
-def _ends(design: Design) -> Iterator[Block]:
+def _ends(design: Design, parts: Parts) -> Iterator[Block]:
     yield Heading("Sources")
     yield grid(
         ("source", "kind", "table", "key", "comes by", "address from"),
         [(source.name, source.kind, table.name, ", ".join(table.key) or "none", source.capture.way, source.connection)
          for source in design.sources for table in source.tables],
     )  # fmt: skip
+    if design.pii is not None:
+        hidden = ", ".join(design.pii.columns) or "none is named"
+        yield Paragraph(f"Personal data: {hidden}; strategy {design.pii.strategy}.")
     yield Heading("Destination")
     yield grid(
-        ("sink", "kind", "tables", "load", "delivery"),
-        [(sink.name, sink.kind, ", ".join(sink.reads), sink.load, sink.delivery) for sink in design.sinks],
-    )
+        ("sink", "kind", "tables", "load", "key", "delivery"),
+        [(sink.name, sink.kind, ", ".join(sink.reads), sink.load, ", ".join(sink.key) or "of the table", sink.delivery)
+         for sink in design.sinks],
+    )  # fmt: skip
+    if parts.histories:
+        kept = ", ".join(f"{item['table']}_history" for item in parts.histories)
+        yield Paragraph(f"Every version is kept in {kept}, with valid_from, valid_to and is_current.")
 
 
 def _transformations(design: Design) -> Iterator[Block]:
@@ -70,25 +82,33 @@ def _operation(design: Design) -> Iterator[Block]:
         f"Changed columns: {design.schema_evolution}. {design.decision('schema evolution').reason}",
     ))  # fmt: skip
     yield Heading("Monitoring")
+    yield Paragraph(
+        "Logs are JSON lines with the run's id. Metrics of each run are in data/metrics; rules and dashboard in "
+        f"monitoring. Lineage events have the namespace {design.lineage_namespace}."
+    )
     yield grid(
         ("alert", "severity", "when", "checked every", "channel"),
         [(item.name, item.severity, item.condition, item.every, item.channel) for item in design.alerts],
     )
 
 
-def _runbook(design: Design) -> Iterator[Block]:
+def _runbook(design: Design, parts: Parts) -> Iterator[Block]:
     yield Heading("Runbook")
     yield Heading("Start", 3)
+    variables = ", ".join(parts.variables) or "no variable"
+    yield Paragraph(f"With {variables} in the environment: `make run` once, `make stream` for as long as it is wanted.")
     yield Code("make run", "sh")
     yield Heading("Stop", 3)
     yield Paragraph("Ctrl-C, at any time: what was not committed comes with the next run. To stop refreshes:")
     yield from _steps(design.rollback[:1])
     yield Heading("Backfill", 3)
     yield from _steps(design.backfill)
+    yield Paragraph("`make backfill` makes every table anew from the raw data, and asks no source.")
     yield Heading("Common issues", 3)
     yield grid(
         ("what is seen", "what to do"),
-        [("a variable is not set", "fill in .env from .env.example, and load it"),
+        [("an environment variable is not set", "fill in .env from .env.example, and load it"),
+         ("a source is not available", "nothing is lost: run again when it is reachable"),
          ("a gate is broken", "run its query in sql/_quality_checks; mend the source, or set rows aside"),
          ("rows in dead_letters", "count them by reason, mend the source or the transformer, load them again"),
          ("a table is stale", "SELECT * FROM TABLE(INFORMATION_SCHEMA.DYNAMIC_TABLE_REFRESH_HISTORY())")],

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from snowmelt.design.building.naming import gate_name
-from snowmelt.design.model import Design, Gate, Stage, StageKind
+from snowmelt.design.model import Design, DesignSource, Gate, Stage, StageKind
+from snowmelt.pipeline import DEAD_LETTERS_DDL
 
 DEAD_LETTERS = (
-    "CREATE TABLE IF NOT EXISTS dead_letters (\n  reason VARCHAR NOT NULL,\n  record VARIANT NOT NULL,\n"
-    "  origin VARCHAR NOT NULL,\n  run_id VARCHAR NOT NULL,\n  loaded_at TIMESTAMP_LTZ NOT NULL\n)\n"
-    "COMMENT = 'Records that could not be understood, with the reason.'"
+    "CREATE TABLE IF NOT EXISTS dead_letters (\n  "
+    + DEAD_LETTERS_DDL[1:-1].replace(", ", ",\n  ")
+    + "\n)\nCOMMENT = 'Records that could not be understood, with the reason.'"
 )
 _PREFIXES = {"bronze": 1, "silver": 2, "gold": 3}
 
@@ -24,6 +25,9 @@ def sql_files(design: Design) -> Iterator[tuple[str, str]]:
         folder = "transformations" if stage.layer == "gold" else "staging"
         name = f"{_PREFIXES[stage.layer]}{numbers[stage.layer]:02}_{stage.name.lower()}"
         yield f"sql/{folder}/{name}.sql", f"{repeatable(stage)};\n"
+    for source in design.sources:
+        if source.setup_sql is not None:
+            yield f"sql/_connectors/{source.name}.sql", f"{_connector(source, source.setup_sql)}\n"
     for number, gate in enumerate(design.quality, start=1):
         yield f"sql/_quality_checks/{gate_name(number, gate)}.sql", _gate(gate)
 
@@ -45,3 +49,9 @@ def _gate(gate: Gate) -> str:
         f"-- severity: {gate.rule.severity}, allowed: {gate.rule.threshold:g}\n"
         f"SELECT ({gate.sql}) / ({total}) AS breaches\n"
     )
+
+
+def _connector(source: DesignSource, statement: str) -> str:
+    """Variables come from the source's address, which has a port as well."""
+    host = f"HOST = '${{{source.name.upper()}_HOST}}'"
+    return statement.replace(host, f"{host}\n  PORT = ${{{source.name.upper()}_PORT}}", 1)

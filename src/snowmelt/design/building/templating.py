@@ -1,4 +1,4 @@
-"""Templates of a project's files: <<word>>, and <<if flag>> … <<else>> … <<end>>, in a line or on lines of their own."""
+"""Templates of files: <<word>>, and <<if flag>> … <<else>> … <<end>>, in a line or on lines of their own."""
 
 from __future__ import annotations
 

@@ -51,7 +51,9 @@ def write_project(folder: Path, files: Mapping[str, str]) -> Written:
     """Raises, and writes nothing, while there are marks of an earlier merge."""
     base = last_built(folder)
     there = {path: text for path in {*files, *base} if (text := _read(folder / path)) is not None}
-    open_ = sorted(path for path, text in there.items() if has_conflicts(text) and not has_conflicts(files.get(path, "")))
+    open_ = sorted(
+        path for path, text in there.items() if has_conflicts(text) and not has_conflicts(files.get(path, ""))
+    )
     if open_:
         raise errors.configuration(
             f"Conflicts of the last build are not settled: {', '.join(open_)}.",
@@ -81,7 +83,7 @@ def _planned(
                 done.new.append(path)
             else:
                 done.left_out.append(path)
-        elif yours == built or last == built:
+        elif built in (yours, last):
             continue
         elif last is None:
             writes[f"{path}.new"] = built

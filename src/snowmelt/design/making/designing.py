@@ -141,11 +141,11 @@ def _schedule(given: Requirements, verdict: Verdict) -> Schedule:
     orchestrator = verdict.outcome("orchestration") or "snowmelt (target lag)"
     cron = given.schedule
     if cron is None and orchestrator in ("airflow", "dagster", "cron"):
-        cron = _cron(given.latency)
+        cron = cron_for(given.latency)
     return Schedule(orchestrator=orchestrator, cron=cron, target_lag=leaf_lag(given.latency))
 
 
-def _cron(latency: float) -> str:
+def cron_for(latency: float) -> str:
     """Often enough for the promise: a run in each half of the interval."""
     minutes = max(1, int(latency // 120))
     if minutes < 60:

@@ -17,7 +17,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)
 
 
 Options = dict[str, str | int | float | bool]
-"""What a kind of source or sink takes beside its address: docs/reference/pipelines.md lists them. Secrets are `${NAME}`."""
+"""What a kind of source or sink takes beside its address (docs/reference/build.md). Secrets are `${NAME}`."""
 
 
 class _Part(BaseModel):
