@@ -36,7 +36,8 @@ _PROJECT_FILES = {
 }  # fmt: skip
 _DEAD_LETTERS = (
     "CREATE TABLE IF NOT EXISTS dead_letters (\n  flow VARCHAR NOT NULL,\n  reason VARCHAR NOT NULL,\n"
-    "  record VARIANT NOT NULL,\n  origin VARCHAR NOT NULL,\n  source_position VARCHAR NOT NULL,\n  run_id VARCHAR NOT NULL,\n  loaded_at TIMESTAMP_LTZ NOT NULL\n)\n"
+    "  record VARIANT NOT NULL,\n  origin VARCHAR NOT NULL,\n  source_position VARCHAR NOT NULL,\n"
+    "  run_id VARCHAR NOT NULL,\n  loaded_at TIMESTAMP_LTZ NOT NULL\n)\n"
     "COMMENT = 'Records that could not be understood, with the reason.'"
 )
 
