@@ -142,7 +142,7 @@ def _json(path: Path, delimiter: str) -> Iterator[Item]:
             pass
         else:
             documents = found if isinstance(found, list) else [found]
-            yield from (_object(item, f"record {number}") for number, item in enumerate(documents, start=1))
+            yield from (as_record(item, f"record {number}") for number, item in enumerate(documents, start=1))
             return
     yield from _json_lines(path, delimiter)
 
@@ -151,12 +151,13 @@ def json_item(text: str, position: str) -> Item:
     if not _decoded(text):
         return Rejected("not UTF-8", {"text": _readable(text)}, position, readable=False)
     try:
-        return _object(json.loads(text), position)
+        return as_record(json.loads(text), position)
     except ValueError as error:
         return Rejected(f"no JSON: {error}", {"text": text.rstrip("\r\n")}, position, readable=False)
 
 
-def _object(value: Any, position: str) -> Item:
+def as_record(value: Any, position: str) -> Item:
+    """A document of JSON, which is a record only if it has names."""
     if isinstance(value, dict):
         return position, value
     reason = f"a record is an object, and this is {type(value).__name__}"
@@ -175,7 +176,7 @@ def _parquet(path: Path, _: str) -> Iterator[Item]:
 def _avro(path: Path, _: str) -> Iterator[Item]:
     with path.open("rb") as opened:
         for number, record in enumerate(fastavro.reader(opened), start=1):
-            yield _object(plain(record), f"record {number}")
+            yield as_record(plain(record), f"record {number}")
 
 
 def _decoded(text: str) -> bool:

@@ -44,5 +44,6 @@ class FileStore(ABC):
             self.fetch(name, target)
             yield target
 
+    @abstractmethod
     def close(self) -> None:
         """Lets connections go."""

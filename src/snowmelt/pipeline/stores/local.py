@@ -38,6 +38,9 @@ class LocalStore(FileStore):
     def remove(self, name: str) -> None:
         (self.folder / name).unlink(missing_ok=True)
 
+    def close(self) -> None:
+        """There is no connection to let go."""
+
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:
         yield self.folder / name

@@ -52,6 +52,9 @@ class ObjectStore(FileStore):
             if self._system.get_file_info(f"{self._root}/{name}").type != fs.FileType.NotFound:
                 self._system.delete_file(f"{self._root}/{name}")
 
+    def close(self) -> None:
+        """There is no connection to let go."""
+
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:

@@ -1,0 +1,160 @@
+"""Delta tables elsewhere: rows and the number of their batch are one commit, and the number says the place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, require_strategy, require_whole
+from snowmelt.pipeline.destinations.typing import arrow_table, with_inferred
+from snowmelt.pipeline.problems import shown
+from snowmelt.pipeline.records import Batch, Record, Whole
+from snowmelt.pipeline.schemas import Field
+from snowmelt.pipeline.stores.opening import open_store
+
+_STRATEGIES = (LoadStrategy.APPEND, LoadStrategy.OVERWRITE, LoadStrategy.UPSERT)
+
+
+class DeltaLoader(Loader):
+    """append, overwrite and upsert (by key).
+
+    A commit has a `txn` action with the flow and a number; which place that number is stands in a file beside the
+    table that was written before: without the commit it says nothing.
+    """
+
+    def __init__(
+        self, address: str | Path, table: str, flow: str, run_id: str, *, strategy: LoadStrategy = LoadStrategy.APPEND,
+        key: Sequence[str] = (), fields: Sequence[Field] = (), settings: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        require_strategy(strategy, _STRATEGIES, "A Delta table")
+        if strategy is LoadStrategy.UPSERT and not key:
+            raise ValueError("upsert needs a key")
+        self.flow, self.run_id, self.strategy = flow, run_id, strategy
+        self.key, self.fields = tuple(key), tuple(fields)
+        local = isinstance(address, Path) or "://" not in address
+        self._address = str(Path(address).absolute() / table) if local else f"{str(address).rstrip('/')}/{table}"
+        self._options = delta_options(settings or {})
+        self._store = open_store(address, settings)
+        self._places = f"{table}/_snowmelt/{flow}"
+        self._number = self._committed()
+        self._place = self._read_place()
+        self._staged: list[Record] = []
+
+    def place(self) -> str | None:
+        return self._place
+
+    def load(self, batch: Batch, loaded_at: str) -> int:
+        if batch.place == self._place:
+            return 0
+        records = list(batch.records)
+        if self.strategy is LoadStrategy.OVERWRITE:
+            require_whole(batch, self._address)
+            self._staged += records
+            if batch.whole is not Whole.END:
+                return 0
+            records, self._staged = self._staged, []
+        rows = self._rows(records)
+        if rows is None:
+            return 0
+        self._write_place(batch.place, loaded_at)
+        self._commit(rows)
+        self._number, self._place = self._number + 1, batch.place
+        return len(records)
+
+    def _rows(self, records: list[Record]) -> pa.Table | None:
+        """None where neither rows nor fields nor a table say which columns there are: there is nothing to make."""
+        fields = with_inferred(self.fields, records)
+        if fields:
+            rows = arrow_table(fields, records)
+            return _last_of_each(rows, self.key) if self.strategy is LoadStrategy.UPSERT else rows
+        present = self._table()
+        return None if present is None else present.to_pyarrow_dataset().schema.empty_table()
+
+    def _table(self) -> DeltaTable | None:
+        with self._errors():
+            try:
+                return DeltaTable(self._address, storage_options=self._options)
+            except TableNotFoundError:
+                return None
+
+    def _commit(self, rows: pa.Table) -> None:
+        properties = CommitProperties(
+            custom_metadata={"snowmelt.run_id": self.run_id, "snowmelt.flow": self.flow},
+            app_transactions=[Transaction(self.flow, self._number + 1)],
+        )
+        present = self._table() if self.strategy is LoadStrategy.UPSERT else None
+        mode: Literal["append", "overwrite"] = "overwrite" if self.strategy is LoadStrategy.OVERWRITE else "append"
+        with self._errors():
+            if present is not None and rows.num_rows:
+                self._upsert(present, rows, properties)
+                return
+            write_deltalake(
+                self._address, rows, mode=mode, schema_mode="overwrite" if mode == "overwrite" else "merge",
+                storage_options=self._options, commit_properties=properties,
+            )  # fmt: skip
+
+    def _upsert(self, table: DeltaTable, rows: pa.Table, properties: CommitProperties) -> None:
+        same = " AND ".join(f't."{name}" = s."{name}"' for name in self.key)
+        merge = table.merge(
+            rows, same, source_alias="s", target_alias="t", merge_schema=True, commit_properties=properties
+        )
+        merge.when_matched_update_all().when_not_matched_insert_all().execute()
+
+    def _committed(self) -> int:
+        table = self._table()
+        return 0 if table is None else table.transaction_version(self.flow) or 0
+
+    def _read_place(self) -> str | None:
+        if not self._number:
+            return None
+        with self._store.local(f"{self._places}/{self._number}.json") as path:
+            return str(json.loads(path.read_text(encoding="utf-8"))["place"])
+
+    def _write_place(self, place: str, loaded_at: str) -> None:
+        told = {"place": place, "run_id": self.run_id, "loaded_at": loaded_at}
+        with TemporaryDirectory(prefix="snowmelt-") as folder:
+            draft = Path(folder) / "place"
+            draft.write_text(json.dumps(told), encoding="utf-8")
+            self._store.put(draft, f"{self._places}/{self._number + 1}.json")
+        self._store.remove(f"{self._places}/{self._number - 1}.json")
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (DeltaError, OSError) as error:
+            raise SnowmeltError(
+                "370024", "58030", f"{shown(self._address)} can't be written: {str(error).splitlines()[0]}.",
+                hint="Nothing of this batch counts. Look at the address and what the credentials may do.",
+            ) from None  # fmt: skip
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def delta_options(settings: Mapping[str, str]) -> dict[str, str] | None:
+    """What delta-rs calls the settings of a store; all else it finds in the environment, as the store does."""
+    names = {
+        "region": "AWS_REGION", "endpoint": "AWS_ENDPOINT_URL", "access_key": "AWS_ACCESS_KEY_ID",
+        "secret_key": "AWS_SECRET_ACCESS_KEY", "session_token": "AWS_SESSION_TOKEN",
+    }  # fmt: skip
+    found = {names[name]: value for name, value in settings.items() if name in names}
+    if found.get("AWS_ENDPOINT_URL", "").startswith("http://"):
+        found["AWS_ALLOW_HTTP"] = "true"
+    return found or None
+
+
+def _last_of_each(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Of rows with one key, the last: MERGE takes one."""
+    values = zip(*[rows[name].to_pylist() for name in key], strict=True)
+    last = {value: index for index, value in enumerate(values)}
+    return rows.take(sorted(last.values()))

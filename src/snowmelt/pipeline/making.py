@@ -1,0 +1,161 @@
+"""Extractors and loaders from configuration: an endpoint of connections.yaml and the options of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import httpx
+
+from snowmelt.core import errors
+from snowmelt.pipeline.destinations.base import Loader, LoadStrategy
+from snowmelt.pipeline.destinations.delta import DeltaLoader
+from snowmelt.pipeline.destinations.files import FilesLoader
+from snowmelt.pipeline.destinations.postgres import PostgresLoader
+from snowmelt.pipeline.endpoints import Endpoint
+from snowmelt.pipeline.schemas import Field
+from snowmelt.pipeline.sources.base import Extractor
+from snowmelt.pipeline.sources.databases import MysqlExtractor, PostgresExtractor
+from snowmelt.pipeline.sources.files import FilesExtractor
+from snowmelt.pipeline.sources.kafka import KafkaExtractor
+from snowmelt.pipeline.sources.paging import (
+    CursorPaging,
+    LinkPaging,
+    NoPaging,
+    OffsetPaging,
+    PageNumberPaging,
+    Paging,
+)
+from snowmelt.pipeline.sources.requesting import ApiKeyAuth, BearerAuth
+from snowmelt.pipeline.sources.rest import RestExtractor
+
+Options = Mapping[str, Any]
+_DATABASE_OPTIONS = frozenset({"batch_rows", "parallel"})
+_FILE_OPTIONS = frozenset({"batch_rows", "format", "delimiter"})
+_API_OPTIONS = frozenset({
+    "batch_rows", "paging", "page_size", "page_parameter", "size_parameter", "cursor_path", "cursor_parameter",
+    "records", "since_parameter", "parameters", "requests_per_second",
+})  # fmt: skip
+_KAFKA_OPTIONS = frozenset({"batch_rows"})
+
+
+def make_extractor(
+    endpoint: Endpoint, table: str, *, key: Sequence[str] = (), change_column: str | None = None,
+    options: Options | None = None,
+) -> Extractor:  # fmt: skip
+    """`table` is a table, a topic, a pattern of file names, or the path of an API."""
+    given = dict(options or {})
+    match endpoint.kind:
+        case "postgres" | "mysql" | "mariadb":
+            kind = PostgresExtractor if endpoint.kind == "postgres" else MysqlExtractor
+            _refuse_unknown(given, _DATABASE_OPTIONS, table)
+            return kind(endpoint.where(), table, key=key, change_column=change_column, **_numbers(given))
+        case "files" | "s3" | "gcs" | "sftp":
+            _refuse_unknown(given, _FILE_OPTIONS, table)
+            return FilesExtractor(
+                endpoint.where(), table, file_format=given.get("format"), delimiter=given.get("delimiter", ","),
+                settings=endpoint.settings(), **_numbers({k: v for k, v in given.items() if k == "batch_rows"}),
+            )  # fmt: skip
+        case "kafka":
+            _refuse_unknown(given, _KAFKA_OPTIONS, table)
+            return KafkaExtractor(endpoint.where(), table, settings=endpoint.settings(), **_numbers(given))
+        case "api":
+            _refuse_unknown(given, _API_OPTIONS, table)
+            return _api(endpoint, table, key, change_column, given)
+    raise errors.configuration(
+        f"There is no source of kind {endpoint.kind}.",
+        hint="Known are postgres, mysql, files, s3, gcs, sftp, kafka and api; extend Extractor for more.",
+    )
+
+
+def make_loader(
+    endpoint: Endpoint, table: str, flow: str, run_id: str, *, strategy: LoadStrategy, key: Sequence[str] = (),
+    fields: Sequence[Field] = (),
+) -> Loader:  # fmt: skip
+    """For destinations beside Snowmelt's tables; for those there are `RawLoader`, `TableLoader` and `SqlLoader`."""
+    match endpoint.kind:
+        case "postgres":
+            return PostgresLoader(endpoint.where(), table, flow, run_id, strategy=strategy, key=key, fields=fields)
+        case "parquet" | "csv":
+            return FilesLoader(
+                endpoint.where(), table, flow, run_id, file_format=endpoint.kind, strategy=strategy, fields=fields,
+                settings=endpoint.settings(),
+            )  # fmt: skip
+        case "delta":
+            return DeltaLoader(
+                endpoint.where(), table, flow, run_id, strategy=strategy, key=key, fields=fields,
+                settings=endpoint.settings(),
+            )  # fmt: skip
+    raise errors.configuration(
+        f"There is no destination of kind {endpoint.kind}.",
+        hint="Known are postgres, parquet, csv and delta; extend snowmelt.pipeline.Loader for more.",
+    )
+
+
+def _refuse_unknown(options: Options, known: frozenset[str], table: str) -> None:
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise errors.configuration(
+            f"{table} has no option {', '.join(unknown)}.", hint=f"Its options are {', '.join(sorted(known))}."
+        )
+
+
+def _numbers(options: Options) -> dict[str, int]:
+    return {name: int(value) for name, value in options.items()}
+
+
+def _api(
+    endpoint: Endpoint, path: str, key: Sequence[str], change_column: str | None, options: dict[str, Any]
+) -> RestExtractor:
+    rate = options.get("requests_per_second") or endpoint.option("requests_per_second")
+    return RestExtractor(
+        endpoint.where(), path, paging=_paging(options), auth=_auth(endpoint), records=options.get("records"), key=key,
+        change_column=change_column, since_parameter=options.get("since_parameter"),
+        parameters={str(name): str(value) for name, value in (options.get("parameters") or {}).items()},
+        requests_per_second=float(rate) if rate else None,
+        **_numbers({name: value for name, value in options.items() if name == "batch_rows"}),
+    )  # fmt: skip
+
+
+def _paging(options: Options) -> Paging:
+    size = int(options.get("page_size", 100))
+    ways: dict[str, Callable[[], Paging]] = {
+        "none": NoPaging,
+        "page": lambda: PageNumberPaging(
+            options.get("page_parameter", "page"), options.get("size_parameter", "per_page"), size
+        ),
+        "offset": lambda: OffsetPaging(
+            options.get("page_parameter", "offset"), options.get("size_parameter", "limit"), size
+        ),
+        "cursor": lambda: CursorPaging(
+            options.get("cursor_path", "next_cursor"), options.get("cursor_parameter", "cursor")
+        ),
+        "link": LinkPaging,
+        "next": lambda: LinkPaging(options.get("cursor_path", "next")),
+    }
+    way = str(options.get("paging", "none"))
+    if way not in ways:
+        raise errors.configuration(f"{way} is no way of paging.", hint=f"Known are {', '.join(ways)}.")
+    return ways[way]()
+
+
+def _auth(endpoint: Endpoint) -> httpx.Auth | None:
+    way = endpoint.option("auth") or "none"
+    match way:
+        case "none":
+            return None
+        case "bearer":
+            return BearerAuth(_needed(endpoint, way, "token"))
+        case "basic":
+            return httpx.BasicAuth(_needed(endpoint, way, "user"), _needed(endpoint, way, "password"))
+        case "api_key":
+            in_query = endpoint.option("in") == "query"
+            return ApiKeyAuth(_needed(endpoint, way, "name"), _needed(endpoint, way, "value"), in_query)
+    raise errors.configuration(f"{way} is no way to log in.", hint="Known are bearer, basic, api_key and none.")
+
+
+def _needed(endpoint: Endpoint, way: str, name: str) -> str:
+    value = endpoint.option(name)
+    if value is None:
+        raise errors.configuration(f"auth {way} needs {name}.", hint="Name it in connections.yaml: ${VARIABLE}.")
+    return value
