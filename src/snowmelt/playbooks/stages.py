@@ -25,7 +25,7 @@ def stage_warnings(playbook: Playbook, samples: Mapping[str, Value]) -> Iterator
     values = {name: _distinct(name, value) for name, value in samples.items()}
     stages = list(_stages(playbook, values))
     for line, statement, query in stages:
-        if any(isinstance(item, exp.Star) for select in query.find_all(exp.Select) for item in select.expressions):
+        if any(map(_takes_whatever_comes, query.find_all(exp.Select))):
             yield Problem(
                 line, "SELECT * in a stage: a new column of the source changes its meaning; name columns", True
             )
@@ -37,6 +37,13 @@ def stage_warnings(playbook: Playbook, samples: Mapping[str, Value]) -> Iterator
             yield Problem(
                 line, "a time lag on an intermediate table: use TARGET_LAG = DOWNSTREAM, and a time on the leaf", True
             )
+
+
+def _takes_whatever_comes(select: exp.Select) -> bool:
+    """SELECT * of a table. Over a query alone, as SCD tables have it, the query decides, and is judged itself."""
+    source = select.args.get("from_")
+    named_inside = source is not None and isinstance(source.this, exp.Subquery) and not select.args.get("joins")
+    return not named_inside and any(isinstance(item, exp.Star) for item in select.expressions)
 
 
 def _distinct(name: str, value: Value) -> Value:

@@ -22,7 +22,7 @@ SOURCES = tuple(kind for kind in SourceKind if kind is not SourceKind.SNOWMELT)
 LOADS: dict[SinkKind, tuple[Load, ...]] = {
     SinkKind.SNOWMELT: tuple(Load),
     SinkKind.POSTGRES: (Load.UPSERT, Load.APPEND, Load.OVERWRITE, Load.MERGE),
-    SinkKind.DELTA: (Load.APPEND, Load.OVERWRITE, Load.UPSERT, Load.MERGE),
+    SinkKind.DELTA: (Load.APPEND, Load.OVERWRITE, Load.UPSERT),
     SinkKind.PARQUET: (Load.APPEND, Load.OVERWRITE),
     SinkKind.CSV: (Load.APPEND, Load.OVERWRITE),
 }

@@ -97,7 +97,8 @@ def _words(design: Design, parts: Parts) -> dict[str, str]:
     return {
         "package": package, "project": package.replace("_", "-").strip("-"), "variable": package.upper(),
         "title_literal": json.dumps(_title(design)), "description": design.description or f"{_title(design)}.",
-        "cron": _cron(design), "owner": design.owner, "schedules": schedules, "extras": _extras(parts),
+        "cron": _cron(design), "owner_literal": json.dumps(design.owner), "schedules": schedules,
+        "extras": _extras(parts),
         "command": "stream" if streams else "run", "restart": "unless-stopped" if streams else '"no"',
         "run_timeout": f"{max(_HOUR, seconds_of(design.service_level.alert_after)):.0f}",
         **_imports(parts),
@@ -159,7 +160,7 @@ def _configuration(design: Design, parts: Parts) -> Iterator[tuple[str, str]]:
         "flows": parts.flows, "captures": parts.captures, "sinks": parts.sinks, "histories": parts.histories,
     }  # fmt: skip
     yield "config/pipeline_config.yaml", _yaml({**data, **{name: rows for name, rows in lists.items() if rows}})
-    about = "# Where sources and sinks are. Secrets are names of environment variables: ${NAME}.\n"
+    about = "# Where sources and sinks are. Secrets come from the environment, by name.\n"
     yield "config/connections.yaml.example", about + _yaml(parts.connections)
     yield ".env.example", environment_example(parts, channel)
     yield "orchestration/crontab", f"{_cron(design)} cd $HOME/{design.name.lower()} && make run\n"

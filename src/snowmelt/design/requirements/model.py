@@ -16,7 +16,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)
 """Becomes part of SQL names and file names."""
 
 
-Options = dict[str, str | int | float | bool]
+Options = dict[str, str | int | float | bool | dict[str, str]]
 """What a kind of source or sink takes beside its address (docs/reference/build.md). Secrets are `${NAME}`."""
 
 

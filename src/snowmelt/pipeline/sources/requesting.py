@@ -106,7 +106,7 @@ def retry_after(answer: httpx.Response) -> float | None:
         return None
 
 
-_backoff = wait_exponential_jitter(initial=0.5, max=30)
+_backoff = wait_exponential_jitter(multiplier=0.5, max=30)
 
 
 def _wait(state: RetryCallState) -> float:
