@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import httpx
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from snowmelt.pipeline.problems import SourceRefusedError, SourceUnavailableError, shown
 
@@ -106,7 +106,7 @@ def retry_after(answer: httpx.Response) -> float | None:
         return None
 
 
-_backoff = wait_exponential_jitter(multiplier=0.5, max=30)
+_backoff = wait_random_exponential(multiplier=0.5, max=30)
 
 
 def _wait(state: RetryCallState) -> float:

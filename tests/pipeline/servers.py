@@ -1,0 +1,154 @@
+"""Real servers for the sources, each on a free port of this machine, over files in a temporary folder."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import socket
+import subprocess
+import tempfile
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pymysql
+
+from tests.cdc.kafka_stack import free_port
+from tests.clients.environments import client_command, client_environment, client_python
+from tests.support.debian import library_path, unpacked
+from tests.support.waiting import wait_until
+
+
+@contextmanager
+def program(
+    command: Sequence[str | Path],
+    folder: Path,
+    ready: Callable[[], object],
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[subprocess.Popen[bytes]]:
+    log = folder / "log"
+    with log.open("ab") as opened:
+        process = subprocess.Popen(list(map(str, command)), stdout=opened, stderr=opened, cwd=folder, env=environment)
+
+    def is_up() -> object:
+        assert process.poll() is None, log.read_text(errors="replace")[-2000:]
+        return ready()
+
+    try:
+        wait_until(is_up, lambda: log.read_text(errors="replace")[-2000:])
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Short, as sockets are in it, which have short names only."""
+    with tempfile.TemporaryDirectory(prefix="sm-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def mariadb() -> Iterator[str]:
+    """The address of an empty database."""
+    root = unpacked("mariadb-server-core", "mariadb-server", "liburing2", "libaio1")
+    environment, port = library_path(root), free_port()
+    with scratch() as folder:
+        common = ["--no-defaults", f"--basedir={root / 'usr'}", f"--datadir={folder / 'data'}"]
+        common += [f"--user={getpass.getuser()}"]
+        subprocess.run(
+            [root / "usr/bin/mariadb-install-db", *common, "--auth-root-authentication-method=normal"], check=True,
+            capture_output=True, env=environment, timeout=240,
+        )  # fmt: skip
+        command = [
+            root / "usr/sbin/mariadbd", *common, f"--port={port}", f"--socket={folder / 's'}",
+            "--bind-address=127.0.0.1", "--innodb-use-native-aio=0", "--default-time-zone=+03:00",
+        ]  # fmt: skip
+
+        def ready() -> bool:
+            try:
+                pymysql.connect(host="127.0.0.1", port=port, user="root").close()
+            except pymysql.Error:
+                return False
+            return True
+
+        with program(command, folder, ready, environment):
+            with pymysql.connect(host="127.0.0.1", port=port, user="root") as connection, connection.cursor() as cursor:
+                cursor.execute("CREATE DATABASE shop")
+                cursor.execute("CREATE USER reader IDENTIFIED BY 'pa:ss'")
+                cursor.execute("GRANT ALL ON shop.* TO reader")
+            yield f"mysql://reader:pa%3Ass@127.0.0.1:{port}/shop"
+
+
+@dataclass(frozen=True)
+class SftpServer:
+    address: str
+    folder: Path
+    settings: dict[str, str]
+    process: subprocess.Popen[bytes]
+
+
+@contextmanager
+def sftp() -> Iterator[SftpServer]:
+    """OpenSSH's server with one folder, a key to log in with, and the file of its host key."""
+    root = unpacked("openssh-server", "openssh-sftp-server", "libwrap0")
+    port, user = free_port(), getpass.getuser()
+    if os.geteuid() == 0:
+        # OpenSSH looks for the folder that Debian's start script makes.
+        Path("/run/sshd").mkdir(exist_ok=True)
+    with scratch() as folder:
+        for name in ("host", "user"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
+        (folder / "authorized").write_bytes((folder / "user.pub").read_bytes())
+        kind, key = (folder / "host.pub").read_text().split()[:2]
+        (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {kind} {key}\n")
+        (folder / "config").write_text(
+            f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder / 'host'}\nPidFile none\nUsePAM no\n"
+            f"AuthorizedKeysFile {folder / 'authorized'}\nStrictModes no\nPasswordAuthentication no\n"
+            f"Subsystem sftp {root / 'usr/lib/openssh/sftp-server'}\nPermitRootLogin yes\n"
+        )
+        (folder / "files").mkdir()
+        command = [root / "usr/sbin/sshd", "-D", "-e", "-f", folder / "config"]
+        with program(command, folder, lambda: listens(port), library_path(root)) as process:
+            settings = {"private_key": str(folder / "user"), "known_hosts": str(folder / "known_hosts")}
+            yield SftpServer(f"sftp://{user}@127.0.0.1:{port}{folder / 'files'}", folder / "files", settings, process)
+
+
+@contextmanager
+def s3() -> Iterator[dict[str, str]]:
+    """The settings of a server that speaks S3, with the bucket `bucket`."""
+    port = free_port()
+    settings = {"endpoint": f"http://127.0.0.1:{port}", "region": "us-east-1", "access_key": "a", "secret_key": "s"}
+    command = [client_command("moto", "moto_server"), "-H", "127.0.0.1", "-p", str(port)]
+    with scratch() as folder, program(command, folder, lambda: listens(port), client_environment()):
+        signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=a/x/us-east-1/s3"}
+        request = urllib.request.Request(f"{settings['endpoint']}/bucket", method="PUT", headers=signed)
+        urllib.request.urlopen(request, timeout=60).close()
+        yield settings
+
+
+@contextmanager
+def gcs() -> Iterator[dict[str, str]]:
+    """The settings of an emulator of Google's storage, with the bucket `bucket`."""
+    port = free_port()
+    with scratch() as folder:
+        command = [
+            client_python("gcs").with_name("gcp-storage-emulator"), "start", "--host=127.0.0.1", f"--port={port}",
+            "--in-memory", "--default-bucket=bucket",
+        ]  # fmt: skip
+        with program(command, folder, lambda: listens(port), client_environment()):
+            yield {"endpoint": f"http://127.0.0.1:{port}"}
+
+
+def listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5):
+        return True
+    return False
