@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.postgres import postgres_url
+from tests.support.promtool import promtool
 
-__all__ = ["postgres_url"]
+__all__ = ["postgres_url", "promtool"]
 
 
 @pytest.fixture

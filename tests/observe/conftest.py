@@ -11,7 +11,9 @@ import pytest
 from snowmelt.core.clock import ManualClock
 from snowmelt.core.config import Settings
 from snowmelt.service.account import Account
+from tests.support.promtool import promtool
 
+__all__ = ["promtool"]
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +18,8 @@ from snowmelt.observe.metrics import METRICS, Kind
 from snowmelt.observe.monitoring.exporting import DASHBOARD, RULES
 from snowmelt.service.account import Account
 from tests.observe.scraping import text
+from tests.support.promtool import checked
 
-_CACHE = Path(__file__).parents[2] / "build" / "cache" / "promtool"
 _PARTS = ("_bucket", "_sum", "_count")
 
 
@@ -82,40 +80,15 @@ def test_panels_have_places_of_their_own(exported: Path) -> None:
 # -- the real program -------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="session")
-def promtool() -> str:
-    """Prometheus' own checker: installed here, or from Debian's package where that can be had."""
-    found = shutil.which("promtool") or (str(_CACHE / "usr/bin/promtool") if _CACHE.is_dir() else None)
-    if found is not None:
-        return found
-    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        pytest.skip("no promtool here, and no Debian packages")
-    _CACHE.parent.mkdir(parents=True, exist_ok=True)
-    fetched = subprocess.run(
-        ["apt-get", "download", "prometheus"], cwd=_CACHE.parent, capture_output=True, check=False, timeout=120
-    )
-    packages = sorted(_CACHE.parent.glob("prometheus_*.deb"))
-    if fetched.returncode != 0 or not packages:
-        pytest.skip("Debian's package of Prometheus can't be had")
-    subprocess.run(["dpkg-deb", "-x", str(packages[-1]), str(_CACHE)], check=True, timeout=120)
-    packages[-1].unlink()
-    return str(_CACHE / "usr/bin/promtool")
-
-
-def _checked(promtool: str, *arguments: str, given: str | None = None) -> None:
-    done = subprocess.run([promtool, *arguments], input=given, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 @pytest.mark.slow
 def test_prometheus_takes_rules_configuration_and_metrics(promtool: str, exported: Path, opened: Account) -> None:
     session = opened.session()
     session.execute("CREATE TABLE t (id INT)")
     session.execute("CREATE DATA PRODUCT p OBJECTS = (t) FRESHNESS = '1 hour'")
     session.execute("INSERT INTO t VALUES (1)")
-    _checked(promtool, "check", "rules", str(exported / RULES))
-    _checked(promtool, "check", "config", str(exported / "prometheus.yml"))
-    _checked(promtool, "check", "metrics", given=text(opened))
+    checked(promtool, "check", "rules", str(exported / RULES))
+    checked(promtool, "check", "config", str(exported / "prometheus.yml"))
+    checked(promtool, "check", "metrics", given=text(opened))
 
 
 _BREACH = """
@@ -150,4 +123,4 @@ tests:
 @pytest.mark.slow
 def test_rules_fire_when_they_should(promtool: str, exported: Path, clock: ManualClock) -> None:
     (exported / "breach.yml").write_text(_BREACH)
-    _checked(promtool, "test", "rules", str(exported / "breach.yml"))
+    checked(promtool, "test", "rules", str(exported / "breach.yml"))

@@ -1,0 +1,126 @@
+"""What operates a built project is taken by the real programs: Airflow, hadolint, promtool, and our own playbooks."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import promql_parser
+import pytest
+import yaml
+
+from snowmelt.design.building.monitoring import PIPELINE_METRICS
+from snowmelt.observe.metrics import METRICS
+from tests.clients.environments import client_command, client_environment, client_python
+from tests.design.building import PROJECTS, built, environment, queried
+from tests.support.promtool import checked
+
+
+@pytest.fixture(scope="module")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {name: built(given, tmp_path_factory.mktemp(name)) for name, given in PROJECTS.items()}
+
+
+def test_rules_and_dashboards_read_metrics_that_exist(projects: dict[str, Path]) -> None:
+    known = {*METRICS, *PIPELINE_METRICS}
+    for project in projects.values():
+        rules = yaml.safe_load((project / "monitoring" / "alert_rules.yml").read_text(encoding="utf-8"))
+        board = json.loads((project / "monitoring" / "dashboard.json").read_text(encoding="utf-8"))
+        expressions = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+        expressions += [target["expr"] for panel in board["panels"] for target in panel.get("targets", ())]
+        for expression in expressions:
+            promql_parser.parse(expression)
+            assert set(re.findall(r"snowmelt_\w+", expression)) <= known, expression
+        package = next((project / "src").iterdir())
+        written = (package / "utils" / "metrics.py").read_text(encoding="utf-8")
+        assert all(f'"{name.removeprefix("snowmelt_pipeline_")}"' in written for name in PIPELINE_METRICS)
+
+
+@pytest.mark.slow
+def test_prometheus_takes_the_rules(projects: dict[str, Path], promtool: str) -> None:
+    for project in projects.values():
+        checked(promtool, "check", "rules", str(project / "monitoring" / "alert_rules.yml"))
+        checked(promtool, "check", "config", str(project / "monitoring" / "prometheus.yml"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_hadolint_takes_the_docker_files(projects: dict[str, Path]) -> None:
+    for project in projects.values():
+        done = subprocess.run(
+            [client_command("hadolint", "hadolint"), project / "docker" / "Dockerfile"], capture_output=True, text=True,
+            timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        composed = yaml.safe_load((project / "docker" / "compose.yaml").read_text(encoding="utf-8"))
+        (service,) = composed["services"].values()
+        assert (project / "docker" / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_playbook_takes_a_project_into_operation(tmp_path: Path) -> None:
+    """And again, which does nothing; and the tables are those that a run of the project finds."""
+    project = built(PROJECTS["files_scd"], tmp_path)
+    command = [
+        sys.executable, "-m", "snowmelt", "playbook", "run", "playbooks/operate.md", "--data", "data",
+        "--approve", "review",
+    ]  # fmt: skip
+    for _ in range(2):
+        done = subprocess.run(
+            command, cwd=project, env=environment(project), timeout=400, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert queried(project, "SELECT COUNT(*) FROM stg_customers") == ["0"]
+
+
+# -- Airflow ----------------------------------------------------------------------------------------------------------
+
+_IMPORTED = """
+import sys
+from airflow.dag_processing.dagbag import DagBag
+bag = DagBag(sys.argv[1], include_examples=False)
+print("ERRORS", bag.import_errors)
+print("DAGS", sorted(bag.dags))
+sys.exit(bool(bag.import_errors))
+"""
+
+
+def airflow(home: Path, folder: Path, project: Path, *command: str | Path) -> str:
+    variables = {
+        **client_environment(), "AIRFLOW_HOME": str(home), "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGS_FOLDER": str(folder), "SNOWMELT_PYTHON": sys.executable,
+        "PATH": os.pathsep.join([str(client_python("airflow").parent), os.environ["PATH"]]),
+        # Of the project's own processes, which `make run` starts.
+        "PYTHONPATH": environment(project)["PYTHONPATH"],
+    }  # fmt: skip
+    done = subprocess.run(command, env=variables, timeout=800, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
+    return done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_airflow_imports_every_dag_and_runs_one(projects: dict[str, Path], tmp_path: Path) -> None:
+    home = tmp_path / "airflow"
+    python, command = client_python("airflow"), client_command("airflow", "airflow")
+    for name, project in projects.items():
+        folder = project / "orchestration"
+        told = airflow(home, folder, project, python, "-c", _IMPORTED, folder / "airflow_dag.py")
+        assert f"DAGS ['{PROJECTS[name]['name']}']" in told
+    project = built(PROJECTS["files_snowmelt"], tmp_path)
+    (project / "incoming").mkdir()
+    (project / "incoming" / "orders_1.csv").write_text(
+        "order_id,customer,amount,updated_at\n1,ada,2.50,2024-01-01T00:00:00\n1,ada,3.50,2024-01-02T00:00:00\n"
+        "2,bob,1.00,2024-01-01T00:00:00\n,nobody,9.00,2024-01-01T00:00:00\n",
+        encoding="utf-8",
+    )
+    folder = project / "orchestration"
+    airflow(home, folder, project, command, "db", "migrate")
+    airflow(home, folder, project, command, "dags", "test", "shop_files", "2024-05-01")
+    query = "SELECT SUM(revenue)::VARCHAR, SUM(orders), (SELECT COUNT(*) FROM dead_letters) FROM revenue"
+    assert queried(project, query) == ["4.50,2,1"]

@@ -1,0 +1,186 @@
+"""Built projects at work: their own `make lint test`, and real data that arrives exactly, also after `kill -9`."""
+
+from __future__ import annotations
+
+import copy
+import os
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.design.building import PROJECTS, built, environment, made, queried
+from tests.pipeline.web import Web
+from tests.support.postgres import empty_schema
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_a_project_passes_its_own_lint_and_tests(name: str, tmp_path: Path) -> None:
+    """With strict mypy, and Spark: cut off in the middle, then twice, and the numbers are exact."""
+    made(built(PROJECTS[name], tmp_path), "lint", "test", seconds=1400)
+
+
+# -- real data --------------------------------------------------------------------------------------------------------
+
+
+def killed_in_the_middle(project: Path, batches: int, **variables: str) -> None:
+    """A run that is killed with all its children once it has loaded some batches, and has more to load."""
+    command = [sys.executable, "-u", "-m", next((project / "src").iterdir()).name, "run"]
+    process = subprocess.Popen(
+        command, cwd=project, env=environment(project, **variables), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    lines: list[str] = []
+    try:
+        for line in process.stdout:
+            lines.append(line)
+            if '"event": "batch"' in line:
+                batches -= 1
+            if batches == 0:
+                break
+        assert batches == 0, "".join(lines[-40:])
+        assert '"event": "done"' not in "".join(lines), "it must be in the middle"
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+
+
+def smaller_batches(name: str, rows: int, **table: Any) -> dict[str, Any]:
+    given: dict[str, Any] = copy.deepcopy(PROJECTS[name])
+    first = given["sources"][0]["tables"][0]
+    first.update(table)
+    first["options"] = {**first.get("options", {}), "batch_rows": rows}
+    return given
+
+
+def test_files_become_versions_exactly(tmp_path: Path) -> None:
+    """files -> Snowmelt, scd_type_2: every version of a customer, whatever was killed when."""
+    project = built(PROJECTS["files_scd"], tmp_path)
+    incoming = project / "incoming"
+    incoming.mkdir()
+    for day in range(1, 9):
+        _drop_customers(incoming, day, *([",nowhere,0,2024-01-01T00:00:00"] if day == 5 else []))
+    killed_in_the_middle(project, batches=3)
+    first = _run_twice(project, _VERSIONS)
+    assert first == _expected_versions(range(1, 9))
+    assert queried(project, "SELECT COUNT(*) FROM raw_customers") == ["40"]
+    assert queried(project, "SELECT COUNT(*) FROM dead_letters") == ["1"]
+    _drop_customers(incoming, 9)
+    assert _run_twice(project, _VERSIONS) == _expected_versions(range(1, 10))
+
+
+def _drop_customers(incoming: Path, day: int, *more: str) -> None:
+    lines = [f"{key},city {(day + key) // 3},0{key},2024-01-0{day}T00:00:00" for key in range(1, 6)]
+    text = "\n".join(["id,city,phone,changed_at", *lines, *more]) + "\n"
+    (incoming / f"customers_{day}.csv").write_text(text, encoding="utf-8")
+
+
+_VERSIONS = (
+    "SELECT id, city, TO_VARCHAR(valid_from, 'YYYY-MM-DD'), COALESCE(TO_VARCHAR(valid_to, 'YYYY-MM-DD'), 'now'), "
+    "phone FROM stg_customers ORDER BY id, valid_from"
+)
+
+
+def _expected_versions(days: range) -> list[str]:
+    found = []
+    for key in range(1, 6):
+        cities = [(day, f"city {(day + key) // 3}") for day in days]
+        begins = [cities[0], *(now for before, now in pairwise(cities) if before[1] != now[1])]
+        ends = [f"2024-01-0{day}" for day, _ in begins[1:]] + ["now"]
+        found += [
+            f"{key},{city},2024-01-0{day},{end},***" for (day, city), end in zip(begins, ends, strict=True)
+        ]  # fmt: skip
+    return found
+
+
+def _run_twice(project: Path, query: str, **variables: str) -> list[str]:
+    """The rows after a run, and the same after another one."""
+    made(project, "run", **variables)
+    first = queried(project, query)
+    made(project, "run", **variables)
+    assert queried(project, query) == first
+    return first
+
+
+def test_postgres_is_followed_by_its_watermark(tmp_path: Path, postgres_url: str) -> None:
+    """postgres -> Snowmelt, merge: sums are those of the source, after a kill, after changes, and after nothing."""
+    url = empty_schema(postgres_url)
+    project = built(smaller_batches("postgres_snowmelt", 100, name="orders"), tmp_path)
+    with psycopg.connect(url, autocommit=True) as source:
+        source.execute(
+            "CREATE TABLE orders (id INT PRIMARY KEY, customer TEXT, amount NUMERIC(12,2), updated_at TIMESTAMP)"
+        )
+        source.execute(
+            "INSERT INTO orders SELECT i, 'c' || i % 7, i * 1.25, TIMESTAMP '2024-01-01' + i * INTERVAL '1 second' "
+            "FROM generate_series(1, 1500) AS i"
+        )
+        killed_in_the_middle(project, batches=4, SHOP_URL=url)
+        query = "SELECT customer, revenue, orders FROM revenue ORDER BY customer"
+        assert _run_twice(project, query, SHOP_URL=url) == _sums(source)
+        assert queried(project, "SELECT COUNT(*) FROM raw_orders") == ["1500"]
+        source.execute("UPDATE orders SET amount = amount + 1, updated_at = TIMESTAMP '2024-02-01' WHERE id % 5 = 0")
+        source.execute(
+            "INSERT INTO orders SELECT 2000 + i, 'new', 2, TIMESTAMP '2024-02-02' FROM generate_series(1, 9) i"
+        )
+        assert _run_twice(project, query, SHOP_URL=url) == _sums(source)
+        assert queried(project, "SELECT COUNT(*) FROM raw_orders") == ["1809"]
+    metrics = (project / "data" / "metrics" / "orders_merge.prom").read_text(encoding="utf-8")
+    assert 'snowmelt_pipeline_rows{flow="orders",pipeline="orders_merge"} 0.0' in metrics
+
+
+def _sums(source: psycopg.Connection[Any]) -> list[str]:
+    rows = source.execute(
+        "SELECT customer, SUM(amount)::TEXT, COUNT(*) FROM orders GROUP BY customer ORDER BY customer"
+    )
+    return [",".join(map(str, row)) for row in rows]
+
+
+def test_an_api_arrives_in_postgres(tmp_path: Path, postgres_url: str) -> None:
+    """REST -> PostgreSQL, upsert: personal data hashed on the way, dead letters kept, the sink exact."""
+    web = Web()
+    url = empty_schema(postgres_url)
+    web.allowed = lambda headers, _: headers.get("authorization") == "Bearer secret"
+    given = smaller_batches("rest_postgres", 50, name="orders", change_column="changed_at")
+    table = given["sources"][0]["tables"][0]
+    table["options"] = {"paging": "page", "page_size": 50, "batch_rows": 50, "since_parameter": "since"}
+    table["columns"][3]["name"] = "changed_at"
+    project = built({**given, "transformations": [
+        {"name": "cities", "key": ["city"], "sql": "SELECT city, COUNT(*) AS contacts FROM stg_orders GROUP BY city"}
+    ]}, tmp_path)  # fmt: skip
+    web.items = [_contact(number, f"city {number % 4}", 1) for number in range(1, 401)]
+    web.items.append({**_contact(0, "nowhere", 1), "id": None})
+    variables = {"CRM_URL": web.address, "CRM_TOKEN": "secret", "MART_URL": url}
+    try:
+        killed_in_the_middle(project, batches=2, **variables)
+        made(project, "run", **variables)
+        with psycopg.connect(url, autocommit=True) as sink:
+            assert _cities(sink) == [(f"city {number}", 100) for number in range(4)]
+            made(project, "run", **variables)
+            assert _cities(sink) == [(f"city {number}", 100) for number in range(4)]
+            web.items += [_contact(1, "city 3", 2), _contact(500, "city 9", 2)]
+            made(project, "run", **variables)
+            made(project, "run", **variables)
+            assert _cities(sink) == [("city 0", 100), ("city 1", 99), ("city 2", 100), ("city 3", 101), ("city 9", 1)]
+        assert queried(project, "SELECT COUNT(*), COUNT(DISTINCT record:id::INT) FROM raw_orders") == ["402,401"]
+        assert queried(project, "SELECT COUNT(*) FROM dead_letters") == ["1"]
+        assert queried(project, "SELECT COUNT(*) FROM raw_orders WHERE record::VARCHAR LIKE '%@%'") == ["0"]
+    finally:
+        web.close()
+
+
+def _contact(number: int, city: str, day: int) -> dict[str, Any]:
+    stamp = f"2024-01-0{day}T00:{number // 60:02}:{number % 60:02}+00:00"
+    return {"id": number, "email": f"p{number}@example.org", "city": city, "changed_at": stamp}
+
+
+def _cities(sink: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
+    return list(sink.execute("SELECT city, contacts FROM cities ORDER BY city"))
