@@ -111,6 +111,54 @@ def test_sarif_of_every_kind_of_finding(tmp_path: Path) -> None:
     assert len({result["ruleId"] for result in log["runs"][0]["results"]}) > 10
 
 
+PYTHON = '''"""Two stages."""
+
+import snowmelt
+
+
+@snowmelt.dynamic_table(target_lag="5 minutes", warehouse="w", refresh_mode="INCREMENTAL")
+def staged():
+    return """
+        SELECT *
+        FROM raw_orders
+    """
+
+
+@snowmelt.dynamic_table(target_lag="5 minutes", warehouse="w", refresh_mode="INCREMENTAL", name="totals")
+def summed_up():
+    return "SELECT id, COUNT(*) AS n FROM staged GROUP BY id"
+
+
+@snowmelt.scd_table(key=["id"], sequence_by=["at"], target_lag="downstream", refresh_mode="INCREMENTAL")
+def versions():
+    return "SELECT id, at, city FROM raw_orders"
+
+
+@snowmelt.dynamic_table(target_lag="5 minutes")
+def computed(tables):
+    return tables.table("raw_orders").select("id")
+'''
+
+
+def test_sql_in_python_files_of_projects(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.py").write_text(PYTHON, encoding="utf-8")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "snowmelt.toml").write_text('[project]\nname = "x"\n', encoding="utf-8")
+    (project / "raw.sql").write_text(
+        "CREATE TABLE raw_orders (id INT, at DATE, city VARCHAR) CHANGE_TRACKING = TRUE;\n", encoding="utf-8"
+    )
+    (project / "stages.py").write_text(PYTHON, encoding="utf-8")
+    (project / "broken.py").write_text("def (", encoding="utf-8")
+    rows = json.loads(lint(str(tmp_path), "--format", "json", "--select", "PD").stdout)
+    assert [(row["id"], row["object"], row["line"], row["fixable"]) for row in rows] == [
+        ("PD-03", "STAGED", 9, False), ("PD-04", "STAGED", 9, False),
+    ]  # fmt: skip
+    assert all(row["file"].endswith("project/stages.py") for row in rows)
+    lint(str(tmp_path), "--fix")
+    assert (project / "stages.py").read_text(encoding="utf-8") == PYTHON
+
+
 def test_models_of_dbt_need_tests(tmp_path: Path) -> None:
     (tmp_path / "dbt_project.yml").write_text("name: x\n", encoding="utf-8")
     models = tmp_path / "models"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from snowmelt.core import errors
@@ -12,6 +13,7 @@ from snowmelt.design.antipatterns.dbt import dbt_findings, is_dbt
 from snowmelt.design.antipatterns.library import Library, library
 from snowmelt.design.antipatterns.on_queries import query_findings
 from snowmelt.design.antipatterns.on_statements import statement_findings
+from snowmelt.design.antipatterns.python_files import sql_of
 
 
 def lint_library(given: Library) -> list[Finding]:
@@ -28,24 +30,34 @@ def lint_texts(files: Iterable[tuple[str, str]]) -> list[Finding]:
 
 
 def lint_paths(paths: Sequence[Path]) -> list[Finding]:
-    """Every .sql file in or below the paths; folders of dbt also for their models' tests.
+    """Every .sql file in or below the paths, and .py of projects; folders of dbt also for their models' tests.
 
     Each folder with a snowmelt.toml is a project of its own, whose names are no other's; all else is one library.
     """
     found: list[Finding] = []
-    for files in _projects(sql_files(paths)):
-        found += lint_texts((str(path), read_text(path)) for path in files)
+    for files in _projects(source_files(paths)):
+        found += map(_unfixable_python, lint_texts((str(path), _sql_text(path)) for path in files))
     for path in paths:
         if is_dbt(path):
             found += dbt_findings(path)
     return ordered(found)
 
 
-def sql_files(paths: Sequence[Path]) -> list[Path]:
+def _sql_text(path: Path) -> str:
+    text = read_text(path)
+    return sql_of(text) if path.suffix == ".py" else text
+
+
+def _unfixable_python(found: Finding) -> Finding:
+    """Edits are of the SQL that was found in the file, not of the file."""
+    return replace(found, edits=()) if found.file.endswith(".py") else found
+
+
+def source_files(paths: Sequence[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(path.rglob("*.sql"))
+            inside = sorted([*path.rglob("*.sql"), *(file for file in path.rglob("*.py") if _home(file) is not None)])
             found += [file for file in inside if not _hidden(file.relative_to(path))]
         elif path.is_file():
             found.append(path)
@@ -57,9 +69,13 @@ def sql_files(paths: Sequence[Path]) -> list[Path]:
 def _projects(files: Iterable[Path]) -> list[list[Path]]:
     found: dict[Path | None, list[Path]] = {}
     for file in files:
-        home = next((folder for folder in file.parents if (folder / FILE_NAME).is_file()), None)
-        found.setdefault(home, []).append(file)
+        found.setdefault(_home(file), []).append(file)
     return list(found.values())
+
+
+def _home(file: Path) -> Path | None:
+    """The project's folder."""
+    return next((folder for folder in file.parents if (folder / FILE_NAME).is_file()), None)
 
 
 def _hidden(path: Path) -> bool:
