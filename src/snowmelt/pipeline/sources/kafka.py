@@ -11,7 +11,7 @@ from typing import Any
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.pipeline.problems import SourceRefusedError, SourceUnavailableError, not_installed
 from snowmelt.pipeline.records import Batch, Record, Rejected
-from snowmelt.pipeline.sources.base import BATCH_ROWS, Extractor
+from snowmelt.pipeline.sources.base import BATCH_ROWS, Extractor, read_json_place
 from snowmelt.pipeline.sources.formats import json_item
 
 try:
@@ -39,7 +39,8 @@ class KafkaExtractor(Extractor):
         self.settings = dict(settings or {})
 
     def extract(self, after: str | None) -> Iterator[Batch]:
-        given = {int(partition): int(offset) for partition, offset in json.loads(after or "{}").items()}
+        place = read_json_place(after, "offsets") if after is not None else {"offsets": {}}
+        given = {int(partition): int(offset) for partition, offset in place["offsets"].items()}
         consumer = confluent_kafka.Consumer(self._configuration())
         try:
             starts, ends = self._bounds(consumer, given)
@@ -156,4 +157,4 @@ def _item(message: Any) -> tuple[str, Record] | Rejected:
 
 
 def _place(at: Offsets) -> str:
-    return json.dumps({str(partition): offset for partition, offset in sorted(at.items())})
+    return json.dumps({"offsets": {str(partition): offset for partition, offset in sorted(at.items())}})
