@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Any
 
+from snowmelt.core import errors
 from snowmelt.pipeline.records import Batch
 
 BATCH_ROWS = 10_000
@@ -21,3 +24,17 @@ class Extractor(ABC):
         `SnowmeltError` with `transient`, `ConnectionError` or `TimeoutError`, and is tried again from the last place
         that was committed.
         """
+
+
+def read_json_place(place: str, key: str) -> dict[str, Any]:
+    """A place that is a document with that key. Raises for one that another way of reading left."""
+    try:
+        data = json.loads(place)
+    except ValueError:
+        data = None
+    if not isinstance(data, dict) or key not in data:
+        raise errors.configuration(
+            "The flow was loaded in another way before: its place says nothing about where to go on in this one.",
+            hint="Undo the change of kind or change_column, or give the flow another name and load everything anew.",
+        )
+    return data

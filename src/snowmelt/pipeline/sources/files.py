@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from snowmelt.pipeline.records import Batch
-from snowmelt.pipeline.sources.base import BATCH_ROWS, Extractor
+from snowmelt.pipeline.sources.base import BATCH_ROWS, Extractor, read_json_place
 from snowmelt.pipeline.sources.formats import Chunk, chunks, format_of
 from snowmelt.pipeline.stores.base import FileStore, StoredFile
 from snowmelt.pipeline.stores.opening import open_store
@@ -41,7 +41,7 @@ class _Progress:
     def read(cls, place: str | None) -> _Progress:
         if place is None:
             return cls()
-        data = json.loads(place)
+        data = read_json_place(place, "files")
         known = {name: _Known(digest, stamp) for name, (digest, stamp) in data["files"].items()}
         return cls(known, *data.get("reading", ()))
 

@@ -11,7 +11,7 @@ from typing import Any
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.pipeline.problems import SourceRefusedError, SourceUnavailableError, not_installed
 from snowmelt.pipeline.records import Batch, Record, Rejected
-from snowmelt.pipeline.sources.base import BATCH_ROWS, Extractor
+from snowmelt.pipeline.sources.base import BATCH_ROWS, Extractor, read_json_place
 from snowmelt.pipeline.sources.formats import json_item
 
 try:
@@ -19,7 +19,6 @@ try:
 except ModuleNotFoundError:  # An extra: snowmelt[kafka].
     confluent_kafka = None  # type: ignore[assignment]
 
-_SECONDS = 30.0
 _POLL_MESSAGES = 1_000
 Offsets = dict[int, int]
 
@@ -27,19 +26,22 @@ Offsets = dict[int, int]
 class KafkaExtractor(Extractor):
     """JSON messages of one topic. A message without a value is a deletion: a record of `_key` and `_deleted`.
 
-    `settings` are properties of librdkafka: security.protocol, sasl.username, sasl.password and so on.
+    `settings` are properties of librdkafka: security.protocol, sasl.username, sasl.password and so on; `seconds` is
+    how long a broker may take to answer.
     """
 
     def __init__(
-        self, address: str, topic: str, *, settings: Mapping[str, str] | None = None, batch_rows: int = BATCH_ROWS
-    ) -> None:
+        self, address: str, topic: str, *, settings: Mapping[str, str] | None = None, batch_rows: int = BATCH_ROWS,
+        seconds: float = 30.0,
+    ) -> None:  # fmt: skip
         if confluent_kafka is None:
             raise not_installed("confluent_kafka", "kafka")
         self.address, self.topic, self.batch_rows = address, topic, batch_rows
-        self.settings = dict(settings or {})
+        self.settings, self.seconds = dict(settings or {}), seconds
 
     def extract(self, after: str | None) -> Iterator[Batch]:
-        given = {int(partition): int(offset) for partition, offset in json.loads(after or "{}").items()}
+        place = read_json_place(after, "offsets") if after is not None else {"offsets": {}}
+        given = {int(partition): int(offset) for partition, offset in place["offsets"].items()}
         consumer = confluent_kafka.Consumer(self._configuration())
         try:
             starts, ends = self._bounds(consumer, given)
@@ -53,7 +55,7 @@ class KafkaExtractor(Extractor):
     def _configuration(self) -> dict[str, Any]:
         return {
             # What an aborted transaction wrote was never said.
-            "isolation.level": "read_committed", "socket.timeout.ms": int(_SECONDS * 1000),
+            "isolation.level": "read_committed", "socket.timeout.ms": int(self.seconds * 1000),
             **self.settings, "bootstrap.servers": self.address, "group.id": self.settings.get("group.id", "snowmelt"),
             "enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "error",
             "log_level": 2,
@@ -61,13 +63,13 @@ class KafkaExtractor(Extractor):
 
     def _bounds(self, consumer: Any, given: Offsets) -> tuple[Offsets, Offsets]:
         """Where each partition begins for this run, and where it ends by now."""
-        found = consumer.list_topics(self.topic, timeout=_SECONDS).topics[self.topic]
+        found = consumer.list_topics(self.topic, timeout=self.seconds).topics[self.topic]
         if found.error is not None:
             raise self._told(found.error)
         starts, ends = dict(given), {}
         for partition in sorted(found.partitions):
             there = confluent_kafka.TopicPartition(self.topic, partition)
-            low, high = consumer.get_watermark_offsets(there, timeout=_SECONDS)
+            low, high = consumer.get_watermark_offsets(there, timeout=self.seconds)
             if partition in given and given[partition] < low:
                 raise self._gone(partition, given[partition], low)
             if partition in given and given[partition] > high:
@@ -99,13 +101,13 @@ class KafkaExtractor(Extractor):
 
     def _messages(self, consumer: Any, waiting: set[int], at: Offsets, ends: Offsets) -> Iterator[Any]:
         """Until every partition is at its end. `at` moves with each message."""
-        until = time.monotonic() + _SECONDS
+        until = time.monotonic() + self.seconds
         while waiting:
             found = consumer.consume(_POLL_MESSAGES, timeout=1.0)
             if found:
-                until = time.monotonic() + _SECONDS
+                until = time.monotonic() + self.seconds
             elif time.monotonic() > until:
-                raise SourceUnavailableError(self._who(), f"it gave nothing for {_SECONDS:.0f} s")
+                raise SourceUnavailableError(self._who(), f"it gave nothing for {self.seconds:.0f} s")
             for message in found:
                 partition = message.partition()
                 if message.error() is not None:
@@ -156,4 +158,4 @@ def _item(message: Any) -> tuple[str, Record] | Rejected:
 
 
 def _place(at: Offsets) -> str:
-    return json.dumps({str(partition): offset for partition, offset in sorted(at.items())})
+    return json.dumps({"offsets": {str(partition): offset for partition, offset in sorted(at.items())}})

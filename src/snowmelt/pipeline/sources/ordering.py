@@ -11,6 +11,7 @@ from typing import Any
 
 from snowmelt.core import errors
 from snowmelt.pipeline.records import Batch, Record, Rejected, Whole
+from snowmelt.pipeline.sources.base import read_json_place
 
 
 def parts(records: Iterable[Record], size: int) -> Iterator[list[Record]]:
@@ -95,7 +96,7 @@ def read_place(place: str | None) -> tuple[list[Any] | None, frozenset[str]]:
     """The last values of change column and key, and the letters that were given."""
     if place is None:
         return None, frozenset()
-    data = json.loads(place)
+    data = read_json_place(place, "at")
     return data["at"], frozenset(data.get("letters", ()))
 
 

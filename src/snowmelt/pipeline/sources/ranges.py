@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from snowmelt.pipeline.records import Batch
+from snowmelt.pipeline.sources.base import read_json_place
 
 _WAITING = 2
 """Batches for each reader that may wait to be loaded: what is held in memory."""
@@ -31,7 +32,7 @@ class Ranges:
 
     @classmethod
     def read(cls, place: str | None) -> Ranges:
-        data = json.loads(place) if place is not None else {"at": None}
+        data = read_json_place(place, "at") if place is not None else {"at": None}
         return cls(data["at"], [Range(at, end) for at, end in data.get("ranges", ())])
 
     def place(self) -> str:

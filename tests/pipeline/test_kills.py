@@ -1,0 +1,62 @@
+"""SIGKILL before and behind every step that leaves a trace, again and again: each record is there once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import snowmelt
+from snowmelt.pipeline import DEAD_LETTERS_DDL, RAW_DDL
+from tests.pipeline.loading import records, rows
+from tests.pipeline.test_destinations import DeltaTarget, FilesTarget, PostgresTarget
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+
+def run_killed_at(step: int, kind: str, target: str, folder: Path) -> bool:
+    """Whether it was killed, and did not come to its end."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT), *sys.path[1:]])}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.pipeline.child", kind, target, str(folder), str(step)], cwd=ROOT, timeout=300,
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr[-3000:]
+    return done.returncode != 0
+
+
+@pytest.mark.parametrize("kind", ["snowmelt", "postgres", "delta", "parquet"])
+def test_killed_at_every_step(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with snowmelt.connect(tmp_path / "data") as connection:
+        connection.execute(f"CREATE TABLE raw {RAW_DDL}")
+        connection.execute(f"CREATE TABLE letters {DEAD_LETTERS_DDL}")
+    source = tmp_path / "in"
+    source.mkdir()
+    postgres = PostgresTarget(request.getfixturevalue("postgres_url")) if kind == "postgres" else None
+    target = postgres.address if postgres is not None else str(tmp_path / "target")
+    step, files = 1, 0
+    while True:
+        # The source goes on meanwhile: what is repeated is not what was cut off.
+        files += 1
+        first = files * 10
+        text = "".join(f"{number},n\n" for number in range(first, first + 3))
+        (source / f"{files:03}.csv").write_text(f"id,name\n{text}bad,line,here\n", encoding="utf-8")
+        if not run_killed_at(step, kind, target, tmp_path):
+            break
+        step += 1
+    assert step > 5
+    expected = sorted(number for file in range(1, files + 1) for number in range(file * 10, file * 10 + 3))
+    if postgres is not None:
+        found = postgres.rows()
+    elif kind == "snowmelt":
+        found = records(tmp_path / "data")
+    else:
+        found = (DeltaTarget if kind == "delta" else FilesTarget)(target, {}, kind).rows()
+    assert sorted(int(row["id"]) for row in found) == expected
+    letters = rows(tmp_path / "data", "letters")
+    assert len(letters) == files and len({row["ORIGIN"] for row in letters}) == files
