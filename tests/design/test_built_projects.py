@@ -166,7 +166,8 @@ def test_an_api_arrives_in_postgres(tmp_path: Path, postgres_url: str) -> None:
             assert _cities(sink) == [("city 0", 100), ("city 1", 99), ("city 2", 100), ("city 3", 101), ("city 9", 1)]
         found = queried(
             project, "SELECT COUNT(*), COUNT(DISTINCT record:id::INT) FROM raw_orders",
-            "SELECT COUNT(*) FROM dead_letters", "SELECT COUNT(*) FROM raw_orders WHERE record:email::VARCHAR LIKE '%@%'",
+            "SELECT COUNT(*) FROM dead_letters",
+            "SELECT COUNT(*) FROM raw_orders WHERE record:email::VARCHAR LIKE '%@%'",
         )  # fmt: skip
         assert found == ["402,401", "1", "0"]
     finally:
