@@ -210,9 +210,7 @@ class MariadbRig(DatabaseRig):
         )
 
 
-QUICK = ("csv", "jsonl", "rest")
-SLOW = ("postgres", "postgres-parallel", "mariadb", "mariadb-parallel", "s3", "sftp", "gcs", "kafka")
-ALL = [*QUICK, *[pytest.param(name, marks=pytest.mark.slow) for name in SLOW]]
+SLOW = ("csv", "postgres", "postgres-parallel", "mariadb", "mariadb-parallel", "s3", "sftp", "gcs", "kafka")
 
 
 def make_rig(name: str, request: pytest.FixtureRequest, folder: Path) -> Rig:
@@ -239,7 +237,13 @@ def make_rig(name: str, request: pytest.FixtureRequest, folder: Path) -> Rig:
     return MariadbRig(request.getfixturevalue("mariadb_url"), connections)
 
 
-@pytest.fixture(params=ALL)
+def sources(*quick: str) -> pytest.MarkDecorator:
+    """All of them, of which only those that are named are for every day."""
+    slow = [pytest.param(name, marks=pytest.mark.slow) for name in ("jsonl", "rest", *SLOW) if name not in quick]
+    return pytest.mark.parametrize("rig", [*quick, *slow], indirect=True)
+
+
+@pytest.fixture
 def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rig]:
     made = make_rig(request.param, request, tmp_path)
     yield made

@@ -16,6 +16,7 @@ from snowmelt.pipeline import (
     RestExtractor,
     SourceRefusedError,
     SourceUnavailableError,
+    Whole,
     endpoint_of,
     infer_fields,
     make_extractor,
@@ -58,14 +59,14 @@ def test_all_pages_come(path: str, options: dict[str, Any], requests: int, web: 
 def test_a_whole_comes_when_anything_is_another(web: Web) -> None:
     extractor = api(web, "orders", {"batch_rows": 2})
     batches = list(extractor.extract(None))
-    assert [batch.whole for batch in batches] == ["part", "part", "end"]
+    assert [batch.whole for batch in batches] == [Whole(1, False), Whole(2, False), Whole(3, True)]
     assert given(extractor, batches[-1].place) == []
     assert given(extractor, batches[0].place) == [3, 4, 5], "cut off behind the first"
     web.items.pop()
     assert given(extractor, batches[-1].place) == [1, 2, 3, 4]
     web.items.clear()
     (empty,) = extractor.extract(batches[-1].place)
-    assert (empty.records, empty.whole) == ([], "end"), "that nothing is left is news too"
+    assert (empty.records, empty.whole) == ([], Whole(1, True)), "that nothing is left is news too"
 
 
 @pytest.mark.parametrize(

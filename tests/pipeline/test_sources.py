@@ -10,7 +10,7 @@ import pytest
 import snowmelt
 from snowmelt.pipeline import Field, FollowSchema, Record, SchemaDriftError, SchemaPolicy
 from tests.pipeline.loading import CutOffError, records, rows, run, version
-from tests.pipeline.rigs import Rig, rig
+from tests.pipeline.rigs import Rig, rig, sources
 
 __all__ = ["rig"]
 FIELDS = [
@@ -27,6 +27,7 @@ def ids(tmp_path: Path) -> list[int]:
     return sorted(int(record["id"]) for record in records(tmp_path / "data"))
 
 
+@sources("jsonl", "rest")
 def test_each_record_comes_once(rig: Rig, connection: snowmelt.Connection, tmp_path: Path) -> None:
     rig.add(*[order(number) for number in range(1, 6)])
     first = run(connection, rig.extractor())
@@ -41,6 +42,7 @@ def test_each_record_comes_once(rig: Rig, connection: snowmelt.Connection, tmp_p
     assert records(tmp_path / "data")[0].keys() == order(1).keys()
 
 
+@sources("jsonl", "rest")
 @pytest.mark.parametrize("cut", ["before 1", "before 2", "behind 1", "behind 2"])
 def test_what_was_cut_off_goes_on(cut: str, rig: Rig, connection: snowmelt.Connection, tmp_path: Path) -> None:
     where, number = cut.split()
@@ -55,6 +57,7 @@ def test_what_was_cut_off_goes_on(cut: str, rig: Rig, connection: snowmelt.Conne
     assert len(rows(tmp_path / "data", "letters")) == 1
 
 
+@sources("jsonl", "rest")
 def test_what_can_not_be_understood_is_set_aside(rig: Rig, connection: snowmelt.Connection, tmp_path: Path) -> None:
     rig.add(order(1), order(2))
     rig.add_bad()
@@ -75,6 +78,7 @@ DRIFTS: dict[str, Callable[[], Record]] = {
 }
 
 
+@sources("jsonl")
 @pytest.mark.parametrize("policy", list(SchemaPolicy))
 @pytest.mark.parametrize("drift", list(DRIFTS))
 def test_columns_follow_the_policy(

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 from snowmelt.core import errors
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_SECRET_NAMES = re.compile(r"password|token|secret|passphrase|api_?key|value$", re.IGNORECASE)
+_SECRET_NAMES = re.compile(r"password|token|secret|passphrase|api_?key|value$|\.pem$", re.IGNORECASE)
 
 
 class Endpoint(BaseModel):

@@ -6,7 +6,6 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from enum import StrEnum
 from typing import Any
 
 Record = dict[str, Any]
@@ -27,11 +26,13 @@ class Rejected:
     """False for what is no record at all: it is under `text`, as it stands in the source."""
 
 
-class Whole(StrEnum):
+@dataclass(frozen=True, slots=True)
+class Whole:
     """Batches that together are all that a source holds."""
 
-    PART = "part"
-    END = "end"
+    number: int
+    """1, 2, 3, …"""
+    last: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Batch:
     rejected: Sequence[Rejected] = ()
     """What the extractor itself could not read."""
     whole: Whole | None = None
-    """Part or end of everything there is; None for what is new alone. Only `END` may replace what there was."""
+    """Which part of everything there is; None for what is new alone. Only all of them may replace what there was."""
 
     def position(self, index: int) -> str:
         return self.positions[index] if self.positions else f"record {index + 1}"

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from enum import StrEnum
 
 from snowmelt.core import errors
-from snowmelt.pipeline.records import Batch
+from snowmelt.pipeline.records import Batch, Record
 
 
 class LoadStrategy(StrEnum):
@@ -45,10 +45,22 @@ def require_strategy(strategy: LoadStrategy, allowed: tuple[LoadStrategy, ...], 
         )
 
 
-def require_whole(batch: Batch, destination: str) -> None:
-    """What is new alone must not replace everything."""
-    if batch.whole is None:
-        raise errors.configuration(
-            f"{destination} is overwritten, and its source gives only what is new.",
-            hint="Leave change_column out, so that the source is read as a whole, or choose append or upsert.",
-        )
+class Staging:
+    """Parts of a whole, in memory, until all of them are there."""
+
+    def __init__(self, destination: str) -> None:
+        self._destination = destination
+        self._records: list[Record] = []
+
+    def complete(self, batch: Batch) -> list[Record] | None:
+        """All records, with the last part. What is new alone is refused: it must not replace everything."""
+        if batch.whole is None:
+            raise errors.configuration(
+                f"{self._destination} is overwritten, and its source gives only what is new.",
+                hint="Leave change_column out, so that the source is read as a whole, or choose append or upsert.",
+            )
+        if batch.whole.number == 1:
+            # A run that tries again begins anew.
+            self._records = []
+        self._records += batch.records
+        return self._records if batch.whole.last else None

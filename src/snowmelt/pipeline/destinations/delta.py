@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,13 +12,13 @@ from typing import Literal
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, require_strategy, require_whole
+from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, Staging, require_strategy
 from snowmelt.pipeline.destinations.typing import arrow_table, with_inferred
 from snowmelt.pipeline.problems import shown
-from snowmelt.pipeline.records import Batch, Record, Whole
+from snowmelt.pipeline.records import Batch, Record
 from snowmelt.pipeline.schemas import Field
 from snowmelt.pipeline.stores.opening import open_store
 
@@ -45,9 +46,8 @@ class DeltaLoader(Loader):
         self._options = delta_options(settings or {})
         self._store = open_store(address, settings)
         self._places = f"{table}/_snowmelt/{flow}"
-        self._number = self._committed()
-        self._place = self._read_place()
-        self._staged: list[Record] = []
+        self._staging = Staging(f"Table {table}")
+        self._look()
 
     def place(self) -> str | None:
         return self._place
@@ -57,17 +57,19 @@ class DeltaLoader(Loader):
             return 0
         records = list(batch.records)
         if self.strategy is LoadStrategy.OVERWRITE:
-            require_whole(batch, self._address)
-            self._staged += records
-            if batch.whole is not Whole.END:
+            whole = self._staging.complete(batch)
+            if whole is None:
                 return 0
-            records, self._staged = self._staged, []
+            records = whole
         rows = self._rows(records)
         if rows is None:
             return 0
-        self._write_place(batch.place, loaded_at)
-        self._commit(rows)
-        self._number, self._place = self._number + 1, batch.place
+        # A number of our own: another run of the flow at the same time must not name its place by it.
+        number = max(self._number + 1, time.time_ns())
+        self._write_place(number, batch.place, loaded_at)
+        self._commit(rows, number)
+        self._store.remove(f"{self._places}/{self._number}.json")
+        self._number, self._place = number, batch.place
         return len(records)
 
     def _rows(self, records: list[Record]) -> pa.Table | None:
@@ -86,10 +88,10 @@ class DeltaLoader(Loader):
             except TableNotFoundError:
                 return None
 
-    def _commit(self, rows: pa.Table) -> None:
+    def _commit(self, rows: pa.Table, number: int) -> None:
         properties = CommitProperties(
             custom_metadata={"snowmelt.run_id": self.run_id, "snowmelt.flow": self.flow},
-            app_transactions=[Transaction(self.flow, self._number + 1)],
+            app_transactions=[Transaction(self.flow, number)],
         )
         present = self._table() if self.strategy is LoadStrategy.UPSERT else None
         mode: Literal["append", "overwrite"] = "overwrite" if self.strategy is LoadStrategy.OVERWRITE else "append"
@@ -109,28 +111,32 @@ class DeltaLoader(Loader):
         )
         merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
-    def _committed(self) -> int:
+    def _look(self) -> None:
+        """What is committed: the number, and the place that it names."""
         table = self._table()
-        return 0 if table is None else table.transaction_version(self.flow) or 0
+        self._number = 0 if table is None else table.transaction_version(self.flow) or 0
+        self._place: str | None = None
+        if self._number:
+            with self._store.local(f"{self._places}/{self._number}.json") as path:
+                self._place = str(json.loads(path.read_text(encoding="utf-8"))["place"])
 
-    def _read_place(self) -> str | None:
-        if not self._number:
-            return None
-        with self._store.local(f"{self._places}/{self._number}.json") as path:
-            return str(json.loads(path.read_text(encoding="utf-8"))["place"])
-
-    def _write_place(self, place: str, loaded_at: str) -> None:
+    def _write_place(self, number: int, place: str, loaded_at: str) -> None:
         told = {"place": place, "run_id": self.run_id, "loaded_at": loaded_at}
         with TemporaryDirectory(prefix="snowmelt-") as folder:
             draft = Path(folder) / "place"
             draft.write_text(json.dumps(told), encoding="utf-8")
-            self._store.put(draft, f"{self._places}/{self._number + 1}.json")
-        self._store.remove(f"{self._places}/{self._number - 1}.json")
+            self._store.put(draft, f"{self._places}/{number}.json")
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
+        except CommitFailedError:
+            self._look()
+            raise SnowmeltError(
+                "000625", "40001", f"Somebody else wrote {shown(self._address)} at the same time.",
+                hint="Run one at a time; this one goes on from what is committed.", transient=True,
+            ) from None  # fmt: skip
         except (DeltaError, OSError) as error:
             raise SnowmeltError(
                 "370024", "58030", f"{shown(self._address)} can't be written: {str(error).splitlines()[0]}.",

@@ -16,9 +16,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from snowmelt.core import errors
-from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, require_strategy, require_whole
+from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, Staging, require_strategy
 from snowmelt.pipeline.destinations.typing import arrow_table, with_inferred
-from snowmelt.pipeline.records import Batch, Record, Whole
+from snowmelt.pipeline.records import Batch, Record
 from snowmelt.pipeline.schemas import Field
 from snowmelt.pipeline.stores.base import FileStore
 from snowmelt.pipeline.stores.opening import open_store
@@ -42,7 +42,7 @@ class FilesLoader(Loader):
         self._store = open_store(address, settings)
         self._manifest = f"{table}/_snowmelt/{flow}.json"
         self._number, self._place = _read(self._store, self._manifest)
-        self._staged: list[Record] = []
+        self._staging = Staging(f"Folder {table}")
 
     def place(self) -> str | None:
         return self._place
@@ -62,12 +62,9 @@ class FilesLoader(Loader):
         return len(batch.records)
 
     def _replace(self, batch: Batch, loaded_at: str) -> int:
-        require_whole(batch, f"{self.table}")
-        self._staged += batch.records
-        if batch.whole is not Whole.END:
+        rows = self._staging.complete(batch)
+        if rows is None:
             return 0
-        rows = self._staged
-        self._staged = []
         self._write(rows, f"{self.table}/{self.flow}.{self.file_format}")
         self._commit(batch.place, loaded_at, self._number + 1)
         return len(rows)

@@ -24,9 +24,9 @@ from sqlalchemy.dialects.postgresql import insert
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.pipeline.addresses import engine_of, told
-from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, require_strategy, require_whole
+from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, Staging, require_strategy
 from snowmelt.pipeline.destinations.typing import with_inferred
-from snowmelt.pipeline.records import Batch, Record, Whole
+from snowmelt.pipeline.records import Batch, Record
 from snowmelt.pipeline.schemas import Field, SchemaDriftError
 
 _STRATEGIES = (LoadStrategy.APPEND, LoadStrategy.OVERWRITE, LoadStrategy.UPSERT, LoadStrategy.MERGE)
@@ -63,7 +63,7 @@ class PostgresLoader(Loader):
         with told(self._engine), self._engine.begin() as connection:
             self._places.create(connection, checkfirst=True)
             self._place = self._read_place(connection)
-        self._staged: list[Record] = []
+        self._staging = Staging(f"Table {table}")
 
     def place(self) -> str | None:
         return self._place
@@ -73,11 +73,10 @@ class PostgresLoader(Loader):
             return 0
         records = list(batch.records)
         if self.strategy in (LoadStrategy.OVERWRITE, LoadStrategy.MERGE):
-            require_whole(batch, f"Table {self.table}")
-            self._staged += records
-            if batch.whole is not Whole.END:
+            whole = self._staging.complete(batch)
+            if whole is None:
                 return 0
-            records, self._staged = self._staged, []
+            records = whole
         with told(self._engine), self._engine.begin() as connection:
             self._take_turn(connection)
             self._write(connection, records)

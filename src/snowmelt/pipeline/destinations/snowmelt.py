@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.ingest.channels.channel import Channel
 from snowmelt.ingest.channels.client import StreamingIngestClient
 from snowmelt.ingest.channels.ports import HasChannelDoor
 from snowmelt.pipeline.destinations.base import Loader
@@ -28,9 +29,13 @@ class _Committing:
     """Rows and a token through a channel, until they are visible."""
 
     def __init__(self, connection: HasChannelDoor, table: str, channel: str, *, schema_evolution: bool = False) -> None:
-        self.table = table
+        self.table, self._name, self._evolves = table, channel, schema_evolution
         self._client = StreamingIngestClient(f"pipeline-{table}", connection=connection)
-        self._channel = self._client.open_channel(channel, table, on_error="ABORT", schema_evolution=schema_evolution)
+        self._channel = self._open()
+
+    def _open(self) -> Channel:
+        """Whatever was sent before and is not committed is dropped."""
+        return self._client.open_channel(self._name, self.table, on_error="ABORT", schema_evolution=self._evolves)
 
     def token(self) -> str | None:
         return self._channel.get_latest_committed_offset_token()
@@ -39,6 +44,8 @@ class _Committing:
         self._channel.insert_rows(rows, offset_token=token)
         self._channel.initiate_flush()
         if not self._channel.wait_for_commit(token, timeout_seconds=_COMMIT_SECONDS):
+            # The rows must not become visible later, when they may have been sent again.
+            self._channel = self._open()
             raise SnowmeltError(
                 "000629", "57014", f"A batch for {self.table} was not committed within {_COMMIT_SECONDS} s.",
                 hint="Somebody holds the table, or the disk is full. Run again: nothing counts twice.", transient=True,

@@ -59,9 +59,8 @@ def whole_batches(
         return
     for number, rows in enumerate(chain(read(), [[]]), start=1):
         if skip < number <= count:
-            end = Whole.END if number == count else Whole.PART
-            place = f"{digest.hexdigest()}:{number}"
-            yield Batch(rows, place, origin, key_positions(rows, key), rejected if number == 1 else (), end)
+            place, whole = f"{digest.hexdigest()}:{number}", Whole(number, number == count)
+            yield Batch(rows, place, origin, key_positions(rows, key), rejected if number == 1 else (), whole)
 
 
 def changed_batches(

@@ -87,12 +87,13 @@ class SftpStore(FileStore):
         else:
             self._ssh.load_system_host_keys()
         self._ssh.set_missing_host_key_policy(paramiko.RejectPolicy())
+        private = self._settings.get("private_key")
         password = self._settings.get("password") or self._parts.password
         self._ssh.connect(
             self._parts.hostname, port=self._parts.port or 22, username=self._parts.username,
-            password=unquote(password) if password else None, key_filename=self._settings.get("private_key"),
+            password=unquote(password) if password else None, key_filename=private,
             passphrase=self._settings.get("passphrase"), timeout=_SECONDS, banner_timeout=_SECONDS,
-            auth_timeout=_SECONDS, allow_agent=False, look_for_keys=password is None,
+            auth_timeout=_SECONDS, allow_agent=False, look_for_keys=not password and not private,
         )  # fmt: skip
         self._sftp = self._ssh.open_sftp()
 
