@@ -99,7 +99,8 @@ def _name_problems(package: str) -> Iterator[str]:
 
 
 def _source_problems(design: Design) -> Iterator[str]:
-    names = [item.name.lower() for item in (*design.sources, *design.sinks) if item.kind != "snowmelt"]
+    names = [source.name.lower() for source in design.sources]
+    names += [sink.name.lower() for sink in design.sinks if sink.kind is not SinkKind.SNOWMELT]
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"a source and a sink are both named {name}"
     for source in design.sources:
