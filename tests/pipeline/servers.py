@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
+import pwd
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -13,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pymysql
 
@@ -24,14 +27,15 @@ from tests.support.waiting import wait_until
 
 @contextmanager
 def program(
-    command: Sequence[str | Path],
-    folder: Path,
-    ready: Callable[[], object],
-    environment: Mapping[str, str] | None = None,
-) -> Iterator[subprocess.Popen[bytes]]:
+    command: Sequence[str | Path], folder: Path, ready: Callable[[], object],
+    environment: Mapping[str, str] | None = None, user: pwd.struct_passwd | None = None,
+) -> Iterator[subprocess.Popen[bytes]]:  # fmt: skip
     log = folder / "log"
+    as_user: dict[str, Any] = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
     with log.open("ab") as opened:
-        process = subprocess.Popen(list(map(str, command)), stdout=opened, stderr=opened, cwd=folder, env=environment)
+        process = subprocess.Popen(
+            list(map(str, command)), stdout=opened, stderr=opened, cwd=folder, env=environment, **as_user
+        )
 
     def is_up() -> object:
         assert process.poll() is None, log.read_text(errors="replace")[-2000:]
@@ -59,7 +63,7 @@ def scratch() -> Iterator[Path]:
 @contextmanager
 def mariadb() -> Iterator[str]:
     """The address of an empty database."""
-    root = unpacked("mariadb-server-core", "mariadb-server", "liburing2", "libaio1")
+    root = unpacked("mariadb-server-core", "mariadb-server", "mariadb-client-core", "liburing2", "libaio1")
     environment, port = library_path(root), free_port()
     with scratch() as folder:
         common = ["--no-defaults", f"--basedir={root / 'usr'}", f"--datadir={folder / 'data'}"]
@@ -98,13 +102,16 @@ class SftpServer:
 
 @contextmanager
 def sftp() -> Iterator[SftpServer]:
-    """OpenSSH's server with one folder, a key to log in with, and the file of its host key."""
-    root = unpacked("openssh-server", "openssh-sftp-server", "libwrap0")
-    port, user = free_port(), getpass.getuser()
-    if os.geteuid() == 0:
-        # OpenSSH looks for the folder that Debian's start script makes.
-        Path("/run/sshd").mkdir(exist_ok=True)
+    """OpenSSH's server with one folder, a key to log in with, and the file of its host key.
+
+    Its only user is one that this machine need not have: the server is told of it by nss_wrapper, and run by somebody
+    who is not root, since for root it would want another user of its own.
+    """
+    port, is_root = free_port(), os.geteuid() == 0
+    runner = pwd.getpwnam("nobody") if is_root else pwd.getpwuid(os.geteuid())
     with scratch() as folder:
+        root = folder / "root"
+        shutil.copytree(unpacked("openssh-server", "libwrap0", "libnss-wrapper"), root, symlinks=True)
         for name in ("host", "user"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
         (folder / "authorized").write_bytes((folder / "user.pub").read_bytes())
@@ -113,13 +120,22 @@ def sftp() -> Iterator[SftpServer]:
         (folder / "config").write_text(
             f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder / 'host'}\nPidFile none\nUsePAM no\n"
             f"AuthorizedKeysFile {folder / 'authorized'}\nStrictModes no\nPasswordAuthentication no\n"
-            f"Subsystem sftp {root / 'usr/lib/openssh/sftp-server'}\nPermitRootLogin yes\n"
+            "Subsystem sftp internal-sftp\nForceCommand internal-sftp\n"
         )
+        (folder / "passwd").write_text(f"tester:x:{runner.pw_uid}:{runner.pw_gid}::{folder}:/bin/sh\n")
+        (folder / "group").write_text(f"tester:x:{runner.pw_gid}:\n")
+        (folder / "shadow").write_text("tester:x:20000:0:99999:7:::\n")
         (folder / "files").mkdir()
+        if is_root:
+            for path in (folder, *folder.rglob("*")):
+                os.chown(path, runner.pw_uid, runner.pw_gid, follow_symlinks=False)
+        wrapper = next(root.rglob("libnss_wrapper.so"))
+        named = {f"NSS_WRAPPER_{name.upper()}": str(folder / name) for name in ("passwd", "group", "shadow")}
+        environment = {**library_path(root), **named, "LD_PRELOAD": str(wrapper)}
         command = [root / "usr/sbin/sshd", "-D", "-e", "-f", folder / "config"]
-        with program(command, folder, lambda: listens(port), library_path(root)) as process:
+        with program(command, folder, lambda: listens(port), environment, runner if is_root else None) as process:
             settings = {"private_key": str(folder / "user"), "known_hosts": str(folder / "known_hosts")}
-            yield SftpServer(f"sftp://{user}@127.0.0.1:{port}{folder / 'files'}", folder / "files", settings, process)
+            yield SftpServer(f"sftp://tester@127.0.0.1:{port}{folder / 'files'}", folder / "files", settings, process)
 
 
 @contextmanager

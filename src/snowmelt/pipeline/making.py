@@ -14,7 +14,7 @@ from snowmelt.pipeline.destinations.files import FilesLoader
 from snowmelt.pipeline.destinations.postgres import PostgresLoader
 from snowmelt.pipeline.endpoints import Endpoint
 from snowmelt.pipeline.schemas import Field
-from snowmelt.pipeline.sources.base import Extractor
+from snowmelt.pipeline.sources.base import BATCH_ROWS, Extractor
 from snowmelt.pipeline.sources.databases import MysqlExtractor, PostgresExtractor
 from snowmelt.pipeline.sources.files import FilesExtractor
 from snowmelt.pipeline.sources.kafka import KafkaExtractor
@@ -54,7 +54,7 @@ def make_extractor(
             _refuse_unknown(given, _FILE_OPTIONS, table)
             return FilesExtractor(
                 endpoint.where(), table, file_format=given.get("format"), delimiter=given.get("delimiter", ","),
-                settings=endpoint.settings(), **_numbers({k: v for k, v in given.items() if k == "batch_rows"}),
+                settings=endpoint.settings(), batch_rows=int(given.get("batch_rows", BATCH_ROWS)),
             )  # fmt: skip
         case "kafka":
             _refuse_unknown(given, _KAFKA_OPTIONS, table)
@@ -112,8 +112,7 @@ def _api(
         endpoint.where(), path, paging=_paging(options), auth=_auth(endpoint), records=options.get("records"), key=key,
         change_column=change_column, since_parameter=options.get("since_parameter"),
         parameters={str(name): str(value) for name, value in (options.get("parameters") or {}).items()},
-        requests_per_second=float(rate) if rate else None,
-        **_numbers({name: value for name, value in options.items() if name == "batch_rows"}),
+        requests_per_second=float(rate) if rate else None, batch_rows=int(options.get("batch_rows", BATCH_ROWS)),
     )  # fmt: skip
 
 

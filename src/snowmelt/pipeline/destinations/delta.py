@@ -47,7 +47,7 @@ class DeltaLoader(Loader):
         self._store = open_store(address, settings)
         self._places = f"{table}/_snowmelt/{flow}"
         self._staging = Staging(f"Table {table}")
-        self._look()
+        self._number, self._place = self._committed()
 
     def place(self) -> str | None:
         return self._place
@@ -111,14 +111,14 @@ class DeltaLoader(Loader):
         )
         merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
-    def _look(self) -> None:
-        """What is committed: the number, and the place that it names."""
+    def _committed(self) -> tuple[int, str | None]:
+        """The number, and the place that it names."""
         table = self._table()
-        self._number = 0 if table is None else table.transaction_version(self.flow) or 0
-        self._place: str | None = None
-        if self._number:
-            with self._store.local(f"{self._places}/{self._number}.json") as path:
-                self._place = str(json.loads(path.read_text(encoding="utf-8"))["place"])
+        number = 0 if table is None else table.transaction_version(self.flow) or 0
+        if not number:
+            return 0, None
+        with self._store.local(f"{self._places}/{number}.json") as path:
+            return number, str(json.loads(path.read_text(encoding="utf-8"))["place"])
 
     def _write_place(self, number: int, place: str, loaded_at: str) -> None:
         told = {"place": place, "run_id": self.run_id, "loaded_at": loaded_at}
@@ -132,7 +132,7 @@ class DeltaLoader(Loader):
         try:
             yield
         except CommitFailedError:
-            self._look()
+            self._number, self._place = self._committed()
             raise SnowmeltError(
                 "000625", "40001", f"Somebody else wrote {shown(self._address)} at the same time.",
                 hint="Run one at a time; this one goes on from what is committed.", transient=True,

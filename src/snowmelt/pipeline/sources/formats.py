@@ -81,10 +81,9 @@ def _guarded(items: Iterator[Item]) -> Iterator[Item]:
 
 def _text(path: Path) -> TextIO:
     """Bytes that are no UTF-8 must not stop the file: they stay recognisable, and their line is rejected."""
-    arguments: dict[str, Any] = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": ""}
     if path.name.lower().endswith(".gz"):
-        return gzip.open(path, "rt", **arguments)
-    return path.open("r", **arguments)
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")
+    return path.open("r", encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def _csv(path: Path, delimiter: str) -> Iterator[Item]:

@@ -32,7 +32,7 @@ class Ranges:
 
     @classmethod
     def read(cls, place: str | None) -> Ranges:
-        data = read_json_place(place, "at") if place is not None else {"at": None}
+        data: dict[str, Any] = read_json_place(place, "at") if place is not None else {"at": None}
         return cls(data["at"], [Range(at, end) for at, end in data.get("ranges", ())])
 
     def place(self) -> str:
