@@ -68,21 +68,30 @@ def made(project: Path, *targets: str, seconds: float = 800, **variables: str) -
     return done.stdout
 
 
-_ASK = """
-import csv, sys
+_ROWS = "=== rows"
+_RUN_AND_ASK = f"""
+import csv, importlib, sys
 import snowmelt
+package, runs, *queries = sys.argv[1:]
+for _ in range(int(runs)):
+    code = importlib.import_module(package + ".__main__").main(["run"])
+    assert code == 0, code
+print("{_ROWS}")
 with snowmelt.connect("data") as connection:
-    rows = csv.writer(sys.stdout)
-    for query in sys.argv[1:]:
-        rows.writerows(connection.execute(query).fetchall())
+    for query in queries:
+        csv.writer(sys.stdout).writerows(connection.execute(query).fetchall())
 """
 
 
-def queried(project: Path, *queries: str) -> list[str]:
-    """The rows of all queries over the project's data directory, as CSV. One process, as Spark starts slowly."""
-    shown = subprocess.run(
-        [sys.executable, "-c", _ASK, *queries], cwd=project, env=environment(project), timeout=800, check=False,
-        capture_output=True, text=True,
+def queried(project: Path, *queries: str, runs: int = 0, **variables: str) -> list[str]:
+    """The rows of all queries over the project's data directory, as CSV; after some runs of the project.
+
+    It is one process, as Spark starts slowly.
+    """
+    package = next((project / "src").iterdir()).name
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN_AND_ASK, package, str(runs), *queries], cwd=project,
+        env=environment(project, **variables), timeout=1200, check=False, capture_output=True, text=True,
     )  # fmt: skip
-    assert shown.returncode == 0, shown.stderr[-3000:]
-    return shown.stdout.splitlines()
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout.partition(f"{_ROWS}\n")[2].splitlines()
