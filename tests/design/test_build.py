@@ -136,7 +136,7 @@ def test_a_project_passes_its_unit_tests(projects: dict[str, Path]) -> None:
     project = projects["kafka_postgres"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit"], cwd=project,
-        env=environment(project), timeout=120, capture_output=True, text=True, check=False,
+        env=environment(project), timeout=290, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 
