@@ -54,8 +54,8 @@ def killed_in_the_middle(project: Path, batches: int, **variables: str) -> None:
         process.stdout.close()
 
 
-def smaller_batches(name: str, rows: int, **table: Any) -> dict[str, Any]:
-    given: dict[str, Any] = copy.deepcopy(PROJECTS[name])
+def smaller_batches(project: str, rows: int, /, **table: Any) -> dict[str, Any]:
+    given: dict[str, Any] = copy.deepcopy(PROJECTS[project])
     first = given["sources"][0]["tables"][0]
     first.update(table)
     first["options"] = {**first.get("options", {}), "batch_rows": rows}
