@@ -165,7 +165,7 @@ class DatabaseRig(Rig):
     retype: str
 
     def add_bad(self) -> None:
-        self.execute("INSERT INTO orders (id, changed_at) VALUES (99, '2024-02-01')")
+        self.execute("INSERT INTO orders (id, changed_at) VALUES (99, '2024-01-01')")
 
 
 class PostgresRig(DatabaseRig):

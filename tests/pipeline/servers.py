@@ -68,8 +68,9 @@ def mariadb() -> Iterator[str]:
     with scratch() as folder:
         common = ["--no-defaults", f"--basedir={root / 'usr'}", f"--datadir={folder / 'data'}"]
         common += [f"--user={getpass.getuser()}"]
+        fresh = ["--auth-root-authentication-method=normal", "--skip-test-db"]
         subprocess.run(
-            [root / "usr/bin/mariadb-install-db", *common, "--auth-root-authentication-method=normal"], check=True,
+            [root / "usr/bin/mariadb-install-db", *common, *fresh], check=True,
             capture_output=True, env=environment, timeout=240,
         )  # fmt: skip
         command = [

@@ -13,6 +13,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.pipeline import (
     Batch,
     Chain,
+    DeadLetterLoader,
     Extractor,
     Field,
     Flow,
@@ -64,6 +65,27 @@ def test_dead_letters_keep_nothing_personal(strategy: str, connection: snowmelt.
     kept = [decode(row["RECORD"]["metadata"], row["RECORD"]["value"]) for row in rows(tmp_path / "data", "letters")]
     assert "ada@" not in f"{kept} {records(tmp_path / 'data')}"
     assert {row["SOURCE_POSITION"] for row in rows(tmp_path / "data", "letters")} == {"record 1", "line 2"}
+
+
+def test_a_batch_that_is_tried_again_has_its_letters_once(connection: snowmelt.Connection, tmp_path: Path) -> None:
+    source = Given("1", {"id": 1}, rejected=(Rejected("no JSON", {"text": "x"}, "line 2", readable=False),))
+    connection.execute("CREATE TABLE orders (id NUMBER)")
+
+    class Stumbling(TableLoader):
+        stumbled = False
+
+        def load(self, batch: Batch, loaded_at: str) -> int:
+            if not self.stumbled:
+                self.stumbled = True
+                raise SnowmeltError("000629", "57014", "for a moment", transient=True)
+            return super().load(batch, loaded_at)
+
+    with (
+        closing(Stumbling(connection, "orders", "flow", "run")) as loader,
+        closing(DeadLetterLoader(connection, "letters", "flow", "run")) as letters,
+    ):
+        assert run_flow(Flow("flow", source, loader, None, letters)).rows == 1
+    assert len(rows(tmp_path / "data", "letters")) == len(rows(tmp_path / "data", "orders")) == 1
 
 
 def test_without_a_table_for_them_dead_letters_stop_the_run(connection: snowmelt.Connection) -> None:

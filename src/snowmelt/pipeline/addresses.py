@@ -47,7 +47,8 @@ def told(engine: Engine) -> Iterator[None]:
     except NoSuchTableError as error:
         raise errors.configuration(f"{where} has no table {error}.", hint="Look at its name and schema.") from None
     except DBAPIError as error:
-        detail = " ".join(str(error.orig or error).split())[:300].rstrip(".")
+        # What a server tells in detail are values of rows.
+        detail = " ".join(str(error.orig or error).partition("DETAIL:")[0].split())[:300].rstrip(".")
         passes = isinstance(error, OperationalError) and not any(word in detail.lower() for word in _REFUSALS)
         if passes or error.connection_invalidated:
             raise SourceUnavailableError(where, detail) from None

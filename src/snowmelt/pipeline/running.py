@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -54,15 +55,27 @@ def run_flow(flow: Flow) -> FlowResult:
         retry=retry_if_exception(_transient), reraise=True,
         before_sleep=lambda state: log.warning("retry", attempt=state.attempt_number, error=str(_error(state))),
     ):  # fmt: skip
-        with attempt:
-            for batch in flow.extractor.extract(flow.loader.place()):
+        with attempt, _ending(flow.extractor.extract(flow.loader.place())) as batches:
+            for batch in batches:
                 _load(flow, batch, result)
                 log.info("batch", rows=result.rows, rejected=result.rejected, origin=batch.origin)
+    if flow.dead_letters is not None:
+        flow.dead_letters.settle()
     result.discarded_values = discarded_values(flow.transformer) - discarded
     if result.discarded_values:
         log.warning("discarded values", count=result.discarded_values)
     log.info("done", rows=result.rows, rejected=result.rejected, batches=result.batches)
     return result
+
+
+@contextmanager
+def _ending(batches: Iterator[Batch]) -> Iterator[Iterator[Batch]]:
+    """What an extractor holds open is closed with the run, not when somebody forgets the error that ended it."""
+    try:
+        yield batches
+    finally:
+        if isinstance(batches, Generator):
+            batches.close()
 
 
 def _load(flow: Flow, batch: Batch, result: FlowResult) -> None:
@@ -72,6 +85,8 @@ def _load(flow: Flow, batch: Batch, result: FlowResult) -> None:
     if bad:
         _set_aside(flow, bad, batch.origin, stamp)
     flow.loader.load(replace(batch, records=good, positions=(), rejected=()), stamp)
+    if flow.dead_letters is not None:
+        flow.dead_letters.batch_committed()
     result.rows += len(good)
     result.rejected += len(bad)
     result.batches += 1
@@ -90,14 +105,14 @@ def _transformed(flow: Flow, batch: Batch, bad: list[Rejected]) -> Iterator[Reco
 
 
 def _set_aside(flow: Flow, bad: list[Rejected], origin: str, stamp: str) -> None:
-    """First, and by the place at which the batch begins: whatever happens then, they are kept, and kept once."""
+    """First: whatever happens then, they are kept, and kept once."""
     if flow.dead_letters is None:
         raise errors.configuration(
             f"{origin}, {bad[0].position}: {bad[0].reason}.",
             hint="Give the flow a table for dead letters, so that the rest can go on.",
         )
     protect = flow.transformer.protected if flow.transformer is not None else lambda letter: letter
-    flow.dead_letters.keep([protect(letter) for letter in bad], flow.loader.place(), origin, stamp)
+    flow.dead_letters.keep([protect(letter) for letter in bad], origin, stamp)
 
 
 def _transient(error: BaseException) -> bool:

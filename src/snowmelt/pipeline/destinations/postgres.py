@@ -155,7 +155,7 @@ class PostgresLoader(Loader):
             f"{quote(field.name)} {postgres_type(field.type)}{'' if field.nullable else ' NOT NULL'}"
             for field in fields
         ]
-        if self.key:
+        if self.strategy in (LoadStrategy.UPSERT, LoadStrategy.MERGE):
             columns.append(f"PRIMARY KEY ({', '.join(map(quote, self.key))})")
         connection.execute(text(f"CREATE TABLE {self._quoted(quote)} ({', '.join(columns)})"))
 

@@ -99,28 +99,41 @@ class TableLoader(ChannelLoader):
 class DeadLetterLoader:
     """Keeps rejected records, each once, in a table of `DEAD_LETTERS_DDL`.
 
-    They commit before their batch does. The token has the place at which the batch begins and who they are: when the
-    batch is repeated after a crash, even if the source gives more this time, only those that are new are added.
+    They commit before their batch does. The token says who they are until the run is over: when their batch is
+    repeated after a crash, even if it comes later or with more this time, only those that are new are added.
     """
 
     def __init__(self, connection: HasChannelDoor, table: str, flow: str, run_id: str) -> None:
         self.table, self.flow, self.run_id = table, flow, run_id
         self._target = _Committing(connection, table, flow)
+        token = self._target.token()
+        self._cut_off: frozenset[str] = frozenset(json.loads(token)["letters"] if token is not None else ())
+        """Of a run that did not come to its end."""
+        self._ahead: set[str] = set()
+        """Of batches that are not committed yet."""
+        self._unsettled = bool(self._cut_off)
 
-    def keep(self, letters: Sequence[Rejected], begins: str | None, origin: str, loaded_at: str) -> int:
-        """How many were added. `begins` is the committed place of the flow."""
+    def keep(self, letters: Sequence[Rejected], origin: str, loaded_at: str) -> int:
+        """How many were added, ahead of their batch."""
+        known = self._cut_off | self._ahead
         marks = {f"{identity(letter)}@{letter.position}": letter for letter in letters}
-        known = self._known(begins)
         fresh = {mark: letter for mark, letter in marks.items() if mark not in known}
         if fresh:
+            self._unsettled = True
             rows = [self._row(letter, origin, loaded_at) for letter in fresh.values()]
-            self._target.commit(rows, json.dumps({"begins": begins, "letters": sorted(known | set(fresh))}))
+            self._target.commit(rows, json.dumps({"letters": sorted(known | set(fresh))}))
+            self._ahead |= set(fresh)
         return len(fresh)
 
-    def _known(self, begins: str | None) -> set[str]:
-        token = self._target.token()
-        data = json.loads(token) if token is not None else {"begins": None, "letters": []}
-        return set(data["letters"]) if data["begins"] == begins else set()
+    def batch_committed(self) -> None:
+        """Theirs, that is: they do not come again."""
+        self._ahead.clear()
+
+    def settle(self) -> None:
+        """The run is over, and nothing of it will be repeated."""
+        if self._unsettled:
+            self._target.commit([], json.dumps({"letters": []}))
+            self._cut_off, self._unsettled = frozenset(), False
 
     def _row(self, letter: Rejected, origin: str, loaded_at: str) -> dict[str, Any]:
         return {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, closing
 from typing import Any
 
 from sqlalchemy import Column, Connection, Engine, MetaData, Select, Table, and_, func, or_, select
@@ -58,8 +59,12 @@ class DatabaseExtractor(Extractor):
 
     def _whole(self, engine: Engine, table: Table, after: str | None) -> Iterator[Batch]:
         query = select(table).order_by(*[table.c[name] for name in self.key])
-        with _reading(engine) as connection:
-            yield from whole_batches(lambda: self._partitions(connection, query), after, self.table, self.key)
+        with _reading(engine) as connection, ExitStack() as opened:
+
+            def read() -> Iterator[list[Record]]:
+                return opened.enter_context(closing(self._partitions(connection, query)))
+
+            yield from whole_batches(read, after, self.table, self.key)
 
     def _changed(self, engine: Engine, table: Table, change: str, after: str | None) -> Iterator[Batch]:
         columns = [table.c[name] for name in (change, *self.key)]
@@ -99,8 +104,7 @@ class DatabaseExtractor(Extractor):
         query = select(table).where(columns[0] <= _read(columns[0], part.end)).order_by(*columns)
         if part.at is not None:
             query = query.where(_behind(columns, part.at))
-        with told(engine), _reading(engine) as connection:
-            batches = self._partitions(connection, query)
+        with told(engine), _reading(engine) as connection, closing(self._partitions(connection, query)) as batches:
             for rows in batches if self.key else undivided(batches, columns[0].name):
                 at = [rows[-1][column.name] for column in columns]
                 yield Batch(rows, "", self.table, key_positions(rows, self.key)), at
@@ -114,9 +118,11 @@ class DatabaseExtractor(Extractor):
                 hint="Fill it in, leave change_column out of the configuration, or capture the log.",
             )
 
-    def _partitions(self, connection: Connection, query: Select[Any]) -> Iterator[list[Record]]:
-        for rows in connection.execute(query).mappings().partitions(self.batch_rows):
-            yield [plain(dict(row)) for row in rows]
+    def _partitions(self, connection: Connection, query: Select[Any]) -> Generator[list[Record]]:
+        """To be closed before its connection is: a result that is only half read is still on its way."""
+        with connection.execute(query) as result:
+            for rows in result.mappings().partitions(self.batch_rows):
+                yield [plain(dict(row)) for row in rows]
 
 
 class PostgresExtractor(DatabaseExtractor):
