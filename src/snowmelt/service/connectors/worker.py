@@ -12,10 +12,11 @@ import structlog
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.ingest.cdc import checks
-from snowmelt.ingest.cdc.checks import CONNECTION, SLOT, Finding, SourceError, Status
 from snowmelt.ingest.cdc.debezium import snapshot_order
 from snowmelt.ingest.cdc.feed import Batch, EngineFailedError, Feed
+from snowmelt.ingest.cdc.findings import CONNECTION, LOG, Finding, SourceError, Status
+from snowmelt.ingest.cdc.history import History, history_file
+from snowmelt.ingest.cdc.kinds import kind_of
 from snowmelt.ingest.cdc.sources import Source
 from snowmelt.service.connectors.declaring import source_of
 from snowmelt.service.connectors.feeds import open_feed
@@ -196,57 +197,56 @@ class Worker:
 
     def _starting_point(self, source: Source, standing: ConnectorState) -> dict[str, Any] | None:
         """Debezium's offset, or None to begin anew. Raises when the source is not as it must be."""
-        missing = [finding for finding in checks.check(source) if finding.status is Status.MISSING]
+        kind = kind_of(source)
+        missing = [finding for finding in kind.check(source) if finding.status is Status.MISSING]
         if [finding.check for finding in missing] == [CONNECTION]:
             raise EngineFailedError(missing[0].detail)
-        lost = [finding for finding in missing if finding.check == SLOT]
-        others = [finding for finding in missing if finding.check != SLOT]
+        lost = [finding for finding in missing if finding.check == LOG]
+        others = [finding for finding in missing if finding.check != LOG]
         if others:
             raise errors.connector_stopped(
                 f"The source lacks something: {'; '.join(f'{item.check}: {item.detail}' for item in others)}",
                 hint=_remedies(others),
             )
-        with checks.connected(source) as connection:
-            slot = checks.slot_status(connection, source.slot)
+        log = kind.log_status(source, standing.offset)
         if standing.offset is None:
             if lost:
                 raise errors.connector_stopped(lost[0].detail, hint=_remedies(lost))
             return None
-        if slot.exists and not slot.lost:
+        history_gone = kind.KEEPS_HISTORY and not History(history_file(self._folder())).exists
+        if log.usable and not history_gone:
             return dict(standing.offset)
+        gone = "history of the tables' columns" if log.usable else log.name
         if source.snapshot_mode != "WHEN_NEEDED":
             raise errors.connector_stopped(
-                f"The slot {source.slot} is gone, and with it the changes since {standing.last_change_at}.",
+                f"The {gone} is gone, and with it the changes since {standing.last_change_at}.",
                 hint="To read all tables anew: ALTER CONNECTOR … SET SNAPSHOT_MODE = WHEN_NEEDED, then RESUME. Rows "
                 "that are gone from the source then go from mirrors too.",
             )
-        if slot.exists:
-            checks.drop_slot(source)
-        self._note(warning=f"The slot {source.slot} was gone: all tables are read anew.")
+        if log.lost:
+            kind.forget_log(source)
+        self._note(warning=f"The {gone} was gone: all tables are read anew.")
         return None
 
     # -- while it runs --------------------------------------------------------------------------------------------
 
     def _watch(self, source: Source, definition: ConnectorDefinition) -> None:
-        """What the source keeps of its log for the slot, before its disk is full."""
+        """What the source keeps of its log for the connector, before its disk is full or it throws it away."""
         if time.monotonic() - self._watched < _WATCH_SECONDS:
             return
         self._watched = time.monotonic()
         try:
-            with checks.connected(source) as connection:
-                slot = checks.slot_status(connection, source.slot)
+            log = kind_of(source).log_status(source, self._load()[1].offset)
         except (SourceError, SnowmeltError):
             # The engine says so too, if it is one of ours.
             self._watched = time.monotonic() + _UNREACHABLE_SECONDS
             return
-        kept = slot.kept_bytes or 0
+        kept = log.kept_bytes or 0
         limit = definition.slot_warning_bytes
         warning = None
         if kept > limit:
-            warning = (
-                f"The source keeps {kept // 2**20} MB of its log for the slot {source.slot} (limit {limit // 2**20})."
-            )
-            _log.warning("slot_grows", connector=self._id, slot=source.slot, bytes=kept)
+            warning = f"The source keeps {kept // 2**20} MB of its log for the {log.name} (limit {limit // 2**20})."
+            _log.warning("slot_grows", connector=self._id, kept_by=log.name, bytes=kept)
         self._note(slot_bytes=kept, warning=warning)
 
     def _send_signals(self, connector: CatalogObject, standing: ConnectorState) -> None:
@@ -259,7 +259,8 @@ class Worker:
         tables = list(standing.requested_tables or definition.tables)
         identifier = f"snowmelt-{standing.snapshot_request}-{time.time_ns()}"
         if definition.signal_table is not None:
-            checks.send_signal(source_of(definition), identifier, json.dumps(snapshot_order(tables)))
+            source = source_of(definition)
+            kind_of(source).send_signal(source, identifier, json.dumps(snapshot_order(tables)))
         else:
             feed.order_snapshot(identifier, tables)
         self._sent = standing.snapshot_request
