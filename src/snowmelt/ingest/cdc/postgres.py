@@ -241,7 +241,8 @@ def _publication(connection: Connection, source: Source) -> Iterator[Finding]:
         return
     query = "SELECT schemaname || '.' || tablename AS name FROM pg_publication_tables WHERE pubname = :name"
     published = set(connection.execute(text(query), {"name": source.publication}).scalars())
-    absent = [table for table in source.tables if table not in published]
+    wanted = (*source.tables, *([source.signal_table] if source.signal_table is not None else []))
+    absent = [table for table in wanted if table not in published]
     if absent:
         detail = f"{source.publication} does not have {', '.join(absent)}."
         listed = ", ".join(_named(table) for table in absent)

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _ATTEMPTS = 5
+_LOCK_SECONDS = 15.0
+"""How long a table is waited for at a time: in between somebody looks at how the source's log grows."""
 _RECORD_LENGTH = 1_000_000
 """Characters of a poisonous record that are kept."""
 
@@ -266,7 +268,7 @@ class Landing:
     def _mirror(self, transaction: Transaction, standing: ConnectorState, table: str) -> Mirror:
         account = self._account
         found = self._tables.mirror(standing.mirrors[table].table_id)
-        pending = account.transactions.open_for_write(transaction, found)
+        pending = account.transactions.open_for_write(transaction, found, _LOCK_SECONDS)
         return Mirror(account.store, account.transactions, transaction, found, pending, self._definition.deletes)
 
     def _write_letters(self, transaction: Transaction, letters: Sequence[DeadLetter]) -> None:
@@ -287,7 +289,7 @@ class Landing:
     def _append(self, transaction: Transaction, table: CatalogObject, rows: pa.Table) -> None:
         assert isinstance(table.definition, TableDefinition)
         account = self._account
-        pending = account.transactions.open_for_write(transaction, table)
+        pending = account.transactions.open_for_write(transaction, table, _LOCK_SECONDS)
         result = account.store.append(table.definition.location, rows, transaction.tag(None))
         account.transactions.wrote(pending, result, "INSERT", None)
         transaction.after_commit.append(lambda: account.channels.added_file(table))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +103,7 @@ class Worker:
             if standing.paused or standing.phase in _RESTING:
                 if standing.paused and standing.phase is not ConnectorPhase.PAUSED:
                     self._note(phase=ConnectorPhase.PAUSED)
-                self._woken.wait()
+                self._rest(connector, standing)
                 continue
             try:
                 self._capture(connector, standing)
@@ -115,6 +117,16 @@ class Worker:
             except Exception as error:
                 _log.exception("connector_failed", connector=str(connector.name))
                 self._note(phase=ConnectorPhase.FAILED, error=f"{type(error).__name__}: {error}")
+
+    def _rest(self, connector: CatalogObject, standing: ConnectorState) -> None:
+        """Until something is to be done. The source keeps its log meanwhile, which is watched."""
+        definition = _definition(connector)
+        source = source_of(definition)
+        self._watched = 0.0
+        if standing.offset is None or standing.phase is ConnectorPhase.COMPLETED:
+            self._woken.wait()
+        while not self._woken.wait(_WATCH_SECONDS):
+            self._watch(source, definition, None)
 
     def _failed(self, error: SnowmeltError) -> None:
         if error.transient:
@@ -138,6 +150,7 @@ class Worker:
         # Debezium in Kafka Connect asks its source itself, and is told by others when something is lacking.
         offset = standing.offset if kafka else self._starting_point(source, standing)
         landing = Landing(self._account, connector)
+        watch = partial(self._watch, source, definition)
         feed = open_feed(self._account, connector.id, definition, offset, self._folder())
         with self._lock:
             self._feed = feed
@@ -148,11 +161,11 @@ class Worker:
             if self._stopping.is_set() or current is None or now.paused:
                 return
             for batch in feed.batches():
-                landed = self._landed(landing, feed, batch)
+                landed = self._landed(landing, feed, batch, watch)
                 if landed is None:
                     return
                 self._pause = _FIRST_PAUSE
-                self._watch(source, definition)
+                watch(None)
                 # Of topics nobody knows whether the last row of another table is still to come.
                 only_rows = definition.snapshot_mode == "INITIAL_ONLY" and not kafka
                 if only_rows and landed.phase is ConnectorPhase.STREAMING:
@@ -165,12 +178,14 @@ class Worker:
                 self._feed = None
             feed.close()
 
-    def _landed(self, landing: Landing, feed: Feed, batch: Batch) -> ConnectorState | None:
+    def _landed(
+        self, landing: Landing, feed: Feed, batch: Batch, watch: Callable[[str], None]
+    ) -> ConnectorState | None:
         """Lands a batch, however long the lake takes: the engine waits, and so does the source's log.
 
         None when the account is closed first.
         """
-        standing = self._landed_at_last(landing, batch)
+        standing = self._landed_at_last(landing, batch, watch)
         if standing is None:
             return None
         feed.acknowledge(batch.number)
@@ -180,7 +195,7 @@ class Worker:
                 self._send_signals(connector, current)
         return standing
 
-    def _landed_at_last(self, landing: Landing, batch: Batch) -> ConnectorState | None:
+    def _landed_at_last(self, landing: Landing, batch: Batch, watch: Callable[[str], None]) -> ConnectorState | None:
         pause = _FIRST_PAUSE
         while True:
             try:
@@ -188,7 +203,9 @@ class Worker:
             except SnowmeltError as error:
                 if not error.transient:
                     raise
-                self._note(warning=f"Landing waits: {error.message}")
+                waits = f"Landing waits: {error.message}"
+                self._note(warning=waits)
+                watch(waits)
                 if self._stopping.wait(pause):
                     return None
                 pause = min(pause * 2, _LONGEST_PAUSE)
@@ -230,8 +247,11 @@ class Worker:
 
     # -- while it runs --------------------------------------------------------------------------------------------
 
-    def _watch(self, source: Source, definition: ConnectorDefinition) -> None:
-        """What the source keeps of its log for the connector, before its disk is full or it throws it away."""
+    def _watch(self, source: Source, definition: ConnectorDefinition, otherwise: str | None) -> None:
+        """What the source keeps of its log for the connector, before its disk is full or it throws it away.
+
+        `otherwise` is what to warn of when that is not too much.
+        """
         if time.monotonic() - self._watched < _WATCH_SECONDS:
             return
         self._watched = time.monotonic()
@@ -243,7 +263,7 @@ class Worker:
             return
         kept = log.kept_bytes or 0
         limit = definition.slot_warning_bytes
-        warning = None
+        warning = otherwise
         if kept > limit:
             warning = f"The source keeps {kept // 2**20} MB of its log for the {log.name} (limit {limit // 2**20})."
             _log.warning("slot_grows", connector=self._id, kept_by=log.name, bytes=kept)
