@@ -103,7 +103,9 @@ class Mirror:
     def _replace(self, rows: Mapping[Key, FinalRow], shape: Shape) -> bool:
         keys = [folded(name) for name in shape.key]
         stored = self._stored_keys(list(rows), keys)
-        moved = {folded(name) for row in rows.values() if row.moved_from is not None for name in row.lacks}
+        moved = {
+            folded(name) for row in rows.values() if row.moved_from is not None for name in row.lacks
+        } & self.types.keys()
         existing = self._existing(stored, keys, moved)
         by_stored = {key: place for place, key in enumerate(_keys(existing, keys))}
         places = dict(zip(rows, map(by_stored.get, stored), strict=True))
