@@ -128,7 +128,6 @@ _TYPES = [
     Typed("varbinary(10)", ("x'00ff'", "''"), "lower(hex({}))", "lower(hex_encode({}))"),
     Typed("blob", ("x'deadbeef'",), "lower(hex({}))", "lower(hex_encode({}))"),
     Typed("uuid", ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'",)),
-    Typed("inet6", ("'::1'",)),
 ]  # fmt: skip
 
 

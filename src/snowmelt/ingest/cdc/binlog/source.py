@@ -59,6 +59,8 @@ def properties(source: Source) -> dict[str, str]:
         "database.server.id": str(source.server_id),
         "database.include.list": ",".join(re.escape(name) for name in databases),
         "database.ssl.mode": _SSL_MODES[source.type].get(source.ssl_mode, _NO_SSL[source.type]),
+        # Its worker insists on one, and talks to nobody.
+        "bootstrap.servers": "localhost:9092",
         # DDL is no change of a row.
         "include.schema.changes": "false",
         # As numbers, whose meaning the schema says: a TIME here may be of hundreds of hours, or negative.
@@ -212,12 +214,16 @@ def _table(connection: Connection, table: str, account: str) -> Iterator[Finding
     schema, _, name = table.partition(".")
     row = one_row(
         connection,
-        "SELECT count(*) AS n FROM information_schema.table_constraints WHERE constraint_type = 'PRIMARY KEY'"
-        " AND table_schema = :schema AND table_name = :name",
+        "SELECT group_concat(if(data_type IN ('inet4', 'inet6'), column_name, NULL)) AS unknown,"
+        " sum(column_key = 'PRI') AS keyed FROM information_schema.columns"
+        " WHERE table_schema = :schema AND table_name = :name",
         schema=schema,
         name=name,
     )
-    if row is not None and row["n"]:
+    if row is not None and row["unknown"]:
+        detail = f"Debezium can't read a table with columns of these types: {row['unknown']}."
+        yield Finding(check, Status.MISSING, detail)
+    elif row is not None and row["keyed"]:
         yield Finding(check, Status.OK, "has a primary key")
     else:
         detail = "It has no primary key: it can be captured, and not mirrored."
