@@ -93,6 +93,7 @@ _MICROSECONDS = 1_709_201_472_123_456
          "-838:59:59.000001"),
         (column("c", "int32", "YEAR", name="io.debezium.time.Year"), 2024, "NUMBER(38,0)", 2024),
         (column("c", "string", "ENUM", name="io.debezium.data.Enum"), "happy", "VARCHAR(16777216)", "happy"),
+        (column("c", "string", "JSON", name="io.debezium.data.Json"), '{"a": 1}', "VARCHAR(16777216)", '{"a": 1}'),
         (column("c", "string", "LONGTEXT"), "YWJj", "VARCHAR(16777216)", "YWJj"),
         (column("c", "string", "VARBINARY"), "AP8=", "BINARY(8388608)", b"\x00\xff"),
     ],

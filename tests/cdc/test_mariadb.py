@@ -178,12 +178,16 @@ def test_a_mirror_follows_its_source(captures: Session, server: MariaDbServer, d
     settled(captures, "shop", source, "notes")
     captures.execute("ALTER CONNECTOR shop PAUSE")
     in_state(captures, "shop", "PAUSED")
-    execute(source, "ALTER TABLE notes MODIFY COLUMN title varchar(200), ADD COLUMN price decimal(6, 2) DEFAULT 1.25")
+    execute(
+        source,
+        "ALTER TABLE notes MODIFY COLUMN title varchar(200), ADD COLUMN price decimal(6, 2) DEFAULT 1.25, "
+        "ADD COLUMN extra json",
+    )
     execute(source, "UPDATE notes SET title = repeat('y', 100) WHERE id = 30")
     captures.execute("ALTER CONNECTOR shop RESUME")
     settled(captures, "shop", source, "notes")
     execute(source, "TRUNCATE notes")
-    execute(source, "INSERT INTO notes VALUES (1, 'again', 1, 2)")
+    execute(source, """INSERT INTO notes VALUES (1, 'again', 1, 2, '{"a": [1]}')""")
     settled(captures, "shop", source, "notes")
     assert standing(captures, "shop")["dead_letters"] == 0
 

@@ -22,7 +22,8 @@ from snowmelt.ingest.cdc.binlog.columns import cleaner_of, same_type
 from snowmelt.ingest.cdc.envelope import UNAVAILABLE, is_unavailable
 
 _PARAMETER = "__debezium.source.column."
-_POSTGRES = "postgresql"
+_POSTGRES, _MARIADB = "postgresql", "mariadb"
+"""Parts of the names that Debezium gives its sources."""
 _MAX_DIGITS = 38
 _INTEGERS = frozenset({"INT2", "INT4", "INT8", "OID", "SMALLSERIAL", "SERIAL", "BIGSERIAL"})
 _JSON = frozenset({"JSON", "JSONB", "HSTORE"})
@@ -106,8 +107,8 @@ def shape_of(table: str, key: Mapping[str, Any] | None, value: Mapping[str, Any]
     row = fields.get("after") or fields.get("before")
     if row is None or row.get("type") != "struct":
         return None
-    told = _column if _POSTGRES in str((fields.get("source") or {}).get("name", _POSTGRES)) else _binlog_column
-    columns = tuple(told(field) for field in row["fields"])
+    source = str((fields.get("source") or {}).get("name", _POSTGRES))
+    columns = tuple(_column(field) if _POSTGRES in source else _binlog_column(field, source) for field in row["fields"])
     keys = tuple(field["field"] for field in key["fields"]) if key and key.get("type") == "struct" else ()
     return Shape(table, columns, keys)
 
@@ -116,8 +117,11 @@ def _column(field: Mapping[str, Any]) -> SourceColumn:
     return _described(field, _source_type(field), _digits(field), None)
 
 
-def _binlog_column(field: Mapping[str, Any]) -> SourceColumn:
+def _binlog_column(field: Mapping[str, Any], source: str) -> SourceColumn:
     source_type = _source_type(field)
+    if source_type == "JSON" and _MARIADB in source:
+        # What it is called once it is there.
+        source_type = "LONGTEXT"
     same, digits = same_type(field, source_type, _digits(field))
     return _described(field, same, digits, cleaner_of(field, source_type))
 
