@@ -16,7 +16,7 @@ from snowmelt.core.config import Settings
 from snowmelt.service.account import Account
 from tests.cdc.capture import load, standing
 from tests.cdc.mariadb_shop import PASSWORD_ENV, change, create_statement, execute, fill, settled
-from tests.cdc.shop import check_raw, running
+from tests.cdc.shop import check_raw, running, wait_for_commits
 from tests.cdc.test_connector_kills import engine_pid
 from tests.conftest import SPARK
 from tests.support.mariadb_server import BINLOG, PASSWORD, MariaDbServer
@@ -67,12 +67,13 @@ def test_snowmelt_is_killed_again_and_again(shop: MariaDbServer, tmp_path: Path)
     """From the first snapshot on, under load."""
     declare(tmp_path, shop)
     with load(lambda: closing(shop.connect("shop")), pymysql.OperationalError, change(0.05)):
-        for wait in (8.0, 14.0, 11.0):
+        for commits in (0, 2, 6):
             with running(tmp_path):
-                time.sleep(wait)
+                wait_for_commits(tmp_path, commits)
+                time.sleep(3)
         with running(tmp_path):
             wait_until(lambda: reads(shop), "both connectors stream")
-            time.sleep(5)
+            wait_for_commits(tmp_path, 4)
     check_everything(tmp_path, shop)
 
 
