@@ -37,7 +37,7 @@ $(PROJECT): pyproject.toml $(PACKAGES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(READY): src/snowmelt/engine/jars.lock src/snowmelt/ingest/cdc/jars.lock src/snowmelt/ingest/cdc/kafka/jars.lock $(PROJECT)
+$(READY): src/snowmelt/engine/jars.lock src/snowmelt/ingest/cdc/jars.lock src/snowmelt/ingest/cdc/binlog/jars.lock src/snowmelt/ingest/cdc/kafka/jars.lock $(PROJECT)
 	$(BIN)/python -c 'import sys; from snowmelt.engine.jars import main; sys.exit(main())'
 	@touch $@
 

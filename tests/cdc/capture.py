@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import psycopg
 
@@ -15,6 +15,7 @@ from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
 from snowmelt.service.results import Result
 from tests.support.waiting import DEADLINE, wait_until
 
+Opened = TypeVar("Opened")
 METADATA = frozenset({"_SNOWMELT_LSN", "_SNOWMELT_CHANGED_AT", "_SNOWMELT_DELETED"})
 
 
@@ -84,6 +85,17 @@ def write_load(
     server: EmbeddedPostgres, database: str, work: Callable[[psycopg.Connection[Any], int], None]
 ) -> Iterator[None]:
     """`work` again and again in another thread while the block runs; a server that is down is waited for."""
+    with load(lambda: connect(server, database), psycopg.OperationalError, work):
+        yield
+
+
+@contextmanager
+def load(
+    opened: Callable[[], AbstractContextManager[Opened]],
+    lost: type[Exception],
+    work: Callable[[Opened, int], None],
+) -> Iterator[None]:
+    """The same for any database; `lost` is what its driver raises when the server is down."""
     stopping = threading.Event()
     failures: list[BaseException] = []
 
@@ -91,11 +103,11 @@ def write_load(
         turn = 0
         while not stopping.is_set():
             try:
-                with connect(server, database) as connection:
+                with opened() as connection:
                     while not stopping.is_set():
                         turn += 1
                         work(connection, turn)
-            except psycopg.OperationalError:
+            except lost:
                 stopping.wait(0.2)
             except BaseException as error:
                 failures.append(error)

@@ -18,17 +18,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from snowmelt.engine.jars import ensure_jars, locked_jars, parse_lock, require_java
+from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 
 _LOCK = Path(__file__).with_name("kafka_stack.lock")
 _LOG = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class JavaService:

@@ -52,6 +52,16 @@ def running(data: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.stdout.close()
 
 
+def wait_for_commits(data: Path, count: int) -> None:
+    """Until so many batches more have landed, however slow the machine is."""
+
+    def commits() -> int:
+        return sum(1 for _ in data.glob("tables/**/_delta_log/*.json"))
+
+    begun = commits()
+    wait_until(lambda: commits() >= begun + count, lambda: f"{commits()} commits, and {begun} at first")
+
+
 def change(source: Source, turn: int) -> None:
     """A transaction: updates, and now and then a row that comes or goes."""
     chosen = random.Random(turn)

@@ -14,7 +14,7 @@ from snowmelt.core.config import Settings
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
 from snowmelt.service.account import Account
 from tests.cdc.capture import caught_up, connect, create_statement, rows, standing, write_load
-from tests.cdc.shop import change, check_raw, restart, running, shop_server
+from tests.cdc.shop import change, check_raw, restart, running, shop_server, wait_for_commits
 from tests.conftest import SPARK
 from tests.support.waiting import wait_until
 
@@ -57,13 +57,13 @@ def test_snowmelt_is_killed_again_and_again(shop: EmbeddedPostgres, tmp_path: Pa
     """From the first snapshot on, under load."""
     declare(tmp_path, shop)
     with write_load(shop, "postgres", change):
-        for wait in (6.0, 12.0, 9.0, 15.0):
+        for commits in (0, 2, 5, 9):
             with running(tmp_path):
-                time.sleep(wait)
-        with running(tmp_path) as process:
+                wait_for_commits(tmp_path, commits)
+                time.sleep(3)
+        with running(tmp_path):
             wait_until(lambda: streaming(tmp_path, shop), "both connectors stream")
-            time.sleep(5)
-            process.send_signal(signal.SIGKILL)
+            wait_for_commits(tmp_path, 4)
     check_everything(tmp_path, shop)
 
 

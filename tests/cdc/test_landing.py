@@ -15,6 +15,7 @@ from snowmelt.ingest.cdc.envelope import UNAVAILABLE
 from snowmelt.ingest.cdc.feed import Batch, Event, Schema
 from snowmelt.service.account import Account
 from snowmelt.service.connectors.landing import Landing
+from snowmelt.state.connector_model import ConnectorState
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.storage import variant
 from tests.cdc.envelopes import column, envelope, key_schema, value_schema
@@ -89,6 +90,13 @@ class Lander:
 
     def items(self, *names: str) -> list[tuple[Any, ...]]:
         return sorted(tuple(row[name] for name in names or ("ID", "BODY")) for row in self.rows("ITEMS"))
+
+    @property
+    def standing(self) -> ConnectorState:
+        found = self._find("C", ObjectKind.CONNECTOR)
+        assert found is not None
+        with self.account.state.read() as state:
+            return state.connectors.require(found.id)
 
     def _find(self, name: str, kind: ObjectKind) -> CatalogObject | None:
         with self.account.state.read() as state:
@@ -287,3 +295,27 @@ def test_a_topic_knows_the_end_of_its_own_snapshot(account: Account) -> None:
     mirror.restart()
     mirror.land(read(2, "b", 20), read(4, "d", 20, "last_in_data_collection"))
     assert mirror.items("ID") == [(2,), (4,)]
+
+
+def test_a_large_value_goes_with_its_row_to_another_key(account: Account) -> None:
+    """Debezium tells an update of a key as a deletion and an insertion, without the values that it left alone."""
+    mirror = Lander(account, "moved", "TARGET = MIRROR")
+    mirror.land(put(1, "large", 1), put(2, "other", 2), put(3, "third", 3))
+    mirror.land(delete(1, 4), put(10, UNAVAILABLE, 4))
+    # Twice in one batch, and behind an update that left it alone too.
+    mirror.land(put(10, UNAVAILABLE, 5, op="u"), delete(10, 6), put(11, UNAVAILABLE, 6), delete(11, 7),
+                put(12, UNAVAILABLE, 7), delete(3, 8), put(13, "new", 8))  # fmt: skip
+    assert mirror.items() == [(2, "other"), (12, "large"), (13, "new")]
+    assert mirror.standing.snapshot_request == 0
+
+
+def test_a_large_value_that_is_nowhere_is_asked_for(account: Account) -> None:
+    """The end of a batch came between the deletion and the insertion: the table is read anew, beside its changes."""
+    mirror = Lander(account, "nowhere", "TARGET = MIRROR")
+    mirror.land(put(1, "large", 1))
+    mirror.land(delete(1, 2))
+    mirror.land(put(10, UNAVAILABLE, 2))
+    assert mirror.items() == [(10, None)]
+    assert (mirror.standing.snapshot_request, mirror.standing.requested_tables) == (1, ("public.items",))
+    mirror.land(read(10, "large", 3, "incremental"))
+    assert mirror.items() == [(10, "large")]

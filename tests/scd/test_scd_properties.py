@@ -81,6 +81,7 @@ def test_the_versions_are_those_of_the_reference(tracked: tuple[str, ...] | None
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @settings(max_examples=LONG, deadline=None)
 @given(tracked=st.sampled_from([None, ("A",)]), batches=st.lists(st.lists(EVENT, max_size=12), max_size=5))
 def test_the_versions_of_longer_histories(tracked: tuple[str, ...] | None, batches: list[list[Event]]) -> None:

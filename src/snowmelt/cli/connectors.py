@@ -27,11 +27,12 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
     @group.command()
     def create(
         name: NameArgument,
-        host: Annotated[str, typer.Option(help="Where PostgreSQL is.")],
+        host: Annotated[str, typer.Option(help="Where it is.")],
         database: Annotated[str, typer.Option(help="Its database.")],
         user: Annotated[str, typer.Option(help="Who reads it.")],
         table: Annotated[list[str], typer.Option(help="schema.table; give it once for each table.")],
-        port: Annotated[int, typer.Option(help="Its port.")] = 5432,
+        kind: Annotated[str, typer.Option("--type", help="postgres, mariadb or mysql.")] = "postgres",
+        port: Annotated[int | None, typer.Option(help="Its port, if it is not the usual one.")] = None,
         password_env: Annotated[str | None, typer.Option(help="Environment variable with the password.")] = None,
         secret_file: Annotated[str | None, typer.Option(help="File with the password.")] = None,
         slot: Annotated[str | None, typer.Option(help="Replication slot; made when it is missing.")] = None,
@@ -57,12 +58,12 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
             "BOOTSTRAP_SERVERS": bootstrap_servers, "TOPIC_PREFIX": topic_prefix,
         }  # fmt: skip
         options = [f"{option} = {literal(value)}" for option, value in texts.items() if value is not None]
-        options.append(f"PORT = {port}")
+        options += [f"PORT = {port}"] if port is not None else []
         options.append(f"TABLES = ({', '.join(literal(item) for item in table)})")
         names = {"RAW_TABLE": raw_table, "MIRROR_SCHEMA": mirror_schema}
         options += [f"{option} = {value}" for option, value in names.items() if value is not None]
         options += ["INITIALLY_PAUSED = TRUE"] if paused else []
-        run(data, url, f"CREATE CONNECTOR {name} TYPE = POSTGRES {' '.join(options)}")
+        run(data, url, f"CREATE CONNECTOR {name} TYPE = {literal(kind)} {' '.join(options)}")
 
     @group.command(name="list")
     def show(data: DataOption = DATA, url: UrlOption = None, form: FormatOption = Format.TABLE) -> None:

@@ -27,7 +27,7 @@ from pathlib import Path
 from snowmelt.core.errors import SnowmeltError, configuration
 
 MINIMUM_JAVA = 17
-_LOCKS = ("snowmelt.engine", "snowmelt.ingest.cdc", "snowmelt.ingest.cdc.kafka")
+_LOCKS = ("snowmelt.engine", "snowmelt.ingest.cdc", "snowmelt.ingest.cdc.binlog", "snowmelt.ingest.cdc.kafka")
 """The packages that have a `jars.lock`."""
 
 _LOCK_LINE = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)\s+([0-9a-f]{64})")

@@ -14,6 +14,14 @@ from snowmelt.state.record import Record
 OffsetValue = str | int | bool | None
 
 
+class SourceType(StrEnum):
+    """What kind of database is captured."""
+
+    POSTGRES = "POSTGRES"
+    MARIADB = "MARIADB"
+    MYSQL = "MYSQL"
+
+
 class ConnectorTarget(StrEnum):
     RAW = "RAW"
     """Every change is a row of one table, and stays there."""
@@ -38,7 +46,7 @@ class Deletes(StrEnum):
 
 class ConnectorDefinition(Record):
     kind: Literal["CONNECTOR"] = "CONNECTOR"
-    type: Literal["POSTGRES"] = "POSTGRES"
+    type: SourceType = SourceType.POSTGRES
     host: str
     port: int = 5432
     database: str
@@ -50,8 +58,11 @@ class ConnectorDefinition(Record):
     ssl_mode: str = "prefer"
     tables: tuple[str, ...]
     """`schema.table`, as the source spells them."""
-    slot: str
-    publication: str
+    slot: str = ""
+    publication: str = ""
+    """Both of PostgreSQL alone."""
+    server_id: int | None = None
+    """As which Debezium reads the log of a MariaDB or MySQL, where every reader is a server of its own."""
     snapshot_mode: str = "INITIAL"
     target: ConnectorTarget = ConnectorTarget.RAW
     raw_table: ObjectName | None = None

@@ -15,6 +15,8 @@ from typing import Any
 from snowmelt.core import errors
 from snowmelt.engine.jars import ensure_jars, locked_jars, require_java
 from snowmelt.ingest.cdc.feed import Batch, EngineFailedError, Event, Schema
+from snowmelt.ingest.cdc.history import History, history_file
+from snowmelt.ingest.cdc.kinds import kind_of
 from snowmelt.ingest.cdc.sources import Source
 
 TOPIC_PREFIX = "snowmelt"
@@ -31,26 +33,15 @@ def connector_properties(source: Source) -> dict[str, str]:
     """What both routes tell Debezium about a source, but for the password and for where records go."""
     tables = [*source.tables, *([source.signal_table] if source.signal_table is not None else [])]
     properties = {
-        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
         "topic.prefix": TOPIC_PREFIX,
-        "plugin.name": "pgoutput",
         "database.hostname": source.host,
         "database.port": str(source.port),
         "database.user": source.user,
-        "database.dbname": source.database,
-        "database.sslmode": source.ssl_mode,
-        "slot.name": source.slot,
-        "publication.name": source.publication,
-        "publication.autocreate.mode": "filtered",
         "table.include.list": ",".join(_pattern(table) for table in tables),
         "snapshot.mode": source.snapshot_mode.lower(),
-        # Exact values: numbers as text, instants as ISO text, JSON and arrays as they are.
+        # Exact values: numbers as text, JSON and arrays as they are.
         "decimal.handling.mode": "string",
-        "time.precision.mode": "isostring",
-        "interval.handling.mode": "string",
         "binary.handling.mode": "base64",
-        "hstore.handling.mode": "json",
-        "include.unknown.datatypes": "true",
         # The types as the source declares them, in the schemas.
         "column.propagate.source.type": ".*",
         # By default Debezium leaves TRUNCATE out.
@@ -59,6 +50,7 @@ def connector_properties(source: Source) -> dict[str, str]:
         # Without a heartbeat a quiet table would keep the log of a busy database from being recycled.
         "heartbeat.interval.ms": "10000",
         "incremental.snapshot.chunk.size": "2048",
+        **kind_of(source).properties(source),
     }
     if source.signal_table is not None:
         properties |= {"signal.enabled.channels": "source", "signal.data.collection": source.signal_table}
@@ -76,7 +68,7 @@ def snapshot_order(tables: Sequence[str]) -> dict[str, Any]:
 
 
 def engine_properties(source: Source, name: str, folder: Path) -> dict[str, str]:
-    """For the embedded engine. Everything it keeps is in `folder`, and none of it is needed again."""
+    """For the embedded engine. What it keeps in `folder` is not needed again; see `history_file` for what is."""
     properties = connector_properties(source) | {
         "name": name,
         "database.password": source.password(),
@@ -90,6 +82,12 @@ def engine_properties(source: Source, name: str, folder: Path) -> dict[str, str]
         # The supervisor starts a new engine; one that retries inside would be seen as alive.
         "errors.max.retries": "0",
     }
+    if kind_of(source).KEEPS_HISTORY:
+        properties |= {
+            "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
+            "schema.history.internal.file.filename": str(history_file(folder)),
+            "schema.history.internal.store.only.captured.tables.ddl": "true",
+        }
     if source.signal_table is None:
         properties |= {
             "read.only": "true",
@@ -102,11 +100,16 @@ def engine_properties(source: Source, name: str, folder: Path) -> dict[str, str]
 class DebeziumProcess:
     """An embedded engine, as a feed."""
 
-    def __init__(self, properties: Mapping[str, str], offset: Offset | None, folder: Path) -> None:
+    def __init__(self, source: Source, name: str, offset: Offset | None, folder: Path) -> None:
         require_java()
-        jars = ensure_jars(jars=locked_jars("snowmelt.ingest.cdc"))
+        kind = kind_of(source)
+        jars = ensure_jars(jars=locked_jars(kind.JARS))
+        properties = engine_properties(source, name, folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
+        self._history = History(history_file(folder)) if kind.KEEPS_HISTORY else None
+        if self._history is not None:
+            self._history.prepare(anew=offset is None)
         self._log = folder / "engine.log"
         self._lock = threading.Lock()
         self._stopping = False
@@ -119,7 +122,7 @@ class DebeziumProcess:
         order = {
             "jars": [str(path) for path in jars],
             "java_options": list(_JAVA_OPTIONS),
-            "properties": dict(properties),
+            "properties": properties,
             "offset": dict(offset) if offset is not None else None,
         }
         self._say(json.dumps(order))
@@ -140,6 +143,8 @@ class DebeziumProcess:
             if "schema" in told:
                 schemas.append(Schema(told["schema"], told["topic"], told["key"], told["value"]))
             elif "batch" in told:
+                if self._history is not None:
+                    self._history.keep()
                 yield Batch(told["batch"], tuple(schemas), self._events(told["events"]), told["offset"])
                 schemas = []
             elif "failed" in told:

@@ -174,7 +174,7 @@ def _reasons(message: Any, error: Any) -> str:
     found = [str(message)]
     while error is not None:
         text = str(error.getMessage() or error.getClass().getName())
-        if text not in found:
+        if not any(text in known for known in found):
             found.append(text)
         error = error.getCause()
     return " <- ".join(found)

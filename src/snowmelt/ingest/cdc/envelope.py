@@ -70,8 +70,11 @@ class Change:
     ts_ms: int | None
     """When the source committed it, or the snapshot read it."""
     lsn: int | None = None
+    """The place in the source's log: it grows within a transaction, and in a binlog from one to the next too."""
     transaction: int | None = None
     sequence: str | None = None
+    row: int = 0
+    """Which of the rows at that place; zero where nobody counts them."""
     snapshot: Snapshot = Snapshot.NONE
     schema: int = 0
     """The number of the shape that its rows have; 0 when it came without one."""
@@ -98,7 +101,7 @@ class Change:
         Not the log position alone: one record of the log can hold many rows.
         """
         row = self.key if self.key is not None else [self.before, self.after]
-        parts = [self.lsn, self.transaction, self.operation.value, self.table, row]
+        parts = [self.lsn, self.transaction, self.operation.value, self.table, row, *([self.row] if self.row else [])]
         text = json.dumps(parts, sort_keys=True, default=str)
         return hashlib.blake2b(text.encode(), digest_size=9).hexdigest()
 
@@ -147,17 +150,33 @@ def parse(key: str | None, value: str, schema: int = 0) -> Change | None:
         raise PoisonError("an envelope of DELETE that does not say which row")
     return Change(
         operation=known,
-        table=f"{source['schema']}.{source['table']}" if source.get("schema") else source["table"],
+        table=".".join(part for part in (source.get("schema") or source.get("db"), source["table"]) if part),
         key=keys,
         before=before,
         after=after,
         ts_ms=_whole(source.get("ts_ms")) or _whole(envelope.get("ts_ms")),
-        lsn=_whole(source.get("lsn")),
+        lsn=place_in_binlog(source.get("file"), source.get("pos")) if "file" in source else _whole(source.get("lsn")),
         transaction=_whole(source.get("txId")),
-        sequence=source["sequence"] if isinstance(source.get("sequence"), str) else None,
+        sequence=_sequence(source),
+        row=_whole(source.get("row")) or 0,
         snapshot=_SNAPSHOTS.get(str(source.get("snapshot")).lower(), Snapshot.NONE),
         schema=schema,
     )
+
+
+def place_in_binlog(file: Any, position: Any) -> int | None:
+    """One number for a place in a binlog: its files are numbered, and of four gigabytes at most."""
+    number = str(file).rpartition(".")[2]
+    if not number.isdigit() or not isinstance(position, int):
+        return None
+    return (int(number) << 32) + position
+
+
+def _sequence(source: dict[str, Any]) -> str | None:
+    """What the source says of the order of its changes; of a binlog file, place, row and GTID."""
+    if source.get("file"):
+        return json.dumps([source["file"], source.get("pos"), source.get("row"), source.get("gtid")])
+    return source["sequence"] if isinstance(source.get("sequence"), str) else None
 
 
 def _json(text: str) -> Any:

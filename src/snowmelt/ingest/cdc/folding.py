@@ -22,6 +22,13 @@ class FinalRow:
     change: Change
     """The last one, which says when and where in the log."""
     values: dict[str, Any] | None
+    moved_from: Key | None = None
+    """The key under which the row was before the run, where values that the source did not send are to be found."""
+
+    @property
+    def lacks(self) -> frozenset[str]:
+        """The columns whose values the source did not send."""
+        return frozenset(name for name, value in (self.values or {}).items() if value == UNAVAILABLE)
 
 
 @dataclass(slots=True)
@@ -41,19 +48,41 @@ def key_of(change: Change, columns: Sequence[str]) -> Key | None:
 def fold(changes: Iterable[Change], columns: Sequence[str]) -> Folded:
     """The changes are of one table, and all of them have keys."""
     folded = Folded()
+    gone: _Gone | None = None
     for change in changes:
         if change.operation is Operation.TRUNCATE:
             folded.emptied_by = change
             folded.rows.clear()
+            gone = None
             continue
         key = key_of(change, columns)
         assert key is not None, "changes without a key are dead letters"
         if change.operation is Operation.DELETE:
+            gone = _Gone(change, key, folded.rows.get(key))
             folded.rows[key] = FinalRow(change, None)
             continue
         _move(folded, change, columns, key)
-        folded.rows[key] = FinalRow(change, _completed(change, folded.rows.get(key)))
+        moved = gone if gone is not None and gone.moves_to(change) else None
+        folded.rows[key] = _completed(change, folded.rows.get(key), moved)
+        gone = None
     return folded
+
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """A deletion, and what the run had made of the row by then."""
+
+    change: Change
+    key: Key
+    before: FinalRow | None
+
+    def moves_to(self, change: Change) -> bool:
+        """Whether the row is not gone but has another key: Debezium tells one update as a deletion and an insertion."""
+        same_place = change.lsn is not None and (change.lsn, change.transaction) == (
+            self.change.lsn,
+            self.change.transaction,
+        )
+        return same_place and change.operation is Operation.INSERT
 
 
 def _move(folded: Folded, change: Change, columns: Sequence[str], key: Key) -> None:
@@ -65,12 +94,17 @@ def _move(folded: Folded, change: Change, columns: Sequence[str], key: Key) -> N
         folded.rows[old] = FinalRow(change, None)
 
 
-def _completed(change: Change, before: FinalRow | None) -> dict[str, Any]:
+def _completed(change: Change, before: FinalRow | None, moved: _Gone | None) -> FinalRow:
     """The new values; those that the source did not send are the ones of the change before, if there is one."""
     assert change.after is not None
     values = dict(change.after)
+    moved_from = None
+    if moved is not None:
+        before = moved.before
+        moved_from = moved.key
     if before is not None and before.values is not None:
+        moved_from = before.moved_from or moved_from
         for name, value in values.items():
             if value == UNAVAILABLE:
                 values[name] = before.values.get(name, UNAVAILABLE)
-    return values
+    return FinalRow(change, values, moved_from)

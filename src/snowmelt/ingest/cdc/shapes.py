@@ -18,9 +18,12 @@ from typing import Any
 
 from snowmelt.core import types
 from snowmelt.core.types import DataType
+from snowmelt.ingest.cdc.binlog.columns import cleaner_of, same_type
 from snowmelt.ingest.cdc.envelope import UNAVAILABLE, is_unavailable
 
 _PARAMETER = "__debezium.source.column."
+_POSTGRES, _MARIADB = "postgresql", "mariadb"
+"""Parts of the names that Debezium gives its sources."""
 _MAX_DIGITS = 38
 _INTEGERS = frozenset({"INT2", "INT4", "INT8", "OID", "SMALLSERIAL", "SERIAL", "BIGSERIAL"})
 _JSON = frozenset({"JSON", "JSONB", "HSTORE"})
@@ -104,28 +107,55 @@ def shape_of(table: str, key: Mapping[str, Any] | None, value: Mapping[str, Any]
     row = fields.get("after") or fields.get("before")
     if row is None or row.get("type") != "struct":
         return None
-    columns = tuple(_column(field) for field in row["fields"])
+    source = str((fields.get("source") or {}).get("name", _POSTGRES))
+    columns = tuple(_column(field) if _POSTGRES in source else _binlog_column(field, source) for field in row["fields"])
     keys = tuple(field["field"] for field in key["fields"]) if key and key.get("type") == "struct" else ()
     return Shape(table, columns, keys)
 
 
 def _column(field: Mapping[str, Any]) -> SourceColumn:
-    parameters = field.get("parameters") or {}
-    source_type = str(parameters.get(f"{_PARAMETER}type", "")).upper()
-    type_ = _type(field, source_type, parameters)
+    return _described(field, _source_type(field), _digits(field), None)
+
+
+def _binlog_column(field: Mapping[str, Any], source: str) -> SourceColumn:
+    source_type = _source_type(field)
+    if source_type == "JSON" and _MARIADB in source:
+        # What it is called once it is there.
+        source_type = "LONGTEXT"
+    same, digits = same_type(field, source_type, _digits(field))
+    return _described(field, same, digits, cleaner_of(field, source_type))
+
+
+def _described(
+    field: Mapping[str, Any], source_type: str, digits: tuple[int, int], own: Cleaner | None
+) -> SourceColumn:
+    clean = own or _cleaner(field, source_type)
+    default = field.get("default")
     return SourceColumn(
         name=field["field"],
-        type=type_,
+        type=_type(field, source_type, digits),
         source_type=source_type,
         optional=bool(field.get("optional", True)),
-        clean=_cleaner(field, source_type, parameters),
-        default=field.get("default"),
+        clean=clean,
+        default=clean(default) if clean is not None and default is not None else default,
     )
 
 
-def _type(field: Mapping[str, Any], source_type: str, parameters: Mapping[str, Any]) -> DataType:
-    if source_type in ("NUMERIC", "MONEY"):
-        return _numeric(source_type, parameters)
+def _source_type(field: Mapping[str, Any]) -> str:
+    return str((field.get("parameters") or {}).get(f"{_PARAMETER}type", "")).upper()
+
+
+def _digits(field: Mapping[str, Any]) -> tuple[int, int]:
+    """All of a number's, and those behind the point; zero when nobody said."""
+    parameters = field.get("parameters") or {}
+    return int(parameters.get(f"{_PARAMETER}length", 0)), int(parameters.get(f"{_PARAMETER}scale", 0))
+
+
+def _type(field: Mapping[str, Any], source_type: str, digits: tuple[int, int]) -> DataType:
+    if source_type == "MONEY":
+        return types.number(19, 2)
+    if source_type == "NUMERIC":
+        return _numeric(*digits)
     if field.get("type") == "array":
         return types.ARRAY
     if source_type == "BIT" and field.get("type") == "boolean":
@@ -137,12 +167,8 @@ def _type(field: Mapping[str, Any], source_type: str, parameters: Mapping[str, A
     return _CONNECT_TYPES.get(str(field.get("type")), types.VARIANT)
 
 
-def _numeric(source_type: str, parameters: Mapping[str, Any]) -> DataType:
+def _numeric(precision: int, scale: int) -> DataType:
     """NUMBER where the source says how many digits; text where it allows any number of them."""
-    if source_type == "MONEY":
-        return types.number(19, 2)
-    precision = int(parameters.get(f"{_PARAMETER}length", 0))
-    scale = int(parameters.get(f"{_PARAMETER}scale", 0))
     if not 1 <= precision <= _MAX_DIGITS or not 0 <= scale <= min(precision, 37):
         return types.VARCHAR
     return types.number(precision, scale)
@@ -151,10 +177,10 @@ def _numeric(source_type: str, parameters: Mapping[str, Any]) -> DataType:
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
-def _cleaner(field: Mapping[str, Any], source_type: str, parameters: Mapping[str, Any]) -> Cleaner | None:
+def _cleaner(field: Mapping[str, Any], source_type: str) -> Cleaner | None:
     if field.get("type") == "array":
         items = dict(field.get("items") or {})
-        inner = _cleaner({**items, "field": ""}, source_type.removeprefix("_"), parameters)
+        inner = _cleaner({**items, "field": ""}, source_type.removeprefix("_"))
         return None if inner is None else lambda values: [None if item is None else inner(item) for item in values]
     if source_type in ("NUMERIC", "MONEY"):
         return _number

@@ -8,21 +8,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from snowmelt.core import errors
+from snowmelt.state.connector_model import SourceType
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A PostgreSQL database and what of it is captured. Knows where the password is, never shows it."""
+    """A database and what of it is captured. Knows where the password is, never shows it."""
 
+    type: SourceType
     host: str
     port: int
     database: str
     user: str
     tables: tuple[str, ...]
-    """`schema.table`."""
-    slot: str
-    publication: str
+    """`schema.table`, or `database.table` where there are no schemas."""
     snapshot_mode: str
+    slot: str = ""
+    publication: str = ""
+    server_id: int | None = None
     ssl_mode: str = "prefer"
     password_env: str | None = None
     secret_file: str | None = None

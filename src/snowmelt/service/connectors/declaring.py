@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
@@ -13,7 +14,7 @@ from snowmelt.ingest.cdc.sources import Source
 from snowmelt.service.metadata.scopes import existing_schema
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.connectors import AlterableOptions, ConnectorOptions
-from snowmelt.state.connector_model import ConnectorDefinition, ConnectorTarget, Deletes, Route
+from snowmelt.state.connector_model import ConnectorDefinition, ConnectorTarget, Deletes, Route, SourceType
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,150}")
 """What Kafka allows in the name of a topic."""
 _SLOT = re.compile(r"[a-z0-9_]{1,63}")
 """What PostgreSQL allows as the name of a slot."""
+_PORTS = {SourceType.POSTGRES: 5432, SourceType.MARIADB: 3306, SourceType.MYSQL: 3306}
+_SERVER_IDS = range(1_000_000_000, 2_000_000_000)
+"""Of those, one for each connector: far from what people number their own servers with."""
 
 
 def definition_of(run: Run, name: ObjectName, options: ConnectorOptions) -> ConnectorDefinition:
@@ -33,25 +37,25 @@ def definition_of(run: Run, name: ObjectName, options: ConnectorOptions) -> Conn
     missing = [name for name in _REQUIRED if not given.get(name)]
     if missing:
         raise errors.missing_options(missing)
+    assert options.type is not None
+    kind = SourceType.POSTGRES if options.type == "POSTGRESQL" else SourceType(options.type)
+    _check_kind(options, kind)
     target = ConnectorTarget(options.target or ConnectorTarget.RAW)
     _check_target(options, target)
     route = _checked_route(options)
     _check_secret(options)
-    slot = options.slot or default_slot(name)
-    if _SLOT.fullmatch(slot) is None:
-        raise errors.invalid_value(slot, "SLOT")
     assert options.host is not None and options.database is not None and options.user is not None
     return ConnectorDefinition(
+        type=kind,
         host=options.host,
-        port=options.port or 5432,
+        port=options.port or _PORTS[kind],
         database=options.database,
         user=options.user,
         password_env=options.password_env,
         secret_file=options.secret_file,
         ssl_mode=(options.ssl_mode or "PREFER").lower(),
-        tables=checked_tables(options.tables or ()),
-        slot=slot,
-        publication=options.publication or slot,
+        tables=checked_tables(options.tables or (), kind, options.database),
+        **_place_in_log(name, options, kind),
         snapshot_mode=options.snapshot_mode or "INITIAL",
         target=target,
         raw_table=_raw_table(run, name, options) if target is ConnectorTarget.RAW else None,
@@ -64,7 +68,9 @@ def definition_of(run: Run, name: ObjectName, options: ConnectorOptions) -> Conn
         deletes=Deletes(options.deletes or Deletes.HARD),
         capture_reads=options.capture_reads is not False,
         slot_warning_bytes=(options.slot_warning_mb or 1024) * _MEGABYTE,
-        signal_table=checked_tables((options.signal_table,))[0] if options.signal_table is not None else None,
+        signal_table=(
+            checked_tables((options.signal_table,), kind, options.database)[0] if options.signal_table else None
+        ),
         route=route,
         bootstrap_servers=options.bootstrap_servers,
         topic_prefix=options.topic_prefix or (default_slot(name) if route is Route.KAFKA else TOPIC_PREFIX),
@@ -72,13 +78,35 @@ def definition_of(run: Run, name: ObjectName, options: ConnectorOptions) -> Conn
     )
 
 
-def changes_of(options: AlterableOptions) -> dict[str, Any]:
+def _check_kind(options: ConnectorOptions, kind: SourceType) -> None:
+    """PostgreSQL has slots and publications, the others have numbered servers; Kafka is PostgreSQL's route alone."""
+    given = options.given()
+    foreign = ("SERVER_ID",) if kind is SourceType.POSTGRES else ("SLOT", "PUBLICATION")
+    for option in foreign:
+        if option in given:
+            raise errors.unsupported(f"{option} with TYPE = {kind}")
+    if kind is not SourceType.POSTGRES and options.route == Route.KAFKA:
+        raise errors.unsupported(f"ROUTE = KAFKA with TYPE = {kind}", hint="It is captured by the embedded engine.")
+
+
+def _place_in_log(name: ObjectName, options: ConnectorOptions, kind: SourceType) -> dict[str, Any]:
+    """As whom the connector reads the source's log."""
+    if kind is not SourceType.POSTGRES:
+        known = zlib.crc32(str(name).encode()) % len(_SERVER_IDS)
+        return {"server_id": options.server_id or _SERVER_IDS[known]}
+    slot = options.slot or default_slot(name)
+    if _SLOT.fullmatch(slot) is None:
+        raise errors.invalid_value(slot, "SLOT")
+    return {"slot": slot, "publication": options.publication or slot}
+
+
+def changes_of(options: AlterableOptions, definition: ConnectorDefinition) -> dict[str, Any]:
     """What ALTER … SET changes of the definition."""
     given = options.given()
     given.pop("COMMENT", None)
     changes: dict[str, Any] = {name.lower(): value for name, value in given.items()}
     if "tables" in changes:
-        changes["tables"] = checked_tables(changes["tables"])
+        changes["tables"] = checked_tables(changes["tables"], definition.type, definition.database)
     if "ssl_mode" in changes:
         changes["ssl_mode"] = changes["ssl_mode"].lower()
     if "slot_warning_mb" in changes:
@@ -91,6 +119,7 @@ def changes_of(options: AlterableOptions) -> dict[str, Any]:
 
 def source_of(definition: ConnectorDefinition) -> Source:
     return Source(
+        type=definition.type,
         host=definition.host,
         port=definition.port,
         database=definition.database,
@@ -98,6 +127,7 @@ def source_of(definition: ConnectorDefinition) -> Source:
         tables=definition.tables,
         slot=definition.slot,
         publication=definition.publication,
+        server_id=definition.server_id,
         snapshot_mode=definition.snapshot_mode,
         ssl_mode=definition.ssl_mode,
         password_env=definition.password_env,
@@ -139,11 +169,11 @@ def default_slot(name: ObjectName) -> str:
     return "snowmelt_" + re.sub(r"[^a-z0-9_]", "_", name.name.lower())[:50]
 
 
-def checked_tables(tables: tuple[str, ...]) -> tuple[str, ...]:
-    """`schema.table` each; a bare name is one of the schema public."""
+def checked_tables(tables: tuple[str, ...], kind: SourceType, database: str) -> tuple[str, ...]:
+    """`schema.table` each; a bare name is one of the schema public, or of the database where there are no schemas."""
     found: list[str] = []
     for written in tables:
-        full = written if "." in written else f"public.{written}"
+        full = written if "." in written else f"{'public' if kind is SourceType.POSTGRES else database}.{written}"
         if full.count(".") != 1 or full.startswith(".") or full.endswith(".") or "," in full:
             raise errors.invalid_value(written, "TABLES")
         found.append(full)

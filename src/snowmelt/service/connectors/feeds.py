@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from snowmelt.ingest.cdc import kafka
-from snowmelt.ingest.cdc.debezium import DebeziumProcess, Offset, engine_properties
+from snowmelt.ingest.cdc.debezium import DebeziumProcess, Offset
 from snowmelt.ingest.cdc.feed import Feed
 from snowmelt.ingest.cdc.kafka.reader import KafkaFeed
 from snowmelt.service.connectors.declaring import source_of, topics_of
@@ -25,4 +25,4 @@ def open_feed(
     if definition.route is Route.KAFKA:
         session = account.engine.session_with(kafka.__name__)
         return KafkaFeed(session, topics_of(definition), offset, folder)
-    return DebeziumProcess(engine_properties(source_of(definition), name, folder), offset, folder)
+    return DebeziumProcess(source_of(definition), name, offset, folder)

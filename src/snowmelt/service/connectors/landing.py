@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _ATTEMPTS = 5
+_LOCK_SECONDS = 15.0
+"""How long a table is waited for at a time: in between somebody looks at how the source's log grows."""
 _RECORD_LENGTH = 1_000_000
 """Characters of a poisonous record that are kept."""
 
@@ -188,7 +190,8 @@ class Landing:
         transaction = transactions.begin(explicit=False)
         try:
             if self._mirrors:
-                self._write_mirrors(transaction, standing, changes)
+                lacking = self._write_mirrors(transaction, standing, changes)
+                standing = _with_order(standing, lacking)
             else:
                 standing = self._write_raw(transaction, standing, changes)
             self._write_letters(transaction, understood.letters)
@@ -224,12 +227,7 @@ class Landing:
             mirrors[change.table] = MirroredTable(table_id=table.id, key=shape.key)
             if again:
                 requested.append(change.table)
-        if requested:
-            request = standing.snapshot_request + 1
-            standing = standing.model_copy(
-                update={"snapshot_request": request, "requested_tables": tuple(dict.fromkeys(requested))}
-            )
-        return standing.model_copy(update={"mirrors": mirrors})
+        return _with_order(standing, requested).model_copy(update={"mirrors": mirrors})
 
     def _write_raw(
         self, transaction: Transaction, standing: ConnectorState, changes: Sequence[Change]
@@ -242,18 +240,24 @@ class Landing:
             self._append(transaction, table, rows)
         return standing.model_copy(update={"raw_rows": standing.raw_rows + len(kept)})
 
-    def _write_mirrors(self, transaction: Transaction, standing: ConnectorState, changes: Sequence[Change]) -> None:
+    def _write_mirrors(
+        self, transaction: Transaction, standing: ConnectorState, changes: Sequence[Change]
+    ) -> list[str]:
+        """The tables of which a row lacks values that only the source has."""
+        lacking: list[str] = []
         for part in cut_behind(changes, self._ends_snapshot):
             by_table: defaultdict[str, list[Change]] = defaultdict(list)
             for change in part:
                 by_table[change.table].append(change)
             for table, own in by_table.items():
                 shape = self._latest[table]
-                self._mirror(transaction, standing, table).apply(fold(own, shape.key), shape)
+                if not self._mirror(transaction, standing, table).apply(fold(own, shape.key), shape):
+                    lacking.append(table)
             last = part[-1]
             if last.lsn is not None and self._ends_snapshot(last):
                 for table in standing.mirrors if self._in_order else [last.table]:
                     self._mirror(transaction, standing, table).remove_unread(last.lsn, last)
+        return lacking
 
     def _ends_snapshot(self, change: Change) -> bool:
         """Behind it, what a snapshot did not find is not in the source: in any table, or in the one of a topic."""
@@ -264,7 +268,7 @@ class Landing:
     def _mirror(self, transaction: Transaction, standing: ConnectorState, table: str) -> Mirror:
         account = self._account
         found = self._tables.mirror(standing.mirrors[table].table_id)
-        pending = account.transactions.open_for_write(transaction, found)
+        pending = account.transactions.open_for_write(transaction, found, _LOCK_SECONDS)
         return Mirror(account.store, account.transactions, transaction, found, pending, self._definition.deletes)
 
     def _write_letters(self, transaction: Transaction, letters: Sequence[DeadLetter]) -> None:
@@ -285,7 +289,7 @@ class Landing:
     def _append(self, transaction: Transaction, table: CatalogObject, rows: pa.Table) -> None:
         assert isinstance(table.definition, TableDefinition)
         account = self._account
-        pending = account.transactions.open_for_write(transaction, table)
+        pending = account.transactions.open_for_write(transaction, table, _LOCK_SECONDS)
         result = account.store.append(table.definition.location, rows, transaction.tag(None))
         account.transactions.wrote(pending, result, "INSERT", None)
         transaction.after_commit.append(lambda: account.channels.added_file(table))
@@ -320,6 +324,20 @@ class Landing:
         if self._in_order:
             return "snapshot" in batch.offset and not any(change.snapshot is Snapshot.LAST for change in changes)
         return bool(changes) and changes[-1].snapshot in (Snapshot.FIRST, Snapshot.MIDDLE)
+
+
+def _with_order(standing: ConnectorState, tables: Sequence[str]) -> ConnectorState:
+    """With an order that these tables be read anew beside their changes, if there are any."""
+    if not tables:
+        return standing
+    waits = standing.snapshot_request > standing.snapshot_done
+    # One that is waiting may be for all tables, which an empty list says.
+    for_all = waits and not standing.requested_tables
+    known = standing.requested_tables if waits else ()
+    requested = () if for_all else tuple(dict.fromkeys((*known, *tables)))
+    return standing.model_copy(
+        update={"snapshot_request": standing.snapshot_request + 1, "requested_tables": requested}
+    )
 
 
 def _put(state: StateTransaction, after: ConnectorState) -> None:

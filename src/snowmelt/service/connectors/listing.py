@@ -30,13 +30,13 @@ def described(state: StateReader, item: CatalogObject) -> Row:
     position = standing.position
     return {
         **named(item),
-        "type": definition.type,
+        "type": definition.type.value,
         "host": definition.host,
         "port": definition.port,
         "database": definition.database,
         "tables": ", ".join(definition.tables),
-        "slot": definition.slot,
-        "publication": definition.publication,
+        "slot": definition.slot or None,
+        "publication": definition.publication or None,
         "snapshot_mode": definition.snapshot_mode,
         "target": definition.target.value,
         "target_name": str(definition.raw_table or definition.mirror_schema),

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snowmelt.core import errors
 from snowmelt.core.types import DataType
 from snowmelt.ingest.cdc.envelope import UNAVAILABLE, Change
 from snowmelt.ingest.cdc.folding import FinalRow, Folded, Key
-from snowmelt.ingest.cdc.shapes import Shape, folded
+from snowmelt.ingest.cdc.shapes import Shape, SourceColumn, folded
 from snowmelt.ingest.cdc.values import array_of
 from snowmelt.service.connectors.target_tables import CHANGED_AT, DELETED, POSITION
 from snowmelt.service.transactions import PendingTable, Transaction, TransactionManager
@@ -26,6 +25,32 @@ from snowmelt.storage.snapshot import FileList
 from snowmelt.storage.table import DeltaStore
 
 _LIMIT = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A row that is there in the end, and its places among those that are there now."""
+
+    final: FinalRow
+    place: int | None
+    """Its own; None when it is new."""
+    origin: int | None
+    """The one it had under another key."""
+
+    @classmethod
+    def of(cls, row: FinalRow, place: int | None, places: Mapping[Key, int | None]) -> _Kept:
+        return cls(row, place, places.get(row.moved_from) if row.moved_from is not None else None)
+
+    @property
+    def keeps(self) -> frozenset[str]:
+        """The columns whose values stay what they are."""
+        return self.final.lacks if self.final.moved_from is None else frozenset()
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether values are lacking that no row here has."""
+        has_none = self.place is None if self.final.moved_from is None else self.origin is None
+        return has_none and bool(self.final.lacks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,58 +75,76 @@ class Mirror:
 
     # -- what happens to it ---------------------------------------------------------------------------------------
 
-    def apply(self, changed: Folded, shape: Shape) -> None:
-        """Everything that the changes amount to."""
+    def apply(self, changed: Folded, shape: Shape) -> bool:
+        """Everything that the changes amount to.
+
+        Whether the mirror is complete then; if not, a row lacks values that nobody has but the source.
+        """
         if changed.emptied_by is not None:
             self._empty(changed.emptied_by)
-        if changed.rows:
-            self._replace(changed.rows, shape)
+        return self._replace(changed.rows, shape) if changed.rows else True
 
     def remove_unread(self, position: int, by: Change) -> None:
         """What a snapshot taken at this position did not find is not in the source any more."""
         at = pa.scalar(position, pa.int64())
         before, behind = Compared(POSITION, "less", at), Compared(POSITION, "greater", at)
         stale = pa.concat_tables([self._found([before], []), self._found([behind], [])])
-        self._commit(self._deletion(stale, [by] * stale.num_rows))
+        self._commit(self._deletion(stale, [(by, place) for place in range(stale.num_rows)]))
 
     def _empty(self, by: Change) -> None:
         if self.deletes is Deletes.SOFT:
             rows = self._found([], [])
-            self._commit(self._deletion(rows, [by] * rows.num_rows))
+            self._commit(self._deletion(rows, [(by, place) for place in range(rows.num_rows)]))
         elif self.pending.rows:
             self._check_rewritable()
             tag = self.transaction.tag(None)
             self._wrote(self.store.clear(self.definition.location, self.pending.version, tag, "TRUNCATE"))
 
-    def _replace(self, rows: Mapping[Key, FinalRow], shape: Shape) -> None:
+    def _replace(self, rows: Mapping[Key, FinalRow], shape: Shape) -> bool:
         keys = [folded(name) for name in shape.key]
         stored = self._stored_keys(list(rows), keys)
-        existing = self._existing(rows.values(), stored, keys)
-        places = {key: place for place, key in enumerate(_keys(existing, keys))}
-        final = list(zip(rows.values(), map(places.get, stored), strict=True))
-        gone = [(row.change, place) for row, place in final if row.values is None and place is not None]
-        kept = [(row, place) for row, place in final if row.values is not None]
-        fresh = self._rows([row for row, _ in kept], shape, existing, [place for _, place in kept])
-        known = pa.array([place is not None for _, place in kept], pa.bool_())
-        changed = fresh.filter(known)
-        positions = _taken(existing, [place for _, place in kept if place is not None])
-        for name in (FILE, ROW):
-            changed = changed.append_column(name, positions.column(name))
-        deletion = self._deletion(_taken(existing, [place for _, place in gone]), [change for change, _ in gone])
-        inserted = fresh.filter(pc.invert(known))
+        moved = {
+            folded(name) for row in rows.values() if row.moved_from is not None for name in row.lacks
+        } & self.types.keys()
+        existing = self._existing(stored, keys, moved)
+        by_stored = {key: place for place, key in enumerate(_keys(existing, keys))}
+        places = dict(zip(rows, map(by_stored.get, stored), strict=True))
+        gone = [(row.change, places[key]) for key, row in rows.items() if row.values is None]
+        kept = [_Kept.of(row, places[key], places) for key, row in rows.items() if row.values is not None]
+        deletion = self._deletion(existing, [(change, place) for change, place in gone if place is not None])
+        known = [row for row in kept if row.place is not None]
+        inserted = [row for row in kept if row.place is None]
         self._commit(
             RowChanges(
                 deleted=deletion.deleted,
-                updated=[*deletion.updated, *([changed] if changed.num_rows else [])],
-                inserted=inserted if inserted.num_rows else None,
+                updated=[*deletion.updated, *self._updated(known, shape, existing)],
+                inserted=self._rows(inserted, shape, existing) if inserted else None,
             )
         )
+        return not any(row.is_incomplete for row in kept)
 
-    def _deletion(self, rows: pa.Table, by: Sequence[Change]) -> RowChanges:
-        """Rows that are gone from the source, each with the change that says so."""
-        if not rows.num_rows:
+    def _updated(self, rows: Sequence[_Kept], shape: Shape, existing: pa.Table) -> Iterator[pa.Table]:
+        """Rows with their places, together where they have new values in the same columns.
+
+        What the source did not send stays where it is, however large: it is not read here.
+        """
+        together: defaultdict[frozenset[str], list[_Kept]] = defaultdict(list)
+        for row in rows:
+            together[row.keeps].append(row)
+        for kept, alike in together.items():
+            table = self._rows(alike, shape, existing)
+            table = table.drop_columns([name for name in map(folded, kept) if name in table.column_names])
+            positions = _taken(existing, [row.place for row in alike if row.place is not None])
+            for name in (FILE, ROW):
+                table = table.append_column(name, positions.column(name))
+            yield table
+
+    def _deletion(self, existing: pa.Table, gone: Sequence[tuple[Change, int]]) -> RowChanges:
+        """Rows that are gone from the source: for each the change that says so, and its place."""
+        if not gone:
             return RowChanges()
-        rows = rows.select([FILE, ROW])
+        by = [change for change, _ in gone]
+        rows = _taken(existing, [place for _, place in gone])
         if self.deletes is Deletes.HARD:
             return RowChanges(deleted=rows)
         marked = rows.append_column(DELETED, pa.repeat(pa.scalar(True), rows.num_rows))
@@ -109,50 +152,43 @@ class Mirror:
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
-    def _rows(
-        self, rows: Sequence[FinalRow], shape: Shape, existing: pa.Table, places: Sequence[int | None]
-    ) -> pa.Table:
-        """The rows as the table keeps them; values that the source did not send stay what they are."""
+    def _rows(self, rows: Sequence[_Kept], shape: Shape, existing: pa.Table) -> pa.Table:
+        """The rows as the table keeps them; NULL where the source did not send a value and no other row has it."""
         columns = {column.target_name: column for column in shape.columns}
         arrays: list[pa.Array] = []
         for column in self.definition.columns:
             if column.name == POSITION:
-                arrays.append(_lsns([row.change for row in rows]))
+                arrays.append(_lsns([row.final.change for row in rows]))
             elif column.name == CHANGED_AT:
-                arrays.append(_instants([row.change for row in rows]))
+                arrays.append(_instants([row.final.change for row in rows]))
             elif column.name == DELETED:
                 arrays.append(pa.array([False] * len(rows), pa.bool_()))
             else:
-                source = columns[column.name]
-                # A change from before the column was there has what the source gave all rows then.
-                values = [(row.values or {}).get(source.name, source.default) for row in rows]
-                arrays.append(self._column(column.name, column.type, values, existing, places))
+                arrays.append(self._column(columns[column.name], column.type, rows, existing))
         return pa.Table.from_arrays(arrays, names=[column.name for column in self.definition.columns])
 
-    def _column(
-        self, name: str, type_: DataType, values: Sequence[Any], existing: pa.Table, places: Sequence[int | None]
-    ) -> pa.Array:
+    def _column(self, source: SourceColumn, type_: DataType, rows: Sequence[_Kept], existing: pa.Table) -> pa.Array:
+        # A change from before the column was there has what the source gave all rows then.
+        values = [(row.final.values or {}).get(source.name, source.default) for row in rows]
         absent = [value == UNAVAILABLE for value in values]
         array = array_of([None if gap else value for value, gap in zip(values, absent, strict=True)], type_)
-        if not any(absent):
+        if source.target_name not in existing.column_names or not any(absent):
             return array
         # Positions in the new values first, then in what is there.
-        both = pa.concat_arrays([array, existing.column(name).combine_chunks().cast(array.type)])
+        both = pa.concat_arrays([array, existing.column(source.target_name).combine_chunks().cast(array.type)])
         chosen = [
-            len(array) + place if gap and place is not None else index
-            for index, (gap, place) in enumerate(zip(absent, places, strict=True))
+            len(array) + row.origin if gap and row.origin is not None else index
+            for index, (gap, row) in enumerate(zip(absent, rows, strict=True))
         ]
         return both.take(pa.array(chosen, pa.int64()))
 
-    def _existing(self, rows: Iterable[FinalRow], stored: Sequence[Key], keys: Sequence[str]) -> pa.Table:
-        """The rows that have one of the keys, with their positions, and their values where some are needed."""
-        needs_values = any(UNAVAILABLE in (row.values or {}).values() for row in rows)
-        columns = [column.name for column in self.definition.columns] if needs_values else list(keys)
+    def _existing(self, stored: Sequence[Key], keys: Sequence[str], moved: Iterable[str]) -> pa.Table:
+        """The rows that have one of the keys, with their places, and the values that go with a row to another key."""
         conditions: list[Condition] = []
         for index, name in enumerate(keys):
             values = pa.chunked_array([pa.array([key[index] for key in stored], self._arrow(name))])
             conditions.append(Among.of(name, values))
-        found = self._found(conditions, columns)
+        found = self._found(conditions, list(dict.fromkeys([*keys, *moved])))
         if len(keys) == 1:
             return found
         wanted = set(stored)

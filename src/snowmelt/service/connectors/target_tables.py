@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors, types
@@ -175,8 +176,8 @@ def _added(column: SourceColumn) -> ColumnSpec:
     value = column.default
     if isinstance(value, bool):
         return _spec(column.target_name, column.type, SqlText("TRUE" if value else "FALSE"))
-    if isinstance(value, int) and column.type.kind is Kind.NUMBER:
-        return _spec(column.target_name, column.type, SqlText(str(value)))
+    if isinstance(value, int | Decimal) and column.type.kind is Kind.NUMBER:
+        return _spec(column.target_name, column.type, SqlText(format(value, "f")))
     if isinstance(value, str) and column.type.kind is Kind.VARCHAR:
         quoted = value.replace("\\", "\\\\").replace("'", "''")
         return _spec(column.target_name, column.type, SqlText(f"'{quoted}'"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +14,11 @@ import structlog
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.ingest.cdc import checks
-from snowmelt.ingest.cdc.checks import CONNECTION, SLOT, Finding, SourceError, Status
 from snowmelt.ingest.cdc.debezium import snapshot_order
 from snowmelt.ingest.cdc.feed import Batch, EngineFailedError, Feed
+from snowmelt.ingest.cdc.findings import CONNECTION, LOG, Finding, SourceError, Status
+from snowmelt.ingest.cdc.history import History, history_file
+from snowmelt.ingest.cdc.kinds import kind_of
 from snowmelt.ingest.cdc.sources import Source
 from snowmelt.service.connectors.declaring import source_of
 from snowmelt.service.connectors.feeds import open_feed
@@ -100,7 +103,7 @@ class Worker:
             if standing.paused or standing.phase in _RESTING:
                 if standing.paused and standing.phase is not ConnectorPhase.PAUSED:
                     self._note(phase=ConnectorPhase.PAUSED)
-                self._woken.wait()
+                self._rest(connector, standing)
                 continue
             try:
                 self._capture(connector, standing)
@@ -114,6 +117,16 @@ class Worker:
             except Exception as error:
                 _log.exception("connector_failed", connector=str(connector.name))
                 self._note(phase=ConnectorPhase.FAILED, error=f"{type(error).__name__}: {error}")
+
+    def _rest(self, connector: CatalogObject, standing: ConnectorState) -> None:
+        """Until something is to be done. The source keeps its log meanwhile, which is watched."""
+        definition = _definition(connector)
+        source = source_of(definition)
+        self._watched = 0.0
+        if standing.offset is None or standing.phase is ConnectorPhase.COMPLETED:
+            self._woken.wait()
+        while not self._woken.wait(_WATCH_SECONDS):
+            self._watch(source, definition, None)
 
     def _failed(self, error: SnowmeltError) -> None:
         if error.transient:
@@ -137,6 +150,7 @@ class Worker:
         # Debezium in Kafka Connect asks its source itself, and is told by others when something is lacking.
         offset = standing.offset if kafka else self._starting_point(source, standing)
         landing = Landing(self._account, connector)
+        watch = partial(self._watch, source, definition)
         feed = open_feed(self._account, connector.id, definition, offset, self._folder())
         with self._lock:
             self._feed = feed
@@ -147,11 +161,11 @@ class Worker:
             if self._stopping.is_set() or current is None or now.paused:
                 return
             for batch in feed.batches():
-                landed = self._landed(landing, feed, batch)
+                landed = self._landed(landing, feed, batch, watch)
                 if landed is None:
                     return
                 self._pause = _FIRST_PAUSE
-                self._watch(source, definition)
+                watch(None)
                 # Of topics nobody knows whether the last row of another table is still to come.
                 only_rows = definition.snapshot_mode == "INITIAL_ONLY" and not kafka
                 if only_rows and landed.phase is ConnectorPhase.STREAMING:
@@ -164,12 +178,14 @@ class Worker:
                 self._feed = None
             feed.close()
 
-    def _landed(self, landing: Landing, feed: Feed, batch: Batch) -> ConnectorState | None:
+    def _landed(
+        self, landing: Landing, feed: Feed, batch: Batch, watch: Callable[[str], None]
+    ) -> ConnectorState | None:
         """Lands a batch, however long the lake takes: the engine waits, and so does the source's log.
 
         None when the account is closed first.
         """
-        standing = self._landed_at_last(landing, batch)
+        standing = self._landed_at_last(landing, batch, watch)
         if standing is None:
             return None
         feed.acknowledge(batch.number)
@@ -179,7 +195,7 @@ class Worker:
                 self._send_signals(connector, current)
         return standing
 
-    def _landed_at_last(self, landing: Landing, batch: Batch) -> ConnectorState | None:
+    def _landed_at_last(self, landing: Landing, batch: Batch, watch: Callable[[str], None]) -> ConnectorState | None:
         pause = _FIRST_PAUSE
         while True:
             try:
@@ -187,7 +203,9 @@ class Worker:
             except SnowmeltError as error:
                 if not error.transient:
                     raise
-                self._note(warning=f"Landing waits: {error.message}")
+                waits = f"Landing waits: {error.message}"
+                self._note(warning=waits)
+                watch(waits)
                 if self._stopping.wait(pause):
                     return None
                 pause = min(pause * 2, _LONGEST_PAUSE)
@@ -196,57 +214,59 @@ class Worker:
 
     def _starting_point(self, source: Source, standing: ConnectorState) -> dict[str, Any] | None:
         """Debezium's offset, or None to begin anew. Raises when the source is not as it must be."""
-        missing = [finding for finding in checks.check(source) if finding.status is Status.MISSING]
+        kind = kind_of(source)
+        missing = [finding for finding in kind.check(source) if finding.status is Status.MISSING]
         if [finding.check for finding in missing] == [CONNECTION]:
             raise EngineFailedError(missing[0].detail)
-        lost = [finding for finding in missing if finding.check == SLOT]
-        others = [finding for finding in missing if finding.check != SLOT]
+        lost = [finding for finding in missing if finding.check == LOG]
+        others = [finding for finding in missing if finding.check != LOG]
         if others:
             raise errors.connector_stopped(
                 f"The source lacks something: {'; '.join(f'{item.check}: {item.detail}' for item in others)}",
                 hint=_remedies(others),
             )
-        with checks.connected(source) as connection:
-            slot = checks.slot_status(connection, source.slot)
+        log = kind.log_status(source, standing.offset)
         if standing.offset is None:
             if lost:
                 raise errors.connector_stopped(lost[0].detail, hint=_remedies(lost))
             return None
-        if slot.exists and not slot.lost:
+        history_gone = kind.KEEPS_HISTORY and not History(history_file(self._folder())).exists
+        if log.usable and not history_gone:
             return dict(standing.offset)
+        gone = "history of the tables' columns" if log.usable else log.name
         if source.snapshot_mode != "WHEN_NEEDED":
             raise errors.connector_stopped(
-                f"The slot {source.slot} is gone, and with it the changes since {standing.last_change_at}.",
+                f"The {gone} is gone, and with it the changes since {standing.last_change_at}.",
                 hint="To read all tables anew: ALTER CONNECTOR … SET SNAPSHOT_MODE = WHEN_NEEDED, then RESUME. Rows "
                 "that are gone from the source then go from mirrors too.",
             )
-        if slot.exists:
-            checks.drop_slot(source)
-        self._note(warning=f"The slot {source.slot} was gone: all tables are read anew.")
+        if log.lost:
+            kind.forget_log(source)
+        self._note(warning=f"The {gone} was gone: all tables are read anew.")
         return None
 
     # -- while it runs --------------------------------------------------------------------------------------------
 
-    def _watch(self, source: Source, definition: ConnectorDefinition) -> None:
-        """What the source keeps of its log for the slot, before its disk is full."""
+    def _watch(self, source: Source, definition: ConnectorDefinition, otherwise: str | None) -> None:
+        """What the source keeps of its log for the connector, before its disk is full or it throws it away.
+
+        `otherwise` is what to warn of when that is not too much.
+        """
         if time.monotonic() - self._watched < _WATCH_SECONDS:
             return
         self._watched = time.monotonic()
         try:
-            with checks.connected(source) as connection:
-                slot = checks.slot_status(connection, source.slot)
+            log = kind_of(source).log_status(source, self._load()[1].offset)
         except (SourceError, SnowmeltError):
             # The engine says so too, if it is one of ours.
             self._watched = time.monotonic() + _UNREACHABLE_SECONDS
             return
-        kept = slot.kept_bytes or 0
+        kept = log.kept_bytes or 0
         limit = definition.slot_warning_bytes
-        warning = None
+        warning = otherwise
         if kept > limit:
-            warning = (
-                f"The source keeps {kept // 2**20} MB of its log for the slot {source.slot} (limit {limit // 2**20})."
-            )
-            _log.warning("slot_grows", connector=self._id, slot=source.slot, bytes=kept)
+            warning = f"The source keeps {kept // 2**20} MB of its log for the {log.name} (limit {limit // 2**20})."
+            _log.warning("slot_grows", connector=self._id, kept_by=log.name, bytes=kept)
         self._note(slot_bytes=kept, warning=warning)
 
     def _send_signals(self, connector: CatalogObject, standing: ConnectorState) -> None:
@@ -259,7 +279,8 @@ class Worker:
         tables = list(standing.requested_tables or definition.tables)
         identifier = f"snowmelt-{standing.snapshot_request}-{time.time_ns()}"
         if definition.signal_table is not None:
-            checks.send_signal(source_of(definition), identifier, json.dumps(snapshot_order(tables)))
+            source = source_of(definition)
+            kind_of(source).send_signal(source, identifier, json.dumps(snapshot_order(tables)))
         else:
             feed.order_snapshot(identifier, tables)
         self._sent = standing.snapshot_request

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors, types
 from snowmelt.core.names import quote
-from snowmelt.ingest.cdc import checks
 from snowmelt.ingest.cdc.kafka.topics import connect_configuration
+from snowmelt.ingest.cdc.kinds import kind_of
 from snowmelt.service import schema_objects
 from snowmelt.service.connectors import declaring
 from snowmelt.service.results import DONE, Result, ResultColumn, status, table_result
@@ -98,7 +98,7 @@ def _switch(run: Run, connector: CatalogObject, *, paused: bool) -> None:
 
 def _order_snapshot(run: Run, connector: CatalogObject, tables: tuple[str, ...]) -> None:
     definition = _definition(connector)
-    wanted = declaring.checked_tables(tables)
+    wanted = declaring.checked_tables(tables, definition.type, definition.database)
     unknown = [table for table in wanted if table not in definition.tables]
     if unknown:
         raise errors.invalid_value(unknown[0], "TABLES")
@@ -110,14 +110,16 @@ def _order_snapshot(run: Run, connector: CatalogObject, tables: tuple[str, ...])
 
 
 def _set(run: Run, connector: CatalogObject, options: AlterableOptions) -> None:
-    schema_objects.alter(run, connector, declaring.changes_of(options), comment=options.comment)
+    changes = declaring.changes_of(options, _definition(connector))
+    schema_objects.alter(run, connector, changes, comment=options.comment)
     run.account.connectors.restart(connector.id)
 
 
 def check_connector(run: Run, statement: CheckConnector) -> Result:
     with run.state.read() as state:
         connector = schema_objects.require(run, state, ObjectType.CONNECTOR, statement.name)
-    findings = checks.check(declaring.source_of(_definition(connector)))
+    source = declaring.source_of(_definition(connector))
+    findings = kind_of(source).check(source)
     rows = [(item.check, item.status.value, item.detail, item.remedy or None) for item in findings]
     return table_result(_CHECK_COLUMNS, rows)
 

@@ -124,7 +124,7 @@ def _connectors(state: StateReader, objects: list[CatalogObject], live: _Live) -
                 target = live.by_name.get((False, (raw.database, raw.schema, raw.name)))
             if target is None:
                 continue
-            url = f"postgres://{definition.host}:{definition.port}/{definition.database}.{name}"
+            url = f"{definition.type.lower()}://{definition.host}:{definition.port}/{definition.database}.{name}"
             source = Dataset(url, Domain.EXTERNAL, (url,), item.id)
             yield Edge(source, target, Process("CONNECTOR", str(item.name)), links)
 

@@ -18,13 +18,14 @@ def connector_ddl(item: CatalogObject, definition: ConnectorDefinition, *, quali
         "PASSWORD_ENV": definition.password_env,
         "SECRET_FILE": definition.secret_file,
         "SSL_MODE": definition.ssl_mode.upper(),
-        "SLOT": definition.slot,
-        "PUBLICATION": definition.publication,
+        "SLOT": definition.slot or None,
+        "PUBLICATION": definition.publication or None,
         "SIGNAL_TABLE": definition.signal_table,
         **_topics(definition),
         "COMMENT": item.comment,
     }
     lines = [f"TYPE={definition.type}", f"PORT={definition.port}"]
+    lines += [f"SERVER_ID={definition.server_id}"] if definition.server_id is not None else []
     lines += [f"{name}={literal(value)}" for name, value in texts.items() if value is not None]
     lines.append(f"TABLES=({', '.join(literal(table) for table in definition.tables)})")
     lines.append(f"SNAPSHOT_MODE={definition.snapshot_mode}")

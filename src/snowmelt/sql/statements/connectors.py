@@ -31,7 +31,7 @@ SNAPSHOT_MODES = ("INITIAL", "INITIAL_ONLY", "NO_DATA", "WHEN_NEEDED")
 
 @dataclass(frozen=True, slots=True)
 class ConnectorOptions(Options):
-    type: Annotated[str | None, one_of("POSTGRES", "POSTGRESQL")] = None
+    type: Annotated[str | None, one_of("POSTGRES", "POSTGRESQL", "MARIADB", "MYSQL")] = None
     host: Annotated[str | None, text] = None
     port: Annotated[int | None, whole] = None
     database: Annotated[str | None, text] = None
@@ -42,6 +42,7 @@ class ConnectorOptions(Options):
     tables: Annotated[tuple[str, ...] | None, strings] = None
     slot: Annotated[str | None, text] = None
     publication: Annotated[str | None, text] = None
+    server_id: Annotated[int | None, whole] = None
     snapshot_mode: Annotated[str | None, one_of(*SNAPSHOT_MODES)] = None
     target: Annotated[str | None, one_of("RAW", "MIRROR")] = None
     raw_table: Annotated[NameRef | None, name_reference] = None

@@ -1,82 +1,65 @@
-"""What a source database lacks for its changes to be captured, and the SQL that mends it.
-
-Every finding is the answer to one question. Those that say MISSING keep the connector from working; a WARNING says what
-will be different from what one may expect.
-"""
+"""A PostgreSQL as a source: how Debezium is told to read it, what it lacks for that, and how its slot stands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import URL, Connection, NullPool, create_engine, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import URL, Connection, text
 
-from snowmelt.core import errors
+from snowmelt.ingest.cdc.findings import (
+    CONNECT_SECONDS,
+    LOG,
+    Finding,
+    LogStatus,
+    Status,
+    findings_of,
+    one_row,
+    opened,
+)
 from snowmelt.ingest.cdc.sources import Source
 
-_CONNECT_SECONDS = 10
+JARS = "snowmelt.ingest.cdc"
+KEEPS_HISTORY = False
 _OLDEST = 13
-CONNECTION = "connection"
-SLOT = "slot"
-SourceError = DBAPIError
-"""What asking a source may raise."""
 
 
-class Status(StrEnum):
-    OK = "OK"
-    WARNING = "WARNING"
-    MISSING = "MISSING"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    check: str
-    status: Status
-    detail: str
-    remedy: str = ""
-    """SQL for an administrator of the source; empty when nothing is to be done, or nothing in SQL."""
-
-
-@dataclass(frozen=True, slots=True)
-class SlotStatus:
-    """How a slot stands in the source."""
-
-    exists: bool
-    lost: bool = False
-    """The source has thrown away what the slot still needed."""
-    kept_bytes: int | None = None
+def properties(source: Source) -> dict[str, str]:
+    """What Debezium has to be told beside what it is told of every source."""
+    return {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "plugin.name": "pgoutput",
+        "database.dbname": source.database,
+        "database.sslmode": source.ssl_mode,
+        "slot.name": source.slot,
+        "publication.name": source.publication,
+        "publication.autocreate.mode": "filtered",
+        "time.precision.mode": "isostring",
+        "interval.handling.mode": "string",
+        "hstore.handling.mode": "json",
+        "include.unknown.datatypes": "true",
+    }
 
 
 @contextmanager
 def connected(source: Source) -> Iterator[Connection]:
-    """A connection whose statements stand alone. Raises `SourceError` when there is none to be had."""
     url = URL.create(
         "postgresql+psycopg", source.user, source.password(), source.host, source.port, source.database,
         {"sslmode": source.ssl_mode},
     )  # fmt: skip
-    settings = {"connect_timeout": _CONNECT_SECONDS, "application_name": "snowmelt"}
-    try:
-        engine = create_engine(url, connect_args=settings, isolation_level="AUTOCOMMIT", poolclass=NullPool)
-    except ModuleNotFoundError as error:
-        raise errors.configuration(
-            f"The package {error.name} is not installed.", hint="Connectors need it: pip install 'snowmelt[cdc]'."
-        ) from None
-    with engine.connect() as connection:
+    with opened(url, {"connect_timeout": CONNECT_SECONDS, "application_name": "snowmelt"}) as connection:
         yield connection
 
 
 def check(source: Source) -> list[Finding]:
     """Everything that can be found out about the source. Never raises for a source that is not as it should be."""
-    try:
+
+    def ask() -> list[Finding]:
         with connected(source) as connection:
             return list(_findings(connection, source))
-    except SourceError as error:
-        where = f"{source.user}@{source.host}:{source.port}/{source.database}"
-        return [Finding(CONNECTION, Status.MISSING, f"{where}: {_first_line(error)}")]
+
+    return findings_of(source, ask)
 
 
 def _findings(connection: Connection, source: Source) -> Iterator[Finding]:
@@ -95,19 +78,22 @@ def _findings(connection: Connection, source: Source) -> Iterator[Finding]:
     yield from _signals(connection, source)
 
 
-def slot_status(connection: Connection, slot: str) -> SlotStatus:
-    row = _row(
-        connection,
-        "SELECT wal_status, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint AS kept"
-        " FROM pg_replication_slots WHERE slot_name = :slot",
-        slot=slot,
-    )
+def log_status(source: Source, offset: Mapping[str, Any] | None) -> LogStatus:
+    """How the slot stands; it knows itself how far the connector is."""
+    with connected(source) as connection:
+        row = one_row(
+            connection,
+            "SELECT wal_status, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint AS kept"
+            " FROM pg_replication_slots WHERE slot_name = :slot",
+            slot=source.slot,
+        )
+    name = f"slot {source.slot}"
     if row is None:
-        return SlotStatus(exists=False)
-    return SlotStatus(exists=True, lost=row["wal_status"] == "lost", kept_bytes=row["kept"])
+        return LogStatus(name, exists=False)
+    return LogStatus(name, exists=True, lost=row["wal_status"] == "lost", kept_bytes=row["kept"])
 
 
-def drop_slot(source: Source) -> None:
+def forget_log(source: Source) -> None:
     """Lets the source forget what it kept for the connector. Nothing happens when there is no such slot."""
     with connected(source) as connection:
         statement = (
@@ -160,7 +146,7 @@ def _room(connection: Connection, setting: str, used: int) -> Finding:
 
 
 def _role(connection: Connection, source: Source) -> Iterator[Finding]:
-    row = _row(
+    row = one_row(
         connection,
         "SELECT rolsuper OR rolreplication OR EXISTS (SELECT 1 FROM pg_roles r WHERE r.rolname = 'rds_replication'"
         " AND pg_has_role(current_user, r.oid, 'MEMBER')) AS may FROM pg_roles WHERE rolname = current_user",
@@ -173,23 +159,23 @@ def _role(connection: Connection, source: Source) -> Iterator[Finding]:
 
 
 def _slot(connection: Connection, source: Source) -> Iterator[Finding]:
-    row = _row(
+    row = one_row(
         connection,
         "SELECT plugin, database, wal_status FROM pg_replication_slots WHERE slot_name = :slot",
         slot=source.slot,
     )
     if row is None:
-        yield Finding(SLOT, Status.OK, f"{source.slot} will be created.")
+        yield Finding(LOG, Status.OK, f"{source.slot} will be created.")
         return
     drop = f"SELECT pg_drop_replication_slot('{source.slot}');"
     if row["plugin"] != "pgoutput" or row["database"] != source.database:
         detail = f"{source.slot} is for {row['plugin']} in the database {row['database']}."
-        yield Finding(SLOT, Status.MISSING, detail, f"{drop} -- or name another slot")
+        yield Finding(LOG, Status.MISSING, detail, f"{drop} -- or name another slot")
     elif row["wal_status"] == "lost":
         detail = f"{source.slot} is lost: the source has thrown away what it still needed."
-        yield Finding(SLOT, Status.MISSING, detail, drop)
+        yield Finding(LOG, Status.MISSING, detail, drop)
     else:
-        yield Finding(SLOT, Status.OK, f"{source.slot} is there ({row['wal_status']}).")
+        yield Finding(LOG, Status.OK, f"{source.slot} is there ({row['wal_status']}).")
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
@@ -197,7 +183,7 @@ def _slot(connection: Connection, source: Source) -> Iterator[Finding]:
 
 def _table(connection: Connection, source: Source, table: str) -> Iterator[Finding]:
     schema, _, name = table.partition(".")
-    row = _row(
+    row = one_row(
         connection,
         "SELECT c.relreplident AS identity, has_table_privilege(c.oid, 'SELECT') AS readable,"
         " has_schema_privilege(n.oid, 'USAGE') AS reachable,"
@@ -239,7 +225,7 @@ def _identity(table: str, row: Mapping[Any, Any]) -> Finding:
 
 def _publication(connection: Connection, source: Source) -> Iterator[Finding]:
     name = _quoted(source.publication)
-    row = _row(
+    row = one_row(
         connection,
         "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate AS whole FROM pg_publication"
         " WHERE pubname = :name",
@@ -255,7 +241,8 @@ def _publication(connection: Connection, source: Source) -> Iterator[Finding]:
         return
     query = "SELECT schemaname || '.' || tablename AS name FROM pg_publication_tables WHERE pubname = :name"
     published = set(connection.execute(text(query), {"name": source.publication}).scalars())
-    absent = [table for table in source.tables if table not in published]
+    wanted = (*source.tables, *([source.signal_table] if source.signal_table is not None else []))
+    absent = [table for table in wanted if table not in published]
     if absent:
         detail = f"{source.publication} does not have {', '.join(absent)}."
         listed = ", ".join(_named(table) for table in absent)
@@ -269,7 +256,7 @@ def _publication(connection: Connection, source: Source) -> Iterator[Finding]:
 
 def _may_publish(connection: Connection, tables: Sequence[str]) -> bool:
     """A publication is made by whoever may create in the database and owns the tables."""
-    row = _row(
+    row = one_row(
         connection,
         "SELECT has_database_privilege(current_database(), 'CREATE') AS may, count(*) AS owned FROM pg_class c"
         " JOIN pg_namespace s ON s.oid = c.relnamespace"
@@ -282,7 +269,7 @@ def _may_publish(connection: Connection, tables: Sequence[str]) -> bool:
 def _signals(connection: Connection, source: Source) -> Iterator[Finding]:
     if source.signal_table is None:
         return
-    row = _row(connection, "SELECT to_regclass(:name) IS NOT NULL AS there", name=_named(source.signal_table))
+    row = one_row(connection, "SELECT to_regclass(:name) IS NOT NULL AS there", name=_named(source.signal_table))
     if row is not None and row["there"]:
         yield Finding("signal table", Status.OK, source.signal_table)
     else:
@@ -294,17 +281,13 @@ def _signals(connection: Connection, source: Source) -> Iterator[Finding]:
 # -- small things -----------------------------------------------------------------------------------------------------
 
 
-def _row(connection: Connection, query: str, **values: Any) -> Mapping[Any, Any] | None:
-    return connection.execute(text(query), values).mappings().first()
-
-
 def _setting(connection: Connection, name: str) -> str:
-    row = _row(connection, "SELECT current_setting(:name, true) AS value", name=name)
+    row = one_row(connection, "SELECT current_setting(:name, true) AS value", name=name)
     return str(row["value"]) if row is not None and row["value"] is not None else "-1"
 
 
 def _count(connection: Connection, query: str, **values: Any) -> int:
-    row = _row(connection, query, **values)
+    row = one_row(connection, query, **values)
     return int(row["n"]) if row is not None else 0
 
 
@@ -315,8 +298,3 @@ def _quoted(name: str) -> str:
 
 def _named(table: str) -> str:
     return ".".join(_quoted(part) for part in table.split("."))
-
-
-def _first_line(error: DBAPIError) -> str:
-    lines = str(error.orig or error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,1 @@
+"""Sources whose log is a binlog: MariaDB, and MySQL."""
