@@ -36,11 +36,13 @@ class EventType(StrEnum):
     RUNNING = "RUNNING"
     COMPLETE = "COMPLETE"
     FAIL = "FAIL"
+    ABORT = "ABORT"
+    """What it wrote was rolled back."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """One run of a job: a refresh, a task's run, a load or another statement that writes."""
+    """One run of a job: a refresh, a task's run, a load, a commit of a channel or connector, or another statement."""
 
     id: str
     """A UUID: the query id."""
@@ -50,6 +52,7 @@ class JobRun:
     sql: str | None = None
     parent: tuple[str, str] | None = None
     """Id and job of the run that this one is a part of."""
+    streaming: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class Outcome:
     edges: Sequence[Edge] = ()
     target: Dataset | None = None
     """What was written, where no source is known."""
+    inputs: Sequence[Dataset] = ()
+    """What was read beside the sources of edges."""
     rows_written: int | None = None
     error: str | None = None
     known: Mapping[str, Known] = field(default_factory=dict)
@@ -82,7 +87,7 @@ def event(namespace: str, type_: EventType, at: datetime, run: JobRun, outcome: 
         "schemaURL": _EVENT_SCHEMA,
         "run": {"runId": run.id, "facets": _run_facets(namespace, run, found)},
         "job": {"namespace": namespace, "name": run.job, "facets": _job_facets(run)},
-        "inputs": [_dataset(namespace, dataset, found) for dataset in _distinct(edge.source for edge in found.edges)],
+        "inputs": [_dataset(namespace, dataset, found) for dataset in _read(found)],
         "outputs": [_output(namespace, dataset, found) for dataset in _written(found)],
     }
 
@@ -104,10 +109,15 @@ def _run_facets(namespace: str, run: JobRun, outcome: Outcome) -> Json:
 
 
 def _job_facets(run: JobRun) -> Json:
-    facets = {"jobType": _facet("JobTypeJobFacet", processingType="BATCH", integration="SNOWMELT", jobType=run.kind)}
+    processing = "STREAMING" if run.streaming else "BATCH"
+    facets = {"jobType": _facet("JobTypeJobFacet", processingType=processing, integration="SNOWMELT", jobType=run.kind)}
     if run.sql is not None:
         facets["sql"] = _facet("SQLJobFacet", query=run.sql, dialect="snowflake")
     return facets
+
+
+def _read(outcome: Outcome) -> list[Dataset]:
+    return _distinct([*(edge.source for edge in outcome.edges), *outcome.inputs])
 
 
 def _written(outcome: Outcome) -> list[Dataset]:

@@ -184,8 +184,19 @@ class Landing:
             standing = state.connectors.require(self._connector.id)
         changes = [item.change for item in understood.read]
         standing = self._prepared(standing, changes)
+        transaction = self._account.transactions.begin(explicit=False)
+        touched = {change.table for change in changes}
+        with self._account.run_events.of_connector(transaction.name, self._connector, standing, touched):
+            after = self._written(transaction, standing, batch, understood)
+        name = str(self._connector.name)
+        _log.info("changes landed", connector=name, changes=len(changes), correlation_id=transaction.id)
+        return after
+
+    def _written(
+        self, transaction: Transaction, standing: ConnectorState, batch: Batch, understood: _Understood
+    ) -> ConnectorState:
+        changes = [item.change for item in understood.read]
         transactions = self._account.transactions
-        transaction = transactions.begin(explicit=False)
         try:
             if self._mirrors:
                 self._write_mirrors(transaction, standing, changes)
@@ -200,8 +211,6 @@ class Landing:
         reached("connector-before-commit")
         transactions.commit(transaction)
         reached("connector-after-commit")
-        name = str(self._connector.name)
-        _log.info("changes landed", connector=name, changes=len(changes), correlation_id=transaction.id)
         return after
 
     def _prepared(self, standing: ConnectorState, changes: Sequence[Change]) -> ConnectorState:
