@@ -17,7 +17,7 @@ from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.snapshot import DataFile, FileList
 
-_CAME = spark("_0 IN ('insert', 'update_postimage')", exp.column(identifier(CHANGE_TYPE)))
+CAME = spark("_0 IN ('insert', 'update_postimage')", exp.column(identifier(CHANGE_TYPE)))
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,10 @@ class Written:
         """The rows that came; with those that were moved unless it is exact."""
         if not self.images:
             return exp.select("*").from_(exp.Table(this=identifier(self.view(self.added, "added"))))
+        return self.imaged().where(CAME.copy())
+
+    def imaged(self) -> exp.Select:
+        """The rows that came and those that went, as the change feed has them."""
         reference = f"quality_images_{self.table.id}_{self.after.version}"
         kinds = Column(name=CHANGE_TYPE, type=types.VARCHAR)
         self.run.tables[reference] = TableFiles(
@@ -114,7 +118,7 @@ class Written:
         # Their size is not in the file list: as much as so many rows of the table have.
         share = (self.most_came or 0) / max(self.after.total_rows or 1, 1)
         self.run.input_bytes += int(self.after.total_bytes * min(share, 1.0))
-        return exp.select("*").from_(exp.Table(this=identifier(reference))).where(_CAME.copy())
+        return exp.select("*").from_(exp.Table(this=identifier(reference)))
 
     def view(self, files: Sequence[DataFile], label: str) -> str:
         """The rows of some of the files, with their places, under the name that is returned."""

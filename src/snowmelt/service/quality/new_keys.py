@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from snowmelt.core.types import Kind
 from snowmelt.service.dynamic_tables.applying import comparable_rows
-from snowmelt.service.quality.looked_at import Written
+from snowmelt.service.quality.looked_at import CAME, Written
 from snowmelt.service.quality.runs import derived, fetched
 from snowmelt.sql.dialect import identifier, spark
 from snowmelt.state.model import TableDefinition
 from snowmelt.state.quality_model import QualityCheck
+from snowmelt.storage.key_filters import KeyFilters, SoughtKeys
 from snowmelt.storage.probe import Among, find_rows
 from snowmelt.storage.snapshot import FileList
 
@@ -32,11 +34,27 @@ def searchable(definition: TableDefinition, check: QualityCheck, rows: int | Non
     return rows is not None and rows <= _LOOKED_UP
 
 
-def rows_with_keys(files: FileList, columns: Sequence[str], keys: pa.Table) -> pa.Table | None:
-    """The rows of a table that may have one of the keys, found by statistics and few columns; None if too many."""
+def rows_with_keys(
+    filters: KeyFilters, files: FileList, columns: Sequence[str], keys: pa.Table
+) -> pa.Table | None:  # fmt: skip
+    """The rows of a table that may have one of the keys, found by statistics, filters of keys and few columns.
+
+    None if they are too many.
+    """
     schema = files.metadata.arrow_schema
-    conditions = [Among.of(name, keys.column(name).cast(schema.field(name).type)) for name in columns]
-    return find_rows(files, conditions, list(columns), 4 * _LOOKED_UP)
+    stored = keys.select(list(columns)).cast(pa.schema([schema.field(name) for name in columns]))
+    complete = stored.filter(pc.invert(_incomplete(stored)))
+    conditions = [Among.of(name, stored.column(name)) for name in columns]
+    sought = SoughtKeys.of(filters, complete) if complete.num_rows else None
+    return find_rows(files, conditions, list(columns), 4 * _LOOKED_UP, sought)
+
+
+def _incomplete(keys: pa.Table) -> pa.ChunkedArray:
+    """Whether a part of the key is NULL: such a key equals no other."""
+    found = keys.column(0).is_null()
+    for column in keys.columns[1:]:
+        found = pc.or_(found, column.is_null())
+    return found
 
 
 class NewKeys:
@@ -59,11 +77,13 @@ class NewKeys:
         return self.written.after if self.written.images else self.written.stayed
 
     def _looked_up(self, check: QualityCheck) -> int | None:
-        new = fetched(self.written.run, self._grouped(self.written.came(), check))
+        new = fetched(self.written.run, self._new(check))
+        if not new.num_rows:
+            return 0
         keys = new.select(list(check.columns))
         counts: list[int] = new.column(_COUNT).to_pylist()
         came = dict(zip(comparable_rows(self._stored(keys)), counts, strict=True))
-        found = rows_with_keys(self._rest, check.columns, keys)
+        found = rows_with_keys(self.written.run.account.key_filters, self._rest, check.columns, keys)
         if found is None:
             return None
         there = Counter(comparable_rows(found.select(list(check.columns))))
@@ -75,34 +95,40 @@ class NewKeys:
         schema = self._rest.metadata.arrow_schema
         return keys.cast(pa.schema([schema.field(name) for name in keys.column_names]))
 
-    def _grouped(self, rows: exp.Select, check: QualityCheck) -> exp.Select:
+    def _new(self, check: QualityCheck) -> exp.Select:
+        """Each key that the write brought, and how often. A row that keeps its key brings none."""
+        if not self.written.images:
+            return self._grouped(self.written.came(), check, spark("count(1)"))
+        net = spark("sum(if(_0, 1, -1))", CAME)
+        return self._grouped(self.written.imaged(), check, net).having(spark("_0 > 0", net))
+
+    def _grouped(self, rows: exp.Select, check: QualityCheck, count: exp.Expr) -> exp.Select:
         """Each key that is complete, and how many rows have it. A key with a NULL equals no other."""
         columns = [exp.column(identifier(name)) for name in check.columns]
         complete = exp.and_(*(spark("_0 is not null", column) for column in columns))
-        counted = exp.alias_(spark("count(1)"), _COUNT)
-        query = exp.select(*columns, counted).from_(derived(rows, _ALL)).where(complete)
+        query = exp.select(*columns, exp.alias_(count, _COUNT)).from_(derived(rows, _ALL)).where(complete)
         return query.group_by(*(column.copy() for column in columns))
 
     def _counted(self, check: QualityCheck) -> int:
         """By reading the key columns of the whole table."""
-        new = self._grouped(self.written.came(), check)
+        new = self._new(check)
         if not self._rest.by_path:
             total = spark("sum(_0 - 1)", exp.column(_COUNT))
             return self._number(exp.select(total).from_(derived(new, _NEW)))
         own, there = exp.column(_COUNT, table=_NEW), exp.column(_COUNT, table=_REST)
         alone = "coalesce(_1, 0) <= _0" if self.written.images else "_1 is null"
         total = spark(f"sum(_0 - if({alone}, 1, 0))", own, there)
-        grouped = derived(self._grouped(self._in_question(check), check), _REST)
+        grouped = derived(self._grouped(self._in_question(check, new), check, spark("count(1)")), _REST)
         query = exp.select(total).from_(derived(new, _NEW))
         return self._number(query.join(grouped, on=_same_key(check), join_type="left"))
 
-    def _in_question(self, check: QualityCheck) -> exp.Select:
+    def _in_question(self, check: QualityCheck, new: exp.Select) -> exp.Select:
         """The other rows that have a key that came. Those are few beside the table, so that it need not be sorted."""
         rest = exp.Table(
             this=identifier(self.written.view(self._rest.files, "rest")), alias=exp.TableAlias(this=identifier(_REST))
         )
         keys = exp.select(*(exp.column(identifier(name), table=_REST) for name in check.columns)).from_(rest)
-        return keys.join(derived(self.written.came(), _NEW), on=_same_key(check), join_type="left semi")
+        return keys.join(derived(new.copy(), _NEW), on=_same_key(check), join_type="left semi")
 
     def _number(self, query: exp.Select) -> int:
         found = fetched(self.written.run, query)

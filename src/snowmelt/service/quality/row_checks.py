@@ -164,7 +164,7 @@ class RowChecks:
         new = fetched(
             self.run, keys.from_(exp.Table(this=identifier(self.written.view(files, f"keys{place}"))))
         )  # fmt: skip
-        found = rows_with_keys(self.written.stayed, check.columns, new)
+        found = rows_with_keys(self.run.account.key_filters, self.written.stayed, check.columns, new)
         if found is None:
             return None
         reference = f"quality_found{place}_{self.written.table.id}_{self.written.after.version}_{len(self.run.inputs)}"
