@@ -91,6 +91,7 @@ class Account:
             self._closing.callback(self.tracing.close)
             self.messages = Messages(self)
             self.alert_rules = Rules(self)
+            self._closing.callback(self.alert_rules.conditions.stop)
             self.observing = Observing(self)
             self.dynamic_tables = DynamicTables(self)
             self.streams = Streams(self)
