@@ -48,6 +48,9 @@ def validated(found: dict[str, Any]) -> None:
         facets(dataset["facets"])
         inside(dataset["facets"])
         facets(dataset.get("outputFacets", {}))
+        facets(dataset.get("inputFacets", {}))
+        for said in dataset.get("inputFacets", {}).get("dataQualityAssertions", {}).get("assertions", ()):
+            facet_v2.data_quality_assertions_dataset.Assertion(**said)
     made = event_v2.RunEvent(
         eventType=event_v2.RunState(found["eventType"]),
         eventTime=found["eventTime"],

@@ -19,6 +19,7 @@ _SPEC = "https://openlineage.io/spec"
 _EVENT_SCHEMA = f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"
 _VERSIONS = {
     "ColumnLineageDatasetFacet": "1-2-0",
+    "DataQualityAssertionsDatasetFacet": "1-1-0",
     "DataQualityMetricsDatasetFacet": "1-0-1",
     "ErrorMessageRunFacet": "1-0-1",
     "JobTypeJobFacet": "2-0-4",
@@ -66,6 +67,19 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class Assertion:
+    """What a quality check said."""
+
+    name: str
+    kind: str
+    success: bool
+    column: str | None = None
+    """Of a check of one column."""
+    severity: str | None = None
+    actual: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     edges: Sequence[Edge] = ()
     target: Dataset | None = None
@@ -76,6 +90,8 @@ class Outcome:
     error: str | None = None
     known: Mapping[str, Known] = field(default_factory=dict)
     """By id of dataset."""
+    assertions: Sequence[Assertion] = ()
+    """What checks said of the inputs."""
 
 
 def event(namespace: str, type_: EventType, at: datetime, run: JobRun, outcome: Outcome | None = None) -> Json:
@@ -87,7 +103,7 @@ def event(namespace: str, type_: EventType, at: datetime, run: JobRun, outcome: 
         "schemaURL": _EVENT_SCHEMA,
         "run": {"runId": run.id, "facets": _run_facets(namespace, run, found)},
         "job": {"namespace": namespace, "name": run.job, "facets": _job_facets(run)},
-        "inputs": [_dataset(namespace, dataset, found) for dataset in _read(found)],
+        "inputs": [_input(namespace, dataset, found) for dataset in _read(found)],
         "outputs": [_output(namespace, dataset, found) for dataset in _written(found)],
     }
 
@@ -140,6 +156,22 @@ def _dataset(namespace: str, dataset: Dataset, outcome: Outcome) -> Json:
             "DataQualityMetricsDatasetFacet", rowCount=known.rows, bytes=known.bytes, columnMetrics={}
         )
     return {"namespace": namespace, "name": str(dataset), "facets": facets}
+
+
+def _input(namespace: str, dataset: Dataset, outcome: Outcome) -> Json:
+    found = _dataset(namespace, dataset, outcome)
+    if outcome.assertions:
+        said = [
+            {key: value for key, value in (
+                ("assertion", item.kind.lower()), ("success", item.success), ("name", item.name),
+                ("column", item.column), ("severity", item.severity), ("actual", item.actual),
+            ) if value is not None}
+            for item in outcome.assertions
+        ]  # fmt: skip
+        found["inputFacets"] = {
+            "dataQualityAssertions": _facet("DataQualityAssertionsDatasetFacet", assertions=said)
+        }  # fmt: skip
+    return found
 
 
 def _output(namespace: str, dataset: Dataset, outcome: Outcome) -> Json:

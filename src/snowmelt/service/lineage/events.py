@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -19,7 +20,7 @@ from snowmelt.core.names import ObjectName
 from snowmelt.core.properties import read_properties
 from snowmelt.govern.lineage.emitting import Build, Emitter, FileSink, HttpSink, Pulse, Sink
 from snowmelt.govern.lineage.graph import Dataset, Edge
-from snowmelt.govern.lineage.openlineage import EventType, JobRun, Known, Outcome, event
+from snowmelt.govern.lineage.openlineage import Assertion, EventType, JobRun, Known, Outcome, event
 from snowmelt.service.lineage.catalog import dataset_of
 from snowmelt.service.lineage.outside import from_channel, from_connector
 from snowmelt.service.results import Result
@@ -28,6 +29,7 @@ from snowmelt.sql.tokens import SqlText
 from snowmelt.state.channel_model import ChannelState
 from snowmelt.state.connector_model import ConnectorState
 from snowmelt.state.model import CatalogObject, ObjectKind, QueryRecord, TableDefinition, ViewDefinition
+from snowmelt.state.quality_model import QualityCheck, QualityResult, ResultStatus
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -173,6 +175,27 @@ class RunEvents:
             return nullcontext()
         return self._arrival(JobRun(id, str(connector.name), "LOAD", streaming=True), edges)
 
+    # -- quality --------------------------------------------------------------------------------------------------
+
+    def checked(self, table: CatalogObject, results: Sequence[QualityResult]) -> None:
+        """What the checks of a table said: a run of its own, inside the one whose rows they looked at."""
+        if self.emitter is None or not results:
+            return
+        around = self._going_on.get(results[0].query_id or "")
+        parent = (around.id, around.job) if around is not None else None
+        job = JobRun(str(uuid.uuid4()), f"quality.{table.name}", "QUALITY", parent=parent)
+        columns = {check.name: check.columns for check in _checks(table)}
+        said = [_assertion(result, columns.get(result.check, ())) for result in results]
+        at = self._account.clock.now()
+        outcome = Outcome(inputs=[dataset_of(table)], assertions=said)
+
+        def build() -> dict[str, Any]:
+            with self._account.state.read() as state:
+                return event(self._namespace, EventType.COMPLETE, at, job, _with_known(state, outcome))
+
+        self._offer(job, EventType.START, partial(event, self._namespace, EventType.START, at, job))
+        self._offer(job, EventType.COMPLETE, build)
+
     @contextmanager
     def _arrival(
         self, job: JobRun, edges: Callable[[StateReader], list[Edge]], rows: int | None = None
@@ -206,6 +229,21 @@ class RunEvents:
             tell(EventType.ABORT)
             raise
         tell(EventType.COMPLETE)
+
+
+def _checks(table: CatalogObject) -> Sequence[QualityCheck]:
+    return table.definition.quality if isinstance(table.definition, TableDefinition) else ()
+
+
+def _assertion(result: QualityResult, columns: Sequence[str]) -> Assertion:
+    return Assertion(
+        result.check,
+        result.kind,
+        result.status is ResultStatus.PASSED,
+        columns[0] if len(columns) == 1 else None,
+        result.severity.lower(),
+        f"{result.value:g}" if result.value is not None else None,
+    )
 
 
 def _with_known(state: StateReader, outcome: Outcome) -> Outcome:
