@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from aiosmtpd.controller import Controller
 from aiosmtpd.handlers import Message as MailHandler
 
@@ -19,6 +20,7 @@ from snowmelt.core.clock import ManualClock
 from snowmelt.core.config import AlertRuleSettings, NotificationSettings, Settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.observe.alerting import Series, evaluate, silence
+from snowmelt.observe.notifying import Message, Severity, send
 from snowmelt.service.account import Account
 from snowmelt.state.observing_model import AlertStanding
 from tests.observe.asking import rows_of
@@ -275,3 +277,30 @@ def test_silence_ends_by_itself() -> None:
     known, titles = _after(known, 2, 5)
     assert titles == []
     assert _after(known, 2, 11)[1] == ["[critical] late"]
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#ops", "hooks.slack.com"),
+        ("workflows://prod-1.westeurope.logic.azure.com:443/0123456789abcdef/signature", "logic.azure.com"),
+        ("pagerduty://0123456789abcdef0123@0123456789abcdef0123456789abcdef", "pagerduty.com"),
+        ("json://hooks.example.com/alerts", "hooks.example.com"),
+    ],
+    ids=["slack", "teams", "pagerduty", "webhook"],
+)  # fmt: skip
+def test_every_kind_of_channel_sends_to_its_own_place(address: str, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that need an account elsewhere: what would leave, and for where."""
+    sent: list[tuple[str, str]] = []
+
+    def post(_: Any, method: str, url: str, **options: Any) -> requests.Response:
+        body = options.get("data") or json.dumps(options.get("json"))
+        sent.append((url, body if isinstance(body, str) else body.decode()))
+        answer = requests.Response()
+        answer.status_code, answer._content = 202 if "pagerduty" in url else 200, b"ok"
+        return answer
+
+    monkeypatch.setattr(requests.Session, "request", post)
+    assert send(address, Message("Late", "Orders are late", Severity.CRITICAL)) is None
+    ((url, body),) = sent
+    assert host in url and "Orders are late" in body

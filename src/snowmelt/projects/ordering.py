@@ -72,9 +72,8 @@ def _promised_by(statement: AnyCreate) -> Iterator[NameRef]:
         yield statement.source.table
     if isinstance(statement, CreateDataProduct):
         yield from statement.options.objects or ()
-    governed = isinstance(statement, CreateTable | CreateView | CreateDynamicTable | CreateDataProduct)
-    if governed and statement.options.contract is not None:
-        yield statement.options.contract
+    if isinstance(statement, CreateTable | CreateView | CreateDynamicTable | CreateDataProduct):
+        yield from [statement.options.contract] if statement.options.contract is not None else []
 
 
 def _named_by(statement: CreateStream | CreateTask) -> Iterator[tuple[str, ...]]:
