@@ -108,6 +108,25 @@ def test_a_view_hides_what_is_personal(session: Session) -> None:
     assert "'*'" in masked and "FIRST_NAME" in masked
 
 
+def test_classes_are_tags(session: Session) -> None:
+    def tag(name: str, column: str) -> object:
+        return session.execute(f"SELECT SYSTEM$GET_TAG('{name}', 'people.{column}', 'COLUMN')").rows()[0][0]
+
+    assert tag("SNOWFLAKE.CORE.SEMANTIC_CATEGORY", "contact") is None
+    session.execute("CALL SYSTEM$CLASSIFY('people', '{\"auto_tag\": true}')")
+    session.execute("CALL SYSTEM$SET_PII_CLASS('people', 'city', 'NONE')")
+    assert tag("snowflake.core.semantic_category", "contact") == "EMAIL"
+    assert tag("SNOWFLAKE.CORE.PRIVACY_CATEGORY", "contact") == "IDENTIFIER"
+    assert tag("SNOWFLAKE.CORE.PRIVACY_CATEGORY", "city") is None
+    with pytest.raises(SnowmeltError, match="does not exist"):
+        tag("other", "contact")
+    found = rows_of(session, "TAG_REFERENCES_ALL_COLUMNS", object_name="people", object_domain="TABLE")
+    assert [(row["COLUMN_NAME"], row["TAG_NAME"], row["TAG_VALUE"]) for row in found] == [
+        ("CONTACT", "SEMANTIC_CATEGORY", "EMAIL"), ("CONTACT", "PRIVACY_CATEGORY", "IDENTIFIER"),
+        ("FIRST_NAME", "SEMANTIC_CATEGORY", "NAME"), ("FIRST_NAME", "PRIVACY_CATEGORY", "IDENTIFIER"),
+    ]  # fmt: skip
+
+
 def test_what_is_said_of_a_column_goes_with_it(session: Session) -> None:
     session.execute("CREATE OR REPLACE TABLE people (contact VARCHAR, first_name VARCHAR)")
     session.execute("CALL SYSTEM$SET_PII_CLASS('people', 'contact', 'EMAIL')")
