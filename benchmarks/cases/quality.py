@@ -17,7 +17,7 @@ _GATE_CHECKS = {
     "recent": "RANGE (ordered) MIN = '2020-01-01'",
     "short": "LENGTH (status) MIN = 1 MAX = 10",
     "taxed": "EXPRESSION (gross >= amount)",
-    "some": "ROW_COUNT MIN = 1",
+    "any_rows": "ROW_COUNT MIN = 1",
     "usual": "VOLUME SEVERITY = WARN",
     "sane": "MEAN (amount) MIN = 100 MAX = 10000",
 }

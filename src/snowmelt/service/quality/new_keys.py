@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from sqlglot import exp
 
 from snowmelt.core.types import Kind
-from snowmelt.service.dynamic_tables.applying import comparable_rows
-from snowmelt.service.quality.looked_at import CAME, Written
+from snowmelt.service.quality.looked_at import CAME, Written, came
 from snowmelt.service.quality.runs import derived, fetched
 from snowmelt.sql.dialect import identifier, spark
-from snowmelt.state.model import TableDefinition
 from snowmelt.state.quality_model import QualityCheck
+from snowmelt.storage.columns import local_path
+from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.key_filters import KeyFilters, SoughtKeys
 from snowmelt.storage.probe import Among, find_rows
 from snowmelt.storage.snapshot import FileList
 
-_LOOKED_UP = 100_000
-"""With more new keys than that, the whole key column is read."""
+_LOOKED_UP = 1_000_000
+"""With more new keys than that, they are joined with the whole key column."""
+_FILTERED = 10_000
+"""With more than that, hardly a file has none of them."""
 _NOT_SEARCHED = frozenset({Kind.FLOAT, Kind.TIMESTAMP_TZ, Kind.TIME})
 _COUNT, _ALL, _NEW, _REST = "__n", "__all", "__new", "__rest"
 
 
-def searchable(definition: TableDefinition, check: QualityCheck, rows: int | None) -> bool:
+def searchable(written: Written, check: QualityCheck, rows: int | None) -> bool:
     """Whether the keys of so many rows, as far as it is known how many, are looked up rather than joined."""
-    types = {column.name: column.type for column in definition.columns}
+    types = {column.name: column.type for column in written.definition.columns}
     if any(types[name].kind in _NOT_SEARCHED or types[name].is_semi_structured for name in check.columns):
         return False
-    return rows is not None and rows <= _LOOKED_UP
+    return written.local and rows is not None and rows <= _LOOKED_UP
 
 
 def rows_with_keys(
@@ -45,7 +47,7 @@ def rows_with_keys(
     stored = keys.select(list(columns)).cast(pa.schema([schema.field(name) for name in columns]))
     complete = stored.filter(pc.invert(_incomplete(stored)))
     conditions = [Among.of(name, stored.column(name)) for name in columns]
-    sought = SoughtKeys.of(filters, complete) if complete.num_rows else None
+    sought = SoughtKeys.of(filters, complete) if 0 < complete.num_rows <= _FILTERED else None
     return find_rows(files, conditions, list(columns), 4 * _LOOKED_UP, sought)
 
 
@@ -65,7 +67,7 @@ class NewKeys:
 
     def repeated(self, check: QualityCheck) -> int:
         """The rows that came beyond the first of their key, or with a key that was there."""
-        if self._rest.by_path and searchable(self.written.definition, check, self.written.most_came):
+        if searchable(self.written, check, self.written.most_came):
             found = self._looked_up(check)
             if found is not None:
                 return found
@@ -77,23 +79,50 @@ class NewKeys:
         return self.written.after if self.written.images else self.written.stayed
 
     def _looked_up(self, check: QualityCheck) -> int | None:
-        new = fetched(self.written.run, self._new(check))
-        if not new.num_rows:
-            return 0
-        keys = new.select(list(check.columns))
-        counts: list[int] = new.column(_COUNT).to_pylist()
-        came = dict(zip(comparable_rows(self._stored(keys)), counts, strict=True))
-        found = rows_with_keys(self.written.run.account.key_filters, self._rest, check.columns, keys)
+        """Without Spark. None when too many rows of the table have such keys."""
+        new = self._brought(check)
+        columns = list(check.columns)
+        total = int(pc.sum(new.column(_COUNT)).as_py() or 0)
+        if not total or not self._rest.by_path:
+            return total - new.num_rows
+        found = rows_with_keys(self.written.run.account.key_filters, self._rest, columns, new)
         if found is None:
             return None
-        there = Counter(comparable_rows(found.select(list(check.columns))))
-        own = 1 if self.written.images else 0
-        return sum(count - (there[key] <= own * count) for key, count in came.items())
+        there = found.group_by(columns).aggregate([([], "count_all")])
+        both = new.join(there, columns, join_type="left outer")
+        own = both.column(_COUNT) if self.written.images else pa.scalar(0)
+        alone = pc.less_equal(both.column("count_all").fill_null(0), own)
+        return total - int(pc.sum(alone).as_py() or 0)
 
-    def _stored(self, keys: pa.Table) -> pa.Table:
-        """Keys as the table has them, to be compared with what is found there."""
+    def _brought(self, check: QualityCheck) -> pa.Table:
+        """As `_new` says, read from the files that the write made: few columns of not too many rows."""
+        columns = list(check.columns)
         schema = self._rest.metadata.arrow_schema
-        return keys.cast(pa.schema([schema.field(name) for name in keys.column_names]))
+        parts = [self._keys_in(local_path(uri), columns, schema) for uri in self._files]
+        rows = pa.concat_tables(parts)
+        rows = rows.filter(pc.invert(_incomplete(rows)))
+        counted = rows.group_by(columns).aggregate([(_COUNT, "sum")]).rename_columns([*columns, _COUNT])
+        return counted.filter(pc.greater(counted.column(_COUNT), 0))
+
+    @property
+    def _files(self) -> Sequence[str]:
+        return self.written.images or [file.uri for file in self.written.added]
+
+    def _keys_in(self, path: str, columns: Sequence[str], schema: pa.Schema) -> pa.Table:
+        """Each row's key, and whether it came or went: 1 or -1."""
+        with pq.ParquetFile(path) as opened:
+            there = set(opened.schema_arrow.names)
+            rows = opened.read([name for name in columns if name in there])
+            kinds = opened.read([CHANGE_TYPE]).column(0).cast(pa.string()) if self.written.images else None
+            count = opened.metadata.num_rows
+        arrays = [
+            rows.column(name).cast(schema.field(name).type) if name in there
+            else pa.nulls(count, schema.field(name).type)
+            for name in columns
+        ]  # fmt: skip
+        one = pa.scalar(1, pa.int64())
+        signs = pa.repeat(one, count) if kinds is None else pc.if_else(came(kinds), one, pc.negate(one))
+        return pa.table([*arrays, signs], names=[*columns, _COUNT])
 
     def _new(self, check: QualityCheck) -> exp.Select:
         """Each key that the write brought, and how often. A row that keeps its key brings none."""
