@@ -84,7 +84,7 @@ class NewKeys:
         columns = list(check.columns)
         total = int(pc.sum(new.column(_COUNT)).as_py() or 0)
         if not total or not self._rest.by_path:
-            return total - new.num_rows
+            return total - int(new.num_rows)
         found = rows_with_keys(self.written.run.account.key_filters, self._rest, columns, new)
         if found is None:
             return None
