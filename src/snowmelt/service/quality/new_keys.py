@@ -22,18 +22,20 @@ from snowmelt.storage.snapshot import FileList
 
 _LOOKED_UP = 1_000_000
 """With more new keys than that, they are joined with the whole key column."""
+_READ = 4_000_000
+"""Of so many changed rows the keys are read here; many of them may only have kept theirs."""
 _FILTERED = 10_000
 """With more than that, hardly a file has none of them."""
 _NOT_SEARCHED = frozenset({Kind.FLOAT, Kind.TIMESTAMP_TZ, Kind.TIME})
 _COUNT, _ALL, _NEW, _REST = "__n", "__all", "__new", "__rest"
 
 
-def searchable(written: Written, check: QualityCheck, rows: int | None) -> bool:
+def searchable(written: Written, check: QualityCheck, rows: int | None, most: int = _READ) -> bool:
     """Whether the keys of so many rows, as far as it is known how many, are looked up rather than joined."""
     types = {column.name: column.type for column in written.definition.columns}
     if any(types[name].kind in _NOT_SEARCHED or types[name].is_semi_structured for name in check.columns):
         return False
-    return written.local and rows is not None and rows <= _LOOKED_UP
+    return written.local and rows is not None and rows <= most
 
 
 def rows_with_keys(
@@ -79,12 +81,14 @@ class NewKeys:
         return self.written.after if self.written.images else self.written.stayed
 
     def _looked_up(self, check: QualityCheck) -> int | None:
-        """Without Spark. None when too many rows of the table have such keys."""
+        """Without Spark. None when there are too many keys, or too many rows of the table that have them."""
         new = self._brought(check)
         columns = list(check.columns)
         total = int(pc.sum(new.column(_COUNT)).as_py() or 0)
         if not total or not self._rest.by_path:
             return total - int(new.num_rows)
+        if new.num_rows > _LOOKED_UP:
+            return None
         found = rows_with_keys(self.written.run.account.key_filters, self._rest, columns, new)
         if found is None:
             return None

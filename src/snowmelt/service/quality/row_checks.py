@@ -21,6 +21,8 @@ from snowmelt.state.quality_model import CheckKind, QualityCheck
 from snowmelt.storage.rewrite import FILE, ROW
 from snowmelt.storage.snapshot import DataFile
 
+_FETCHED = 100_000
+"""So many keys are fetched from Spark to be looked up."""
 _ROWS, _KNOWN, _INNER = "__a", "__k", "__f"
 
 
@@ -167,7 +169,7 @@ class RowChecks:
         """The keys of the rows at hand, as far as the rest of the table has them: found without reading all of it."""
         counts = [file.rows for file in files]
         rows = None if None in counts else sum(count or 0 for count in counts)
-        if not self.written.stayed.by_path or not searchable(self.written, check, rows):
+        if not self.written.stayed.by_path or not searchable(self.written, check, rows, _FETCHED):
             return None
         keys = exp.select(*(exp.column(identifier(name)) for name in check.columns)).distinct()
         new = fetched(
