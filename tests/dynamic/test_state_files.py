@@ -50,3 +50,32 @@ def test_a_refresh_leaves_the_files_of_the_next_one_alone(
     named = {file for recorded in stands.operator_states.values() for file in recorded.files}
     assert {file.split("/", 1)[0] for file in named} == {entry.name for entry in folder.iterdir()}
     assert session.execute("SELECT n FROM d").rows() == [(6,)]
+
+
+def test_full_refreshes_in_a_row_keep_no_states(session: Session, account: Account) -> None:
+    """Where so much changes every time that full is cheaper, nobody needs them; a small change has them again."""
+    session.execute("CREATE TABLE s (k INT, n INT)")
+    session.execute("INSERT INTO s VALUES (1, 1)")
+    session.execute(
+        "CREATE DYNAMIC TABLE d TARGET_LAG = DOWNSTREAM WAREHOUSE = COMPUTE_WH REFRESH_MODE = AUTO"
+        " AS SELECT k, SUM(n) AS n FROM s GROUP BY k"
+    )
+    full_is_cheaper = {"full_ms": 1.0, "incremental_ms": 60_000.0}
+    changes_are_cheaper = {"full_ms": 60_000.0, "incremental_ms": 1.0}
+    steps = [
+        (full_is_cheaper, RefreshAction.FULL, True),
+        (full_is_cheaper, RefreshAction.FULL, False),
+        (full_is_cheaper, RefreshAction.FULL, False),
+        (changes_are_cheaper, RefreshAction.FULL, True),
+        (changes_are_cheaper, RefreshAction.INCREMENTAL, True),
+        (full_is_cheaper, RefreshAction.FULL, True),
+    ]
+    for total, (costs, action, has_states) in enumerate(steps, start=2):
+        table, stands = dynamic_table(account, session)
+        with account.state.begin() as state:
+            state.dynamic.put(stands.model_copy(update={"costs": stands.costs.model_copy(update=costs)}))
+        session.execute("INSERT INTO s VALUES (1, 1)")
+        outcome = account.dynamic_tables.refresh([table.id], RefreshTrigger.MANUAL)[table.id]
+        _, stands = dynamic_table(account, session)
+        assert (outcome.action, bool(stands.operator_states)) == (action, has_states)
+        assert session.execute("SELECT n FROM d").rows() == [(total,)]

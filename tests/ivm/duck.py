@@ -168,12 +168,20 @@ class View:
         self.last: Apply | None = None
         self.shortened = 0
         """How often the first rows of an order were found without reading all."""
-        self.states = states
+        self.states: dict[str, dict[str, str]] | None = None
+        """The types of what is kept for each aggregate; None where nothing is kept."""
         if states:
             initial = self.planner.initial(now)
+            self.states = {}
             for state, filled in initial.states:
                 self.database.execute(f"CREATE OR REPLACE TABLE {state.stored} AS {duck_sql(filled)}")
+                self.states[state.name] = self._types_of(state.stored)
             self.database.execute(f"CREATE OR REPLACE TABLE target AS {duck_sql(initial.rows)}")
+
+    def _types_of(self, table: str) -> dict[str, str]:
+        """As Spark has them, whose sums of integers are integers of 64 bits."""
+        described = self.database.execute(f"DESCRIBE {table}").fetchall()
+        return {name: "BIGINT" if type_ == "HUGEINT" else type_ for name, type_, *_ in described}
 
     def _planner(self) -> Planner:
         return Planner(lower(self.bound.tree, self.tables))
@@ -214,7 +222,7 @@ class View:
             self._create(table_name(name, "new"), name, new)
             self.rows[name] = new
             notes[name] = self._note(net)
-        plan = self.planner.plan(notes, before=before, after=self.now, types={} if self.states else None)
+        plan = self.planner.plan(notes, before=before, after=self.now, types=self.states)
         for stage in plan.stages:
             self.database.execute(f"CREATE OR REPLACE TEMP TABLE {stage.name} AS {duck_sql(stage.query)}")
         self._apply(plan.apply)

@@ -29,6 +29,13 @@ def test_half_of_the_rows_changed_is_a_full_refresh(source: int) -> None:
     assert expected.prefers_full
 
 
+def test_many_changes_of_a_cheap_query_are_a_full_refresh() -> None:
+    """A filter and a sum over six million rows take a second; to read 700,000 changes takes longer."""
+    expected = estimate(Work(700_000, 6_000_000), Measured(1_000, 6_000_000, 200, 7_000))
+    assert expected is not None
+    assert expected.prefers_full
+
+
 @given(full=_TIMES, incremental=_TIMES, source=_ROWS, rows=_ROWS, less=_ROWS, more=_ROWS)
 def test_more_changes_never_look_cheaper(
     full: float, incremental: float, source: int, rows: int, less: int, more: int

@@ -12,6 +12,8 @@ _SHARE_OF_FULL = 0.15
 """Of a full refresh that an incremental one costs at least, when it was never measured: reading what changes meet."""
 _GROWTH = 4.0
 """How much dearer a changed row is than a row that is read in order."""
+_ROW_MS = 0.002
+"""Of a changed row at least: it is read from the change feed and brought to Spark, however simple the query is."""
 _FEW_ROWS = 10_000
 """Changes that cost what any change costs, however small the tables are."""
 _CLEARLY = 1.1
@@ -69,7 +71,8 @@ def estimate(work: Work, measured: Measured) -> Estimate | None:
     constant = min(measured.full_ms, _FIXED_FULL_MS)
     full = constant + (measured.full_ms - constant) * _ratio(work.source_rows, measured.full_rows)
     share = max(work.changed_rows - _FEW_ROWS, 0) / max(work.source_rows, 1)
-    unmeasured = _FIXED_MS + full * min(_SHARE_OF_FULL + _GROWTH * share, 2.0)
+    reading = work.changed_rows * _ROW_MS
+    unmeasured = _FIXED_MS + max(full * min(_SHARE_OF_FULL + _GROWTH * share, 2.0), reading)
     if measured.incremental_ms is None:
         return Estimate(full, unmeasured)
     # The fixed part does not grow with the change; a change that is tiny now says little about a large one.

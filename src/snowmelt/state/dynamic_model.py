@@ -99,6 +99,8 @@ class RefreshCosts(Record):
     full_rows: int = 0
     incremental_ms: float | None = None
     incremental_rows: int = 0
+    chose_full: bool = False
+    """The last refresh could have gone by changes, and was done in full because that was cheaper."""
 
 
 class DynamicState(Record):

@@ -15,7 +15,7 @@ from sqlglot import exp
 from snowmelt.core import types
 from snowmelt.ivm.algebra import Node, Scan
 from snowmelt.ivm.changes import TableChange
-from snowmelt.ivm.cost import Measured, Work, estimate
+from snowmelt.ivm.cost import Work, estimate
 from snowmelt.ivm.lowering import View
 from snowmelt.ivm.plan import ApplyKind, RefreshPlan
 from snowmelt.ivm.reasons import NotIncrementalError
@@ -69,24 +69,35 @@ class Applied:
     states: dict[str, OperatorState]
 
 
+@dataclass(frozen=True, slots=True)
+class InFull:
+    """Why a full refresh is to do it."""
+
+    reason: str
+    cheaper: bool = False
+    """It could have been done by changes, and that would have taken longer."""
+
+
 class CostlyError(Exception):
     """A full refresh is expected to be the cheaper one."""
 
 
-def changes_by_plan(attempt: Attempt) -> Applied | str:
-    """Brings the table to the new versions by what changed; the reason when a full refresh is to do it.
+def changes_by_plan(attempt: Attempt) -> Applied | InFull:
+    """Brings the table to the new versions by what changed, unless a full refresh is to do it.
 
     Writes through `run.open_for_write` and `transactions.wrote`, as every writer does.
     """
     definition = attempt.table.definition
     assert isinstance(definition, TableDefinition) and definition.dynamic is not None
     if may_shrink(attempt.bound.environment, definition):
-        return "Rows may leave the frozen region as time goes by."
+        return InFull("Rows may leave the frozen region as time goes by.")
     try:
         with closing(_Refresh(attempt)) as refresh:
             return refresh.carry_out()
-    except (TooLargeError, CostlyError, NotIncrementalError, DivergedError) as error:
-        return str(error)
+    except CostlyError as error:
+        return InFull(str(error), cheaper=True)
+    except (TooLargeError, NotIncrementalError, DivergedError) as error:
+        return InFull(str(error))
 
 
 class _Refresh:
@@ -117,11 +128,12 @@ class _Refresh:
     def carry_out(self) -> Applied:
         self.target.check_writable()
         began, span = time.monotonic(), self.run.account.tracing.span
+        store, recorded = OperatorStates(self.run, self.target.definition), self.attempt.dynamic.operator_states
         with span("read changes"):
             estimates = self._weighed()
+            states = self._states(store)
             relations, changes = self._relations()
-        store, recorded = OperatorStates(self.run, self.target.definition), self.attempt.dynamic.operator_states
-        relations.update(self._states(store))
+        relations.update(states)
         plan = self._plan(changes)
         changed_rows = sum(change.rows.num_rows for change in changes.values())
         details = {
@@ -199,7 +211,7 @@ class _Refresh:
         definition = self.target.definition.dynamic
         assert definition is not None
         work = Work(changed_rows, incremental.source_rows(self.attempt.state, self.attempt.bound))
-        expected = estimate(work, Measured(**self.attempt.dynamic.costs.model_dump()))
+        expected = estimate(work, incremental.measured_so_far(self.attempt.dynamic.costs))
         if expected is None:
             return {}
         told = {"estimatedFullMs": round(expected.full_ms), "estimatedIncrementalMs": round(expected.incremental_ms)}

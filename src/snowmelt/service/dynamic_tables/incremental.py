@@ -28,14 +28,20 @@ def source_rows(state: StateReader, bound: BoundDefinition) -> int:
     return sum(version.rows for version in state.versions.snapshot(list(bound.versions)).values())
 
 
-def costs_after(before: RefreshCosts, milliseconds: int, *, changed_rows: int | None, rows: int) -> RefreshCosts:
+def measured_so_far(costs: RefreshCosts) -> Measured:
+    return Measured(costs.full_ms, costs.full_rows, costs.incremental_ms, costs.incremental_rows)
+
+
+def costs_after(
+    before: RefreshCosts, milliseconds: int, *, changed_rows: int | None, rows: int, chose_full: bool = False
+) -> RefreshCosts:
     """What is known after a refresh, by changes or (`changed_rows` is None) in full."""
-    measured = Measured(**before.model_dump())
+    measured = measured_so_far(before)
     if changed_rows is None:
         measured = measured.with_full(milliseconds, rows)
     else:
         measured = measured.with_incremental(milliseconds, changed_rows)
-    return RefreshCosts(**asdict(measured))
+    return RefreshCosts(**asdict(measured), chose_full=chose_full)
 
 
 def resolve_mode(configured: RefreshMode, bound: BoundDefinition) -> tuple[RefreshMode, str | None]:

@@ -272,7 +272,7 @@ class _Refresh:
             reason = pins.reinit_reason(dynamic, bound.dependencies)
             started_from_nothing = dynamic.data_timestamp is None
             bound_at = self.account.clock.now()
-            applied: by_changes.Applied | str | None = None
+            applied: by_changes.Applied | by_changes.InFull | None = None
             rows: exp.Select | None = None
             states: dict[str, OperatorState] = {}
             if reason is None and not started_from_nothing and dynamic.refresh_mode is not RefreshMode.FULL:
@@ -282,9 +282,7 @@ class _Refresh:
                     )
             if not isinstance(applied, by_changes.Applied):
                 kept = pending.version if not started_from_nothing else None
-                whole = incremental.Filled(bound, {})
-                if dynamic.refresh_mode is not RefreshMode.FULL:
-                    whole = incremental.filled(run, self.table, bound)
+                whole = self._whole(run, bound, dynamic, applied)
                 states = whole.states
                 rows = filling.all_rows(run, self.table, whole.bound, kept)
             assert isinstance(self.table.definition, TableDefinition)
@@ -298,7 +296,7 @@ class _Refresh:
             with span("in full", correlation_id=self.correlation_id):
                 result = RowWriter(run, self.table).write(rows, overwrite=True)
             action = RefreshAction.REINITIALIZE if reason is not None else RefreshAction.FULL
-            details = {"reason": reason or applied or dynamic.refresh_mode_reason}
+            details = {"reason": reason or (applied.reason if applied else dynamic.refresh_mode_reason)}
         ended = self.account.clock.now()
         times = {
             "queuedTimeMs": _milliseconds(self.started, began),
@@ -308,7 +306,22 @@ class _Refresh:
         # Listed while the table is held: afterwards another refresh may write states of its own.
         unnamed = OperatorStates(run, pending.definition).unnamed(states)
         run.transaction.after_commit.append(lambda: operator_states.remove(unnamed))
-        return _Done(action, result, bound, dynamic, reason, times, details, states, moving)
+        chose_full = isinstance(applied, by_changes.InFull) and applied.cheaper
+        return _Done(action, result, bound, dynamic, reason, times, details, states, moving, chose_full)
+
+    def _whole(
+        self, run: RefreshRun, bound: BoundDefinition, dynamic: DynamicState, declined: by_changes.InFull | None
+    ) -> incremental.Filled:
+        """The query for all rows, with the states that the next refresh by changes needs.
+
+        They make a full refresh up to a third slower. Where one after the other is full because so much changes, no
+        refresh by changes is to be expected; if one is wanted after all, it becomes a full one that fills them.
+        """
+        if dynamic.refresh_mode is RefreshMode.FULL:
+            return incremental.Filled(bound, {})
+        if declined is not None and declined.cheaper and dynamic.costs.chose_full:
+            return incremental.Filled(incremental.reproducible(bound), {})
+        return incremental.filled(run, self.table, bound)
 
     # -- what is recorded -----------------------------------------------------------------------------------------
 
@@ -337,6 +350,7 @@ class _Refresh:
                     done.times["executionTimeMs"],
                     changed_rows=done.details.get("changed_rows"),
                     rows=incremental.source_rows(state, bound),
+                    chose_full=done.chose_full,
                 ),
                 "frontier": dict(bound.versions),
             }
@@ -421,6 +435,7 @@ class _Done:
     details: dict[str, Any]
     states: dict[str, OperatorState]
     time_dependent: bool
+    chose_full: bool
 
 
 def _untouched(state: StateReader, dynamic: DynamicState, pending: PendingTable) -> DynamicState:
