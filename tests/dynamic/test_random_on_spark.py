@@ -20,6 +20,8 @@ QUICK = 10
 LONG_BLOCKS, LONG = 10, 40
 _FIRST_LONG = 3_000_000
 STEPS = 2
+FOUND = (3_000_368,)
+"""Seeds that failed once."""
 
 
 class _Tables:
@@ -110,6 +112,11 @@ def _check_seeds(session: Session, first: int, number: int) -> None:
 @pytest.mark.timeout(600)
 def test_random_queries_on_spark(session: Session) -> None:
     _check_seeds(session, 0, QUICK)
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_seeds_that_failed_once_on_spark(session: Session, seed: int) -> None:
+    assert run_on_spark(session, seed)
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from sqlglot.parsers.snowflake import SnowflakeParser
 from sqlglot.parsers.spark import SparkParser
 
 from snowmelt.core import errors
+from snowmelt.sql.memberships import is_value, three_valued
 
 _SLOT = re.compile(r"_\d+")
 _LOOSE = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Case)
@@ -62,6 +63,11 @@ class _SparkGenerator(SparkGenerator):
     def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
         # As written: the Spark dialect looks for JSON functions in each cast, which costs more than all the rest.
         return Generator.cast_sql(self, expression, safe_prefix)
+
+    def in_sql(self, expression: exp.In) -> str:
+        if expression.args.get("query") is not None and is_value(expression):
+            return self.sql(three_valued(expression))
+        return super().in_sql(expression)
 
     def datatype_sql(self, expression: exp.DataType) -> str:
         # sqlglot maps TIME to TIMESTAMP for Spark; since 4.1 Spark has the type.
