@@ -16,13 +16,15 @@ COLUMNS = {
 _FILES = 8
 
 
-def events(name: str, rows: int, *, first: int = 0, files: int = _FILES, change_feed: bool = False) -> TableSpec:
-    """Rows with ids from `first` on, the same on every run."""
+def events(
+    name: str, rows: int, *, first: int = 0, files: int = _FILES, change_feed: bool = False, scattered: bool = False
+) -> TableSpec:
+    """Rows with ids from `first` on, the same on every run; scattered ones are any large numbers, in no order."""
 
     def frame(spark: SparkSession) -> DataFrame:
         ids = spark.range(first, first + rows, 1, files)
         return ids.selectExpr(
-            "id",
+            "xxhash64(id, 4) AS id" if scattered else "id",
             "pmod(xxhash64(id), 50000) AS customer",
             "element_at(array('new', 'paid', 'sent', 'returned'), cast(pmod(xxhash64(id, 1), 4) + 1 AS int)) AS status",
             "cast(pmod(xxhash64(id, 2), 1000000) / 100 AS decimal(12, 2)) AS amount",

@@ -1,4 +1,4 @@
-"""Messages through real servers of our own: SMTP and a webhook. Rules on metrics: dedup, silence, escalation."""
+"""Messages through real servers of our own: SMTP and a webhook. Rules: dedup, silence, escalation."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from aiosmtpd.controller import Controller
 from aiosmtpd.handlers import Message as MailHandler
 
@@ -19,6 +20,7 @@ from snowmelt.core.clock import ManualClock
 from snowmelt.core.config import AlertRuleSettings, NotificationSettings, Settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.observe.alerting import Series, evaluate, silence
+from snowmelt.observe.notifying import Message, Severity, send
 from snowmelt.service.account import Account
 from snowmelt.state.observing_model import AlertStanding
 from tests.observe.asking import rows_of
@@ -192,12 +194,60 @@ def test_a_silenced_rule_says_nothing(notifying: Account, clock: ManualClock, po
         session.execute("CALL SYSTEM$SILENCE_ALERT_RULE('never', 20)")
 
 
+def test_a_rule_on_a_query(tmp_path: Path, clock: ManualClock, posts: list[dict[str, Any]], mails: list[Any]) -> None:
+    """The same as for metrics: told once, escalated, silent when asked, resolved. A query that fails clears nothing."""
+    rule = AlertRuleSettings(
+        name="broken", sql="SHOW TABLES LIKE 'BROKEN%'", severity="warning", channels=("hook",), every_seconds=60,
+        escalate_seconds=600, escalate_to=("mail",), summary="Something is broken",
+    )  # fmt: skip
+    settings = Settings(notifications=CHANNELS, alert_rules=(rule,))
+    with Account.open(tmp_path / "data", settings=settings, clock=clock) as account:
+        session = account.session()
+
+        def looked(minutes: int) -> list[str]:
+            clock.advance(timedelta(minutes=minutes))
+            account.observing.check()
+            account.alert_rules.conditions.wait()
+            account.observing.check()
+            return [post["title"] for post in posts]
+
+        assert looked(1) == []
+        session.execute("CREATE TABLE broken_orders (a INT)")
+        assert looked(2) == ["[warning] broken"] and "Something is broken: rows of broken is 1" in posts[0]["message"]
+        assert looked(2) == ["[warning] broken"]
+        assert looked(10) == ["[warning] broken"] and [mail["subject"] for mail in mails] == ["[escalated] broken"]
+        session.execute("CALL SYSTEM$SILENCE_ALERT_RULE('broken', 60)")
+        session.execute("DROP TABLE broken_orders")
+        assert looked(2)[-1] == "[resolved] broken"
+        session.execute("CREATE TABLE broken_again (a INT)")
+        assert looked(2)[-1] == "[resolved] broken", "it is silent"
+        looked(60)
+        assert [mail["subject"] for mail in mails] == ["[escalated] broken", "[resolved] broken", "[escalated] broken"]
+
+
+def test_a_rule_on_a_query_that_fails_is_not_over(
+    tmp_path: Path, clock: ManualClock, posts: list[dict[str, Any]]
+) -> None:
+    rule = AlertRuleSettings(name="r", sql="SHOW TABLES IN SCHEMA shop", channels=("hook",), every_seconds=1)
+    settings = Settings(notifications=CHANNELS, alert_rules=(rule,))
+    with Account.open(tmp_path / "data", settings=settings, clock=clock) as account:
+        session = account.session()
+        session.execute_script("CREATE SCHEMA shop; CREATE TABLE t (a INT)")
+        for statement in ("SELECT 1", "DROP SCHEMA shop"):
+            session.execute(statement)
+            for _ in range(2):
+                account.observing.check()
+                account.alert_rules.conditions.wait()
+                clock.advance(timedelta(minutes=1))
+        assert [post["title"] for post in posts] == ["[warning] r"]
+
+
 # -- the rule itself --------------------------------------------------------------------------------------------------
 
 
 def _after(before: dict[str, AlertStanding], value: float, minutes: int) -> tuple[dict[str, AlertStanding], list[str]]:
     """The standings and the titles of what is said, when everything that is said arrives."""
-    series = [Series(RULE.metric, {"kind": "DATA PRODUCT", "name": "P"}, value)]
+    series = [Series(RULE.source, {"kind": "DATA PRODUCT", "name": "P"}, value)]
     verdict = evaluate([RULE], series, before, START + timedelta(minutes=minutes))
     after = {**{key: item for key, item in before.items() if key == item.rule}, **verdict.standings}
     after |= {tell.key: tell.after for tell in verdict.tell if tell.after is not None}
@@ -227,3 +277,30 @@ def test_silence_ends_by_itself() -> None:
     known, titles = _after(known, 2, 5)
     assert titles == []
     assert _after(known, 2, 11)[1] == ["[critical] late"]
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#ops", "hooks.slack.com"),
+        ("workflows://prod-1.westeurope.logic.azure.com:443/0123456789abcdef/signature", "logic.azure.com"),
+        ("pagerduty://0123456789abcdef0123@0123456789abcdef0123456789abcdef", "pagerduty.com"),
+        ("json://hooks.example.com/alerts", "hooks.example.com"),
+    ],
+    ids=["slack", "teams", "pagerduty", "webhook"],
+)  # fmt: skip
+def test_every_kind_of_channel_sends_to_its_own_place(address: str, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that need an account elsewhere: what would leave, and for where."""
+    sent: list[tuple[str, str]] = []
+
+    def post(_: Any, method: str, url: str, **options: Any) -> requests.Response:
+        body = options.get("data") or json.dumps(options.get("json"))
+        sent.append((url, body if isinstance(body, str) else body.decode()))
+        answer = requests.Response()
+        answer.status_code, answer._content = 202 if "pagerduty" in url else 200, b"ok"
+        return answer
+
+    monkeypatch.setattr(requests.Session, "request", post)
+    assert send(address, Message("Late", "Orders are late", Severity.CRITICAL)) is None
+    ((url, body),) = sent
+    assert host in url and "Orders are late" in body

@@ -81,11 +81,15 @@ def test_classify_looks_at_values_and_tags(session: Session) -> None:
 
 def test_a_product_with_unclassified_personal_data_is_not_published(session: Session) -> None:
     create = "CREATE OR REPLACE DATA PRODUCT crm OBJECTS = (people)"
-    with pytest.raises(SnowmeltError, match="FIRST_NAME") as refused:
+    with pytest.raises(SnowmeltError, match=r"CONTACT \(EMAIL\), FIRST_NAME \(NAME\)") as refused:
         session.execute(create)
     assert refused.value.code == "370031" and "SYSTEM$CLASSIFY" in str(refused.value.hint)
-    session.execute(f"{create} PII = ('NAME')")
+    session.execute(f"{create} PII = ('NAME', 'EMAIL')")
     session.execute("CALL SYSTEM$SET_PII_CLASS('people', 'first_name', 'NONE')")
+    with pytest.raises(SnowmeltError, match="CONTACT") as by_content:
+        session.execute(create)
+    assert "FIRST_NAME" not in str(by_content.value)
+    session.execute("CALL SYSTEM$CLASSIFY('people', '{\"auto_tag\": true}')")
     session.execute(create)
     session.execute("CREATE TABLE orders (id INT, customer_email VARCHAR)")
     with pytest.raises(SnowmeltError, match="CUSTOMER_EMAIL"):
@@ -104,11 +108,42 @@ def test_a_view_hides_what_is_personal(session: Session) -> None:
     assert "'*'" in masked and "FIRST_NAME" in masked
 
 
+def test_classes_are_tags(session: Session) -> None:
+    def tag(name: str, column: str) -> object:
+        return session.execute(f"SELECT SYSTEM$GET_TAG('{name}', 'people.{column}', 'COLUMN')").rows()[0][0]
+
+    assert tag("SNOWFLAKE.CORE.SEMANTIC_CATEGORY", "contact") is None
+    session.execute("CALL SYSTEM$CLASSIFY('people', '{\"auto_tag\": true}')")
+    session.execute("CALL SYSTEM$SET_PII_CLASS('people', 'city', 'NONE')")
+    assert tag("snowflake.core.semantic_category", "contact") == "EMAIL"
+    assert tag("SNOWFLAKE.CORE.PRIVACY_CATEGORY", "contact") == "IDENTIFIER"
+    assert tag("SNOWFLAKE.CORE.PRIVACY_CATEGORY", "city") is None
+    with pytest.raises(SnowmeltError, match="does not exist"):
+        tag("other", "contact")
+    found = rows_of(session, "TAG_REFERENCES_ALL_COLUMNS", object_name="people", object_domain="TABLE")
+    assert [(row["COLUMN_NAME"], row["TAG_NAME"], row["TAG_VALUE"]) for row in found] == [
+        ("CONTACT", "SEMANTIC_CATEGORY", "EMAIL"), ("CONTACT", "PRIVACY_CATEGORY", "IDENTIFIER"),
+        ("FIRST_NAME", "SEMANTIC_CATEGORY", "NAME"), ("FIRST_NAME", "PRIVACY_CATEGORY", "IDENTIFIER"),
+    ]  # fmt: skip
+
+
+def test_what_is_said_of_a_column_goes_with_it(session: Session) -> None:
+    session.execute("CREATE OR REPLACE TABLE people (contact VARCHAR, first_name VARCHAR)")
+    session.execute("CALL SYSTEM$SET_PII_CLASS('people', 'contact', 'EMAIL')")
+    session.execute("CALL SYSTEM$SET_PII_STRATEGY('people', 'contact', 'HASH')")
+    session.execute("ALTER TABLE people RENAME COLUMN contact TO mail_to")
+    session.execute("CREATE OR REPLACE TABLE people (mail_to VARCHAR, other VARCHAR)")
+    (row,) = rows_of(session, "PII_COLUMNS")
+    assert (row["COLUMN_NAME"], row["SEMANTIC_CATEGORY"], row["AT_INGEST"]) == ("MAIL_TO", "EMAIL", "HASH")
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
         ("SYSTEM$SET_PII_CLASS('people', 'nothing', 'EMAIL')", "NOTHING|nothing"),
         ("SYSTEM$SET_PII_CLASS('people', 'city', 'SHOE_SIZE')", "SHOE_SIZE"),
+        ("SYSTEM$SET_PII_STRATEGY('people', 'city', 'SHRED')", "SHRED"),
+        ("SYSTEM$SET_PII_STRATEGY('people', 'id', 'HASH')", "column ID"),
         ("SYSTEM$CLASSIFY('nowhere')", "does not exist"),
         ("SYSTEM$CLASSIFY('people', '{\"sample_count\": -1}')", "sample_count"),
         ("SYSTEM$CLASSIFY('people', 'now')", "options"),

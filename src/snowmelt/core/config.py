@@ -85,12 +85,20 @@ class NotificationSettings(BaseModel):
 
 
 class AlertRuleSettings(BaseModel):
-    """A condition on a metric, and who is told when it holds."""
+    """A condition on a metric, or on the number of rows of a query, and who is told when it holds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    metric: str
+    metric: str | None = None
+    sql: str | None = None
+    """A query, SHOW or CALL; the condition is on how many rows it has, more than none unless said otherwise."""
+    role: str = "ACCOUNTADMIN"
+    """Whose rights the query has."""
+    database: str | None = None
+    schema_: str | None = Field(default=None, alias="schema")
+    every_seconds: float = Field(default=60.0, gt=0)
+    """How often the query runs, at most."""
     labels: dict[str, str] = Field(default_factory=dict)
     """What a series must have; all series of the metric when there are none."""
     above: float | None = None
@@ -109,11 +117,23 @@ class AlertRuleSettings(BaseModel):
 
     @model_validator(mode="after")
     def _one_limit(self) -> AlertRuleSettings:
-        if (self.above is None) == (self.below is None):
+        if (self.metric is None) == (self.sql is None):
+            raise ValueError("give `metric` or `sql`, one of them")
+        if (self.above is None) == (self.below is None) and (self.sql is None or self.above is not None):
             raise ValueError("give `above` or `below`, one of them")
         if (self.escalate_seconds is None) != (not self.escalate_to):
             raise ValueError("`escalate_seconds` and `escalate_to` belong together")
         return self
+
+    @property
+    def source(self) -> str:
+        """What its series are called: the metric, or the query's rows."""
+        return self.metric or f"rows of {self.name}"
+
+    def holds(self, value: float) -> bool:
+        if self.below is not None:
+            return value < self.below
+        return value > (self.above or 0.0)
 
 
 class Settings(BaseModel):

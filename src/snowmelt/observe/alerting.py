@@ -1,4 +1,4 @@
-"""Rules on metrics: which alerts fire, and who is told what and when. A function of samples, standings and the time."""
+"""Rules: which alerts fire, and who is told what and when. A function of samples, standings and the time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def evaluate(
     tell: list[Tell] = []
     known = {rule.name: rule for rule in rules}
     for rule in rules:
-        for each in by_metric.get(rule.metric, ()):
+        for each in by_metric.get(rule.source, ()):
             if _holds(rule, each):
                 standing = _standing(rule, each, before, now)
                 standings[standing.key] = standing
@@ -84,10 +84,7 @@ def _silences(standing: AlertStanding, now: datetime) -> bool:
 def _holds(rule: AlertRuleSettings, series: Series) -> bool:
     if any(series.labels.get(name) != value for name, value in rule.labels.items()):
         return False
-    if rule.above is not None:
-        return series.value > rule.above
-    assert rule.below is not None
-    return series.value < rule.below
+    return rule.holds(series.value)
 
 
 def _standing(
@@ -95,7 +92,8 @@ def _standing(
 ) -> AlertStanding:
     subject = ", ".join(f"{name}={value}" for name, value in sorted(series.labels.items()))
     key = f"{rule.name} {{{subject}}}"
-    summary = f"{rule.summary or rule.name}: {rule.metric} is {series.value:g} ({subject})"
+    about = f" ({subject})" if subject else ""
+    summary = f"{rule.summary or rule.name}: {rule.source} is {series.value:g}{about}"
     found = before.get(key)
     since = found.since if found is not None else now
     firing = found.firing_since if found is not None else None

@@ -95,6 +95,12 @@ class Catalog:
             return [str(row[0]) for row in self.execute(f"DESCRIBE TABLE {self.home.complete(parts)}").rows()]
         return [column.name for column in found.columns] or None
 
+    def newest_document(self, contract: str) -> str:
+        """What a contract says since its last version."""
+        result = self.execute(f"DESCRIBE CONTRACT {contract}")
+        place = [column.name for column in result.columns].index("document")
+        return str(result.rows()[-1][place])
+
     @cached_property
     def rows(self) -> dict[ObjectName, int]:
         """Rows of every table there is."""

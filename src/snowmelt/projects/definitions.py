@@ -10,7 +10,11 @@ from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import parse_type
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.statements import (
+    CreateAlert,
+    CreateConnector,
+    CreateContract,
     CreateDatabase,
+    CreateDataProduct,
     CreateDynamicTable,
     CreateFileFormat,
     CreateRoutine,
@@ -30,10 +34,13 @@ from snowmelt.sql.statements import (
 from snowmelt.sql.tokens import SqlText, tokenize
 
 AnyCreate = (
-    CreateDatabase | CreateDynamicTable | CreateFileFormat | CreateRoutine | CreateSchema | CreateSequence | CreateStage
-    | CreateStream | CreateTable | CreateTask | CreateView | CreateWarehouse
+    CreateAlert | CreateConnector | CreateContract | CreateDatabase | CreateDataProduct | CreateDynamicTable
+    | CreateFileFormat | CreateRoutine | CreateSchema | CreateSequence | CreateStage | CreateStream | CreateTable
+    | CreateTask | CreateView | CreateWarehouse
 )  # fmt: skip
 _KINDS: dict[type[Statement], ObjectType] = {
+    CreateAlert: ObjectType.ALERT, CreateConnector: ObjectType.CONNECTOR, CreateContract: ObjectType.CONTRACT,
+    CreateDataProduct: ObjectType.DATA_PRODUCT,
     CreateDatabase: ObjectType.DATABASE, CreateDynamicTable: ObjectType.DYNAMIC_TABLE,
     CreateFileFormat: ObjectType.FILE_FORMAT, CreateSchema: ObjectType.SCHEMA, CreateSequence: ObjectType.SEQUENCE,
     CreateStage: ObjectType.STAGE, CreateStream: ObjectType.STREAM, CreateTable: ObjectType.TABLE,

@@ -17,6 +17,8 @@ from snowmelt.projects.queries import calls_in
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.reads import tables_in
 from snowmelt.sql.statements import (
+    CreateContract,
+    CreateDataProduct,
     CreateDynamicTable,
     CreateRoutine,
     CreateStream,
@@ -24,6 +26,7 @@ from snowmelt.sql.statements import (
     CreateTask,
     CreateView,
     ForeignKeySpec,
+    NameRef,
     ObjectType,
 )
 
@@ -60,7 +63,17 @@ def needs(statement: AnyCreate, home: Home) -> set[ObjectName]:
         found.add(home.complete(statement.backfill_from.parts))
     if isinstance(statement, CreateStream | CreateTask):
         found |= {home.complete(parts) for parts in _named_by(statement)}
-    return found
+    return found | {home.complete(name.parts) for name in _promised_by(statement)}
+
+
+def _promised_by(statement: AnyCreate) -> Iterator[NameRef]:
+    """The contract of a table, the table of a contract that is made from one, and what a data product offers."""
+    if isinstance(statement, CreateContract) and statement.source.table is not None:
+        yield statement.source.table
+    if isinstance(statement, CreateDataProduct):
+        yield from statement.options.objects or ()
+    if isinstance(statement, CreateTable | CreateView | CreateDynamicTable | CreateDataProduct):
+        yield from [statement.options.contract] if statement.options.contract is not None else []
 
 
 def _named_by(statement: CreateStream | CreateTask) -> Iterator[tuple[str, ...]]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from snowmelt.core import errors
-from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
+from snowmelt.core.names import ObjectName, SchemaName, literal, quote, split_name
 from snowmelt.projects import comparing
 from snowmelt.projects.catalog import Catalog, Noted
 from snowmelt.projects.comparing import Difference, Effect
@@ -17,6 +17,7 @@ from snowmelt.projects.costs import Costs
 from snowmelt.projects.definitions import CONTAINERS, RELATIONS, AnyCreate, Definition
 from snowmelt.projects.ordering import ordered
 from snowmelt.sql.statements import (
+    CreateContract,
     CreateDynamicTable,
     CreateStream,
     CreateTable,
@@ -25,11 +26,14 @@ from snowmelt.sql.statements import (
 )
 
 _LAST_DROPPED = (
-    ObjectType.TASK, ObjectType.STREAM, ObjectType.DYNAMIC_TABLE, ObjectType.VIEW, ObjectType.TABLE,
-    ObjectType.PROCEDURE, ObjectType.FUNCTION, ObjectType.STAGE, ObjectType.FILE_FORMAT, ObjectType.SEQUENCE,
+    ObjectType.CONNECTOR, ObjectType.ALERT, ObjectType.TASK, ObjectType.STREAM, ObjectType.DATA_PRODUCT,
+    ObjectType.DYNAMIC_TABLE, ObjectType.VIEW, ObjectType.TABLE, ObjectType.CONTRACT, ObjectType.PROCEDURE,
+    ObjectType.FUNCTION, ObjectType.STAGE, ObjectType.FILE_FORMAT, ObjectType.SEQUENCE,
 )  # fmt: skip
-_FIXED = frozenset({ObjectType.SEQUENCE, ObjectType.STAGE})
-"""Kinds that hold something which a new one would not have: numbers handed out, files."""
+_FIXED = frozenset({ObjectType.SEQUENCE, ObjectType.STAGE, ObjectType.CONNECTOR})
+"""Kinds that hold something which a new one would not have: numbers handed out, files, a place in a source's log."""
+_ALTERED = frozenset({ObjectType.TASK, ObjectType.ALERT})
+"""What is replaced would be suspended, and forget its history."""
 
 
 class Action(StrEnum):
@@ -148,8 +152,28 @@ class _Planner:
             self._relation(definition, present)
         elif isinstance(definition.statement, CreateStream) and isinstance(present, CreateStream):
             self._stream(definition, comparing.stream(definition.statement, present, self.catalog.home))
+        elif isinstance(definition.statement, CreateContract) and isinstance(present, CreateContract):
+            self._contract(definition, definition.statement, present)
         else:
             self._other(definition)
+
+    def _contract(self, definition: Definition, wanted: CreateContract, present: CreateContract) -> None:
+        """Never replaced: tables are held to it. Another document is another version, which must have its number."""
+        new, mode = wanted.source.text, wanted.options.compatibility
+        if new is not None and new.strip() != self.catalog.newest_document(definition.name).strip():
+            change, why = f"ADD VERSION AS {literal(new)}", "its document is another one"
+        elif mode is not None and mode != present.options.compatibility:
+            change, why = f"SET COMPATIBILITY = {mode}", f"compatibility {present.options.compatibility} → {mode}"
+        elif (wanted.options.comment or None) != (present.options.comment or None):
+            change, why = f"SET COMMENT = {literal(wanted.options.comment or '')}", "the comment is another one"
+        else:
+            self._unchanged(definition)
+            return
+        step = Step(
+            Action.ALTER, definition.kind, definition.name, f"ALTER CONTRACT {definition.name} {change}", (why,),
+            "no rows are touched", 0, definition.place, definition.fingerprint,
+        )  # fmt: skip
+        self.steps.append(step)
 
     def _relation(self, definition: Definition, present: AnyCreate) -> None:
         differences = _differences(definition, present, self.catalog)
@@ -194,9 +218,8 @@ class _Planner:
             self._unchanged(definition)
         else:
             why = "its definition is another one" if known is not None else "its definition is not known"
-            # A task that is replaced would be suspended, and forget its history.
-            task = definition.kind is ObjectType.TASK
-            action, verb = (Action.ALTER, "CREATE OR ALTER") if task else (Action.REPLACE, "CREATE OR REPLACE")
+            altered = definition.kind in _ALTERED
+            action, verb = (Action.ALTER, "CREATE OR ALTER") if altered else (Action.REPLACE, "CREATE OR REPLACE")
             self._step(action, definition, verb, (why,), "no rows are touched", 0)
 
     def _unchanged(self, definition: Definition) -> None:

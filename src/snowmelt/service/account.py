@@ -46,6 +46,7 @@ from snowmelt.state.ids import new_id
 from snowmelt.state.journal import QueryJournal
 from snowmelt.state.model import Warehouse
 from snowmelt.state.store import StateStore
+from snowmelt.storage.key_filters import KeyFilters
 from snowmelt.storage.layout import StorageRoot
 from snowmelt.storage.table import DeltaStore
 
@@ -84,11 +85,13 @@ class Account:
             self.metering = Metering(self.state, clock)
             self.results = ResultCache()
             self.digests = Digests()
+            self.key_filters = KeyFilters(data_dir / "keys")
             self.token_key = tokens.load_key(data_dir)
             self.tracing = Tracing(settings.tracing, data_dir)
             self._closing.callback(self.tracing.close)
             self.messages = Messages(self)
             self.alert_rules = Rules(self)
+            self._closing.callback(self.alert_rules.conditions.stop)
             self.observing = Observing(self)
             self.dynamic_tables = DynamicTables(self)
             self.streams = Streams(self)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core.lag import show_lag
 from snowmelt.core.names import ObjectName
 from snowmelt.govern.catalogue.model import (
+    CheckEntry,
     ColumnEntry,
     ConsumerEntry,
     ContractEntry,
@@ -19,10 +20,11 @@ from snowmelt.govern.catalogue.model import (
 from snowmelt.govern.catalogue.searching import search
 from snowmelt.govern.contracts.model import Property
 from snowmelt.govern.contracts.reading import read
+from snowmelt.govern.quality.ddl import definition_of
 from snowmelt.service.contracts import listing
 from snowmelt.service.contracts.promises import columns_of, promise_of
 from snowmelt.service.contracts.versioning import latest
-from snowmelt.service.data_products.describing import all_consumers, all_pii, freshness_of
+from snowmelt.service.data_products.describing import Checked, all_consumers, all_pii, checks_of, freshness_of
 from snowmelt.service.metadata.columns import Columns, Row, columns
 from snowmelt.service.metadata.ddl_scripts import view_reads
 from snowmelt.state.contract_model import ContractDefinition, DataProductDefinition
@@ -124,6 +126,19 @@ def _relation(state: StateReader, item: CatalogObject, today: date) -> RelationE
         target_lag=None if dynamic is None else _lag(dynamic.target_lag),
         contract=_plain(promise.contract) if promise is not None else None,
         contract_version=str(satisfied.version) if satisfied is not None else None,
+        quality=tuple(_check(checked) for checked in checks_of(state, item)),
+    )
+
+
+def _check(checked: Checked) -> CheckEntry:
+    last = checked.last
+    return CheckEntry(
+        name=checked.check.name,
+        definition=definition_of(checked.check),
+        severity=checked.check.severity,
+        status=last.status if last is not None else None,
+        measured_at=last.measured_at if last is not None else None,
+        message=last.message if last is not None else None,
     )
 
 

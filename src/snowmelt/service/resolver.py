@@ -96,6 +96,8 @@ class StatementCatalog:
         if name == self.defining:
             raise errors.view_refers_to_itself()
         self.require("SELECT", found)
+        if self.outermost:
+            self.run.named[found.id] = found
         return self.relation_of(found, when)
 
     def metadata_view(self, name: ObjectName) -> Relation:

@@ -92,6 +92,8 @@ class Run:
         """Folders with rows for this statement alone, by the name under which it reads them."""
         self.adopted: dict[str, tuple[int, int]] = {}
         """Per table id, the version that was visible and the one to read: with what other tools wrote behind it."""
+        self.named: dict[str, CatalogObject] = {}
+        """What the statement itself reads from, by id: tables, views and streams, but not what views read."""
         self.lineage: tuple[Edge, ...] = ()
         """What the statement wrote, and from what."""
         self.refreshes: ObjectName | None = None
@@ -103,6 +105,7 @@ class Run:
         self.inputs.clear()
         self.adopted.clear()
         self.streams.clear()
+        self.named.clear()
         self.input_bytes = 0
 
     # -- rights ---------------------------------------------------------------------------------------------------

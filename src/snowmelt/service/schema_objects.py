@@ -9,6 +9,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.core.types import parse_type
 from snowmelt.service.contracts import enforcing
+from snowmelt.service.data_products import pii_at_ingest
 from snowmelt.service.results import Result, kept, status
 from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.tokens import SqlText
@@ -137,6 +138,7 @@ def create(
                 raise errors.already_exists(run.written(name))
             state.catalog.drop(existing.id, state.now)
             enforcing.replace(state, existing, getattr(definition, "columns", ()), made)
+            pii_at_ingest.replaced(state, existing, getattr(definition, "columns", ()), made)
         if contract is not None:
             state.contracts.put(contract.model_copy(update={"object_id": made}))
         state.catalog.create(

@@ -18,7 +18,7 @@ from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
 from snowmelt.service import catalogue, project_objects
 from snowmelt.service.alerts import inside, sending
-from snowmelt.service.data_products import pii
+from snowmelt.service.data_products import pii, pii_tags
 from snowmelt.service.lineage import functions as lineage
 from snowmelt.service.metadata import clustering
 from snowmelt.service.metadata.columns import EPOCH
@@ -270,6 +270,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$COST_REPORT": SystemFunction(0, 2, types.VARCHAR, object_costs.report),
     "SYSTEM$CURRENT_USER_TASK_NAME": SystemFunction(0, 0, types.VARCHAR, tasks.current_task_name),
     "SYSTEM$GET_PREDECESSOR_RETURN_VALUE": SystemFunction(0, 1, types.VARCHAR, tasks.predecessor_return_value),
+    "SYSTEM$GET_TAG": SystemFunction(3, 3, types.VARCHAR, pii_tags.get_tag),
     "SYSTEM$GET_TASK_GRAPH_CONFIG": SystemFunction(0, 1, types.VARCHAR, tasks.graph_config),
     "SYSTEM$LAST_CHANGE_COMMIT_TIME": SystemFunction(1, 1, types.INTEGER, _last_change),
     "SYSTEM$LINEAGE": SystemFunction(1, 3, types.VARCHAR, lineage.described),
@@ -286,6 +287,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": SystemFunction(1, 1, types.INTEGER, _stream_table_timestamp),
     "SYSTEM$STREAM_HAS_DATA": SystemFunction(1, 1, types.BOOLEAN, _stream_has_data),
     "SYSTEM$SET_PII_CLASS": SystemFunction(3, 3, types.VARCHAR, pii.set_class, only_called=True),
+    "SYSTEM$SET_PII_STRATEGY": SystemFunction(3, 3, types.VARCHAR, pii.set_strategy, only_called=True),
     "SYSTEM$SET_RETURN_VALUE": SystemFunction(1, 1, types.VARCHAR, tasks.set_return_value),
     "SYSTEM$PREDECESSORS_STATE": SystemFunction(1, 1, types.BOOLEAN, branching.predecessors_state),
     "SYSTEM$TASK_COMPLETION_STATE": SystemFunction(1, 1, types.VARCHAR, branching.completion_state),

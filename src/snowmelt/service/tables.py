@@ -13,6 +13,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import declaring, retention
 from snowmelt.service.contracts import enforcing
+from snowmelt.service.data_products import pii_at_ingest
 from snowmelt.service.faults import reached
 from snowmelt.service.sequences import numbered
 from snowmelt.service.writing import RowWriter
@@ -202,6 +203,7 @@ def publish(
                     raise errors.already_exists(str(table.name))
                 state.catalog.drop(existing.id, state.now)
                 enforcing.replace(state, existing, definition.columns, table.id)
+                pii_at_ingest.replaced(state, existing, definition.columns, table.id)
             if contract is not None:
                 state.contracts.put(contract)
             if also is not None:

@@ -76,6 +76,8 @@ class Transaction:
     """Everything else that must become true at the same moment, such as stream offsets and load history."""
     after_commit: list[Callable[[], None]] = field(default_factory=list)
     """What follows once everything is visible, such as deleting files that were loaded. Must not raise."""
+    after_rollback: list[Callable[[BaseException | None], None]] = field(default_factory=list)
+    """What follows once nothing of it remains: told of the error that was the cause, if one was. Must not raise."""
     name: str = field(default_factory=lambda: str(uuid.uuid4()))
     started_at: datetime | None = None
     snapshot_at: datetime | None = None
@@ -237,8 +239,8 @@ class TransactionManager:
                 reached("before-flip")
                 self._flip(transaction, changed)
                 reached("after-flip")
-        except BaseException:
-            self.rollback(transaction)
+        except BaseException as error:
+            self.rollback(transaction, error)
             raise
         following = tuple(transaction.after_commit)
         self._end(transaction)
@@ -268,7 +270,7 @@ class TransactionManager:
                 action(state)
             reached("inside-flip")
 
-    def rollback(self, transaction: Transaction) -> None:
+    def rollback(self, transaction: Transaction, cause: BaseException | None = None) -> None:
         """Undoes what the transaction wrote, then lets the tables go.
 
         What can't be undone now, on a full disk for instance, is undone by whoever takes the table next: nobody reads
@@ -283,7 +285,10 @@ class TransactionManager:
                 except Exception as error:
                     _log.warning("undo_postponed", table=str(item.table.name), error=str(error))
         finally:
+            following = tuple(transaction.after_rollback)
             self._end(transaction)
+            for follow in following:
+                follow(cause)
 
     def abort(self, transaction: Transaction) -> None:
         """Undoes the transaction at once; it stays open, but only to be ended."""
@@ -310,6 +315,7 @@ class TransactionManager:
         transaction.pending.clear()
         transaction.at_commit.clear()
         transaction.after_commit.clear()
+        transaction.after_rollback.clear()
         self._locks.release_all(transaction.id)
 
 

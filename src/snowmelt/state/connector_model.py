@@ -82,6 +82,8 @@ class ConnectorDefinition(Record):
     """Topics are called prefix.schema.table."""
     kafka_properties_file: str | None = None
     """A file with settings of Kafka's clients, secrets among them, which are kept nowhere else."""
+    pii: tuple[tuple[str, str], ...] = ()
+    """Columns, as `schema.table.column` or of any table, and what is kept of their values: `MASK`, `HASH`, …"""
 
 
 class ConnectorPhase(StrEnum):

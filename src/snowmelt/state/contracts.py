@@ -13,11 +13,16 @@ _COLUMNS = select(_C.object_id, _C.contract_id, _C.major, _C.described)
 _OF_OBJECT = _COLUMNS.where(_C.object_id == bindparam("object_id"))
 _OF_CONTRACT = _COLUMNS.where(_C.contract_id == bindparam("contract_id")).order_by(_C.object_id)
 
+_ALL = _COLUMNS.order_by(_C.object_id)
+
 
 class ContractLinks(Repository):
     def get(self, object_id: str) -> ContractLink | None:
         row = self._execute(_OF_OBJECT, {"object_id": object_id}).mappings().first()
         return None if row is None else ContractLink.model_validate(dict(row))
+
+    def all(self) -> list[ContractLink]:
+        return [ContractLink.model_validate(dict(row)) for row in self._execute(_ALL).mappings()]
 
     def of_contract(self, contract_id: str) -> list[ContractLink]:
         rows = self._execute(_OF_CONTRACT, {"contract_id": contract_id}).mappings()

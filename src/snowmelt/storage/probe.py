@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snowmelt.storage.columns import COLUMNS, WHOLE, ColumnReader, Footer, local_path
+from snowmelt.storage.key_filters import SoughtKeys
 from snowmelt.storage.packing import KeptColumn, Places
 from snowmelt.storage.rewrite import FILE, ROW
 from snowmelt.storage.snapshot import DataFile, FileList
@@ -80,16 +81,30 @@ class Compared:
 Condition = Among | Compared
 
 
-def find_rows(files: FileList, conditions: Sequence[Condition], columns: Sequence[str], limit: int) -> pa.Table | None:
-    """`__file`, `__row` and `columns` of the rows for which all conditions hold; None when they exceed `limit`."""
-    return search_files(files.files, files.metadata.arrow_schema, conditions, columns, limit)
+def find_rows(
+    files: FileList,
+    conditions: Sequence[Condition],
+    columns: Sequence[str],
+    limit: int,
+    sought: SoughtKeys | None = None,
+) -> pa.Table | None:
+    """`__file`, `__row` and `columns` of the rows for which all conditions hold; None when they exceed `limit`.
+
+    `sought`: the keys that the conditions are about, where files are worth a filter of theirs.
+    """
+    return search_files(files.files, files.metadata.arrow_schema, conditions, columns, limit, sought)
 
 
 def search_files(
-    files: Sequence[DataFile], schema: pa.Schema, conditions: Sequence[Condition], columns: Sequence[str], limit: int
+    files: Sequence[DataFile],
+    schema: pa.Schema,
+    conditions: Sequence[Condition],
+    columns: Sequence[str],
+    limit: int,
+    sought: SoughtKeys | None = None,
 ) -> pa.Table | None:
     """As `find_rows`, in files that need not be a table's."""
-    search = _Search(schema, conditions, [schema.field(name) for name in columns])
+    search = _Search(schema, conditions, [schema.field(name) for name in columns], sought)
     found: list[_Rows] = []
     count = 0
     for rows in search.all_of(files):
@@ -141,14 +156,23 @@ class _Test:
 class _Search:
     """One search through many files."""
 
-    def __init__(self, schema: pa.Schema, conditions: Sequence[Condition], wanted: Sequence[pa.Field]) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        conditions: Sequence[Condition],
+        wanted: Sequence[pa.Field],
+        sought: SoughtKeys | None = None,
+    ) -> None:
         self._wanted = wanted
+        self._sought = sought
         self._tests = [_Test.of(condition) for condition in conditions]
         self._tested = {test.condition.column: schema.field(test.condition.column) for test in self._tests}
 
     def all_of(self, files: Sequence[DataFile]) -> Iterator[list[_Rows]]:
         """What is in memory is searched here: several threads would only take turns. Decoding runs side by side."""
         names = {*self._tested, *(field.name for field in self._wanted)}
+        if self._sought is not None:
+            files = [file for file in files if not self._sought.rules_out(local_path(file.uri))]
         for file in files[:1]:
             COLUMNS.ask(local_path(file.uri), names)
         decoded = [ColumnReader(file.uri).in_memory(names) for file in files]
@@ -178,6 +202,8 @@ class _Search:
                 return []  # NULL throughout
             for group in self._groups(reader, known):
                 columns = reader.read(group, self._tested.values())
+                if self._sought is not None and group == WHOLE:
+                    self._sought.learn(local_path(file.uri), columns, reader.footer.total)
                 places = _places(columns, known, reader.footer.total if group == WHOLE else reader.footer.rows[group])
                 if len(places):
                     start = 0 if group == WHOLE else int(reader.footer.starts[group])

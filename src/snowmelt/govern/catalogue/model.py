@@ -35,6 +35,17 @@ class Named(_Entry):
         return f"{self.database}.{self.schema_name}.{self.name}"
 
 
+class CheckEntry(_Entry):
+    """A quality check, and what it said last."""
+
+    name: str
+    definition: str
+    severity: str
+    status: str | None = None
+    measured_at: datetime | None = None
+    message: str | None = None
+
+
 class RelationEntry(Named):
     kind: str
     """TABLE, DYNAMIC TABLE or VIEW."""
@@ -44,6 +55,7 @@ class RelationEntry(Named):
     target_lag: str | None = None
     contract: str | None = None
     contract_version: str | None = None
+    quality: tuple[CheckEntry, ...] = ()
 
 
 class ConsumerEntry(_Entry):

@@ -76,7 +76,7 @@ class _Site:
         for name in item.objects:
             relation = self.snapshot.relation(name)
             if relation is not None:
-                body += f"<h2>{self._link(relation, '../')}</h2>{_columns(relation)}"
+                body += f"<h2>{self._link(relation, '../')}</h2>{_columns(relation)}{_quality(relation)}"
         return self._page(item.name, body, kind="data product", path=item.full_name)
 
     def contract(self, item: ContractEntry) -> str:
@@ -106,6 +106,7 @@ class _Site:
             ("data product", ", ".join(self._link(product, "../") for product in products)),
         ]
         body = _described(item) + _facts(facts) + self._flow([item.full_name]) + "<h2>Columns</h2>" + _columns(item)
+        body += _quality(item)
         return self._page(item.name, body, kind=item.kind.lower(), path=item.full_name)
 
     def search_index(self) -> str:
@@ -197,6 +198,17 @@ def _columns(item: RelationEntry) -> str:
         for c in item.columns
     ]  # fmt: skip
     return _table(("column", "type", "", "description", "class"), rows)
+
+
+def _quality(item: RelationEntry) -> str:
+    """The checks of a table, and what each said last."""
+    rows = [
+        [escape(c.name), escape(c.definition), escape(c.severity.lower()), escape((c.status or "not run yet").lower()),
+         f"{c.measured_at:%Y-%m-%d %H:%M}" if c.measured_at is not None else "", _text(c.message)]
+        for c in item.quality
+    ]  # fmt: skip
+    head = ("check", "what", "severity", "last", "at", "")
+    return f"<h3>Quality</h3>{_table(head, rows)}" if rows else ""
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -19,6 +19,7 @@ _SPEC = "https://openlineage.io/spec"
 _EVENT_SCHEMA = f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"
 _VERSIONS = {
     "ColumnLineageDatasetFacet": "1-2-0",
+    "DataQualityAssertionsDatasetFacet": "1-1-0",
     "DataQualityMetricsDatasetFacet": "1-0-1",
     "ErrorMessageRunFacet": "1-0-1",
     "JobTypeJobFacet": "2-0-4",
@@ -36,11 +37,13 @@ class EventType(StrEnum):
     RUNNING = "RUNNING"
     COMPLETE = "COMPLETE"
     FAIL = "FAIL"
+    ABORT = "ABORT"
+    """What it wrote was rolled back."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """One run of a job: a refresh, a task's run, a load or another statement that writes."""
+    """One run of a job: a refresh, a task's run, a load, a commit of a channel or connector, or another statement."""
 
     id: str
     """A UUID: the query id."""
@@ -50,6 +53,7 @@ class JobRun:
     sql: str | None = None
     parent: tuple[str, str] | None = None
     """Id and job of the run that this one is a part of."""
+    streaming: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +67,31 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class Assertion:
+    """What a quality check said."""
+
+    name: str
+    kind: str
+    success: bool
+    column: str | None = None
+    """Of a check of one column."""
+    severity: str | None = None
+    actual: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     edges: Sequence[Edge] = ()
     target: Dataset | None = None
     """What was written, where no source is known."""
+    inputs: Sequence[Dataset] = ()
+    """What was read beside the sources of edges."""
     rows_written: int | None = None
     error: str | None = None
     known: Mapping[str, Known] = field(default_factory=dict)
     """By id of dataset."""
+    assertions: Sequence[Assertion] = ()
+    """What checks said of the inputs."""
 
 
 def event(namespace: str, type_: EventType, at: datetime, run: JobRun, outcome: Outcome | None = None) -> Json:
@@ -82,7 +103,7 @@ def event(namespace: str, type_: EventType, at: datetime, run: JobRun, outcome: 
         "schemaURL": _EVENT_SCHEMA,
         "run": {"runId": run.id, "facets": _run_facets(namespace, run, found)},
         "job": {"namespace": namespace, "name": run.job, "facets": _job_facets(run)},
-        "inputs": [_dataset(namespace, dataset, found) for dataset in _distinct(edge.source for edge in found.edges)],
+        "inputs": [_input(namespace, dataset, found) for dataset in _read(found)],
         "outputs": [_output(namespace, dataset, found) for dataset in _written(found)],
     }
 
@@ -104,10 +125,15 @@ def _run_facets(namespace: str, run: JobRun, outcome: Outcome) -> Json:
 
 
 def _job_facets(run: JobRun) -> Json:
-    facets = {"jobType": _facet("JobTypeJobFacet", processingType="BATCH", integration="SNOWMELT", jobType=run.kind)}
+    processing = "STREAMING" if run.streaming else "BATCH"
+    facets = {"jobType": _facet("JobTypeJobFacet", processingType=processing, integration="SNOWMELT", jobType=run.kind)}
     if run.sql is not None:
         facets["sql"] = _facet("SQLJobFacet", query=run.sql, dialect="snowflake")
     return facets
+
+
+def _read(outcome: Outcome) -> list[Dataset]:
+    return _distinct([*(edge.source for edge in outcome.edges), *outcome.inputs])
 
 
 def _written(outcome: Outcome) -> list[Dataset]:
@@ -130,6 +156,22 @@ def _dataset(namespace: str, dataset: Dataset, outcome: Outcome) -> Json:
             "DataQualityMetricsDatasetFacet", rowCount=known.rows, bytes=known.bytes, columnMetrics={}
         )
     return {"namespace": namespace, "name": str(dataset), "facets": facets}
+
+
+def _input(namespace: str, dataset: Dataset, outcome: Outcome) -> Json:
+    found = _dataset(namespace, dataset, outcome)
+    if outcome.assertions:
+        said = [
+            {key: value for key, value in (
+                ("assertion", item.kind.lower()), ("success", item.success), ("name", item.name),
+                ("column", item.column), ("severity", item.severity), ("actual", item.actual),
+            ) if value is not None}
+            for item in outcome.assertions
+        ]  # fmt: skip
+        found["inputFacets"] = {
+            "dataQualityAssertions": _facet("DataQualityAssertionsDatasetFacet", assertions=said)
+        }  # fmt: skip
+    return found
 
 
 def _output(namespace: str, dataset: Dataset, outcome: Outcome) -> Json:

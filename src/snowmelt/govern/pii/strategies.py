@@ -1,7 +1,8 @@
-"""What a view shows instead of personal data: nothing, a mask, a hash, or a token. SQL as an AST."""
+"""What is shown or kept instead of personal data: nothing, a mask, a hash, or a token."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,6 +11,10 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.govern.pii.classes import CLASSES
+
+_STARS, _SHOWN = "****", 4
+TOKEN_PREFIX, _TOKEN_LENGTH = "tok_", 32
+_HASH_LENGTH = 64
 
 
 class Strategy(StrEnum):
@@ -34,13 +39,18 @@ def parse_strategies(given: Mapping[str, str]) -> dict[str, Strategy]:
     """Strategies by class, or by `*` for all classes that are not named."""
     found: dict[str, Strategy] = {}
     for name, word in given.items():
-        key, chosen = name.upper(), word.upper().replace("TOKENIZE", "TOKENISE")
+        key = name.upper()
         if key != "*" and key not in CLASSES:
             raise errors.invalid_value(name, "class")
-        if chosen not in set(Strategy):
-            raise errors.invalid_value(word, "strategy")
-        found[key] = Strategy(chosen)
+        found[key] = parse_strategy(word)
     return found
+
+
+def parse_strategy(word: str) -> Strategy:
+    chosen = word.upper().replace("TOKENIZE", "TOKENISE")
+    if chosen not in set(Strategy):
+        raise errors.invalid_value(word, "strategy")
+    return Strategy(chosen)
 
 
 def protected(columns: Sequence[Column], strategies: Mapping[str, Strategy]) -> list[exp.Expr]:
@@ -65,8 +75,36 @@ def _shown(name: exp.Expr, strategy: Strategy) -> exp.Expr:
         return name
     text = exp.cast(name, "VARCHAR")
     if strategy is Strategy.MASK:
-        stars = exp.func("REPEAT", exp.Literal.string("*"), exp.Literal.number(4))
-        return exp.func("CONCAT", stars, exp.func("RIGHT", text, exp.Literal.number(4)))
+        stars = exp.func("REPEAT", exp.Literal.string("*"), exp.Literal.number(len(_STARS)))
+        return exp.func("CONCAT", stars, exp.func("RIGHT", text, exp.Literal.number(_SHOWN)))
     if strategy is Strategy.HASH:
         return exp.func("SHA2", text, exp.Literal.number(256))
     return exp.Anonymous(this="PII_TOKEN", expressions=[text])
+
+
+def hidden(value: str, strategy: Strategy, key: str) -> str | None:
+    """What is kept of a value: the same as a view would show of it."""
+    match strategy:
+        case Strategy.KEEP:
+            return value
+        case Strategy.MASK:
+            return _STARS + value[-_SHOWN:]
+        case Strategy.HASH:
+            return _sha256(value)
+        case Strategy.TOKENISE:
+            return TOKEN_PREFIX + _sha256(key + _sha256(key + value))[:_TOKEN_LENGTH]
+    return None
+
+
+def longest(strategy: Strategy) -> int:
+    """As many characters has what is kept, at most."""
+    lengths = {
+        Strategy.MASK: len(_STARS) + _SHOWN,
+        Strategy.HASH: _HASH_LENGTH,
+        Strategy.TOKENISE: len(TOKEN_PREFIX) + _TOKEN_LENGTH,
+    }
+    return lengths.get(strategy, 0)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

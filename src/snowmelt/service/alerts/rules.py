@@ -1,4 +1,4 @@
-"""Carrying out the rules on metrics of the settings."""
+"""Carrying out the rules of the settings: on metrics, and on queries."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.observe import alerting
 from snowmelt.observe.alerting import Series, Tell
 from snowmelt.observe.metrics import METRICS
+from snowmelt.service.alerts.conditions import QueriedConditions
 
 if TYPE_CHECKING:
     from snowmelt.service.account import Account
@@ -26,6 +27,7 @@ class Rules:
     def __init__(self, account: Account) -> None:
         self._account = account
         self._rules = account.settings.alert_rules
+        self.conditions = QueriedConditions(account, self._rules)
         _check(account)
 
     def __bool__(self) -> bool:
@@ -35,6 +37,7 @@ class Rules:
         """One look at all rules; messages leave here."""
         with self._account.state.read() as state:
             before = state.observations.standings()
+        series = [*series, *self.conditions.series()]
         verdict = alerting.evaluate(self._rules, series, before, self._account.clock.now())
         changed = [item for key, item in verdict.standings.items() if before.get(key) != item]
         if changed or verdict.gone:
@@ -75,7 +78,7 @@ class Rules:
 def _check(account: Account) -> None:
     """A rule that would tell nobody, or one that nobody defined, is a mistake in the settings."""
     for rule in account.settings.alert_rules:
-        if rule.metric not in METRICS:
+        if rule.metric is not None and rule.metric not in METRICS:
             raise errors.configuration(f"The alert rule '{rule.name}' is on '{rule.metric}', which is no metric.")
         for channel in (*rule.channels, *rule.escalate_to):
             if channel not in account.settings.notifications:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from snowmelt.core.types import DataType, Kind
 from snowmelt.ingest.channels import errors as channel_errors
 from snowmelt.ingest.channels.ports import Batch, Part
 from snowmelt.ingest.channels.rows import DOCUMENTS
+from snowmelt.service.data_products.pii_at_ingest import Protection
 from snowmelt.service.loading.batches import Batch as RecordBatch
 from snowmelt.service.loading.compression import UnreadableError
 from snowmelt.service.loading.conversion import Converter, Failure, Plan, too_long
@@ -79,7 +80,16 @@ def check(run: Run, table: CatalogObject, batch: Batch) -> Checked:
             tables.append(converted)
         rejected += [checker.rejected(failure, first, batch.end_token) for failure in failures]
         first += part.rows.num_rows
+    protection = Protection.of(run.account, table)
+    if protection.strategies:
+        rejected = [_protected(item, protection) for item in rejected]
     return Checked(tuple(tables), tuple(sorted(rejected, key=lambda item: item.row)))
+
+
+def _protected(item: Rejected, protection: Protection) -> Rejected:
+    """Rejected rows are kept, too, and messages quote values."""
+    message = "the value does not fit" if item.column in protection.strategies else item.message
+    return replace(item, data=protection.document(item.data, folded), message=message)
 
 
 def unknown_columns(definition: TableDefinition, part: Part) -> list[str]:

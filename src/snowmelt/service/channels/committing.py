@@ -40,7 +40,9 @@ def commit(run: Run, table: CatalogObject, entries: Sequence[Entry]) -> dict[str
         AppTransaction(application(channel.id), channel.state.row_sequencer + len(mine))
         for channel, mine in batches.values()
     ]
-    with run.atomic():
+    taken = sum(entry.checked.rows for entry in entries)
+    events = run.account.run_events
+    with events.of_channels(run, table, [channel.state for channel, _ in batches.values()], taken), run.atomic():
         sink = Sink(run, table, OPERATION, marks, _tokens(entries))
         for number, entry in enumerate(entries):
             for rows in entry.checked.tables:

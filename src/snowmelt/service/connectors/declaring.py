@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName
+from snowmelt.govern.pii.strategies import parse_strategy
 from snowmelt.ingest.cdc.debezium import TOPIC_PREFIX
 from snowmelt.ingest.cdc.kafka.topics import Topics
 from snowmelt.ingest.cdc.sources import Source
@@ -75,6 +76,7 @@ def definition_of(run: Run, name: ObjectName, options: ConnectorOptions) -> Conn
         bootstrap_servers=options.bootstrap_servers,
         topic_prefix=options.topic_prefix or (default_slot(name) if route is Route.KAFKA else TOPIC_PREFIX),
         kafka_properties_file=options.kafka_properties_file,
+        pii=tuple((column, parse_strategy(word).value) for column, word in options.pii or ()),
     )
 
 

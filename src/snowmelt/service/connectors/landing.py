@@ -26,6 +26,7 @@ from snowmelt.ingest.cdc.shapes import Shape, shape_of
 from snowmelt.ingest.cdc.snapshots import cut_behind, emptied
 from snowmelt.ingest.cdc.values import UnfitError, array_of
 from snowmelt.service.connectors.mirror_rows import Mirror
+from snowmelt.service.connectors.protecting import SourceProtection
 from snowmelt.service.connectors.raw_rows import raw_rows
 from snowmelt.service.connectors.target_tables import TargetTables
 from snowmelt.service.faults import reached
@@ -86,6 +87,7 @@ class Landing:
         self._connector = connector
         self._definition = connector.definition
         self._tables = TargetTables(account, connector)
+        self._protection = SourceProtection(connector.definition, account.token_key)
         self._shapes: dict[int, Shape] = {}
         self._latest: dict[str, Shape] = {}
         """By table, the shape of its newest changes."""
@@ -118,7 +120,7 @@ class Landing:
         """Topics are named after the table: prefix.schema.table."""
         shape = shape_of(schema.topic.removeprefix(self._prefix), schema.key, schema.value)
         if shape is not None:
-            self._shapes[schema.number] = shape
+            self._shapes[schema.number] = self._protection.of(shape)
 
     def _read(self, events: Iterable[Event], standing: ConnectorState) -> _Understood:
         read: list[_Read] = []
@@ -155,8 +157,8 @@ class Landing:
             return None  # the signal table, for one
         shape = self._shapes.get(event.schema)
         if shape is None:
-            if self._mirrors:
-                raise PoisonError("it came without a schema, which a mirror needs")
+            if self._mirrors or self._protection:
+                raise PoisonError("it came without a schema, which a mirror needs, and PII too")
             return change
         if self._mirrors and change.operation is not Operation.TRUNCATE and key_of(change, shape.key) is None:
             raise PoisonError(f"{change.table} has no primary key, so that a mirror can't tell its rows apart")
@@ -186,8 +188,19 @@ class Landing:
             standing = state.connectors.require(self._connector.id)
         changes = [item.change for item in understood.read]
         standing = self._prepared(standing, changes)
+        transaction = self._account.transactions.begin(explicit=False)
+        touched = {change.table for change in changes}
+        with self._account.run_events.of_connector(transaction.name, self._connector, standing, touched):
+            after = self._written(transaction, standing, batch, understood)
+        name = str(self._connector.name)
+        _log.info("changes landed", connector=name, changes=len(changes), correlation_id=transaction.id)
+        return after
+
+    def _written(
+        self, transaction: Transaction, standing: ConnectorState, batch: Batch, understood: _Understood
+    ) -> ConnectorState:
+        changes = [item.change for item in understood.read]
         transactions = self._account.transactions
-        transaction = transactions.begin(explicit=False)
         try:
             if self._mirrors:
                 lacking = self._write_mirrors(transaction, standing, changes)
@@ -203,8 +216,6 @@ class Landing:
         reached("connector-before-commit")
         transactions.commit(transaction)
         reached("connector-after-commit")
-        name = str(self._connector.name)
-        _log.info("changes landed", connector=name, changes=len(changes), correlation_id=transaction.id)
         return after
 
     def _prepared(self, standing: ConnectorState, changes: Sequence[Change]) -> ConnectorState:
@@ -279,12 +290,16 @@ class Landing:
             "CONNECTOR": [str(self._connector.name)] * len(letters),
             "REASON": [letter.reason for letter in letters],
             "TOPIC": [letter.event.topic for letter in letters],
-            "RECORD_KEY": [letter.event.key or None for letter in letters],
-            "RECORD": [letter.event.value[:_RECORD_LENGTH] for letter in letters],
+            "RECORD_KEY": [self._kept(letter.event.key) for letter in letters],
+            "RECORD": [self._kept(letter.event.value) for letter in letters],
             "INGESTED_AT": [self._account.clock.now()] * len(letters),
         }
         _log.warning("dead_letters", connector=str(self._connector.name), count=len(letters))
         self._append(transaction, table, pa.table(columns))
+
+    def _kept(self, text: str) -> str | None:
+        """Of a record that nobody understood, unless it may hold what must not be kept."""
+        return None if self._protection else text[:_RECORD_LENGTH] or None
 
     def _append(self, transaction: Transaction, table: CatalogObject, rows: pa.Table) -> None:
         assert isinstance(table.definition, TableDefinition)

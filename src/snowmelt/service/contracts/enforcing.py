@@ -7,7 +7,7 @@ of its contract whenever its owner alters it, and can't go back behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -69,15 +69,46 @@ def refuse_if_promised(state: StateReader, item: CatalogObject, verb: str) -> No
         raise _broken(promise, item, promise.versions[-1], [f"{verb} takes the name away"], promise.hit(everything))
 
 
+def refuse_if_promised_within(state: StateReader, inside: Callable[[ObjectName], bool], verb: str) -> None:
+    """Raises when a schema or database is about to be dropped in which somebody was promised something.
+
+    Somebody is a consumer who registered, or whoever owns the contract, if that lies elsewhere. What a schema promises
+    only to itself goes with it.
+    """
+    broken: list[tuple[Promise, CatalogObject, list[str]]] = []
+    for link in state.contracts.all():
+        item = state.whole_catalog.by_id(link.object_id)
+        if item is None or item.dropped_on is not None:
+            continue
+        if not inside(item.name):
+            contract = state.whole_catalog.by_id(link.contract_id)
+            if contract is not None and contract.dropped_on is None and inside(contract.name):
+                raise _attached(contract, item, "dropped")
+            continue
+        promise = promise_of(state, item, _today(state))
+        hit = promise.hit([column.name for column in columns_of(item.definition)]) if promise is not None else []
+        if promise is not None and (hit or not inside(promise.contract)):
+            broken.append((promise, item, hit))
+    if broken:
+        promise, first, _ = broken[0]
+        problems = [f"{verb} takes '{item.name}' away" for _, item, _ in broken]
+        consumers = list(dict.fromkeys(consumer for _, _, hit in broken for consumer in hit))
+        raise _broken(promise, first, promise.versions[-1], problems, consumers)
+
+
 def check_contract_unused(state: StateReader, contract: CatalogObject, verb: str) -> None:
     """Raises while a live object is held to the contract."""
     for link in state.contracts.of_contract(contract.id):
         item = state.whole_catalog.by_id(link.object_id)
         if item is not None and item.dropped_on is None:
-            raise errors.SnowmeltError(
-                "370014", "2BP01", f"Contract '{contract.name}' can't be {verb}: it is attached to '{item.name}'.",
-                hint="Detach it there first with ALTER … UNSET CONTRACT.",
-            )  # fmt: skip
+            raise _attached(contract, item, verb)
+
+
+def _attached(contract: CatalogObject, item: CatalogObject, verb: str) -> errors.SnowmeltError:
+    return errors.SnowmeltError(
+        "370014", "2BP01", f"Contract '{contract.name}' can't be {verb}: it is attached to '{item.name}'.",
+        hint="Detach it there first with ALTER … UNSET CONTRACT.",
+    )  # fmt: skip
 
 
 def lost(found: Iterable[Breach]) -> set[str]:

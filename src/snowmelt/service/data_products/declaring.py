@@ -53,7 +53,7 @@ def unset(names: tuple[str, ...]) -> dict[str, Any]:
 def check(run: Run, definition: DataProductDefinition) -> None:
     """Nothing personal may be in it that nobody classified, and no dynamic table may be staler than the product."""
     with run.state.read() as state:
-        pii.check_published(state, definition)
+        pii.check_published(run, state, definition)
         promised = freshness_of(state, definition)
         if promised is None:
             return

@@ -1,14 +1,17 @@
-"""What is known of a data product beyond its declaration: from its contract."""
+"""What is known of a data product beyond its declaration: from its contract, and from the checks of its tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from snowmelt.core.names import ObjectName
 from snowmelt.govern.contracts.model import Contract
 from snowmelt.govern.contracts.reading import read
 from snowmelt.govern.contracts.service_levels import freshness
 from snowmelt.state.contract_model import ContractDefinition, DataProductDefinition
-from snowmelt.state.model import ObjectKind
+from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition
+from snowmelt.state.quality_model import QualityCheck, QualityResult
 from snowmelt.state.store import StateReader
 
 
@@ -51,6 +54,29 @@ def tagged_columns(state: StateReader, product: DataProductDefinition) -> set[st
     """Names of columns that the contract tags as personal, in capitals."""
     document = document_of(state, product)
     return {name.upper() for name, _ in _personal(document)} if document is not None else set()
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A quality check of a table, and what it said last."""
+
+    table: ObjectName
+    check: QualityCheck
+    last: QualityResult | None
+
+
+def checks_of(state: StateReader, table: CatalogObject) -> list[Checked]:
+    definition = table.definition
+    checks = definition.quality if isinstance(definition, TableDefinition) else ()
+    return [
+        Checked(table.name, check, next(iter(state.quality.last(table.id, check.name, 1)), None)) for check in checks
+    ]  # fmt: skip
+
+
+def quality_of(state: StateReader, product: DataProductDefinition) -> list[Checked]:
+    """All checks of what the product consists of."""
+    found = [state.catalog.find(name, RELATIONS) for name in product.objects]
+    return [checked for item in found if item is not None for checked in checks_of(state, item)]
 
 
 def _classes(document: Contract) -> Iterator[str]:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from snowmelt.core.lag import show_lag
 from snowmelt.govern.catalogue.model import AVAILABILITY
-from snowmelt.service.data_products.describing import all_consumers, all_pii, contract_of, freshness_of
+from snowmelt.service.data_products.describing import (
+    Checked,
+    all_consumers,
+    all_pii,
+    contract_of,
+    freshness_of,
+    quality_of,
+)
 from snowmelt.service.metadata.columns import Row
 from snowmelt.service.metadata.layouts import SHOW
 from snowmelt.service.metadata.listing import Listing
@@ -44,7 +52,16 @@ def shown(state: StateReader, item: CatalogObject) -> Row:
         "tags": json.dumps(definition.tags, sort_keys=True) if definition.tags else None,
         "pii": ", ".join(all_pii(state, definition)),
         "documentation": definition.documentation,
+        "quality": _quality(quality_of(state, definition)),
     }
+
+
+def _quality(checks: Sequence[Checked]) -> str | None:
+    """How many checks there are, and what they said last."""
+    if not checks:
+        return None
+    said = Counter(item.last.status.lower() if item.last is not None else "not run yet" for item in checks)
+    return f"{len(checks)} checks: " + ", ".join(f"{count} {status}" for status, count in sorted(said.items()))
 
 
 def described(state: StateReader, item: CatalogObject) -> Iterator[Row]:
@@ -58,6 +75,10 @@ def described(state: StateReader, item: CatalogObject) -> Iterator[Row]:
     contract = contract_of(state, definition)
     if contract is not None:
         yield {"property": "contract_versions", "value": ", ".join(version.version for version in contract.versions)}
+    for checked in quality_of(state, definition):
+        status = checked.last.status.value if checked.last is not None else "not run yet"
+        message = f": {checked.last.message}" if checked.last is not None and checked.last.message else ""
+        yield {"property": f"check {checked.check.name} of {checked.table}", "value": f"{status}{message}"}
     for name in definition.objects:
         found = state.catalog.find(name, RELATIONS)
         if found is None:

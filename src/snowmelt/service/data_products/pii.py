@@ -13,8 +13,10 @@ from snowmelt.core.names import ObjectName, split_name
 from snowmelt.core.types import Kind
 from snowmelt.govern.pii.classes import CLASSES, by_name
 from snowmelt.govern.pii.classifying import Confidence, Finding, classify
-from snowmelt.govern.pii.strategies import Column, parse_strategies, protected
+from snowmelt.govern.pii.strategies import Column, Strategy, parse_strategies, parse_strategy, protected
+from snowmelt.service.data_products import pii_at_ingest
 from snowmelt.service.data_products.describing import all_pii, tagged_columns
+from snowmelt.service.data_products.pii_at_ingest import CLASS, STRATEGY
 from snowmelt.service.metadata.columns import Row, columns
 from snowmelt.state.contract_model import DataProductDefinition
 from snowmelt.state.model import RELATIONS, CatalogObject, ParameterLevel, TableDefinition, ViewDefinition
@@ -26,10 +28,11 @@ if TYPE_CHECKING:
     from snowmelt.service.table_functions import Arguments as Named
 
 Arguments = Sequence[Any]
-COLUMNS = columns("DATABASE_NAME, SCHEMA_NAME, NAME, COLUMN_NAME, SEMANTIC_CATEGORY, PRIVACY_CATEGORY, STATUS")
+COLUMNS = columns(
+    "DATABASE_NAME, SCHEMA_NAME, NAME, COLUMN_NAME, SEMANTIC_CATEGORY, PRIVACY_CATEGORY, STATUS, AT_INGEST"
+)
 NOT_PERSONAL = "NONE"
 """Somebody looked, and it is no personal data whatever its name says."""
-_KEY = "PII:"
 _SAMPLE, _MOST_SAMPLED = 1_000, 10_000
 _TEXTS = frozenset({Kind.VARCHAR, Kind.NUMBER})
 
@@ -40,7 +43,7 @@ _TEXTS = frozenset({Kind.VARCHAR, Kind.NUMBER})
 def classes_of(state: StateReader, item: CatalogObject) -> dict[str, str]:
     """The classes that somebody gave to columns, by column."""
     kept = state.parameters.all(ParameterLevel.TABLE, item.id)
-    return {key.removeprefix(_KEY): value for key, value in kept.items() if key.startswith(_KEY)}
+    return {key.removeprefix(CLASS): value for key, value in kept.items() if key.startswith(CLASS)}
 
 
 def _column_names(item: CatalogObject) -> list[str]:
@@ -48,8 +51,8 @@ def _column_names(item: CatalogObject) -> list[str]:
     return [column.name for column in item.definition.columns]
 
 
-def check_published(state: StateReader, product: DataProductDefinition) -> None:
-    """Raises when a column of the product looks personal, and neither it nor the product says so."""
+def check_published(run: Run, state: StateReader, product: DataProductDefinition) -> None:
+    """Raises when a column looks personal, by name or content, and neither it nor the product says so."""
     declared = {name.upper() for name in all_pii(state, product)}
     tagged = tagged_columns(state, product)
     for name in product.objects:
@@ -57,10 +60,11 @@ def check_published(state: StateReader, product: DataProductDefinition) -> None:
         if item is None:
             continue
         known = classes_of(state, item)
-        found = [(column, by_name(column)) for column in _column_names(item) if column not in known]
-        found = [(column, kind) for column, kind in found if column.upper() not in tagged]
         missing = [
-            f"{column} ({kind.name})" for column, kind in found if kind is not None and kind.name not in declared
+            f"{each.column} ({each.found.name})"
+            for each in _findings(run, state, item, _SAMPLE)
+            if each is not None and each.column not in known and each.column.upper() not in tagged
+            if each.found.name not in declared
         ]
         if missing:
             raise _unclassified(str(name), missing)
@@ -87,8 +91,10 @@ def all_columns(run: Run, state: StateReader, _: Named) -> list[Row]:
             "SEMANTIC_CATEGORY": kind,
             "PRIVACY_CATEGORY": CLASSES[kind].privacy.value if kind in CLASSES else None,
             "STATUS": status,
+            "AT_INGEST": hidden.get(column),
         }
         for item in state.catalog.objects(RELATIONS)
+        for hidden in [pii_at_ingest.strategies_of(state, item)]
         for column, kind, status in _listed(state, item)
     ]
 
@@ -118,7 +124,7 @@ def classify_table(run: Run, state: StateReader, arguments: Arguments) -> str:
         with run.state.begin() as writer:
             for column, kind in certain.items():
                 if column not in classes_of(writer, item):
-                    writer.parameters.set(ParameterLevel.TABLE, item.id, f"{_KEY}{column}", kind)
+                    writer.parameters.set(ParameterLevel.TABLE, item.id, f"{CLASS}{column}", kind)
     return json.dumps({"classification_result": {each.column: each.as_json() for each in findings}})
 
 
@@ -158,19 +164,43 @@ def set_class(run: Run, state: StateReader, arguments: Arguments) -> str:
     """SYSTEM$SET_PII_CLASS('<table>', '<column>', '<class>'): NONE for what is not personal, NULL to forget."""
     item = _find(run, state, arguments[0])
     _require(run, item, "OWNERSHIP")
-    parts = split_name(str(arguments[1]))
-    column = parts[-1] if parts is not None else str(arguments[1])
-    if column not in _column_names(item):
-        raise errors.invalid_identifier(str(arguments[1]), 0, 0)
+    column = _column_of(item, arguments[1])
     kind = None if arguments[2] is None else str(arguments[2]).upper()
     if kind is not None and kind != NOT_PERSONAL and kind not in CLASSES:
         raise errors.invalid_value(str(arguments[2]), "class")
     with run.state.begin() as writer:
         if kind is None:
-            writer.parameters.unset(ParameterLevel.TABLE, item.id, f"{_KEY}{column}")
+            writer.parameters.unset(ParameterLevel.TABLE, item.id, f"{CLASS}{column}")
         else:
-            writer.parameters.set(ParameterLevel.TABLE, item.id, f"{_KEY}{column}", kind)
+            writer.parameters.set(ParameterLevel.TABLE, item.id, f"{CLASS}{column}", kind)
     return f"{column}: {kind or 'not classified'}"
+
+
+def set_strategy(run: Run, state: StateReader, arguments: Arguments) -> str:
+    """SYSTEM$SET_PII_STRATEGY('<table>', '<column>', '<strategy>'): what is kept of values that come from outside."""
+    item = _find(run, state, arguments[0])
+    _require(run, item, "OWNERSHIP")
+    definition = item.definition
+    if not isinstance(definition, TableDefinition) or definition.dynamic is not None:
+        raise errors.wrong_kind("VIEW" if not isinstance(definition, TableDefinition) else "DYNAMIC_TABLE", "TABLE")
+    name = _column_of(item, arguments[1])
+    strategy = Strategy.KEEP if arguments[2] is None else parse_strategy(str(arguments[2]))
+    pii_at_ingest.check(next(column for column in definition.columns if column.name == name), strategy)
+    key = f"{STRATEGY}{name}"
+    with run.state.begin() as writer:
+        if strategy is Strategy.KEEP:
+            writer.parameters.unset(ParameterLevel.TABLE, item.id, key)
+        else:
+            writer.parameters.set(ParameterLevel.TABLE, item.id, key, strategy)
+    return f"{name}: {strategy} at ingest"
+
+
+def _column_of(item: CatalogObject, given: Any) -> str:
+    parts = split_name(str(given))
+    name = parts[-1] if parts is not None else str(given)
+    if name not in _column_names(item):
+        raise errors.invalid_identifier(str(given), 0, 0)
+    return name
 
 
 # -- hiding -----------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from snowmelt.core import errors
 from snowmelt.service import past_shapes, references, retention
 from snowmelt.service.altering import Alteration
 from snowmelt.service.contracts import attaching, enforcing
+from snowmelt.service.data_products import pii_at_ingest
 from snowmelt.service.handlers.quality import replay_quarantine
 from snowmelt.service.quality import declaring
 from snowmelt.service.reshaping import Reshaped, reshape, start_change_feed
@@ -134,6 +135,7 @@ def _record(
         if present != new:
             _rename_counter(state, table.id, present, new)
             references.column_renamed(state, table, present, new)
+            pii_at_ingest.column_renamed(state, table.id, present, new)
     if pending.version == before:
         return
     fills = {

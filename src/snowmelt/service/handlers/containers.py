@@ -10,6 +10,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
 from snowmelt.service import contexts, references, retention
 from snowmelt.service.container_clones import Contents
+from snowmelt.service.contracts import enforcing
 from snowmelt.service.handlers.drops import refuse_information_schema
 from snowmelt.service.objects import create_database, create_schema
 from snowmelt.service.references import Rename
@@ -53,6 +54,7 @@ def create_database_(run: Run, statement: CreateDatabase) -> Result:
         if state.catalog.database(name) is not None:
             if not statement.or_replace:
                 raise errors.already_exists(quote(name))
+            enforcing.refuse_if_promised_within(state, lambda key: key.database == name, "CREATE OR REPLACE DATABASE")
             state.catalog.drop_database(name, state.now)
         source = contents.database
         created = create_database(
@@ -91,6 +93,7 @@ def create_schema_(run: Run, statement: CreateSchema) -> Result:
         if state.catalog.schema(name) is not None:
             if not statement.or_replace:
                 raise errors.already_exists(run.written(statement.name))
+            enforcing.refuse_if_promised_within(state, lambda key: key.parent == name, "CREATE OR REPLACE SCHEMA")
             state.catalog.drop_schema(name, state.now)
         source = contents.schema
         created = create_schema(

@@ -54,6 +54,7 @@ def _drop_database(run: Run, statement: Drop) -> str | None:
             return None
         if statement.restrict:
             _refuse_if_referred(state, lambda key: key.database == name)
+        enforcing.refuse_if_promised_within(state, lambda key: key.database == name, "DROP DATABASE")
         state.catalog.drop_database(name, state.now)
     contexts.database_dropped(run.account, name)
     return name
@@ -68,6 +69,7 @@ def _drop_schema(run: Run, statement: Drop) -> str | None:
             return None
         if statement.restrict:
             _refuse_if_referred(state, lambda key: key.parent == name)
+        enforcing.refuse_if_promised_within(state, lambda key: key.parent == name, "DROP SCHEMA")
         state.catalog.drop_schema(name, state.now)
     contexts.schema_dropped(run.account, name)
     return name.name

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from snowmelt.govern.lineage.edges import same_columns
-from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, LineageGraph, Link, Process
-from snowmelt.service.connectors.target_tables import METADATA
+from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, LineageGraph
 from snowmelt.service.lineage.catalog import dataset_of
+from snowmelt.service.lineage.outside import from_channel, from_connector
 from snowmelt.service.lineage.recording import recorded_edges
 from snowmelt.service.lineage.tracing import edges_of_object
-from snowmelt.state.connector_model import ConnectorDefinition
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.store import StateReader
 
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 
 _DEFINED = (ObjectKind.VIEW, ObjectKind.TABLE, ObjectKind.STREAM, ObjectKind.TASK)
 _KINDS = (*_DEFINED, ObjectKind.STAGE, ObjectKind.CONNECTOR)
-_DOCUMENTS = (Link(None, None),)
-"""Into a raw table all columns of a row go together."""
 
 
 class Definitions:
@@ -52,8 +48,9 @@ def assembled(run: Run, state: StateReader, definitions: Definitions) -> Lineage
     for record in state.lineage.all():
         edges += recorded_edges(record)
     current = [moved for edge in edges if (moved := live.follow(edge)) is not None]
-    current += _channels(state, objects)
-    current += _connectors(state, objects, live)
+    tables = {item.id: item for item in objects if item.kind is ObjectKind.TABLE}
+    current += _channels(state, tables)
+    current += _connectors(state, objects, tables)
     return LineageGraph(_merged(current))
 
 
@@ -99,36 +96,14 @@ def _merged(edges: list[Edge]) -> Iterator[Edge]:
     return iter(found.values())
 
 
-def _channels(state: StateReader, objects: list[CatalogObject]) -> Iterator[Edge]:
-    tables = {item.id: item for item in objects if item.kind is ObjectKind.TABLE}
+def _channels(state: StateReader, tables: Mapping[str, CatalogObject]) -> Iterator[Edge]:
     for channel in state.channels.of_tables(list(tables)):
-        table = dataset_of(tables[channel.table_id])
-        source = Dataset(f"channel:{channel.id}", Domain.CHANNEL, (*table.name[:2], channel.name), table.id)
-        # Rows name the columns of the table that they are for.
-        yield Edge(source, table, Process("CHANNEL", channel.name), _same_columns(tables[channel.table_id]))
+        yield from_channel(tables[channel.table_id], channel)
 
 
-def _connectors(state: StateReader, objects: list[CatalogObject], live: _Live) -> Iterator[Edge]:
-    tables = {item.id: item for item in objects if item.kind is ObjectKind.TABLE}
+def _connectors(
+    state: StateReader, objects: list[CatalogObject], tables: Mapping[str, CatalogObject]
+) -> Iterator[Edge]:
     for item in objects:
-        definition = item.definition
-        if not isinstance(definition, ConnectorDefinition):
-            continue
-        known = state.connectors.get(item.id)
-        raw = definition.raw_table
-        for name in definition.tables:
-            mirror = known.mirrors.get(name) if known is not None else None
-            target = live.by_id.get(mirror.table_id) if mirror is not None else None
-            links = _same_columns(tables[target.id], METADATA) if target is not None else _DOCUMENTS
-            if target is None and raw is not None:
-                target = live.by_name.get((False, (raw.database, raw.schema, raw.name)))
-            if target is None:
-                continue
-            url = f"{definition.type.lower()}://{definition.host}:{definition.port}/{definition.database}.{name}"
-            source = Dataset(url, Domain.EXTERNAL, (url,), item.id)
-            yield Edge(source, target, Process("CONNECTOR", str(item.name)), links)
-
-
-def _same_columns(table: CatalogObject, without: frozenset[str] = frozenset()) -> tuple[Link, ...]:
-    assert isinstance(table.definition, TableDefinition)
-    return same_columns(column.name for column in table.definition.columns if column.name not in without)
+        if item.kind is ObjectKind.CONNECTOR:
+            yield from from_connector(item, state.connectors.get(item.id), tables)

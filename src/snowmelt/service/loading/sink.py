@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.service.data_products.pii_at_ingest import Protection
 from snowmelt.service.defaults import sequence_default
 from snowmelt.service.faults import reached
 from snowmelt.service.sequences import numbers
@@ -81,13 +82,14 @@ class Sink:
         self._kept = _Rows()
         self._spool: tempfile.TemporaryDirectory[str] | None = None
         self._schema = arrow_schema(table.definition.columns)
+        self._protection = Protection.of(run.account, table)
 
     def add(self, file: int, rows: pa.Table) -> None:
         """Rows of a file that is not settled yet."""
         if rows.num_rows == 0:
             return
         pending = self._open.setdefault(file, _Rows())
-        pending.add(rows)
+        pending.add(self._protection.applied(rows))
         if pending.bytes > FLUSH_BYTES:
             pending.parts.append(self._written(pending.take()))
 

@@ -31,6 +31,8 @@ def connector_ddl(item: CatalogObject, definition: ConnectorDefinition, *, quali
     lines.append(f"SNAPSHOT_MODE={definition.snapshot_mode}")
     lines += _target(definition)
     lines.append(f"DEAD_LETTER_TABLE={object_name(definition.dead_letters, qualified=True)}")
+    if definition.pii:
+        lines.append(f"PII=({', '.join(f'{literal(column)} = {literal(word)}' for column, word in definition.pii)})")
     lines.append(f"SLOT_WARNING_MB={definition.slot_warning_bytes // 2**20}")
     head = f"create or replace connector {object_name(item.name, qualified=qualified)}"
     return head + "".join(f"\n\t{line}" for line in lines) + ";"

@@ -133,7 +133,7 @@ SHOW: dict[str, Columns] = {
         "DATA PRODUCTS": (
             "created_on:ts, name, database_name, schema_name, owner, comment, product_owner, domain, objects, "
             "contract, freshness, availability_tier:n, availability, consumers, tags, pii, documentation, "
-            "owner_role_type"
+            "quality, owner_role_type"
         ),
         # Objects that can't exist here yet: clients ask for them all the same, and get the empty table.
         "TASKS": (

@@ -48,4 +48,5 @@ def run_checks(run: Run, table: CatalogObject) -> list[QualityResult]:
         kept = [result_of(table, item, run.now, OPERATION, run.query_id, visible.version) for item in found]
     with account.state.begin() as state:
         state.quality.record(kept)
+    account.run_events.checked(table, kept)
     return kept

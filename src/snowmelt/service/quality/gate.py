@@ -80,6 +80,7 @@ class _Gate:
                 )  # fmt: skip
         kept = self._results(found)
         self.transaction.at_commit.append(lambda state: state.quality.record(kept))
+        self.account.run_events.checked(self.item.table, kept)
         reached("quality-passed")
 
     def _written(self) -> Written:
@@ -182,6 +183,7 @@ class _Gate:
                 scheduling.suspend(state, table, scheduling.BY_QUALITY)
             if suspends and self.transaction.task_id is not None:
                 standings.suspend(state, self.transaction.task_id, _TASK_REASON)
+        self.account.run_events.checked(table, kept)
         reached("quality-refused")
         raise errors.QualityFailedError(
             str(table.name), [f"{verdict.check.name}: {verdict.message}" for verdict in stopping]

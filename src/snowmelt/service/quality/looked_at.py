@@ -7,17 +7,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from sqlglot import exp
 
 from snowmelt.core import types
 from snowmelt.engine.engine import TableFiles
 from snowmelt.service.quality.runs import GateRun
-from snowmelt.sql.dialect import identifier, spark
+from snowmelt.sql.dialect import identifier, string
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
+from snowmelt.storage.columns import local_path
 from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.snapshot import DataFile, FileList
 
-_CAME = spark("_0 IN ('insert', 'update_postimage')", exp.column(identifier(CHANGE_TYPE)))
+_KINDS = ("insert", "update_postimage")
+CAME = exp.In(this=exp.column(identifier(CHANGE_TYPE)), expressions=[string(kind) for kind in _KINDS])
+
+
+def came(kinds: pa.ChunkedArray) -> pa.ChunkedArray:
+    """By kinds of change, which rows came."""
+    return pc.is_in(kinds, value_set=pa.array(_KINDS))
+
+
+def _count_came(path: str) -> int:
+    kinds = pq.read_table(path, columns=[CHANGE_TYPE]).column(0).cast(pa.string())
+    return int(pc.sum(came(kinds)).as_py() or 0)
 
 
 @dataclass(frozen=True)
@@ -102,10 +117,27 @@ class Written:
         counts = [file.rows for file in self.added]
         return None if None in counts else sum(count or 0 for count in counts)
 
+    @property
+    def local(self) -> bool:
+        """Whether files can be read here, and say all there is to say."""
+        return self.by_files and self.run.account.store.root.is_local_table(self.definition.location)
+
+    def count_came(self) -> int | None:
+        """How many rows came, with those that were moved unless it is exact; None when only Spark can tell."""
+        if not self.local:
+            return None
+        if not self.images:
+            return self.most_came
+        return sum(_count_came(local_path(uri)) for uri in self.images)
+
     def came(self) -> exp.Select:
         """The rows that came; with those that were moved unless it is exact."""
         if not self.images:
             return exp.select("*").from_(exp.Table(this=identifier(self.view(self.added, "added"))))
+        return self.imaged().where(CAME.copy())
+
+    def imaged(self) -> exp.Select:
+        """The rows that came and those that went, as the change feed has them."""
         reference = f"quality_images_{self.table.id}_{self.after.version}"
         kinds = Column(name=CHANGE_TYPE, type=types.VARCHAR)
         self.run.tables[reference] = TableFiles(
@@ -114,7 +146,7 @@ class Written:
         # Their size is not in the file list: as much as so many rows of the table have.
         share = (self.most_came or 0) / max(self.after.total_rows or 1, 1)
         self.run.input_bytes += int(self.after.total_bytes * min(share, 1.0))
-        return exp.select("*").from_(exp.Table(this=identifier(reference))).where(_CAME.copy())
+        return exp.select("*").from_(exp.Table(this=identifier(reference)))
 
     def view(self, files: Sequence[DataFile], label: str) -> str:
         """The rows of some of the files, with their places, under the name that is returned."""

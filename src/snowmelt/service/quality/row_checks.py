@@ -21,6 +21,8 @@ from snowmelt.state.quality_model import CheckKind, QualityCheck
 from snowmelt.storage.rewrite import FILE, ROW
 from snowmelt.storage.snapshot import DataFile
 
+_FETCHED = 100_000
+"""So many keys are fetched from Spark to be looked up."""
 _ROWS, _KNOWN, _INNER = "__a", "__k", "__f"
 
 
@@ -57,20 +59,29 @@ class RowChecks:
         All that one row decides is counted in one query. Which row of a key is the bad one does not matter here, and
         so UNIQUE needs no order of the rows.
         """
-        rows = self._flagged(self.written.came(), lambda check: check.kind is CheckKind.UNIQUE)
         alone = [place for place, check in enumerate(self.checks) if check.kind is not CheckKind.UNIQUE]
-        counts = [spark("count(1)"), *(spark("count_if(_0)", _flag(place)) for place in alone)]
-        named = [exp.alias_(tree, f"c{place}") for place, tree in enumerate([*counts, *also])]
-        found = fetched(self.run, exp.select(*named).from_(derived(rows, _INNER)))
-        values = [column[0].as_py() for column in found.columns]
-        numbers = [int(value or 0) for value in values[: len(counts)]]
+        numbers, measured = self._passed_over(alone, also)
         failed = dict(zip(alone, numbers[1:], strict=True))
         keys = NewKeys(self.written)
         for place, check in enumerate(self.checks):
             if place not in failed:
                 failed[place] = keys.repeated(check) if numbers[0] else 0
         by_check = tuple(failed[place] for place in range(len(self.checks)))
-        return Counted(numbers[0], by_check, tuple(values[len(counts) :]))
+        return Counted(numbers[0], by_check, measured)
+
+    def _passed_over(
+        self, alone: Sequence[int], also: Sequence[exp.Expr]
+    ) -> tuple[list[int], tuple[float | None, ...]]:
+        """In one pass, or in none where files say how many rows there are: that, failures, and what else is asked."""
+        known = self.written.count_came() if not alone and not also else None
+        if known is not None:
+            return [known], ()
+        rows = self._flagged(self.written.came(), lambda check: check.kind is CheckKind.UNIQUE)
+        counts = [spark("count(1)"), *(spark("count_if(_0)", _flag(place)) for place in alone)]
+        named = [exp.alias_(tree, f"c{place}") for place, tree in enumerate([*counts, *also])]
+        found = fetched(self.run, exp.select(*named).from_(derived(rows, _INNER)))
+        values = [column[0].as_py() for column in found.columns]
+        return [int(value or 0) for value in values[: len(counts)]], tuple(values[len(counts) :])
 
     def failing(self, limit: int) -> FailedRows | None:
         """The rows that fail a check, and did not before; None when they are more than `limit`."""
@@ -158,13 +169,13 @@ class RowChecks:
         """The keys of the rows at hand, as far as the rest of the table has them: found without reading all of it."""
         counts = [file.rows for file in files]
         rows = None if None in counts else sum(count or 0 for count in counts)
-        if not self.written.stayed.by_path or not searchable(self.written.definition, check, rows):
+        if not self.written.stayed.by_path or not searchable(self.written, check, rows, _FETCHED):
             return None
         keys = exp.select(*(exp.column(identifier(name)) for name in check.columns)).distinct()
         new = fetched(
             self.run, keys.from_(exp.Table(this=identifier(self.written.view(files, f"keys{place}"))))
         )  # fmt: skip
-        found = rows_with_keys(self.written.stayed, check.columns, new)
+        found = rows_with_keys(self.run.account.key_filters, self.written.stayed, check.columns, new)
         if found is None:
             return None
         reference = f"quality_found{place}_{self.written.table.id}_{self.written.after.version}_{len(self.run.inputs)}"

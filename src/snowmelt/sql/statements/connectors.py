@@ -9,6 +9,7 @@ from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import Action, SetOptions, UnsetOptions
 from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.data_products import tags
 from snowmelt.sql.statements.heads import CreateHead, CreateRule, created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
     CommentOption,
@@ -56,6 +57,7 @@ class ConnectorOptions(Options):
     bootstrap_servers: Annotated[str | None, text] = None
     topic_prefix: Annotated[str | None, text] = None
     kafka_properties_file: Annotated[str | None, text] = None
+    pii: Annotated[tuple[tuple[str, str], ...] | None, tags] = None
     initially_paused: Annotated[bool | None, boolean] = None
     comment: Annotated[str | None, text] = None
 
