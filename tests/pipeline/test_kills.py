@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import os
+import multiprocessing
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import snowmelt
 from snowmelt.pipeline import DEAD_LETTERS_DDL, RAW_DDL
+from tests.pipeline import child
 from tests.pipeline.loading import records, rows
 from tests.pipeline.test_destinations import DeltaTarget, FilesTarget, PostgresTarget
 
 FILES = 3
-ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def run_killed_at(step: int, kind: str, target: str, folder: Path) -> bool:
-    """Whether it was killed, and did not come to its end."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT), *sys.path[1:]])}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.pipeline.child", kind, target, str(folder), str(step)], cwd=ROOT, timeout=300,
-        env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr[-3000:]
-    return done.returncode != 0
+    """Whether it was killed, and did not come to its end. Forked by a server that has imported all there is."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.pipeline.child"])
+    process = context.Process(target=child.main, args=(kind, target, str(folder), str(step)))
+    process.start()
+    process.join(300)
+    assert process.exitcode in (0, -signal.SIGKILL), process.exitcode
+    return process.exitcode != 0
 
 
 @pytest.mark.parametrize("kind", ["snowmelt", "postgres", "delta", "parquet"])

@@ -116,7 +116,7 @@ class DeadLetterLoader:
     def keep(self, letters: Sequence[Rejected], origin: str, loaded_at: str) -> int:
         """How many were added, ahead of their batch."""
         known = self._cut_off | self._ahead
-        marks = {f"{identity(letter)}@{letter.position}": letter for letter in letters}
+        marks = {f"{identity(letter)} {origin}: {letter.position}": letter for letter in letters}
         fresh = {mark: letter for mark, letter in marks.items() if mark not in known}
         if fresh:
             self._unsettled = True

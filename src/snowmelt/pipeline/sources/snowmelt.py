@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any, Protocol
 
 from snowmelt.core.names import literal, quote
@@ -57,8 +58,14 @@ class SnowmeltExtractor(Extractor):
             values = list(row)
             for index in documents:
                 values[index] = json.loads(values[index]) if isinstance(values[index], str) else values[index]
-            found.append(dict(zip(names, map(plain, values), strict=True)))
+            found.append(dict(zip(names, map(_plain, values), strict=True)))
         return found
+
+
+def _plain(value: Any) -> Any:
+    """Whole numbers are numbers: as text, 10 would come before 9."""
+    whole = isinstance(value, Decimal) and value.as_tuple().exponent == 0
+    return int(value) if whole else plain(value)
 
 
 def _name(name: str) -> str:
