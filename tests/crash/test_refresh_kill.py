@@ -31,7 +31,7 @@ def killed(data: Path, place: str, statement: str) -> int:
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     environment = {**os.environ, "PYTHONPATH": path, "SNOWMELT_TEST_KILL_AT": place, "SNOWMELT_LOG_LEVEL": "ERROR"}
     command = [sys.executable, "-m", "snowmelt", "sql", "--data", str(data), "-q", statement]
-    return subprocess.run(command, env=environment, cwd=ROOT, check=False, capture_output=True, timeout=180).returncode
+    return subprocess.run(command, env=environment, cwd=ROOT, check=False, capture_output=True, timeout=600).returncode
 
 
 @pytest.mark.slow
