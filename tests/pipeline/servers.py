@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import getpass
 import os
 import pwd
 import shutil
@@ -17,11 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pymysql
-
-from tests.cdc.kafka_stack import free_port
 from tests.clients.environments import client_command, client_environment, client_python
 from tests.support.debian import library_path, unpacked
+from tests.support.mariadb_server import MariaDbServer
+from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 
 
@@ -63,34 +61,12 @@ def scratch() -> Iterator[Path]:
 @contextmanager
 def mariadb() -> Iterator[str]:
     """The address of an empty database."""
-    root = unpacked("mariadb-server-core", "mariadb-server", "mariadb-client-core", "liburing2", "libaio1")
-    environment, port = library_path(root), free_port()
-    with scratch() as folder:
-        common = ["--no-defaults", f"--basedir={root / 'usr'}", f"--datadir={folder / 'data'}"]
-        common += [f"--user={getpass.getuser()}"]
-        fresh = ["--auth-root-authentication-method=normal", "--skip-test-db"]
-        subprocess.run(
-            [root / "usr/bin/mariadb-install-db", *common, *fresh], check=True,
-            capture_output=True, env=environment, timeout=240,
-        )  # fmt: skip
-        command = [
-            root / "usr/sbin/mariadbd", *common, f"--port={port}", f"--socket={folder / 's'}",
-            "--bind-address=127.0.0.1", "--innodb-use-native-aio=0", "--default-time-zone=+03:00",
-        ]  # fmt: skip
-
-        def ready() -> bool:
-            try:
-                pymysql.connect(host="127.0.0.1", port=port, user="root").close()
-            except pymysql.Error:
-                return False
-            return True
-
-        with program(command, folder, ready, environment):
-            with pymysql.connect(host="127.0.0.1", port=port, user="root") as connection, connection.cursor() as cursor:
-                cursor.execute("CREATE DATABASE shop")
-                cursor.execute("CREATE USER reader IDENTIFIED BY 'pa:ss'")
-                cursor.execute("GRANT ALL ON shop.* TO reader")
-            yield f"mysql://reader:pa%3Ass@127.0.0.1:{port}/shop"
+    with MariaDbServer({"default-time-zone": "+03:00"}) as server:
+        with server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE DATABASE shop")
+            cursor.execute("CREATE USER reader IDENTIFIED BY 'pa:ss'")
+            cursor.execute("GRANT ALL ON shop.* TO reader")
+        yield f"mysql://reader:pa%3Ass@127.0.0.1:{server.port}/shop"
 
 
 @dataclass(frozen=True)

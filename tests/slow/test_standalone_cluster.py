@@ -15,14 +15,10 @@ from typing import Any
 import pyspark
 import pytest
 
+from tests.support.ports import free_port
+
 pytestmark = pytest.mark.slow
 HOME = Path(pyspark.__file__).parent
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_for(port: int, deadline: float = 60) -> None:
