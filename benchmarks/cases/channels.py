@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import json
 import threading
 import time
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.comparing import difference_of_rows
-from benchmarks.measuring import Aim, Measure, Outcome, Samples, quantile, side_by_side
+from benchmarks.measuring import Aim, Measure, Outcome, Samples, quantile, side_by_side, timed
 from benchmarks.workbench import Workbench
 from snowmelt.ingest import Channel, StreamingIngestClient
 
@@ -51,6 +52,7 @@ def run(bench: Workbench) -> Outcome:
         copied = _by_copy(bench, rows)
         single, single_rate = _row_by_row(bench, client, bench.rows(300_000))
         waits = _latencies(bench, client, seconds=max(5, int(30 * min(bench.scale, 1.0))))
+        queried = _queried_meanwhile(bench, client, rows)
         events, facts = _events(bench, client, rows)
     rate = rows / (arrow.snowmelt.median / 1000)
     p99 = quantile(waits, 0.99)
@@ -60,7 +62,9 @@ def run(bench: Workbench) -> Outcome:
         Aim(f"visible within {_LATENCY_AIM:g} s (p99)", f"{p99:.2f} s", p99 < _LATENCY_AIM),
     )
     return Outcome(
-        (arrow, copied, single, events), aims, {"rows": rows, **_quantiles("row visible after", waits), **facts}
+        (arrow, copied, single, queried, events),
+        aims,
+        {"rows": rows, **_quantiles("row visible after", waits), **facts},
     )
 
 
@@ -213,21 +217,54 @@ def _latencies(bench: Workbench, client: StreamingIngestClient, seconds: int) ->
     """From `insert_row` to being visible, at a steady rate."""
     bench.step("channels: latency")
     bench.connection.execute(f"CREATE TABLE steady ({_COLUMNS})")
-    given = _typed(0, _RATE).to_pylist()
     channel = client.open_channel("steady", "steady")
     sent: list[float] = []
 
     def work() -> None:
-        started = time.perf_counter()
-        for number in range(_RATE * seconds):
-            due = started + number / _RATE
-            while (left := due - time.perf_counter()) > 0:
-                time.sleep(min(left, 0.002))
-            sent.append(time.perf_counter())
-            channel.insert_row(given[number % _RATE], str(number))
+        for _ in zip(range(_RATE * seconds), _steadily(channel, sent), strict=False):
+            pass
         assert channel.wait_for_commit(timeout_seconds=60)
 
     return _Watch(channel).waits(sent, work)
+
+
+def _steadily(channel: Channel, sent: list[float]) -> Iterator[None]:
+    """Sends a row at each step, when it is due, and notes the instant."""
+    given = _typed(0, _RATE).to_pylist()
+    started = time.perf_counter()
+    for number in itertools.count():
+        due = started + number / _RATE
+        while (left := due - time.perf_counter()) > 0:
+            time.sleep(min(left, 0.002))
+        sent.append(time.perf_counter())
+        channel.insert_row(given[number % _RATE], str(number))
+        yield
+
+
+def _queried_meanwhile(bench: Workbench, client: StreamingIngestClient, rows: int) -> Measure:
+    """A query over the table into which rows come, beside the same query when none come."""
+    query = "SELECT status, COUNT(*), SUM(amount) FROM streamed_0 GROUP BY status"
+    channel, ended = client.open_channel("meanwhile", "streamed_0"), threading.Event()
+
+    def send() -> None:
+        for _ in _steadily(channel, []):
+            if ended.is_set():
+                return
+
+    def asked() -> Samples:
+        taken = [timed(lambda _: bench.snowmelt_rows(query), 0)[1] for _ in range(2 + bench.rounds(10))]
+        return Samples(tuple(taken[2:]), tuple(taken[:2]))
+
+    bench.step("channels: a query at rest")
+    at_rest = asked()
+    bench.step("channels: a query while rows come in")
+    sending = threading.Thread(target=send, daemon=True)
+    sending.start()
+    meanwhile = asked()
+    ended.set()
+    sending.join()
+    assert channel.wait_for_commit(timeout_seconds=60)
+    return Measure(f"a query over {rows:,} rows while {_RATE:,} a second come, beside none coming", meanwhile, at_rest)
 
 
 # -- documents --------------------------------------------------------------------------------------------------------
