@@ -90,7 +90,8 @@ def deaths(chance: random.Random) -> Iterator[str | None]:
         yield f"{chance.choice(STEPS_OF_WRITES)}:{chance.randint(20, 80)}"
 
 
-@pytest.mark.parametrize("lives", [2, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("lives", [2, 15])
 @pytest.mark.timeout(3600)
 def test_each_change_is_applied_exactly_once(tmp_path: Path, lives: int) -> None:
     data, config = tmp_path / "data", small_spark(tmp_path / "snowmelt.toml")

@@ -16,7 +16,7 @@ from tests.ivm.cases import Case, make_case
 from tests.ivm.duck import Columns, Row
 from tests.ivm.randomdata import random_changes
 
-QUICK = 10
+QUICK = 8
 LONG_BLOCKS, LONG = 10, 40
 _FIRST_LONG = 3_000_000
 STEPS = 2
