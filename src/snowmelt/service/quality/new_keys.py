@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -24,6 +25,8 @@ _LOOKED_UP = 1_000_000
 """With more new keys than that, they are joined with the whole key column."""
 _READ = 4_000_000
 """Of so many changed rows the keys are read here; many of them may only have kept theirs."""
+_DISTINCT = 10_000_000
+"""Of so many rows, where they are all there is, the different values of a column are counted here."""
 _FILTERED = 10_000
 """With more than that, hardly a file has none of them."""
 _NOT_SEARCHED = frozenset({Kind.FLOAT, Kind.TIMESTAMP_TZ, Kind.TIME})
@@ -69,11 +72,26 @@ class NewKeys:
 
     def repeated(self, check: QualityCheck) -> int:
         """The rows that came beyond the first of their key, or with a key that was there."""
-        if searchable(self.written, check, self.written.most_came):
+        rows = self.written.most_came
+        if self.written.is_whole and len(check.columns) == 1 and searchable(self.written, check, rows, _DISTINCT):
+            return self._not_distinct(check.columns[0])
+        if searchable(self.written, check, rows):
             found = self._looked_up(check)
             if found is not None:
                 return found
         return self._counted(check)
+
+    def _not_distinct(self, column: str) -> int:
+        """Of all rows that there are: those whose value an earlier one has."""
+        schema = self.written.after.metadata.arrow_schema
+        parts = [self._keys_in(local_path(file.uri), [column], schema) for file in self.written.added]
+        chunks = [chunk for part in parts for chunk in part.column(0).chunks]
+        values = pa.chunked_array(chunks, schema.field(column).type).drop_null()
+        if not pa.types.is_integer(values.type):
+            return len(values) - len(pc.unique(values))
+        # Several times faster than a table of hashes.
+        ordered = np.sort(values.to_numpy())
+        return int(np.count_nonzero(ordered[1:] == ordered[:-1]))
 
     @property
     def _rest(self) -> FileList:

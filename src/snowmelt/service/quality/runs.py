@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from snowmelt.service.session import Session
 
 _POOL = "default"
+_LIGHT_BYTES = 8 * 1024 * 1024
+"""With more to look at, the code that Spark generates pays: there is a condition for each check."""
 
 
 class GateRun(Run):
@@ -56,7 +58,7 @@ def gate_run(
 def fetched(run: GateRun, query: exp.Select) -> pa.Table:
     """The result of a query over what the run has views of."""
     run.check_cancelled()
-    lane = Lane.LIGHT if run.input_bytes <= run.account.settings.small_query_bytes else Lane.HEAVY
+    lane = Lane.LIGHT if run.input_bytes <= _LIGHT_BYTES else Lane.HEAVY
     return run.account.engine.to_arrow(
         to_spark_sql(query), list(run.tables.values()), lane=lane, tag=run.tag, pool=run.pool, inputs=run.inputs
     )
