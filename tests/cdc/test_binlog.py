@@ -15,8 +15,7 @@ from snowmelt.ingest.cdc.envelope import Change, Operation, parse
 from snowmelt.ingest.cdc.history import History
 from snowmelt.ingest.cdc.redelivery import Deliveries
 from snowmelt.ingest.cdc.shapes import Shape, shape_of
-from snowmelt.ingest.cdc.values import array_of
-from tests.cdc.envelopes import column, key_schema, value_schema
+from tests.cdc.envelopes import assert_stored, column, key_schema, value_schema
 
 
 def change(file: int, position: int, row: int = 0, key: int = 1) -> Change:
@@ -99,12 +98,7 @@ _MICROSECONDS = 1_709_201_472_123_456
     ],
 )  # fmt: skip
 def test_values_of_every_type(field: dict[str, Any], sent: Any, type_: str, stored: Any) -> None:
-    found = shape(field)
-    cleaned = found.cleaned({"c": sent})
-    assert cleaned is not None
-    only = found.columns[0]
-    assert str(only.type) == type_
-    assert array_of([cleaned["c"], None], only.type).to_pylist() == [stored, None]
+    assert_stored(shape(field), sent, type_, stored)
 
 
 def test_a_default_is_as_clean_as_a_value() -> None:

@@ -13,7 +13,7 @@ from snowmelt.ingest.cdc.envelope import UNAVAILABLE
 from snowmelt.ingest.cdc.shapes import Shape, shape_of
 from snowmelt.ingest.cdc.values import UnfitError, array_of
 from snowmelt.storage import variant
-from tests.cdc.envelopes import TABLE, column, key_schema, value_schema
+from tests.cdc.envelopes import TABLE, assert_stored, column, key_schema, value_schema
 
 _LAST = dt.datetime(9999, 12, 31, 23, 59, 59, 999999)
 _BITS = {"name": "io.debezium.data.Bits", "parameters": {"length": "3"}}
@@ -65,12 +65,7 @@ def shape(*columns: dict[str, Any]) -> Shape:
     ],
 )  # fmt: skip
 def test_values_of_every_type(field: dict[str, Any], sent: Any, type_: str, stored: Any) -> None:
-    found = shape(field)
-    cleaned = found.cleaned({"c": sent})
-    assert cleaned is not None
-    only = found.columns[0]
-    assert str(only.type) == type_
-    assert array_of([cleaned["c"], None], only.type).to_pylist() == [stored, None]
+    assert_stored(shape(field), sent, type_, stored)
 
 
 @pytest.mark.parametrize(

@@ -13,52 +13,24 @@ import pytest
 import snowmelt
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.pipeline import (
-    DEAD_LETTERS_DDL,
-    RAW_DDL,
     Batch,
     Chain,
-    DeadLetterLoader,
     Extractor,
     FilesExtractor,
-    Flow,
-    FlowResult,
     PostgresExtractor,
     ProtectColumns,
-    RawLoader,
     Record,
     RejectedRecordError,
     Transformer,
-    run_flow,
 )
+from tests.pipeline.loading import run
 from tests.support.postgres import empty_schema
-
-RAW = RAW_DDL
-LETTERS = DEAD_LETTERS_DDL
-
-
-@pytest.fixture
-def connection(tmp_path: Path) -> Iterator[snowmelt.Connection]:
-    opened = snowmelt.connect(tmp_path / "data")
-    opened.execute(f"CREATE TABLE raw {RAW}")
-    opened.execute(f"CREATE TABLE letters {LETTERS}")
-    yield opened
-    opened.close()
 
 
 def rows(connection: snowmelt.Connection, table: str) -> int:
     found = connection.execute(f"SHOW TABLES LIKE '{table}'")
     names = [column[0] for column in found.description or ()]
     return int(found.fetchall()[0][names.index("rows")])
-
-
-def run(connection: snowmelt.Connection, extractor: Extractor, transformer: Transformer | None = None) -> FlowResult:
-    loader = RawLoader(connection, "raw", "flow", "run")
-    letters = DeadLetterLoader(connection, "letters", "flow", "run")
-    try:
-        return run_flow(Flow("flow", extractor, loader, transformer, letters))
-    finally:
-        letters.close()
-        loader.close()
 
 
 class Numbered(Extractor):

@@ -155,10 +155,20 @@ def _common(kinds: set[str]) -> str:
     return "VARIANT"
 
 
+def type_head(sql_type: str) -> str:
+    """NUMBER of number(12, 2)."""
+    return sql_type.partition("(")[0].strip().upper()
+
+
+def number_size(sql_type: str) -> tuple[int, int] | None:
+    """Precision and scale, if the type says them."""
+    sized = re.search(r"\((\d+)\s*(?:,\s*(\d+))?\)", sql_type)
+    return (int(sized[1]), int(sized[2] or 0)) if sized else None
+
+
 def fits(value: Any, sql_type: str) -> bool:
     """Whether a value as JSON holds it, or as text of a CSV, can become that type without loss."""
-    head = sql_type.partition("(")[0].strip().upper()
-    check = _CHECKS.get(head)
+    check = _CHECKS.get(type_head(sql_type))
     return check is None or check(value, sql_type)
 
 
@@ -169,8 +179,7 @@ def _is_number(value: Any, sql_type: str) -> bool:
         number = Decimal(str(value).strip())
     except InvalidOperation:
         return False
-    sized = re.search(r"\((\d+)\s*(?:,\s*(\d+))?\)", sql_type)
-    precision, scale = (int(sized[1]), int(sized[2] or 0)) if sized else (38, 0)
+    precision, scale = number_size(sql_type) or (38, 0)
     if not number.is_finite() or number != round(number, scale):
         return False
     return abs(number) < Decimal(10) ** (precision - scale)

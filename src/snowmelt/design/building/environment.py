@@ -26,8 +26,7 @@ def _connections(parts: Parts) -> Iterator[str]:
     for variable, name in parts.variables.items():
         entry = parts.connections[name]
         is_address = entry["address"] == f"${{{variable}}}"
-        what = "is" if is_address else "asks for"
-        yield f"# where {name} {what}" if is_address else f"# what {name} {what}"
+        yield f"# where {name} is" if is_address else f"# what {name} asks for"
         yield f"{variable}={_ADDRESSES[entry['kind']] if is_address else 'secret'}"
     if not parts.variables:
         yield "# no source and no sink needs a variable"

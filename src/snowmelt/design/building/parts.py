@@ -61,7 +61,7 @@ def parts_of(design: Design) -> Parts:
     problems = [
         *_name_problems(design.name.lower()),
         *_source_problems(design),
-        *(f"{problem}" for sink in design.sinks for problem in _sink_problems(design, sink)),
+        *(problem for sink in design.sinks for problem in _sink_problems(design, sink)),
     ]
     if problems:
         raise errors.configuration(f"Can't be built: {'; '.join(problems)}.", hint=_can_be_built())

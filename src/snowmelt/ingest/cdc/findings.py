@@ -83,6 +83,12 @@ def one_row(connection: Connection, query: str, **values: Any) -> Mapping[Any, A
     return connection.execute(text(query), values).mappings().first()
 
 
+def put_signal(connection: Connection, table: str, identifier: str, data: str) -> None:
+    """Orders an incremental snapshot; `table` is the signal table, quoted as its database does it."""
+    statement = f"INSERT INTO {table} (id, type, data) VALUES (:id, 'execute-snapshot', :data)"
+    connection.execute(text(statement), {"id": identifier, "data": data})
+
+
 def first_line(error: DBAPIError) -> str:
     lines = str(error.orig or error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

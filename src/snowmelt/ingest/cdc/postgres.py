@@ -17,6 +17,7 @@ from snowmelt.ingest.cdc.findings import (
     findings_of,
     one_row,
     opened,
+    put_signal,
 )
 from snowmelt.ingest.cdc.sources import Source
 
@@ -106,9 +107,8 @@ def forget_log(source: Source) -> None:
 def send_signal(source: Source, identifier: str, data: str) -> None:
     """Orders an incremental snapshot through the source's signal table."""
     assert source.signal_table is not None
-    statement = f"INSERT INTO {_named(source.signal_table)} (id, type, data) VALUES (:id, 'execute-snapshot', :data)"
     with connected(source) as connection:
-        connection.execute(text(statement), {"id": identifier, "data": data})
+        put_signal(connection, _named(source.signal_table), identifier, data)
 
 
 # -- the server -------------------------------------------------------------------------------------------------------

@@ -52,7 +52,11 @@ class Staging:
         self._destination = destination
         self._records: list[Record] = []
 
-    def complete(self, batch: Batch) -> list[Record] | None:
+    def taken(self, batch: Batch, *, whole: bool) -> list[Record] | None:
+        """What is to be loaded now: the batch, or of a whole everything with its last part, and nothing before."""
+        return self._complete(batch) if whole else list(batch.records)
+
+    def _complete(self, batch: Batch) -> list[Record] | None:
         """All records, with the last part. What is new alone is refused: it must not replace everything."""
         if batch.whole is None:
             raise errors.configuration(

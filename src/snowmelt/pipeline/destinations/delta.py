@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Literal
 
 import pyarrow as pa
@@ -55,12 +54,9 @@ class DeltaLoader(Loader):
     def load(self, batch: Batch, loaded_at: str) -> int:
         if batch.place == self._place:
             return 0
-        records = list(batch.records)
-        if self.strategy is LoadStrategy.OVERWRITE:
-            whole = self._staging.complete(batch)
-            if whole is None:
-                return 0
-            records = whole
+        records = self._staging.taken(batch, whole=self.strategy is LoadStrategy.OVERWRITE)
+        if records is None:
+            return 0
         rows = self._rows(records)
         if rows is None:
             return 0
@@ -122,10 +118,7 @@ class DeltaLoader(Loader):
 
     def _write_place(self, number: int, place: str, loaded_at: str) -> None:
         told = {"place": place, "run_id": self.run_id, "loaded_at": loaded_at}
-        with TemporaryDirectory(prefix="snowmelt-") as folder:
-            draft = Path(folder) / "place"
-            draft.write_text(json.dumps(told), encoding="utf-8")
-            self._store.put(draft, f"{self._places}/{number}.json")
+        self._store.put_text(json.dumps(told), f"{self._places}/{number}.json")
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

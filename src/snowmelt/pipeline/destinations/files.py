@@ -62,7 +62,7 @@ class FilesLoader(Loader):
         return len(batch.records)
 
     def _replace(self, batch: Batch, loaded_at: str) -> int:
-        rows = self._staging.complete(batch)
+        rows = self._staging.taken(batch, whole=True)
         if rows is None:
             return 0
         self._write(rows, f"{self.table}/{self.flow}.{self.file_format}")
@@ -81,10 +81,7 @@ class FilesLoader(Loader):
 
     def _commit(self, place: str, loaded_at: str, number: int) -> None:
         told = {"number": number, "place": place, "run_id": self.run_id, "loaded_at": loaded_at}
-        with TemporaryDirectory(prefix="snowmelt-") as folder:
-            draft = Path(folder) / "manifest"
-            draft.write_text(json.dumps(told), encoding="utf-8")
-            self._store.put(draft, self._manifest)
+        self._store.put_text(json.dumps(told), self._manifest)
         self._number, self._place = number, place
 
     def close(self) -> None:

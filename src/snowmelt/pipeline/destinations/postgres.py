@@ -27,7 +27,7 @@ from snowmelt.pipeline.addresses import engine_of, told
 from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, Staging, require_strategy
 from snowmelt.pipeline.destinations.typing import with_inferred
 from snowmelt.pipeline.records import Batch, Record
-from snowmelt.pipeline.schemas import Field, SchemaDriftError
+from snowmelt.pipeline.schemas import Field, SchemaDriftError, type_head
 
 _STRATEGIES = (LoadStrategy.APPEND, LoadStrategy.OVERWRITE, LoadStrategy.UPSERT, LoadStrategy.MERGE)
 _PLACES = "snowmelt_places"
@@ -71,12 +71,9 @@ class PostgresLoader(Loader):
     def load(self, batch: Batch, loaded_at: str) -> int:
         if batch.place == self._place:
             return 0
-        records = list(batch.records)
-        if self.strategy in (LoadStrategy.OVERWRITE, LoadStrategy.MERGE):
-            whole = self._staging.complete(batch)
-            if whole is None:
-                return 0
-            records = whole
+        records = self._staging.taken(batch, whole=self.strategy in (LoadStrategy.OVERWRITE, LoadStrategy.MERGE))
+        if records is None:
+            return 0
         with told(self._engine), self._engine.begin() as connection:
             self._take_turn(connection)
             self._write(connection, records)
@@ -164,7 +161,7 @@ class PostgresLoader(Loader):
 
 
 def postgres_type(sql_type: str) -> str:
-    head = sql_type.partition("(")[0].strip().upper()
+    head = type_head(sql_type)
     if head in ("NUMBER", "DECIMAL", "NUMERIC"):
         return f"numeric{sql_type[len(head) :]}"
     if head in ("INT", "INTEGER", "BIGINT", "SMALLINT"):

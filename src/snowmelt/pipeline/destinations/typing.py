@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from snowmelt.pipeline.records import Record
-from snowmelt.pipeline.schemas import Field, SchemaDriftError, fits, infer_fields
+from snowmelt.pipeline.schemas import Field, SchemaDriftError, fits, infer_fields, number_size, type_head
 
 _TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
 
@@ -47,21 +46,16 @@ def _value(record: Record, field: Field) -> Any:
 
 def typed(value: Any, sql_type: str) -> Any:
     """A value that fits, as Python's own type."""
-    convert = _CONVERSIONS.get(_head(sql_type))
+    convert = _CONVERSIONS.get(type_head(sql_type))
     return _text(value) if convert is None else convert(value)
 
 
 def arrow_type(sql_type: str) -> pa.DataType:
-    head = _head(sql_type)
+    head = type_head(sql_type)
     if head in _NUMBERS:
-        sized = re.search(r"\((\d+)\s*(?:,\s*(\d+))?\)", sql_type)
-        precision, scale = (int(sized[1]), int(sized[2] or 0)) if sized else (38, 0)
-        return pa.decimal128(precision, scale) if scale or sized else pa.int64()
+        size = number_size(sql_type)
+        return pa.decimal128(*size) if size is not None else pa.int64()
     return _ARROW.get(head, pa.string())
-
-
-def _head(sql_type: str) -> str:
-    return sql_type.partition("(")[0].strip().upper()
 
 
 def _text(value: Any) -> str:

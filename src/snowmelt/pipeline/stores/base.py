@@ -32,6 +32,13 @@ class FileStore(ABC):
     def put(self, source: Path, name: str) -> None:
         """Copies a file there, replacing one of that name in one step."""
 
+    def put_text(self, text: str, name: str) -> None:
+        """As `put`, a small file that is made here."""
+        with TemporaryDirectory(prefix="snowmelt-") as folder:
+            draft = Path(folder) / "text"
+            draft.write_text(text, encoding="utf-8")
+            self.put(draft, name)
+
     @abstractmethod
     def remove(self, name: str) -> None:
         """Nothing happens if there is none."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from snowmelt.pipeline.stores.base import FileStore, StoredFile
+from snowmelt.storage.durable import flush
 
 
 class LocalStore(FileStore):
@@ -31,8 +32,7 @@ class LocalStore(FileStore):
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = target.with_name(f".{target.name}.{os.getpid()}")
         shutil.copyfile(source, draft)
-        with draft.open("rb+") as written:
-            os.fsync(written.fileno())
+        flush(draft)
         draft.replace(target)
 
     def remove(self, name: str) -> None:

@@ -208,10 +208,12 @@ class RunEvents:
             at = self._account.clock.now()
 
             def build() -> dict[str, Any]:
+                if type_ is EventType.START:
+                    return event(self._namespace, type_, at, job)
                 with self._account.state.read() as state:
                     written = rows if type_ is EventType.COMPLETE else None
                     found = _with_known(state, Outcome(edges(state), rows_written=written, error=error))
-                return event(self._namespace, type_, at, job, found if type_ is not EventType.START else None)
+                return event(self._namespace, type_, at, job, found)
 
             self._offer(job, type_, build)
 

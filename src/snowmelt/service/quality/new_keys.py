@@ -84,7 +84,7 @@ class NewKeys:
     def _not_distinct(self, column: str) -> int:
         """Of all rows that there are: those whose value an earlier one has."""
         schema = self.written.after.metadata.arrow_schema
-        parts = [self._keys_in(local_path(file.uri), [column], schema) for file in self.written.added]
+        parts = [_columns_in(local_path(file.uri), [column], schema) for file in self.written.added]
         chunks = [chunk for part in parts for chunk in part.column(0).chunks]
         values = pa.chunked_array(chunks, schema.field(column).type).drop_null()
         if not pa.types.is_integer(values.type):
@@ -132,19 +132,12 @@ class NewKeys:
 
     def _keys_in(self, path: str, columns: Sequence[str], schema: pa.Schema) -> pa.Table:
         """Each row's key, and whether it came or went: 1 or -1."""
-        with pq.ParquetFile(path) as opened:
-            there = set(opened.schema_arrow.names)
-            rows = opened.read([name for name in columns if name in there])
-            kinds = opened.read([CHANGE_TYPE]).column(0).cast(pa.string()) if self.written.images else None
-            count = opened.metadata.num_rows
-        arrays = [
-            rows.column(name).cast(schema.field(name).type) if name in there
-            else pa.nulls(count, schema.field(name).type)
-            for name in columns
-        ]  # fmt: skip
+        keys = _columns_in(path, columns, schema)
         one = pa.scalar(1, pa.int64())
-        signs = pa.repeat(one, count) if kinds is None else pc.if_else(came(kinds), one, pc.negate(one))
-        return pa.table([*arrays, signs], names=[*columns, _COUNT])
+        if not self.written.images:
+            return keys.append_column(_COUNT, pa.repeat(one, keys.num_rows))
+        kinds = pq.read_table(path, columns=[CHANGE_TYPE]).column(0).cast(pa.string())
+        return keys.append_column(_COUNT, pc.if_else(came(kinds), one, pc.negate(one)))
 
     def _new(self, check: QualityCheck) -> exp.Select:
         """Each key that the write brought, and how often. A row that keeps its key brings none."""
@@ -184,6 +177,19 @@ class NewKeys:
     def _number(self, query: exp.Select) -> int:
         found = fetched(self.written.run, query)
         return int(found.column(0)[0].as_py() or 0)
+
+
+def _columns_in(path: str, columns: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """Columns of a file as the table has them; one that is younger than the file is NULL."""
+    with pq.ParquetFile(path) as opened:
+        there = set(opened.schema_arrow.names)
+        rows = opened.read([name for name in columns if name in there])
+        count = opened.metadata.num_rows
+    arrays = [
+        rows.column(name).cast(schema.field(name).type) if name in there else pa.nulls(count, schema.field(name).type)
+        for name in columns
+    ]
+    return pa.table(arrays, names=list(columns))
 
 
 def _same_key(check: QualityCheck) -> exp.Expr:

@@ -20,6 +20,7 @@ from snowmelt.ingest.cdc.findings import (
     first_line,
     one_row,
     opened,
+    put_signal,
 )
 from snowmelt.ingest.cdc.sources import Source
 from snowmelt.state.connector_model import SourceType
@@ -127,9 +128,8 @@ def forget_log(source: Source) -> None:
 def send_signal(source: Source, identifier: str, data: str) -> None:
     """Orders an incremental snapshot through the source's signal table."""
     assert source.signal_table is not None
-    statement = f"INSERT INTO {_named(source.signal_table)} (id, type, data) VALUES (:id, 'execute-snapshot', :data)"
     with connected(source) as connection:
-        connection.execute(text(statement), {"id": identifier, "data": data})
+        put_signal(connection, _named(source.signal_table), identifier, data)
 
 
 # -- the server -------------------------------------------------------------------------------------------------------
