@@ -107,6 +107,21 @@ def test_missing_jars_are_fetched_and_only_they(tmp_path: Path, fake_java: FakeJ
     ]
 
 
+def test_two_versions_of_one_jar_are_both_fetched(tmp_path: Path) -> None:
+    """With the real Ivy, which keeps only the newest of a jar unless it is told."""
+    both = [
+        jar
+        for package in ("snowmelt.ingest.cdc", "snowmelt.ingest.cdc.binlog")
+        for jar in locked_jars(package)
+        if jar.artifact == "debezium-openlineage-api"
+    ]
+    assert len({jar.version for jar in both}) == 2
+
+    paths = ensure_jars(tmp_path / "jars", both)
+
+    assert [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths] == [jar.sha256 for jar in both]
+
+
 def test_a_wrong_digest_is_refused_and_deleted(tmp_path: Path, fake_java: FakeJava) -> None:
     jar = a_jar("tampered")
     fake_java(downloads={jar.file_name: b"something else"})

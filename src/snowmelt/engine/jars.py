@@ -38,8 +38,10 @@ _IVY_DEPENDENCY = (
 _IVY_MODULE = """\
 <ivy-module version="2.0"><info organisation="snowmelt" module="jars"/>
 <configurations><conf name="default"/></configurations>
-<dependencies>{dependencies}</dependencies></ivy-module>
+<dependencies>{dependencies}<conflict org="*" module="*" manager="all"/></dependencies></ivy-module>
 """
+"""Two locks may hold two versions of one jar, each for a process of its own: Ivy is to keep both."""
+
 _JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
@@ -239,7 +241,8 @@ def main() -> int:
     """Check Java and fetch what is missing; return the exit status."""
     try:
         require_java()
-        wanted = [jar for package in _LOCKS for jar in locked_jars(package)]
+        # Once each: locks share jars.
+        wanted = list(dict.fromkeys(jar for package in _LOCKS for jar in locked_jars(package)))
         paths = ensure_jars(jars=wanted, report=print)
     except SnowmeltError as error:
         print(f"snowmelt: {error.message} {error.hint or ''}", file=sys.stderr)
