@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.cases import (
+    capture,
     channels,
     door,
     idle,
@@ -45,6 +46,7 @@ BENCHMARKS = {
     "idle": Benchmark("Dynamic tables: a thousand whose sources do not change", idle.run),
     "streams": Benchmark("Streams: 0.01 % to 10 % of 10,000,000 rows changed, beside the raw feed", streams.run),
     "channels": Benchmark("Channels: beside Spark's streaming file source and COPY INTO", channels.run),
+    "capture": Benchmark("Capture: PostgreSQL's rows and changes, beside Spark's JDBC", capture.run),
     "quality-refresh": Benchmark(
         "Quality: a refresh of 1,000,000 changed rows with and without checks", quality.refresh
     ),

@@ -1,0 +1,158 @@
+"""Change data capture: how fast PostgreSQL's rows and changes land, beside reading the table anew with Spark's JDBC."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, text
+
+from benchmarks.comparing import difference_of_rows
+from benchmarks.measuring import Measure, Outcome, Samples, timed
+from benchmarks.workbench import Workbench
+from snowmelt.engine.jars import ensure_jars, locked_jars
+from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
+
+_ROWS, _CHANGES = 1_000_000, 300_000
+_TRANSACTION = 100
+"""Rows that a transaction changes."""
+_PATIENCE = 900.0
+_SUMS = "COUNT(*), SUM(id), SUM(amount), MAX(note), MAX(status)"
+
+
+def run(bench: Workbench) -> Outcome:
+    rows, changes = bench.rows(_ROWS), bench.rows(_CHANGES)
+    bench.step("capture: PostgreSQL")
+    server = EmbeddedPostgres(LOGICAL_REPLICATION)
+    server.__enter__()
+    bench.at_close(lambda: server.__exit__(None, None, None))
+    source = create_engine(server.url(), isolation_level="AUTOCOMMIT")
+    bench.at_close(source.dispose)
+    _fill(source, rows)
+    bench.account.connectors.start()
+    mirrored = _snapshot(bench, server, source, rows)
+    facts: dict[str, str | int | float] = {"rows": rows, "snapshot, rows/s": _rate(rows, mirrored)}
+    measures = [mirrored]
+    for target in ("MIRROR", "RAW"):
+        measure = _changes(bench, server, source, target, changes)
+        measures.append(measure)
+        facts[f"changes/s, {target.lower()}"] = _rate(changes, measure)
+    return Outcome(tuple(measures), (), facts)
+
+
+def _rate(rows: int, measure: Measure) -> int:
+    return round(rows / measure.snowmelt.median * 1000)
+
+
+def _fill(source: Engine, rows: int) -> None:
+    with source.connect() as connection:
+        connection.execute(
+            text(
+                "CREATE TABLE orders (id BIGINT PRIMARY KEY, customer INT, status TEXT, amount NUMERIC(12,2), "
+                "note TEXT, at TIMESTAMPTZ)"
+            )
+        )
+        connection.execute(
+            text(
+                "INSERT INTO orders SELECT n, n % 5000, 'new', n % 100000 / 100.0, 'note ' || n % 1000, "
+                f"TIMESTAMPTZ '2024-01-01' + n * INTERVAL '1 second' FROM generate_series(1, {rows}) n"
+            )
+        )
+
+
+def _create(bench: Workbench, server: EmbeddedPostgres, name: str, options: str) -> None:
+    bench.connection.execute(
+        f"CREATE CONNECTOR {name} TYPE = POSTGRES HOST = '127.0.0.1' PORT = {server.port} DATABASE = 'postgres' "
+        f"USER = 'postgres' TABLES = ('public.orders') {options}"
+    )
+
+
+def _state(bench: Workbench, name: str) -> dict[str, Any]:
+    cursor = bench.connection.execute(f"DESCRIBE CONNECTOR {name}")
+    return dict(zip((column[0].lower() for column in cursor.description or ()), cursor.fetchall()[0], strict=True))
+
+
+def _until_equal(bench: Workbench, query: str, wanted: list[tuple[Any, ...]]) -> None:
+    until = time.monotonic() + _PATIENCE
+    while (found := bench.snowmelt_rows(query)) != wanted:
+        assert time.monotonic() < until, f"{query}: {found} instead of {wanted}"
+        time.sleep(0.05)
+
+
+def _until_streaming(bench: Workbench, name: str) -> None:
+    until = time.monotonic() + _PATIENCE
+    while (state := _state(bench, name))["state"] != "STREAMING":
+        assert state["state"] != "FAILED" and time.monotonic() < until, state
+        time.sleep(0.05)
+
+
+def _snapshot(bench: Workbench, server: EmbeddedPostgres, source: Engine, rows: int) -> Measure:
+    """All rows of the table, until they are visible. Both begin with nothing started but Spark."""
+    jars = ensure_jars(jars=[jar for jar in locked_jars("snowmelt.ingest.cdc") if jar.artifact == "postgresql"])
+    bench.plain.sql(f"ADD JAR '{jars[0]}'")
+    path = bench.folder("orders_by_jdbc") / "table"
+
+    def ours(_: int) -> None:
+        _create(bench, server, "mirrored", "TARGET = MIRROR")
+        _until_streaming(bench, "mirrored")
+        _until_equal(bench, "SELECT COUNT(*) FROM orders", [(rows,)])
+
+    def theirs(_: int) -> None:
+        reader = bench.plain.read.format("jdbc").option("driver", "org.postgresql.Driver").option("fetchsize", 10_000)
+        address = f"jdbc:postgresql://127.0.0.1:{server.port}/postgres?user=postgres"
+        reader.option("url", address).option("dbtable", "orders").load().write.format("delta").save(str(path))
+
+    bench.step("capture: the first snapshot")
+    mine = timed(ours, 0)[1]
+    bench.step("capture: by JDBC")
+    other = timed(theirs, 0)[1]
+    found, plain = (
+        bench.snowmelt_rows(f"SELECT {_SUMS} FROM orders"),
+        bench.plain_rows(f"SELECT {_SUMS} FROM delta.`{path}`"),
+    )
+    return Measure(
+        f"{rows:,} rows of PostgreSQL, first snapshot, beside Spark's JDBC", Samples((mine,)), Samples((other,)),
+        difference_of_rows(found, plain),
+    )  # fmt: skip
+
+
+def _changes(bench: Workbench, server: EmbeddedPostgres, source: Engine, target: str, changes: int) -> Measure:
+    """Updates that are committed as fast as PostgreSQL takes them, until the last is visible here."""
+    bench.step(f"capture: changes, {target.lower()}")
+    if target == "RAW":
+        bench.connection.execute("DROP CONNECTOR mirrored")
+        bench.connection.execute(
+            "CREATE TABLE raw_orders (operation VARCHAR, table_name VARCHAR, before VARIANT, after VARIANT, "
+            "ts_ms NUMBER, ingested_at TIMESTAMP_LTZ)"
+        )
+        _create(bench, server, "raw", "TARGET = RAW RAW_TABLE = raw_orders SNAPSHOT_MODE = NO_DATA")
+        _until_streaming(bench, "raw")
+    started = time.perf_counter()
+    with source.connect() as connection:
+        for first in range(1, changes + 1, _TRANSACTION):
+            connection.execute(
+                text("UPDATE orders SET amount = amount + 1, status = :status WHERE id BETWEEN :first AND :last"),
+                {"status": target, "first": first, "last": min(first + _TRANSACTION - 1, changes)},
+            )
+    committed = time.perf_counter() - started
+    if target == "RAW":
+        _until_equal(bench, "SELECT COUNT(*) FROM raw_orders", [(changes,)])
+    else:
+        _until_equal(bench, "SELECT COUNT(*) FROM orders WHERE status = 'MIRROR'", [(changes,)])
+    elapsed = (time.perf_counter() - started) * 1000
+    name = f"{changes:,} changes in transactions of {_TRANSACTION}, {target.lower()}, beside PostgreSQL's own time"
+    return Measure(name, Samples((elapsed,)), Samples((committed * 1000,)), _difference(bench, source, target))
+
+
+def _difference(bench: Workbench, source: Engine, target: str) -> str | None:
+    """Of what there is now from what the source has, by sums."""
+    wanted_sums, found_sums = f"SELECT {_SUMS} FROM orders", f"SELECT {_SUMS} FROM orders"
+    if target == "RAW":
+        wanted_sums += " WHERE status = 'RAW'"
+        found_sums = (
+            "SELECT COUNT(*), SUM(after:id::INT), SUM(after:amount::NUMBER(12,2)), MAX(after:note::VARCHAR), "
+            "MAX(after:status::VARCHAR) FROM raw_orders"
+        )
+    with source.connect() as connection:
+        wanted = [tuple(row) for row in connection.execute(text(wanted_sums))]
+    return difference_of_rows(bench.snowmelt_rows(found_sums), wanted)
