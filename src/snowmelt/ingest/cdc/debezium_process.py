@@ -9,8 +9,9 @@ After that, standard output carries lines:
     topic <TAB> schema <TAB> key <TAB> envelope                       JSON texts, which hold no tabs or line ends
     {"failed": "…"} or {"stopped": true}                              at the end
 
-and the engine waits after each batch until `ack 7` arrives, so that nothing is confirmed to the database before it is
-safe, and whoever reads slowly slows the database's reader down instead of filling memory. `stop` ends it in order.
+and nothing is confirmed to the database before `ack 7` has arrived: it is safe then. While there is much to tell,
+which full batches show, the engine makes the next one ready meanwhile, and only one: whoever reads slowly slows the
+database's reader down instead of filling memory. `stop` ends it in order.
 
 It imports nothing of Snowmelt: a process that only carries a JVM should start quickly and be killed without regret.
 """
@@ -61,15 +62,12 @@ class Link:
             self._out.write(b"\n".join(lines) + b"\n")
             self._out.flush()
 
-    def wait_for(self, batch: int) -> bool:
-        """Whether the batch is safe; False when the process is to end first."""
-        while True:
-            acknowledged = self._acknowledged.get()
-            if acknowledged is None:
-                self._acknowledged.put(None)
-                return False
-            if acknowledged == batch:
-                return True
+    def next_safe(self) -> int | None:
+        """The next batch that is safe, in their order; None when the process is to end first."""
+        acknowledged = self._acknowledged.get()
+        if acknowledged is None:
+            self._acknowledged.put(None)
+        return acknowledged
 
 
 class Shapes:
@@ -105,7 +103,30 @@ class Shapes:
         return json.loads(str(self._converter.asJsonSchema(schema).toString())) if schema is not None else None
 
 
-def _consumer(link: Link) -> Any:
+class Unconfirmed:
+    """Batches that were told, oldest first: their last records are confirmed to the source once they are safe."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._last: dict[int, Any] = {}
+
+    def add(self, batch: int, last: Any) -> None:
+        self._last[batch] = last
+
+    def confirm(self, committer: Any, *, leave: int) -> None:
+        """Waits until no more than so many are left."""
+        while len(self._last) > leave:
+            safe = self._link.next_safe()
+            if safe is None:
+                # Debezium takes an interruption for the end of the engine: what is left stays unconfirmed.
+                raise jpype.java.lang.InterruptedException("stopped before the batch was safe")
+            # Records have one order, and the offset of the last is that of all before it.
+            committer.markProcessed(self._last.pop(safe))
+            committer.markBatchFinished()
+
+
+def _consumer(link: Link, full: int) -> Any:
+    """Full batches are of so many records: behind one there are more."""
     # Java classes exist only once the JVM runs, so this one is made here.
     converter = jpype.JClass("org.apache.kafka.connect.json.JsonConverter")()
     settings = jpype.java.util.HashMap()
@@ -123,29 +144,26 @@ def _consumer(link: Link) -> Any:
     class Consumer:
         def __init__(self) -> None:
             self._batch = 0
+            self._unconfirmed = Unconfirmed(link)
 
         @JOverride
         def handleBatch(self, records: Any, committer: Any) -> None:  # noqa: N802 - the name is Debezium's
             self._batch += 1
             lines: list[bytes] = []
             events: list[bytes] = []
-            offset: dict[str, Any] = {}
+            event = record = None
+            # Each call into Java costs about as much as a column: none is made twice.
             for event in records:
                 record = event.record()
-                topic = str(record.topic())
-                number = shapes.number_of(topic, record.keySchema(), record.valueSchema(), lines)
-                key = text(topic, record.keySchema(), record.key())
-                value = text(topic, record.valueSchema(), record.value())
-                events.append(b"\t".join((topic.encode(), str(number).encode(), key, value)))
-                offset = record.sourceOffset()
-            told = {"batch": self._batch, "events": len(events), "offset": _plain(offset)}
+                topic, key_schema, value_schema = str(record.topic()), record.keySchema(), record.valueSchema()
+                number = shapes.number_of(topic, key_schema, value_schema, lines)
+                key, value = text(topic, key_schema, record.key()), text(topic, value_schema, record.value())
+                events.append(b"\t".join((topic.encode(), b"%d" % number, key, value)))
+            offset = _plain(record.sourceOffset()) if record is not None else {}
+            told = {"batch": self._batch, "events": len(events), "offset": offset}
             link.write([*lines, json.dumps(told).encode(), *events])
-            if not link.wait_for(self._batch):
-                # Debezium takes an interruption for the end of the engine: the batch stays unconfirmed.
-                raise jpype.java.lang.InterruptedException("stopped before the batch was safe")
-            for event in records:
-                committer.markProcessed(event)
-            committer.markBatchFinished()
+            self._unconfirmed.add(self._batch, event)
+            self._unconfirmed.confirm(committer, leave=1 if len(events) >= full else 0)
 
         @JOverride
         def supportsTombstoneEvents(self) -> bool:  # noqa: N802
@@ -230,7 +248,8 @@ def main() -> int:
     format_class = jpype.JClass("io.debezium.engine.format.ChangeEventFormat")
     connect = jpype.JClass("io.debezium.embedded.Connect")
     builder = engine_class.create(format_class.of(connect.class_))
-    engine = builder.using(properties).using(_completion(link, done)).notifying(_consumer(link)).build()
+    consumer = _consumer(link, int(order["properties"]["max.batch.size"]))
+    engine = builder.using(properties).using(_completion(link, done)).notifying(consumer).build()
     runner = threading.Thread(target=_run, args=(engine, done, link), daemon=True)
     runner.start()
     while not done.wait(0.2):

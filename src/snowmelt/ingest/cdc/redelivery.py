@@ -47,7 +47,8 @@ class Deliveries:
             self._recent.clear()
         same_place = change.transaction == last.transaction and change.lsn == last.lsn
         self._recent[identity] = None
-        self.progress[change.table] = TableProgress(
+        # Once for each change: values that were read before need no validation.
+        self.progress[change.table] = TableProgress.model_construct(
             behind_commit=commit,
             transaction=change.transaction,
             lsn=change.lsn,
@@ -64,7 +65,9 @@ class Deliveries:
         if change.operation is not Operation.READ or change.snapshot is Snapshot.INCREMENTAL:
             return []
         anew = [table for table in tables if self.progress.get(table, _NOTHING).snapshot_lsn != change.lsn]
-        self.progress |= dict.fromkeys((*anew, change.table), TableProgress(snapshot_lsn=change.lsn))
+        begun = TableProgress.model_construct(snapshot_lsn=change.lsn)
+        if anew or self.progress.get(change.table) != begun:
+            self.progress |= dict.fromkeys((*anew, change.table), begun)
         return anew
 
 

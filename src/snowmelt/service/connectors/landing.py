@@ -137,9 +137,10 @@ class Landing:
                 continue
             if change is None:
                 continue
-            anew = deliveries.begun_snapshot(change, [t for t in landed if self._in_order or t == change.table])
-            if not self._mirrors:
-                read += [_Read(event, empty) for empty in emptied(change, anew)]
+            if change.operation is Operation.READ:
+                anew = deliveries.begun_snapshot(change, [t for t in landed if self._in_order or t == change.table])
+                if not self._mirrors:
+                    read += [_Read(event, empty) for empty in emptied(change, anew)]
             if deliveries.is_new(change):
                 read.append(_Read(event, change))
                 landed[change.table] = None
