@@ -206,6 +206,18 @@ def test_files_through_a_stage(cursor: Any, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "b.csv").read_text() == "2,two\n3,\n"
 
 
+def test_many_files_at_once_keep_their_names(cursor: Any, tmp_path: Path) -> None:
+    """More than a client sends side by side: none may come under the name of another."""
+    for number in range(12):
+        (tmp_path / f"part{number}.csv").write_text(f"{number},part{number}.csv\n")
+    cursor.execute("CREATE OR REPLACE STAGE parts FILE_FORMAT = (TYPE = CSV)")
+    for options in ("", "OVERWRITE = TRUE"):
+        put = cursor.execute(f"PUT 'file://{tmp_path}/*.csv' @parts AUTO_COMPRESS = FALSE {options}").fetchall()
+        assert [row[6] for row in put] == ["UPLOADED"] * 12
+        kept = cursor.execute("SELECT METADATA$FILENAME, $2 FROM @parts ORDER BY 1").fetchall()
+        assert len(kept) == 12 and all(name.endswith(word) for name, word in kept)
+
+
 def test_asynchronous_queries(connection: Any, cursor: Any) -> None:
     cursor.execute_async("SELECT COUNT(*) AS n FROM TABLE(GENERATOR(ROWCOUNT => 1000))")
     query_id = cursor.sfqid

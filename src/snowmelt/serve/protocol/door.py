@@ -219,13 +219,14 @@ class Door:
         return FileResponse(path) if path is not None else Response(status_code=404)
 
     async def receive(self, request: HttpRequest) -> Response:
-        grant = self._files.find(request.path_params["secret"])
+        secret = request.path_params["secret"]
+        grant = self._files.find(secret)
         if grant is None or not grant.writes:
             return Response(status_code=404)
         pieces = request.stream()
         first = await anext(pieces, b"")
         name = written_name(grant, request.path_params["name"], first)
-        if not name:
+        if not name or grant.used:
             # PUT with a wild card: the client asks again for each file when it hears this.
             return Response(status_code=400)
         if request.headers.get("x-goog-if-generation-match") == "0" and grant.place.find(name) is not None:
@@ -239,6 +240,7 @@ class Door:
             await run_in_threadpool(receiving.discard)
             raise
         await run_in_threadpool(receiving.publish)
+        self._files.written(secret)
         return Response(status_code=200)
 
     async def send(self, request: HttpRequest) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -33,6 +33,8 @@ class Grant:
     writes: bool
     compresses: bool = False
     """Whether the client may have compressed what it sends, though it asked under the old name."""
+    used: bool = False
+    """Whether a file was written by it."""
 
 
 class StageFiles:
@@ -45,6 +47,12 @@ class StageFiles:
     def find(self, secret: str) -> Grant | None:
         with self._lock:
             return self._grants.get(secret)
+
+    def written(self, secret: str) -> None:
+        """The address is for one file: whoever comes with another, or once more, has to ask for one of its own."""
+        with self._lock:
+            if (grant := self._grants.get(secret)) is not None:
+                self._grants[secret] = replace(grant, used=True)
 
     def _granted(self, grant: Grant) -> str:
         secret = secrets.token_urlsafe(24)
@@ -71,7 +79,9 @@ class StageFiles:
         return {
             "command": "UPLOAD",
             "src_locations": [upload.source],
-            "parallel": options.parallel or 4,
+            # Some clients try a file at the address of the one before it, and ask for its own when that is refused:
+            # only one after the other can they not meet there.
+            "parallel": (options.parallel or 4) if name else 1,
             "autoCompress": compresses,
             "overwrite": bool(options.overwrite),
             "sourceCompression": (options.source_compression or "AUTO_DETECT").lower(),
