@@ -49,7 +49,7 @@ lint: $(READY) ## ruff, strict mypy, import layers
 
 # Two processes, each with one Spark session for all its tests: starting one costs more than most tests.
 test: $(READY) ## the tests of every day
-	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist loadfile
+	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: $(READY) ## crash loops and long random runs
 	$(BIN)/pytest -m slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,12 @@ SPARK = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write what .slt queries return into the files")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files of few tests first, which start servers and wait; scripts last. A long file that came last would run alone."""
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: (item.path.suffix == ".slt", tests[item.path]))
 
 
 @pytest.fixture(autouse=True)
