@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files of few tests first, which start servers and wait; scripts last. A long file that came last would run alone."""
+    """Files of few tests first, which start servers and wait; scripts last. A long one at the end would run alone."""
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: (item.path.suffix == ".slt", tests[item.path]))
 
