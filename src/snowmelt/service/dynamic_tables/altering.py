@@ -9,6 +9,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import retention
 from snowmelt.service.contracts import attaching
+from snowmelt.service.data_products import lags
 from snowmelt.service.dynamic_tables import declarations, filling, graph, scheduling
 from snowmelt.service.dynamic_tables.creating import visible_versions
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, bind
@@ -175,6 +176,7 @@ def check(run: Run, table: CatalogObject, declared: DynamicDefinition) -> None:
             changed = table.model_copy(update={"definition": table.definition.model_copy(update={"dynamic": declared})})
             upstream = [nodes[id].table for id in nodes[table.id].upstream]
             declarations.check_lag(table.name, declared.target_lag, upstream)
+            lags.check_table(state, table.name, declared.target_lag)
             for node in nodes.values():
                 if table.id in node.upstream:
                     declarations.check_lag(node.table.name, node.definition.target_lag, [changed])

@@ -11,6 +11,7 @@ from snowmelt.service.altering import Alteration
 from snowmelt.service.contracts import attaching, enforcing
 from snowmelt.service.data_products import pii_at_ingest
 from snowmelt.service.handlers.quality import replay_quarantine
+from snowmelt.service.lineage import recording
 from snowmelt.service.quality import declaring
 from snowmelt.service.reshaping import Reshaped, reshape, start_change_feed
 from snowmelt.service.results import DONE, Result, status
@@ -136,6 +137,7 @@ def _record(
             _rename_counter(state, table.id, present, new)
             references.column_renamed(state, table, present, new)
             pii_at_ingest.column_renamed(state, table.id, present, new)
+            recording.column_renamed(state, table.id, present, new)
     if pending.version == before:
         return
     fills = {
@@ -164,7 +166,7 @@ def rename(run: Run, item: CatalogObject, new_name: NameRef) -> None:
     with run.state.begin() as state:
         if state.catalog.schema(target.parent) is None:
             raise errors.not_found("Schema", str(target.parent))
-        enforcing.refuse_if_promised(state, item, "RENAME")
+        enforcing.refuse_if_promised(run, state, item, "RENAME")
         try:
             state.catalog.rename(item.id, target)
         except errors.SnowmeltError as error:
@@ -179,7 +181,7 @@ def swap(run: Run, item: CatalogObject, other: CatalogObject) -> None:
     if item.id == other.id:
         raise errors.compilation("002230", "42601", f"cannot swap '{other.name}' with itself")
     with run.state.begin() as state:
-        enforcing.swap(state, item, other)
+        enforcing.swap(run, state, item, other)
         state.catalog.swap(item.id, other.id)
         if item.kind is ObjectKind.VIEW:
             references.renamed(state, item, other.name)

@@ -67,6 +67,8 @@ def _created(run: Run, statement: CreateView, name: ObjectName, definition: View
     contract = attaching.wanted(run, statement.options, item, definition.columns)
     if statement.or_alter and _altered(run, statement, definition):
         return status(f"View {quote(name.name)} successfully altered.", "CREATE_VIEW")
+    if statement.or_replace and not statement.temporary:
+        enforcing.check_replacement(run, name, definition.columns)
     return schema_objects.create(
         run,
         ObjectType.VIEW,
