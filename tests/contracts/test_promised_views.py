@@ -139,3 +139,20 @@ def test_a_table_stays_as_fresh_as_its_product(session: Session) -> None:
             session.execute(statement)
         assert refused.value.code == "370016"
     session.execute("ALTER DYNAMIC TABLE daily SET TARGET_LAG = '2 hours'")
+
+
+def test_who_only_reads_a_table_can_not_keep_it_from_changing(session: Session) -> None:
+    for statement in (
+        "ALTER VIEW offered UNSET CONTRACT", "CREATE ROLE reader",
+        "GRANT USAGE ON DATABASE shop TO ROLE reader", "GRANT USAGE ON SCHEMA raw TO ROLE reader",
+        "GRANT SELECT ON TABLE raw.orders TO ROLE reader", "GRANT CREATE SCHEMA ON DATABASE shop TO ROLE reader",
+    ):  # fmt: skip
+        session.execute(statement)
+    reader = session.account.session(user="ANN", role="READER", database="SHOP")
+    reader.execute("CREATE SCHEMA own")
+    reader.execute("CREATE VIEW mine AS SELECT amount FROM raw.orders")
+    reader.execute("CREATE CONTRACT wish FROM TABLE mine")
+    reader.execute("ALTER VIEW mine SET CONTRACT = wish")
+    session.execute("ALTER TABLE raw.orders DROP COLUMN amount")
+    ((_, _, _, status, _),) = reader.execute("ALTER CONTRACT wish CHECK").rows()
+    assert status == "BROKEN"

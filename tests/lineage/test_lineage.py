@@ -124,6 +124,16 @@ def test_a_load_is_known_once_it_commits(pipeline: Session, ask: Ask, tmp_path: 
     assert edges(found) == {"FILES -> ORDERS"}
     assert found["edges"][0]["process"]["query_id"] is not None
     assert "FILES -> ORDERS" in edges(ask(pipeline, "by_region"))
+    assert edges(ask(pipeline, "orders.amount")) == {"FILES.$3 -> ORDERS.AMOUNT"}
+    assert "FILES.$3 -> ORDERS.AMOUNT" in edges(ask(pipeline, "totals.total"))
+
+
+def test_a_load_by_names_knows_the_names(pipeline: Session, ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text('{"name": "ada", "id": 7}\n', encoding="utf-8")
+    pipeline.execute(f"CREATE STAGE people URL = 'file://{tmp_path}/'")
+    load = "COPY INTO customers FROM @people FILE_FORMAT = (TYPE = JSON) MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE"
+    pipeline.execute(load)
+    assert edges(ask(pipeline, "customers.name")) == {"PEOPLE.NAME -> CUSTOMERS.NAME"}
 
 
 def test_a_load_with_a_query_knows_the_fields(pipeline: Session, ask: Ask, tmp_path: Path) -> None:

@@ -15,11 +15,14 @@ from snowmelt.service.contracts import enforcing
 from snowmelt.service.contracts.promises import Promise, promise_of
 from snowmelt.service.declaring import stored_type
 from snowmelt.service.lineage.catalog import LineageCatalog, dataset_of
+from snowmelt.service.security.authority import Authority
+from snowmelt.service.security.privileges import OWNERSHIP
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment, fold_identifier
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import Relation, RelationColumn, TimeTravel
 from snowmelt.state.model import SELECTABLE, CatalogObject, Column, ViewDefinition
+from snowmelt.state.sight import Owned
 from snowmelt.state.store import StateReader
 from snowmelt.state.stream_model import StreamDefinition
 
@@ -57,7 +60,8 @@ class PromisedViews:
             if view is None or view.dropped_on is not None or not isinstance(view.definition, ViewDefinition):
                 continue
             promise = promise_of(state, view, run.now.date())
-            if promise is not None and _leads_to(state, view.definition, changed, set()):
+            owner = run.account.access.of_role(view.owner)
+            if promise is not None and _binds(state, view.definition, changed, owner, set()):
                 self._check(run, state, view, promise, changed)
 
     def _check(self, run: Run, state: StateReader, view: CatalogObject, promise: Promise, changed: Changed) -> None:
@@ -98,20 +102,23 @@ class _WouldBe(LineageCatalog):
         return super().relation_of(found, when)
 
 
-def _leads_to(state: StateReader, definition: ViewDefinition, changed: Changed, seen: set[str]) -> bool:
-    """Whether a view reads one of the objects, through whatever views and streams."""
+def _binds(state: StateReader, definition: ViewDefinition, changed: Changed, owner: Authority, seen: set[str]) -> bool:
+    """Whether a view reads one of the objects, through whatever views and streams, and its owner owns that, too.
+
+    Nobody can promise what is somebody else's: who may only read a table must not be able to keep it from changing.
+    """
     for parts in _names_in(definition.query):
         place = (definition.database, definition.schema_)
         found = state.whole_catalog.find(ObjectName(*place[: 3 - len(parts)], *parts), SELECTABLE)
+        if found is not None and isinstance(found.definition, StreamDefinition):
+            found = state.whole_catalog.by_id(found.definition.source_id)
         if found is None or found.id in seen:
             continue
         seen.add(found.id)
-        if found.id in changed:
+        if found.id in changed and owner.holds(OWNERSHIP, Owned(found.id, found.owner)):
             return True
         inner = found.definition
-        if isinstance(inner, StreamDefinition) and inner.source_id in changed:
-            return True
-        if isinstance(inner, ViewDefinition) and _leads_to(state, inner, changed, seen):
+        if isinstance(inner, ViewDefinition) and _binds(state, inner, changed, owner, seen):
             return True
     return False
 
