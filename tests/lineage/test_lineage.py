@@ -91,10 +91,10 @@ def test_a_column_keeps_its_lineage_under_another_name(pipeline: Session, ask: A
     pipeline.execute("CREATE TABLE copied AS SELECT name AS n, UPPER(region) AS r FROM customers")
     pipeline.execute("CREATE VIEW shown AS SELECT * FROM customers")
     pipeline.execute('ALTER TABLE copied RENAME COLUMN n TO "the name"')
-    assert edges(ask(pipeline, 'copied."the name"')) == {'CUSTOMERS.NAME -> COPIED."the name"'}
+    assert edges(ask(pipeline, 'copied."the name"')) == {"CUSTOMERS.NAME -> COPIED.the name"}
     pipeline.execute("ALTER TABLE customers RENAME COLUMN name TO called")
     assert edges(ask(pipeline, "customers.called", "DOWNSTREAM")) == {
-        'CUSTOMERS.CALLED -> COPIED."the name"', "CUSTOMERS.CALLED -> SHOWN.NAME",
+        "CUSTOMERS.CALLED -> COPIED.the name", "CUSTOMERS.CALLED -> SHOWN.NAME",
     }  # fmt: skip
 
 

@@ -17,8 +17,11 @@ from snowmelt.service.loading.sink import Sink
 from snowmelt.service.metadata.columns import columns
 from snowmelt.service.quality.row_checks import FailedRows
 from snowmelt.service.quality.runs import GateRun
+from snowmelt.sql.statements.alter_table import RenameColumn, SetType
+from snowmelt.sql.statements.changes import Action
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.quality_model import QualityCheck
+from snowmelt.state.store import StateReader
 from snowmelt.storage.rewrite import FILE, ROW
 
 if TYPE_CHECKING:
@@ -70,6 +73,30 @@ def ensure(owner: Session, table: CatalogObject) -> CatalogObject:
 def _find(owner: Session, name: ObjectName) -> CatalogObject | None:
     with owner.account.state.read() as state:
         return state.catalog.find(name, [ObjectKind.TABLE, ObjectKind.VIEW])
+
+
+def found_for(state: StateReader, table: CatalogObject) -> CatalogObject | None:
+    """The quarantine table of a table, if it has one: something else may have its name."""
+    if table.kind is not ObjectKind.TABLE:
+        return None
+    found = state.whole_catalog.find(name_of(table.name), [ObjectKind.TABLE])
+    definition = found.definition if found is not None else None
+    if not isinstance(definition, TableDefinition) or definition.dynamic is not None:
+        return None
+    names = {column.name for column in definition.columns}
+    return found if all(extra.name in names for extra in EXTRA) else None
+
+
+def following(kept: CatalogObject, actions: Sequence[Action]) -> list[Action]:
+    """What a change of the table's columns asks of its quarantine: rows there must fit into the table again."""
+    assert isinstance(kept.definition, TableDefinition)
+    names = {column.name for column in kept.definition.columns}
+    return [
+        action
+        for action in actions
+        if (isinstance(action, RenameColumn) and action.column in names and action.new_name not in names)
+        or (isinstance(action, SetType) and action.column in names)
+    ]
 
 
 def existing(owner: Session, table: ObjectName) -> CatalogObject:
