@@ -15,6 +15,7 @@ from snowmelt.service.dynamic_tables.creating import visible_versions
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, bind
 from snowmelt.service.handlers.alter_tables import alter_columns, rename, swap
 from snowmelt.service.quality import declaring as quality
+from snowmelt.service.tags import setting
 from snowmelt.sql.statements.alter_table import ClusterBy, SetRecluster
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.changes import Action, RenameTo, SetColumnComment, SetOptions, SwapWith, UnsetOptions
@@ -50,6 +51,8 @@ def dynamic_part(item: CatalogObject) -> DynamicDefinition | None:
 
 
 def alter(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
+    if setting.set_on_relation(run, table, actions):
+        return
     match actions[0]:
         case Suspend():
             with run.state.begin() as state:

@@ -16,12 +16,14 @@ from snowmelt.service.quality import declaring, quarantine
 from snowmelt.service.reshaping import Reshaped, reshape, start_change_feed
 from snowmelt.service.results import DONE, Result, status
 from snowmelt.service.row_checks import check_rows
+from snowmelt.service.tags import setting
 from snowmelt.service.transactions import PendingTable
 from snowmelt.sql.statements.alter_table import AlterTable
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.changes import Action, RenameTo, SetColumnComment, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.quality import AddQualityCheck, DropQualityCheck, ReplayQuarantine
 from snowmelt.sql.statements.tables import TableOptions
+from snowmelt.sql.statements.tags import SetTags, UnsetTags
 from snowmelt.state.model import (
     RELATIONS,
     SELECTABLE,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 
-_OF_ANY_TABLE = (SetColumnComment, AddQualityCheck, DropQualityCheck)
+_OF_ANY_TABLE = (SetColumnComment, AddQualityCheck, DropQualityCheck, SetTags, UnsetTags)
 _OPTIONS = ("retention_days", "change_tracking", "change_feed", "schema_evolution", "dynamic")
 
 
@@ -49,6 +51,8 @@ def alter_table(run: Run, statement: AlterTable) -> Result:
         if statement.if_exists:
             return status(DONE, "ALTER_TABLE")
         raise errors.not_found("Table", str(run.object_name(statement.name)))
+    if setting.set_on_relation(run, table, statement.actions):
+        return status(DONE, "ALTER_TABLE")
     action = statement.actions[0]
     match action:
         case RenameTo(new_name=new_name):
@@ -155,6 +159,7 @@ def _record(
             references.column_renamed(state, table, present, new)
             pii_at_ingest.column_renamed(state, table.id, present, new)
             recording.column_renamed(state, table.id, present, new)
+            setting.column_renamed(state, table.id, present, new)
     if pending.version == before:
         return
     fills = {

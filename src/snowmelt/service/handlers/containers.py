@@ -15,6 +15,7 @@ from snowmelt.service.handlers.drops import refuse_information_schema
 from snowmelt.service.objects import create_database, create_schema
 from snowmelt.service.references import Rename
 from snowmelt.service.results import DONE, Result, kept, status
+from snowmelt.service.tags import setting
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.databases_schemas import (
@@ -25,6 +26,7 @@ from snowmelt.sql.statements.databases_schemas import (
     CreateSchema,
     SetManagedAccess,
 )
+from snowmelt.sql.statements.tags import SetTags, UnsetTags
 from snowmelt.state.model import Database, ParameterLevel, Schema
 from snowmelt.state.store import StateReader, StateTransaction
 
@@ -173,6 +175,8 @@ def _alter_database(run: Run, state: StateTransaction, database: Database, actio
                 _refuse_if_promised(run, state, {name, other}, "ALTER DATABASE … SWAP")
                 state.catalog.swap_databases(name, other)
                 references.container_renamed(state, _database_renamer({name: other, other: name}))
+        case SetTags() | UnsetTags():
+            setting.set_on_container(run, state, ParameterLevel.DATABASE, database.id, action)
         case SetOptions() | UnsetOptions():
             options, unset = _options(action)
             retention.check(options.data_retention_time_in_days, transient=database.transient)
@@ -222,6 +226,8 @@ def _alter_schema(run: Run, state: StateTransaction, schema: Schema, action: Act
                 references.container_renamed(state, _schema_renamer({name: other, other: name}))
         case SetManagedAccess(managed=managed):
             state.catalog.update_schema(schema.model_copy(update={"managed_access": managed, "altered_on": state.now}))
+        case SetTags() | UnsetTags():
+            setting.set_on_container(run, state, ParameterLevel.SCHEMA, schema.id, action)
         case SetOptions() | UnsetOptions():
             options, unset = _options(action)
             retention.check(options.data_retention_time_in_days, transient=schema.transient)
