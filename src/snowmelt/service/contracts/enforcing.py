@@ -85,8 +85,7 @@ def refuse_if_promised_within(run: Run, state: StateReader, inside: Callable[[Ob
     a view from elsewhere that reads what is in it. What a schema promises only to itself goes with it.
     """
     lost_names: list[tuple[Promise, CatalogObject, list[str]]] = []
-    links = state.contracts.all()
-    for link in links:
+    for link in state.contracts.all():
         item = state.whole_catalog.by_id(link.object_id)
         if item is None or item.dropped_on is not None:
             continue
@@ -104,7 +103,7 @@ def refuse_if_promised_within(run: Run, state: StateReader, inside: Callable[[Ob
         problems = [f"{verb} takes '{item.name}' away" for _, item, _ in lost_names]
         consumers = list(dict.fromkeys(consumer for _, _, hit in lost_names for consumer in hit))
         raise broken(promise, first, promise.versions[-1], problems, consumers)
-    if links:
+    if state.contracts.live_views():
         gone = {item.id: None for item in state.whole_catalog.objects(RELATIONS) if inside(item.name)}
         run.account.promised_views.check(run, state, gone)
 

@@ -55,10 +55,11 @@ class PromisedViews:
 
     def check(self, run: Run, state: StateReader, changed: Changed) -> None:
         """Raises, naming each breach and who is hit, when the change would break the contract of a view."""
-        for link in state.contracts.all():
-            view = state.whole_catalog.by_id(link.object_id) if link.object_id not in changed else None
-            if view is None or view.dropped_on is not None or not isinstance(view.definition, ViewDefinition):
+        for id in state.contracts.live_views():
+            view = state.whole_catalog.by_id(id) if id not in changed else None
+            if view is None:
                 continue
+            assert isinstance(view.definition, ViewDefinition)
             promise = promise_of(state, view, run.now.date())
             owner = run.account.access.of_role(view.owner)
             if promise is not None and _binds(state, view.definition, changed, owner, set()):

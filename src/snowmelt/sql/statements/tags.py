@@ -22,7 +22,7 @@ class CreateTag(Statement):
 
 @dataclass(frozen=True, slots=True)
 class AllowValues(Action):
-    """ADD and DROP ALLOWED_VALUES; None is UNSET, which allows any."""
+    """ADD and DROP ALLOWED_VALUES; `any` is UNSET, which allows every value."""
 
     added: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
