@@ -114,13 +114,13 @@ def test_a_schema_keeps_its_name_while_somebody_knows_what_is_in_it(session: Ses
 
 def test_a_product_is_what_its_contract_says(session: Session) -> None:
     session.execute("ALTER VIEW offered UNSET CONTRACT")
-    session.execute("CREATE DATA PRODUCT sales OBJECTS = (offered) CONTRACT = promise")
+    session.execute("CREATE DATA PRODUCT sales OBJECTS = (offered) CONTRACT = promise PII = ('NAME')")
     session.execute("CREATE VIEW other AS SELECT id, customer FROM cleaned")
     with pytest.raises(SnowmeltError, match=r"OTHER' breaks contract.*column AMOUNT is missing") as refused:
         session.execute("CREATE DATA PRODUCT wrong OBJECTS = (other) CONTRACT = promise")
     assert refused.value.code == _BROKEN
     # The contract is about one of several objects: the other is not described.
-    session.execute("CREATE DATA PRODUCT both OBJECTS = (offered, other) CONTRACT = promise")
+    session.execute("CREATE DATA PRODUCT both OBJECTS = (offered, other) CONTRACT = promise PII = ('NAME')")
     session.execute("CREATE OR REPLACE VIEW offered AS SELECT id, customer FROM cleaned")
     session.execute("ALTER DATA PRODUCT both SET DOMAIN = 'sales'")
     with pytest.raises(SnowmeltError, match="OFFERED' breaks contract"):
@@ -143,7 +143,7 @@ def test_a_table_stays_as_fresh_as_its_product(session: Session) -> None:
 
 def test_who_only_reads_a_table_can_not_keep_it_from_changing(session: Session) -> None:
     for statement in (
-        "ALTER VIEW offered UNSET CONTRACT", "CREATE ROLE reader",
+        "ALTER VIEW offered UNSET CONTRACT", "CREATE ROLE reader", "CREATE USER ann", "GRANT ROLE reader TO USER ann",
         "GRANT USAGE ON DATABASE shop TO ROLE reader", "GRANT USAGE ON SCHEMA raw TO ROLE reader",
         "GRANT SELECT ON TABLE raw.orders TO ROLE reader", "GRANT CREATE SCHEMA ON DATABASE shop TO ROLE reader",
     ):  # fmt: skip

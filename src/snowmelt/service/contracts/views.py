@@ -75,8 +75,13 @@ class PromisedViews:
             then = self.columns(run, state, view, changed)
         except errors.SnowmeltError as error:
             hit = promise.hit([column.name for column in now])
-            raise enforcing.broken(promise, view, promise.versions[-1], [error.message], hit) from error
+            raise enforcing.broken(promise, view, promise.versions[-1], [_reason(error)], hit) from error
         enforcing.check_columns(promise, view, now, then)
+
+
+def _reason(error: errors.SnowmeltError) -> str:
+    """What is wrong at the bottom of it: views are expanded one inside the other."""
+    return f"its query would fail: {error.message.splitlines()[-1].rstrip('.')}"
 
 
 class _WouldBe(LineageCatalog):

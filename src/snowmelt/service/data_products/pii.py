@@ -18,7 +18,7 @@ from snowmelt.govern.pii.classifying import Confidence, Finding, classify
 from snowmelt.govern.pii.strategies import Column, Strategy, parse_strategies, parse_strategy, protected
 from snowmelt.service.data_products import pii_at_ingest
 from snowmelt.service.data_products.describing import all_pii, tagged_columns
-from snowmelt.service.data_products.pii_at_ingest import CLASS, STRATEGY
+from snowmelt.service.data_products.pii_at_ingest import CLASS, NOT_PERSONAL, STRATEGY
 from snowmelt.service.metadata.columns import Row, columns
 from snowmelt.service.security.authority import SYSTEM
 from snowmelt.state.contract_model import DataProductDefinition
@@ -34,8 +34,6 @@ Arguments = Sequence[Any]
 COLUMNS = columns(
     "DATABASE_NAME, SCHEMA_NAME, NAME, COLUMN_NAME, SEMANTIC_CATEGORY, PRIVACY_CATEGORY, STATUS, AT_INGEST"
 )
-NOT_PERSONAL = "NONE"
-"""Somebody looked, and it is no personal data whatever its name says."""
 _SAMPLE, _MOST_SAMPLED = 1_000, 10_000
 _TEXTS = frozenset({Kind.VARCHAR, Kind.NUMBER})
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 CLASS, STRATEGY = "PII:", "PII_AT_INGEST:"
 """What is kept beside a table's columns: `PII:EMAIL = EMAIL`."""
+NOT_PERSONAL = "NONE"
+"""The class of a column that is not personal, whatever its name says: somebody looked."""
 
 
 def strategies_of(state: StateReader, table: CatalogObject) -> dict[str, Strategy]:

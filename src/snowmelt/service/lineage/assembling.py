@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 _DEFINED = (ObjectKind.VIEW, ObjectKind.TABLE, ObjectKind.STREAM, ObjectKind.TASK)
 _KINDS = (*_DEFINED, ObjectKind.STAGE, ObjectKind.CONNECTOR)
-_Ages = Mapping[str, datetime]
+Ages = Mapping[str, datetime]
+"""When each object was last altered, by id."""
 
 
 class Definitions:
     """The edges of definitions, bound once for as long as nobody alters them or what they read."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[_Ages, list[Edge]]] = {}
+        self._known: dict[str, tuple[Ages, list[Edge]]] = {}
 
-    def edges(self, run: Run, state: StateReader, item: CatalogObject, ages: _Ages) -> list[Edge]:
-        """`ages`: when each object was last altered, by id."""
+    def edges(self, run: Run, state: StateReader, item: CatalogObject, ages: Ages) -> list[Edge]:
         before, known = self._known.get(item.id, (None, []))
         if before is not None and all(ages.get(id) == at for id, at in before.items()):
             return known
@@ -46,7 +46,7 @@ def assembled(run: Run, state: StateReader, definitions: Definitions) -> Lineage
     """Everything, whoever asks: what definitions say, what statements wrote, and what comes from outside."""
     objects = state.whole_catalog.objects(_KINDS, session_id=run.session.id)
     live = _Live(objects)
-    ages = {item.id: item.altered_on for item in objects}
+    ages = _ages(objects)
     edges: list[Edge] = []
     for item in objects:
         if item.kind in _DEFINED and not _plain(item):
@@ -58,6 +58,14 @@ def assembled(run: Run, state: StateReader, definitions: Definitions) -> Lineage
     current += _channels(state, tables)
     current += _connectors(state, objects, tables)
     return LineageGraph(_merged(current))
+
+
+def ages_of(state: StateReader, run: Run) -> Ages:
+    return _ages(state.whole_catalog.objects(_KINDS, session_id=run.session.id))
+
+
+def _ages(objects: Iterable[CatalogObject]) -> Ages:
+    return {item.id: item.altered_on for item in objects}
 
 
 def _plain(item: CatalogObject) -> bool:

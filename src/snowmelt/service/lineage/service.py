@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, split_name
-from snowmelt.govern.lineage.graph import Dataset, Direction, LineageGraph, Step
-from snowmelt.service.lineage.assembling import Definitions, assembled
+from snowmelt.govern.lineage.graph import Dataset, Direction, Edge, LineageGraph, Step
+from snowmelt.service.lineage.assembling import Definitions, ages_of, assembled
 from snowmelt.service.lineage.catalog import dataset_of
 from snowmelt.service.lineage.recording import WriteRecorder
 from snowmelt.state.model import SELECTABLE, CatalogObject, ObjectKind, TableDefinition, ViewDefinition
@@ -41,6 +41,10 @@ class Lineage:
     def whole_graph(self, run: Run, state: StateReader) -> LineageGraph:
         """Whoever asks: what is found on it must not be shown."""
         return assembled(run, state.seen_by(None), self.definitions)
+
+    def of_definition(self, run: Run, state: StateReader, item: CatalogObject) -> list[Edge]:
+        """What the definition of one object says."""
+        return self.definitions.edges(run, state, item, ages_of(state, run))
 
     def of_columns(
         self, run: Run, state: StateReader, name: str, direction: Direction, distance: int, *, rows: bool

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, split_name
 from snowmelt.govern.pii.classes import CLASSES
-from snowmelt.service.data_products.pii import NOT_PERSONAL, classes_of
+from snowmelt.service.data_products.pii import classes_of
+from snowmelt.service.data_products.pii_at_ingest import NOT_PERSONAL
 from snowmelt.service.metadata.columns import Row, columns
 from snowmelt.service.tags.setting import tags_on
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, ParameterLevel, TableDefinition, ViewDefinition
