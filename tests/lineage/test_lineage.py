@@ -87,6 +87,31 @@ def test_a_replaced_source_keeps_its_lineage_and_a_renamed_one_too(pipeline: Ses
     assert edges(ask(pipeline, "renamed.name")) == {"CUSTOMERS.NAME -> RENAMED.NAME"}
 
 
+def test_a_column_keeps_its_lineage_under_another_name(pipeline: Session, ask: Ask) -> None:
+    pipeline.execute("CREATE TABLE copied AS SELECT name AS n, UPPER(region) AS r FROM customers")
+    pipeline.execute("CREATE VIEW shown AS SELECT * FROM customers")
+    pipeline.execute('ALTER TABLE copied RENAME COLUMN n TO "the name"')
+    assert edges(ask(pipeline, 'copied."the name"')) == {"CUSTOMERS.NAME -> COPIED.the name"}
+    pipeline.execute("ALTER TABLE customers RENAME COLUMN name TO called")
+    assert edges(ask(pipeline, "customers.called", "DOWNSTREAM")) == {
+        "CUSTOMERS.CALLED -> COPIED.the name", "CUSTOMERS.CALLED -> SHOWN.NAME",
+    }  # fmt: skip
+
+
+def test_a_column_that_is_gone_leads_nowhere(pipeline: Session, ask: Ask) -> None:
+    pipeline.execute("CREATE TABLE copied AS SELECT name, region FROM customers")
+    pipeline.execute("ALTER TABLE copied DROP COLUMN region")
+    assert not any("COPIED" in edge for edge in edges(ask(pipeline, "customers.region", "DOWNSTREAM")))
+    assert "CUSTOMERS.NAME -> COPIED.NAME" in edges(ask(pipeline, "customers.name", "DOWNSTREAM"))
+
+
+def test_what_comes_back_has_its_lineage_again(pipeline: Session, ask: Ask) -> None:
+    pipeline.execute("DROP TABLE orders")
+    assert edges(ask(pipeline, "active.gross")) == set()
+    pipeline.execute("UNDROP TABLE orders")
+    assert "ORDERS.AMOUNT -> ACTIVE.GROSS" in edges(ask(pipeline, "active.gross"))
+
+
 def test_a_load_is_known_once_it_commits(pipeline: Session, ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1,2,3.5,ok\n", encoding="utf-8")
     pipeline.execute(f"CREATE STAGE files URL = 'file://{tmp_path}/'")
@@ -99,6 +124,16 @@ def test_a_load_is_known_once_it_commits(pipeline: Session, ask: Ask, tmp_path: 
     assert edges(found) == {"FILES -> ORDERS"}
     assert found["edges"][0]["process"]["query_id"] is not None
     assert "FILES -> ORDERS" in edges(ask(pipeline, "by_region"))
+    assert edges(ask(pipeline, "orders.amount")) == {"FILES.$3 -> ORDERS.AMOUNT"}
+    assert "FILES.$3 -> ORDERS.AMOUNT" in edges(ask(pipeline, "totals.total"))
+
+
+def test_a_load_by_names_knows_the_names(pipeline: Session, ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text('{"name": "ada", "id": 7}\n', encoding="utf-8")
+    pipeline.execute(f"CREATE STAGE people URL = 'file://{tmp_path}/'")
+    load = "COPY INTO customers FROM @people FILE_FORMAT = (TYPE = JSON) MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE"
+    pipeline.execute(load)
+    assert edges(ask(pipeline, "customers.name")) == {"PEOPLE.NAME -> CUSTOMERS.NAME"}
 
 
 def test_a_load_with_a_query_knows_the_fields(pipeline: Session, ask: Ask, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -223,6 +224,7 @@ def test_a_rule_on_a_query(tmp_path: Path, clock: ManualClock, posts: list[dict[
         assert looked(2)[-1] == "[resolved] broken", "it is silent"
         looked(60)
         assert [mail["subject"] for mail in mails] == ["[escalated] broken", "[resolved] broken", "[escalated] broken"]
+        assert looked(1)[-1] == "[escalated] broken", "those who were to hear of it first have not heard yet"
 
 
 def test_a_rule_on_a_query_that_fails_is_not_over(
@@ -240,6 +242,37 @@ def test_a_rule_on_a_query_that_fails_is_not_over(
                 account.alert_rules.conditions.wait()
                 clock.advance(timedelta(minutes=1))
         assert [post["title"] for post in posts] == ["[warning] r"]
+
+
+def test_a_channel_that_is_down_costs_the_others_nothing(
+    tmp_path: Path, clock: ManualClock, posts: list[dict[str, Any]], mails: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever was reached hears it once; whoever was not, as soon as that works again."""
+    rule = AlertRuleSettings(name="r", sql="SHOW TABLES LIKE 'BROKEN'", channels=("hook", "mail"), every_seconds=1)
+    settings = Settings(notifications=CHANNELS, alert_rules=(rule,))
+    working = os.environ["OPS_MAIL"]
+    with Account.open(tmp_path / "data", settings=settings, clock=clock) as account:
+
+        def looked(address: str) -> tuple[list[str], list[str]]:
+            monkeypatch.setenv("OPS_MAIL", address)
+            posts.clear()
+            mails.clear()
+            for _ in range(3):
+                clock.advance(timedelta(minutes=1))
+                account.observing.check()
+                account.alert_rules.conditions.wait()
+            return [post["title"] for post in posts], [mail["subject"] for mail in mails]
+
+        down = "mailto://127.0.0.1:1?from=snowmelt@example.com"
+        account.session().execute("CREATE TABLE broken (a INT)")
+        assert looked(down) == (["[warning] r"], [])
+        assert looked(down) == ([], [])
+        assert looked(working) == ([], ["[warning] r"])
+        assert looked(working) == ([], [])
+        account.session().execute("DROP TABLE broken")
+        assert looked(down) == (["[resolved] r"], [])
+        account.session().execute("CREATE TABLE broken (a INT)")
+        assert looked(working) == (["[warning] r"], ["[resolved] r", "[warning] r"])
 
 
 # -- the rule itself --------------------------------------------------------------------------------------------------

@@ -107,3 +107,17 @@ def test_freshness_is_a_query(session: Session) -> None:
         f"SELECT kind, name, status, limit_sec FROM TABLE(INFORMATION_SCHEMA.FRESHNESS()) {place} ORDER BY name"
     ).rows()
     assert rows == [("TABLE", "ORDERS", "UNKNOWN", None), ("DATA PRODUCT", "SALES", "FRESH", 600)]
+
+
+def test_a_view_is_looked_into(session: Session) -> None:
+    """A view is asked for rows: an expression changes a value, and with it what it gives away."""
+    session.execute("CREATE TABLE people (id INT, contact VARCHAR, first_name VARCHAR)")
+    session.execute("INSERT INTO people VALUES (1, ' Ann@Example.com', 'Ann'), (2, 'bob@example.com ', 'Bob')")
+    session.execute("CREATE VIEW renamed AS SELECT first_name AS f FROM people")
+    with pytest.raises(SnowmeltError, match=r"F \(NAME\)"):
+        session.execute("CREATE DATA PRODUCT crm OBJECTS = (renamed)")
+    session.execute("CREATE VIEW tidy AS SELECT id, LOWER(TRIM(contact)) AS c FROM people")
+    session.execute("CREATE VIEW hidden AS SELECT id, SHA2(contact) AS c FROM people")
+    with pytest.raises(SnowmeltError, match=r"C \(EMAIL\)"):
+        session.execute("CREATE DATA PRODUCT crm OBJECTS = (tidy)")
+    session.execute("CREATE DATA PRODUCT crm OBJECTS = (hidden)")

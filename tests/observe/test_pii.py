@@ -96,6 +96,18 @@ def test_a_product_with_unclassified_personal_data_is_not_published(session: Ses
         session.execute("ALTER DATA PRODUCT crm SET OBJECTS = (people, orders)")
 
 
+def test_another_name_hides_nothing(session: Session) -> None:
+    """What nobody's eyes may see by oversight is found under whatever name, and however it came there."""
+    session.execute("CREATE VIEW shown AS SELECT first_name AS a FROM people")
+    options = "TARGET_LAG = '1 day' WAREHOUSE = compute_wh INITIALIZE = ON_SCHEDULE"
+    session.execute(f"CREATE DYNAMIC TABLE copied {options} AS SELECT a AS b FROM shown")
+    with pytest.raises(SnowmeltError, match=r"B \(NAME\)") as refused:
+        session.execute("CREATE DATA PRODUCT crm OBJECTS = (copied)")
+    assert refused.value.code == "370031"
+    session.execute("CALL SYSTEM$SET_PII_CLASS('people', 'first_name', 'NONE')")
+    session.execute("CREATE DATA PRODUCT crm OBJECTS = (copied)")
+
+
 def test_a_view_hides_what_is_personal(session: Session) -> None:
     session.execute("CALL SYSTEM$CLASSIFY('people', '{\"auto_tag\": true}')")
     strategies = '{"EMAIL": "TOKENISE", "*": "DROP"}'

@@ -169,6 +169,12 @@ CASES = (
     Case("ALTER TABLE", "ALTER TABLE t SET CONTRACT = ct", {T: "TABLE T"}, also=("APPLY ON CONTRACT CT",)),
     Case("DROP", "DROP CONTRACT ct", {T: "CONTRACT CT"}),
     Case("DROP", "DROP DATA PRODUCT dp", {T: "DATA PRODUCT DP"}),
+    Case("CREATE TAG", "CREATE TAG fresh"),
+    Case("CREATE TAG", "CREATE OR REPLACE TAG tg", {REPLACED: "TAG TG"}),
+    Case("ALTER TAG", "ALTER TAG tg SET COMMENT = 'x'", {T: "TAG TG"}),
+    Case("ALTER TAG RENAME", "ALTER TAG tg RENAME TO tg9", {T: "TAG TG"}),
+    Case("ALTER TABLE", "ALTER TABLE t SET TAG tg = 'x'", {T: "TABLE T"}, also=("APPLY ON TAG TG",)),
+    Case("DROP", "DROP TAG tg", {T: "TAG TG"}),
     Case("UNDROP", "UNDROP TABLE gone", {T: "TABLE GONE"}),
 )  # fmt: skip
 _ELSEWHERE = {"ALTER USER"}

@@ -28,6 +28,7 @@ CREATE PROCEDURE shared.hidden_p() RETURNS VARCHAR LANGUAGE SQL AS 'BEGIN RETURN
 CREATE TABLE shared.written_t (a VARCHAR); INSERT INTO shared.written_t VALUES ('{SECRET_ROW}');
 CREATE TABLE shared.open_t (a VARCHAR); INSERT INTO shared.open_t VALUES ('seen');
 CREATE CONTRACT shared.hidden_c FROM TABLE shared.{HIDDEN_TABLE}; CREATE DATA PRODUCT shared.hidden_dp;
+CREATE TAG shared.hidden_tag;
 CREATE SECURE VIEW shared.counted AS SELECT count(*) AS n FROM shared.{HIDDEN_TABLE};
 CREATE DATABASE {HIDDEN_DATABASE}; CREATE TABLE {HIDDEN_DATABASE}.public.t (a VARCHAR);
 CREATE ROLE spy; CREATE USER spy DEFAULT_SECONDARY_ROLES = (); GRANT ROLE spy TO USER spy;
@@ -81,6 +82,7 @@ _BLIND = st.sampled_from([
     "SHOW COLUMNS IN ACCOUNT", "SHOW GRANTS", "SHOW GRANTS TO ROLE spy", "SHOW GRANTS TO ROLE accountadmin",
     "SHOW ROLES", "SHOW USERS", "SHOW LOCKS IN ACCOUNT", "SHOW TRANSACTIONS IN ACCOUNT", "SHOW WAREHOUSES",
     "SHOW CONTRACTS IN ACCOUNT", "SHOW DATA PRODUCTS IN ACCOUNT", "SELECT SYSTEM$CATALOG_SNAPSHOT()",
+    "SHOW TAGS IN ACCOUNT",
     "SELECT * FROM TABLE(information_schema.search_catalog('t'))",
     "SELECT * FROM information_schema.tables", "SELECT * FROM information_schema.columns",
     "SELECT * FROM information_schema.views", "SELECT * FROM information_schema.schemata",

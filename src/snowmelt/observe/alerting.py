@@ -27,8 +27,13 @@ class Tell:
     key: str
     channels: tuple[str, ...]
     message: Message
+    before: AlertStanding
     after: AlertStanding | None
     """None when there is nothing more to know of it."""
+
+    def unheard(self, channels: Sequence[str]) -> AlertStanding:
+        """The standing when the message reached all channels but these, which are still to hear it."""
+        return self.before.model_copy(update={"owed": tuple(channels), "owed_title": self.message.title})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +62,15 @@ def evaluate(
                 if not _silenced(rule, before, now):
                     tell += _due(rule, standing, now)
     ended = [item for key, item in before.items() if key not in standings and not is_silence(item)]
-    tell += [_resolved(known[item.rule], item) for item in ended if item.told_at is not None and item.rule in known]
-    gone = [item.key for item in ended if item.told_at is None or item.rule not in known]
+    tell += [_resolved(known[item.rule], item) for item in ended if _heard(item) and item.rule in known]
+    gone = [item.key for item in ended if not _heard(item) or item.rule not in known]
     gone += [item.key for item in before.values() if is_silence(item) and not _silences(item, now)]
     return Verdict(standings, tuple(gone), tuple(tell))
+
+
+def _heard(standing: AlertStanding) -> bool:
+    """Whether somebody was told."""
+    return standing.told_at is not None or bool(standing.owed)
 
 
 def is_silence(standing: AlertStanding) -> bool:
@@ -95,13 +105,23 @@ def _standing(
     about = f" ({subject})" if subject else ""
     summary = f"{rule.summary or rule.name}: {rule.source} is {series.value:g}{about}"
     found = before.get(key)
+    if found is not None and found.owed_title == _title("resolved", rule):
+        # It was over, only not for everybody: this is another time.
+        found = None
     since = found.since if found is not None else now
     firing = found.firing_since if found is not None else None
     if firing is None and now - since >= timedelta(seconds=rule.for_seconds):
         firing = now
     fresh = AlertStanding(key=key, rule=rule.name, severity=rule.severity, summary=summary, since=since)
-    told = {} if found is None else {"told_at": found.told_at, "escalated_at": found.escalated_at}
+    told = {} if found is None else {name: getattr(found, name) for name in _TOLD}
     return fresh.model_copy(update={"firing_since": firing, **told})
+
+
+def _title(what: str, rule: AlertRuleSettings) -> str:
+    return f"[{what}] {rule.name}"
+
+
+_TOLD = ("told_at", "escalated_at", "owed", "owed_title")
 
 
 def _due(rule: AlertRuleSettings, standing: AlertStanding, now: datetime) -> Iterator[Tell]:
@@ -109,18 +129,27 @@ def _due(rule: AlertRuleSettings, standing: AlertStanding, now: datetime) -> Ite
     if standing.firing_since is None:
         return
     lasted = now - standing.firing_since
-    message = Message(f"[{rule.severity}] {rule.name}", standing.summary, Severity(rule.severity))
     escalates = rule.escalate_seconds is not None and standing.escalated_at is None
     if escalates and lasted >= timedelta(seconds=rule.escalate_seconds or 0):
         body = f"{standing.summary}\nIt lasts since {standing.since:%F %T} UTC."
-        after = standing.model_copy(update={"escalated_at": now, "told_at": now})
-        yield Tell(standing.key, rule.escalate_to, Message(f"[escalated] {rule.name}", body, Severity.CRITICAL), after)
-        return
-    if standing.told_at is None or now - standing.told_at >= timedelta(seconds=rule.repeat_seconds):
-        yield Tell(standing.key, rule.channels, message, standing.model_copy(update={"told_at": now}))
+        message = Message(_title("escalated", rule), body, Severity.CRITICAL)
+        # Those who should have heard of it first, and did not yet, hear of it now.
+        first = rule.channels if standing.told_at is None else ()
+        yield _tell(standing, (*first, *rule.escalate_to), message, {"escalated_at": now, "told_at": now})
+    elif standing.told_at is None or now - standing.told_at >= timedelta(seconds=rule.repeat_seconds):
+        message = Message(_title(rule.severity, rule), standing.summary, Severity(rule.severity))
+        yield _tell(standing, rule.channels, message, {"told_at": now})
 
 
 def _resolved(rule: AlertRuleSettings, standing: AlertStanding) -> Tell:
     channels = (*rule.channels, *(rule.escalate_to if standing.escalated_at is not None else ()))
-    message = Message(f"[resolved] {rule.name}", standing.summary, Severity.RESOLVED)
-    return Tell(standing.key, tuple(dict.fromkeys(channels)), message, None)
+    return _tell(standing, channels, Message(_title("resolved", rule), standing.summary, Severity.RESOLVED), None)
+
+
+def _tell(
+    standing: AlertStanding, channels: Iterable[str], message: Message, told: Mapping[str, datetime] | None
+) -> Tell:
+    """To those who have not heard it yet. `told`: what is known once all have; None when it is over then."""
+    owed = standing.owed if standing.owed_title == message.title else ()
+    after = None if told is None else standing.model_copy(update={**told, "owed": (), "owed_title": None})
+    return Tell(standing.key, owed or tuple(dict.fromkeys(channels)), message, standing, after)

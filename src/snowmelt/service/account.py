@@ -22,6 +22,7 @@ from snowmelt.service.alerts.messages import Messages
 from snowmelt.service.alerts.rules import Rules
 from snowmelt.service.channels.service import Channels
 from snowmelt.service.connectors.service import Connectors
+from snowmelt.service.contracts.views import PromisedViews
 from snowmelt.service.dynamic_tables.service import DynamicTables
 from snowmelt.service.lineage.events import RunEvents
 from snowmelt.service.lineage.service import Lineage
@@ -99,6 +100,7 @@ class Account:
             self.channels = Channels(self)
             self.connectors = Connectors(self)
             self.lineage = Lineage(self)
+            self.promised_views = PromisedViews()
             self.run_events = RunEvents(self)
             self._closing.callback(self.run_events.close)
             self.transactions.committed = self.tasks.wake

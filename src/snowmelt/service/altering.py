@@ -186,7 +186,10 @@ class Alteration:
 
         def quality(item: QualityCheck) -> QualityCheck:
             expression = item.expression and _rename(item.expression, old, new)
-            return item.model_copy(update={"columns": columns(item.columns), "expression": expression})
+            changed: dict[str, Any] = {"columns": columns(item.columns), "expression": expression}
+            if item.references == self.table.name:
+                changed["referenced_columns"] = columns(item.referenced_columns)
+            return item.model_copy(update=changed)
 
         self._put(old, name=new)
         self._set(

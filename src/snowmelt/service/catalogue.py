@@ -24,7 +24,7 @@ from snowmelt.govern.quality.ddl import definition_of
 from snowmelt.service.contracts import listing
 from snowmelt.service.contracts.promises import columns_of, promise_of
 from snowmelt.service.contracts.versioning import latest
-from snowmelt.service.data_products.describing import Checked, all_consumers, all_pii, checks_of, freshness_of
+from snowmelt.service.data_products.describing import Checked, all_consumers, checks_of, freshness_of, known_pii
 from snowmelt.service.metadata.columns import Columns, Row, columns
 from snowmelt.service.metadata.ddl_scripts import view_reads
 from snowmelt.state.contract_model import ContractDefinition, DataProductDefinition
@@ -81,7 +81,7 @@ def _product(state: StateReader, item: CatalogObject) -> ProductEntry:
         availability_tier=definition.availability_tier,
         consumers=tuple(all_consumers(state, definition)),
         tags=definition.tags,
-        pii=tuple(all_pii(state, definition)),
+        pii=tuple(known_pii(state, definition)),
         documentation=definition.documentation,
     )
 

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.service import references, retention, sequences, tables
+from snowmelt.service.data_products import pii_at_ingest
 from snowmelt.service.dynamic_tables import cloned
 from snowmelt.service.references import Rename
 from snowmelt.service.resolver import StatementCatalog
+from snowmelt.service.tags import setting
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.relations import TimeTravel
 from snowmelt.sql.statements.base import TimePoint
@@ -81,6 +83,8 @@ def inherit(state: StateTransaction, source: CatalogObject, table: CatalogObject
     """What a cloned table has from its source besides rows and definition."""
     tables.copy_counters(state, source, table)
     retention.copy(state, ParameterLevel.TABLE, source.id, table.id)
+    pii_at_ingest.copied(state, source.id, table.id)
+    setting.copied(state, source.id, table.id)
 
 
 def instant_of(run: Run, point: TimePoint) -> datetime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from snowmelt.core.names import ObjectName
 from snowmelt.service import defaults
@@ -16,14 +17,17 @@ from snowmelt.state.model import (
     TableDefinition,
     ViewDefinition,
 )
+from snowmelt.state.quality_model import QualityCheck
 from snowmelt.state.store import StateTransaction
 from snowmelt.state.stream_model import StreamDefinition
 
 Rename = Callable[[ObjectName], ObjectName]
+Referring = TypeVar("Referring", ForeignKey, QualityCheck)
 
 
 def renamed(state: StateTransaction, item: CatalogObject, new: ObjectName) -> None:
-    """After one object got another name: foreign keys to a table and defaults from a sequence follow."""
+    """After one object got another name: foreign keys and quality checks that refer to a table, and defaults from a
+    sequence, follow."""
 
     def follow(name: ObjectName) -> ObjectName:
         return new if name == item.name else name
@@ -62,9 +66,9 @@ def container_renamed(state: StateTransaction, rename: Rename) -> None:
 
 
 def column_renamed(state: StateTransaction, table: CatalogObject, old: str, new: str) -> None:
-    """After a column got another name: foreign keys of other tables follow."""
+    """After a column got another name: foreign keys and quality checks of other tables follow."""
 
-    def key(item: ForeignKey) -> ForeignKey:
+    def following(item: Referring) -> Referring:
         if item.references != table.name or old not in item.referenced_columns:
             return item
         columns = tuple(new if name == old else name for name in item.referenced_columns)
@@ -73,7 +77,10 @@ def column_renamed(state: StateTransaction, table: CatalogObject, old: str, new:
     _each_table(
         state,
         lambda definition: definition.model_copy(
-            update={"foreign_keys": tuple(key(item) for item in definition.foreign_keys)}
+            update={
+                "foreign_keys": tuple(following(item) for item in definition.foreign_keys),
+                "quality": tuple(following(item) for item in definition.quality),
+            }
         ),
         but=table.id,
     )
@@ -109,10 +116,14 @@ def _each_stream(state: StateTransaction, rename: Rename) -> None:
 
 
 def _with_keys(definition: TableDefinition, rename: Rename) -> TableDefinition:
-    if not definition.foreign_keys:
+    if not definition.foreign_keys and not definition.quality:
         return definition
     keys = tuple(key.model_copy(update={"references": rename(key.references)}) for key in definition.foreign_keys)
-    return definition.model_copy(update={"foreign_keys": keys})
+    checks = tuple(
+        check if check.references is None else check.model_copy(update={"references": rename(check.references)})
+        for check in definition.quality
+    )
+    return definition.model_copy(update={"foreign_keys": keys, "quality": checks})
 
 
 def _with_defaults(definition: TableDefinition, rename: Rename) -> TableDefinition:

@@ -39,6 +39,7 @@ WORDS = {
     ObjectType.CONNECTOR: "Connector",
     ObjectType.CONTRACT: "Contract",
     ObjectType.DATA_PRODUCT: "Data product",
+    ObjectType.TAG: "Tag",
     ObjectType.USER: "User",
     ObjectType.ROLE: "Role",
 }

@@ -18,13 +18,14 @@ from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
 from snowmelt.service import catalogue, project_objects
 from snowmelt.service.alerts import inside, sending
-from snowmelt.service.data_products import pii, pii_tags
+from snowmelt.service.data_products import pii
 from snowmelt.service.lineage import functions as lineage
 from snowmelt.service.metadata import clustering
 from snowmelt.service.metadata.columns import EPOCH
 from snowmelt.service.metadata.ddl_scripts import get_ddl
 from snowmelt.service.observing import costs as object_costs
 from snowmelt.service.results import Result, ResultColumn, table_result
+from snowmelt.service.tags import references as tags
 from snowmelt.service.tasks import branching
 from snowmelt.service.tasks import system as tasks
 from snowmelt.service.variables import literal
@@ -270,7 +271,7 @@ FUNCTIONS: dict[str, SystemFunction] = {
     "SYSTEM$COST_REPORT": SystemFunction(0, 2, types.VARCHAR, object_costs.report),
     "SYSTEM$CURRENT_USER_TASK_NAME": SystemFunction(0, 0, types.VARCHAR, tasks.current_task_name),
     "SYSTEM$GET_PREDECESSOR_RETURN_VALUE": SystemFunction(0, 1, types.VARCHAR, tasks.predecessor_return_value),
-    "SYSTEM$GET_TAG": SystemFunction(3, 3, types.VARCHAR, pii_tags.get_tag),
+    "SYSTEM$GET_TAG": SystemFunction(3, 3, types.VARCHAR, tags.get_tag),
     "SYSTEM$GET_TASK_GRAPH_CONFIG": SystemFunction(0, 1, types.VARCHAR, tasks.graph_config),
     "SYSTEM$LAST_CHANGE_COMMIT_TIME": SystemFunction(1, 1, types.INTEGER, _last_change),
     "SYSTEM$LINEAGE": SystemFunction(1, 3, types.VARCHAR, lineage.described),

@@ -17,7 +17,7 @@ from snowmelt.service import catalogue, costs, histories, inputs, spilling
 from snowmelt.service.alerts import functions as alerts
 from snowmelt.service.alerts import sending
 from snowmelt.service.channels import listing as channels
-from snowmelt.service.data_products import pii, pii_tags
+from snowmelt.service.data_products import pii
 from snowmelt.service.dynamic_tables import functions as dynamic_functions
 from snowmelt.service.lineage import functions as lineage
 from snowmelt.service.loading import inference
@@ -26,6 +26,7 @@ from snowmelt.service.observing import costs as object_costs
 from snowmelt.service.observing import functions as observing
 from snowmelt.service.quality import listing as quality
 from snowmelt.service.security import history
+from snowmelt.service.tags import references as tags
 from snowmelt.service.tasks import functions as task_functions
 from snowmelt.sql.relations import Relation
 from snowmelt.state.model import RELATIONS, ObjectKind
@@ -369,12 +370,9 @@ FUNCTIONS = {
             "OBJECT_COST_HISTORY", object_costs.OBJECT_ARGUMENTS, object_costs.OBJECT_COLUMNS, object_costs.by_object
         ),
         TableFunction("PII_COLUMNS", (), pii.COLUMNS, pii.all_columns, about="NAME"),
+        TableFunction("TAG_REFERENCES", tags.REFERENCE_ARGUMENTS, tags.REFERENCE_COLUMNS, tags.references, required=2),
         TableFunction(
-            "TAG_REFERENCES_ALL_COLUMNS",
-            pii_tags.REFERENCE_ARGUMENTS,
-            pii_tags.REFERENCE_COLUMNS,
-            pii_tags.references,
-            required=2,
+            "TAG_REFERENCES_ALL_COLUMNS", tags.REFERENCE_ARGUMENTS, tags.REFERENCE_COLUMNS, tags.all_columns, required=2
         ),
         TableFunction("ALERT_RULE_STATUS", (), sending.STATUS_COLUMNS, sending.rule_status),
         TableFunction("FRESHNESS", (), observing.FRESHNESS_COLUMNS, observing.freshness, about="NAME"),

@@ -6,7 +6,7 @@ from sqlalchemy import bindparam, delete, or_, select, update
 
 from snowmelt.state.contract_model import ContractLink
 from snowmelt.state.repository import Repository
-from snowmelt.state.tables import CONTRACT_LINKS
+from snowmelt.state.tables import CONTRACT_LINKS, OBJECTS
 
 _C = CONTRACT_LINKS.c
 _COLUMNS = select(_C.object_id, _C.contract_id, _C.major, _C.described)
@@ -14,6 +14,12 @@ _OF_OBJECT = _COLUMNS.where(_C.object_id == bindparam("object_id"))
 _OF_CONTRACT = _COLUMNS.where(_C.contract_id == bindparam("contract_id")).order_by(_C.object_id)
 
 _ALL = _COLUMNS.order_by(_C.object_id)
+_LIVE_VIEWS = (
+    select(_C.object_id)
+    .join(OBJECTS, OBJECTS.c.id == _C.object_id)
+    .where(OBJECTS.c.kind == "VIEW", OBJECTS.c.dropped_on.is_(None))
+    .order_by(_C.object_id)
+)
 
 
 class ContractLinks(Repository):
@@ -23,6 +29,10 @@ class ContractLinks(Repository):
 
     def all(self) -> list[ContractLink]:
         return [ContractLink.model_validate(dict(row)) for row in self._execute(_ALL).mappings()]
+
+    def live_views(self) -> list[str]:
+        """The ids of the views that are held to a contract; most of what is are tables."""
+        return list(self._execute(_LIVE_VIEWS).scalars())
 
     def of_contract(self, contract_id: str) -> list[ContractLink]:
         rows = self._execute(_OF_CONTRACT, {"contract_id": contract_id}).mappings()

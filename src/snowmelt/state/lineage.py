@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import and_, delete, select
+from sqlalchemy import and_, bindparam, delete, select
 
 from snowmelt.state.lineage_model import WriteRecord
 from snowmelt.state.repository import Repository
@@ -10,11 +10,22 @@ from snowmelt.state.tables import LINEAGE
 
 _C = LINEAGE.c
 _ALL = select(_C.record).order_by(_C.target_id, _C.digest)
+_ABOUT = select(_C.record).where(_C.record.contains(bindparam("id")))
 
 
 class Lineage(Repository):
     def all(self) -> list[WriteRecord]:
         return [WriteRecord.model_validate_json(record) for record in self._execute(_ALL).scalars()]
+
+    def about(self, id: str) -> list[WriteRecord]:
+        """Those in which an object is a target or a source."""
+        found = self._execute(_ABOUT, {"id": id}).scalars()
+        return [WriteRecord.model_validate_json(record) for record in found]
+
+    def exchange(self, old: WriteRecord, new: WriteRecord) -> None:
+        self._writing()
+        self._execute(delete(LINEAGE).where(and_(_C.target_id == old.target.id, _C.digest == old.digest)))
+        self.put(new)
 
     def delete_for(self, target_id: str) -> None:
         self._writing()

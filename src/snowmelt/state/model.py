@@ -16,6 +16,7 @@ from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.quality_model import QualityCheck
 from snowmelt.state.record import Record
 from snowmelt.state.stream_model import StreamDefinition
+from snowmelt.state.tag_model import TagDefinition
 from snowmelt.state.task_model import AlertDefinition, TaskDefinition
 
 
@@ -33,6 +34,7 @@ class ObjectKind(StrEnum):
     CONNECTOR = "CONNECTOR"
     CONTRACT = "CONTRACT"
     DATA_PRODUCT = "DATA PRODUCT"
+    TAG = "TAG"
 
 
 RELATIONS = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
@@ -178,7 +180,7 @@ class RoutineDefinition(Record):
 Definition = Annotated[
     TableDefinition | ViewDefinition | StageDefinition | FileFormatDefinition | SequenceDefinition
     | RoutineDefinition | StreamDefinition | TaskDefinition | AlertDefinition | ConnectorDefinition
-    | ContractDefinition | DataProductDefinition,
+    | ContractDefinition | DataProductDefinition | TagDefinition,
     Field(discriminator="kind"),
 ]  # fmt: skip
 

@@ -58,6 +58,10 @@ class AlertStanding(Record):
     told_at: datetime | None = None
     escalated_at: datetime | None = None
     silenced_until: datetime | None = None
+    owed: tuple[str, ...] = ()
+    """Channels that a message could not reach yet, while it reached others."""
+    owed_title: str | None = None
+    """Which message that is."""
 
 
 class Notification(Record):

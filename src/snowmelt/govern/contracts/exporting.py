@@ -14,6 +14,7 @@ from snowmelt.core import types
 from snowmelt.core.names import literal, quote
 from snowmelt.core.types import DataType, Kind
 from snowmelt.govern.contracts.model import Contract, Described, Property
+from snowmelt.sql.statements.spelling import spelled
 
 _AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _AVRO = {
@@ -212,17 +213,17 @@ def _sql(contract: Contract) -> str:
 def _create_table(table: Described) -> str:
     lines = [_sql_column(column) for column in table.columns]
     if table.key:
-        lines.append(f"PRIMARY KEY ({', '.join(map(quote, table.key))})")
+        lines.append(f"PRIMARY KEY ({', '.join(map(spelled, table.key))})")
     body = ",\n  ".join(lines)
     comment = f" COMMENT = {literal(table.description)}" if table.description else ""
-    return f"CREATE TABLE {quote(table.name)} (\n  {body}\n){comment};\n"
+    return f"CREATE TABLE {spelled(table.name)} (\n  {body}\n){comment};\n"
 
 
 def _sql_column(column: Property) -> str:
     type_ = column.type.concrete
     # An INT is a NUMBER(38,0) to everybody, and a 64-bit integer on disk.
     whole = type_.int64 or (type_ == types.number() and column.limit.get("format") in _INTEGERS)
-    words = [quote(column.name), "INT" if whole else str(type_)]
+    words = [spelled(column.name), "INT" if whole else str(type_)]
     words += ["NOT NULL"] if column.required else []
     words += ["UNIQUE"] if column.unique else []
     words += ["COMMENT", literal(column.description)] if column.description else []

@@ -124,6 +124,16 @@ class LineageGraph:
 
         return self._walk((start, column), direction, distance, follow)
 
+    def copied_from(self, start: str, column: str) -> Iterator[tuple[Dataset, str]]:
+        """The columns whose values a column has as they are, the nearest first."""
+
+        def follow(edge: Edge, at: str | None) -> Iterator[Link]:
+            return (link for link in edge.links if link.target_column == at and Influence.IDENTITY in link.influences)
+
+        for step in self._walk((start, column), Direction.UPSTREAM, len(self.edges), follow):
+            assert step.link.source_column is not None
+            yield step.edge.source, step.link.source_column
+
     def _walk(
         self,
         start: tuple[str, str | None],

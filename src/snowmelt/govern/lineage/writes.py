@@ -50,6 +50,10 @@ class Write:
     target: NameRef | Location
     parts: tuple[Part, ...] = ()
     location: Location | None = None
+    columns: tuple[str, ...] | None = None
+    """Which columns the fields of files go into, one after the other; None for all of the target's."""
+    by_name: bool = False
+    """Fields of files go into the columns of their names."""
 
 
 def writes_rows(statement: Statement) -> bool:
@@ -125,7 +129,8 @@ def _load(statement: CopyIntoTable) -> Write:
         return Write("COPY", statement.target, (Part(_parsed(statement.query), statement.columns),))
     # Without FROM the files are in the table's own stage.
     location = statement.source or StageLocation("TABLE", statement.target)
-    return Write("COPY", statement.target, location=location)
+    by_name = (statement.options.match_by_column_name or "NONE") != "NONE"
+    return Write("COPY", statement.target, location=location, columns=statement.columns, by_name=by_name)
 
 
 def _unload(statement: CopyIntoLocation) -> Write | None:

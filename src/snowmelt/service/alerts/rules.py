@@ -50,19 +50,20 @@ class Rules:
             self._tell(tell)
 
     def _tell(self, tell: Tell) -> None:
-        """What could not be said is said at the next look: only then is it written down as said."""
-        failed = False
+        """What did not reach a channel is said there at the next look, and nowhere else again."""
+        unheard: list[str] = []
         for channel in tell.channels:
             try:
                 self._account.messages.deliver(channel, tell.message, tell.message.title)
             except SnowmeltError as error:
-                failed = True
+                unheard.append(channel)
                 _log.warning("an alert could not be told", channel=channel, error=error.text)
-        if failed:
+        after = tell.unheard(unheard) if unheard else tell.after
+        if after == tell.before or len(unheard) == len(tell.channels):
             return
         with self._account.state.begin() as state:
-            if tell.after is not None:
-                state.observations.put_standing(tell.after)
+            if after is not None:
+                state.observations.put_standing(after)
             else:
                 state.observations.forget_standing(tell.key)
 

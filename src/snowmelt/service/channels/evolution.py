@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snowmelt.core import errors, types
-from snowmelt.core.names import quote
 from snowmelt.core.types import DataType, Kind
 from snowmelt.ingest.channels.ports import Batch, Part
 from snowmelt.service.channels.checking import folded, source_type, unknown_columns
+from snowmelt.service.metadata.ddl_words import object_name
 from snowmelt.service.run import Run
 from snowmelt.service.security.enforcement import found_object, require
 from snowmelt.service.security.privileges import OWNERSHIP
+from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.model import CatalogObject, TableDefinition
 
 if TYPE_CHECKING:
@@ -44,9 +45,10 @@ def new_columns(table: CatalogObject, batch: Batch) -> dict[str, DataType]:
 def add_columns(run: Run, owner: Session, table: CatalogObject, columns: dict[str, DataType]) -> None:
     """ALTER TABLE … ADD COLUMN, by whoever owns the table, for a role that may evolve its schema."""
     require(run, (_EVOLVE, OWNERSHIP), found_object(table))
+    target = object_name(table.name, qualified=True)
     for name, type_ in columns.items():
         try:
-            owner.execute(f"ALTER TABLE {table.name} ADD COLUMN {quote(name)} {type_}")
+            owner.execute(f"ALTER TABLE {target} ADD COLUMN {spelled(name)} {type_}")
         except errors.SnowmeltError as error:
             # Another channel may have been quicker.
             if error.code != errors.duplicate_column(name).code:

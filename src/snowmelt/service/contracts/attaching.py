@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName
+from snowmelt.govern.contracts.model import TableColumn
 from snowmelt.govern.contracts.reading import read
 from snowmelt.service import schema_objects
 from snowmelt.service.contracts.enforcing import lost
-from snowmelt.service.contracts.promises import as_columns, is_sunset, majors, of_major, promise
+from snowmelt.service.contracts.promises import as_columns, columns_of, is_sunset, majors, of_major, promise
 from snowmelt.service.security import enforcement
 from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.statements.dynamic_tables import DynamicTableOptions
@@ -33,7 +34,7 @@ def set_contract(run: Run, item: CatalogObject, options: RelationOptions, unset:
         with run.state.begin() as state:
             state.contracts.detach(item.id)
         return
-    link = wanted(run, options, item, definition.columns)
+    link = _link(run, options, item, shown_columns(run, item) if options.contract is not None else [])
     if link is not None:
         if isinstance(definition, TableDefinition):
             # Whoever alters the table now has looked at its contract already.
@@ -42,8 +43,22 @@ def set_contract(run: Run, item: CatalogObject, options: RelationOptions, unset:
             state.contracts.put(link)
 
 
+def shown_columns(run: Run, item: CatalogObject) -> list[TableColumn]:
+    """Those of a table; of a view, what its query gives today. Raises when that can't be bound."""
+    if not isinstance(item.definition, ViewDefinition):
+        return columns_of(item.definition)
+    with run.state.read() as state:
+        return run.account.promised_views.columns(run, state, item)
+
+
 def wanted(run: Run, options: RelationOptions, item: CatalogObject, columns: Sequence[Column]) -> ContractLink | None:
-    """The link that a statement asks for. Raises, naming each breach, when such an object does not satisfy it."""
+    """The link that CREATE asks for. Raises, naming each breach, when such an object does not satisfy it."""
+    return _link(run, options, item, as_columns(columns))
+
+
+def _link(
+    run: Run, options: RelationOptions, item: CatalogObject, columns: Sequence[TableColumn]
+) -> ContractLink | None:
     if options.contract is None:
         if options.contract_version is not None:
             raise errors.missing_options(["CONTRACT"])
@@ -64,8 +79,8 @@ def wanted(run: Run, options: RelationOptions, item: CatalogObject, columns: Seq
     is_table = isinstance(item.definition, TableDefinition)
     promised = promise(contract.name, definition, link, run.now.date(), nullability=is_table)
     assert promised is not None
-    if promised.satisfied(as_columns(columns)) is None:
-        found = promised.breaches(newest, as_columns(columns))
+    if promised.satisfied(columns) is None:
+        found = promised.breaches(newest, columns)
         hit = promised.hit(lost(found))
         raise errors.contract_broken(
             str(item.name), str(contract.name), str(newest.version), [str(breach) for breach in found], hit

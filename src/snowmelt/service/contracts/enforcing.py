@@ -16,7 +16,7 @@ from snowmelt.core.names import ObjectName
 from snowmelt.govern.contracts.conformance import Breach, BreachKind
 from snowmelt.govern.contracts.model import Contract, TableColumn
 from snowmelt.service.contracts.promises import Promise, as_columns, columns_of, promise_of
-from snowmelt.state.model import RELATIONS, CatalogObject, Column, ObjectKind
+from snowmelt.state.model import RELATIONS, CatalogObject, Column
 from snowmelt.state.store import StateReader, StateTransaction
 
 if TYPE_CHECKING:
@@ -24,9 +24,13 @@ if TYPE_CHECKING:
 
 
 def check_change(run: Run, item: CatalogObject, columns: Sequence[Column]) -> None:
-    """Raises, naming each breach and who is hit, when the object may not have these columns."""
+    """Raises, naming each breach and who is hit, when the object may not have these columns.
+
+    Its own contract says so, or that of a view that reads it.
+    """
     with run.state.read() as state:
         _check(state, item, columns, run.now.date())
+        run.account.promised_views.check(run, state, {item.id: columns})
 
 
 def check_replacement(run: Run, name: ObjectName, columns: Sequence[Column]) -> None:
@@ -35,6 +39,7 @@ def check_replacement(run: Run, name: ObjectName, columns: Sequence[Column]) -> 
         found = state.whole_catalog.find(name, RELATIONS)
         if found is not None:
             _check(state, found, columns, run.now.date())
+            run.account.promised_views.check(run, state, {found.id: columns})
 
 
 def replace(state: StateTransaction, old: CatalogObject, columns: Sequence[Column], new_id: str) -> None:
@@ -44,13 +49,15 @@ def replace(state: StateTransaction, old: CatalogObject, columns: Sequence[Colum
         state.contracts.move(old.id, new_id)
 
 
-def swap(state: StateTransaction, one: CatalogObject, other: CatalogObject) -> None:
+def swap(run: Run, state: StateTransaction, one: CatalogObject, other: CatalogObject) -> None:
     """Two objects exchange their names; contracts stay with the names, so each must satisfy the other's."""
     if one.kind not in RELATIONS:
         return
     today = state.now.date()
-    for item, successor in ((one, other), (other, one)):
-        _check(state, item, getattr(successor.definition, "columns", ()), today)
+    then = {item.id: getattr(successor.definition, "columns", ()) for item, successor in ((one, other), (other, one))}
+    for item in (one, other):
+        _check(state, item, then[item.id], today)
+    run.account.promised_views.check(run, state, then)
     links = state.contracts.get(one.id), state.contracts.get(other.id)
     for link, to in zip(links, (other, one), strict=True):
         if link is None:
@@ -59,23 +66,25 @@ def swap(state: StateTransaction, one: CatalogObject, other: CatalogObject) -> N
             state.contracts.put(link.model_copy(update={"object_id": to.id}))
 
 
-def refuse_if_promised(state: StateReader, item: CatalogObject, verb: str) -> None:
-    """A name that was promised stays: raises for what is about to be dropped or renamed."""
-    if item.kind not in (ObjectKind.TABLE, ObjectKind.VIEW):
+def refuse_if_promised(run: Run, state: StateReader, item: CatalogObject, verb: str) -> None:
+    """A name that was promised stays, and so does what a promised view reads: raises for what is about to be dropped
+    or renamed."""
+    if item.kind not in RELATIONS:
         return
+    run.account.promised_views.check(run, state, {item.id: None})
     promise = promise_of(state, item, _today(state))
     if promise is not None:
         everything = [column.name for column in columns_of(item.definition)]
-        raise _broken(promise, item, promise.versions[-1], [f"{verb} takes the name away"], promise.hit(everything))
+        raise broken(promise, item, promise.versions[-1], [f"{verb} takes the name away"], promise.hit(everything))
 
 
-def refuse_if_promised_within(state: StateReader, inside: Callable[[ObjectName], bool], verb: str) -> None:
-    """Raises when a schema or database is about to be dropped in which somebody was promised something.
+def refuse_if_promised_within(run: Run, state: StateReader, inside: Callable[[ObjectName], bool], verb: str) -> None:
+    """Raises when a schema or database is about to be dropped or renamed in which somebody was promised something.
 
-    Somebody is a consumer who registered, or whoever owns the contract, if that lies elsewhere. What a schema promises
-    only to itself goes with it.
+    Somebody is a consumer who registered, or whoever owns the contract, if that lies elsewhere; or whoever was promised
+    a view from elsewhere that reads what is in it. What a schema promises only to itself goes with it.
     """
-    broken: list[tuple[Promise, CatalogObject, list[str]]] = []
+    lost_names: list[tuple[Promise, CatalogObject, list[str]]] = []
     for link in state.contracts.all():
         item = state.whole_catalog.by_id(link.object_id)
         if item is None or item.dropped_on is not None:
@@ -88,12 +97,15 @@ def refuse_if_promised_within(state: StateReader, inside: Callable[[ObjectName],
         promise = promise_of(state, item, _today(state))
         hit = promise.hit([column.name for column in columns_of(item.definition)]) if promise is not None else []
         if promise is not None and (hit or not inside(promise.contract)):
-            broken.append((promise, item, hit))
-    if broken:
-        promise, first, _ = broken[0]
-        problems = [f"{verb} takes '{item.name}' away" for _, item, _ in broken]
-        consumers = list(dict.fromkeys(consumer for _, _, hit in broken for consumer in hit))
-        raise _broken(promise, first, promise.versions[-1], problems, consumers)
+            lost_names.append((promise, item, hit))
+    if lost_names:
+        promise, first, _ = lost_names[0]
+        problems = [f"{verb} takes '{item.name}' away" for _, item, _ in lost_names]
+        consumers = list(dict.fromkeys(consumer for _, _, hit in lost_names for consumer in hit))
+        raise broken(promise, first, promise.versions[-1], problems, consumers)
+    if state.contracts.live_views():
+        gone = {item.id: None for item in state.whole_catalog.objects(RELATIONS) if inside(item.name)}
+        run.account.promised_views.check(run, state, gone)
 
 
 def check_contract_unused(state: StateReader, contract: CatalogObject, verb: str) -> None:
@@ -123,9 +135,14 @@ def _today(state: StateReader) -> date:
 
 def _check(state: StateReader, item: CatalogObject, columns: Sequence[Column], today: date) -> None:
     promise = promise_of(state, item, today)
-    if promise is None:
-        return
-    now, then = columns_of(item.definition), as_columns(columns)
+    if promise is not None:
+        check_columns(promise, item, columns_of(item.definition), as_columns(columns))
+
+
+def check_columns(
+    promise: Promise, item: CatalogObject, now: Sequence[TableColumn], then: Sequence[TableColumn]
+) -> None:
+    """Raises, naming each breach and who is hit, when an object with those columns may not have these then."""
     floor = promise.satisfied(now)
     if floor is None:
         _check_no_worse(promise, item, now, then)
@@ -149,10 +166,10 @@ def _check_no_worse(
 def _breaking(
     promise: Promise, item: CatalogObject, version: Contract, found: Sequence[Breach]
 ) -> errors.SnowmeltError:
-    return _broken(promise, item, version, list(map(str, found)), promise.hit(lost(found)))
+    return broken(promise, item, version, list(map(str, found)), promise.hit(lost(found)))
 
 
-def _broken(
+def broken(
     promise: Promise, item: CatalogObject, version: Contract, problems: list[str], hit: list[str]
 ) -> errors.SnowmeltError:
     return errors.contract_broken(str(item.name), str(promise.contract), str(version.version), problems, hit)

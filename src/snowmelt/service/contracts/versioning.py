@@ -11,7 +11,8 @@ from snowmelt.govern.contracts.changes import Change
 from snowmelt.govern.contracts.compatibility import compare
 from snowmelt.govern.contracts.model import Compatibility, Contract
 from snowmelt.govern.contracts.reading import read
-from snowmelt.service.contracts.promises import affected, columns_of, majors, of_major, version_of
+from snowmelt.service.contracts.attaching import shown_columns
+from snowmelt.service.contracts.promises import affected, majors, of_major, version_of
 from snowmelt.service.loading import places
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.contracts import ContractSource
@@ -59,15 +60,15 @@ def _of_table(run: Run, name: NameRef) -> str:
         found = state.catalog.find(full, RELATIONS, run.session.id)
     if found is None:
         raise errors.not_found("Table", str(full))
-    return made_from(found)
+    return _made_from(run, found)
 
 
-def made_from(item: CatalogObject) -> str:
+def _made_from(run: Run, item: CatalogObject) -> str:
     """A document that a table or view satisfies as it is."""
     definition = item.definition
     primary = definition.primary_key if isinstance(definition, TableDefinition) else None
     key = primary.columns if primary is not None else ()
-    columns = columns_of(definition)
+    columns = shown_columns(run, item)
     return making.text_of(making.from_table(str(item.name), columns, key=key, description=item.comment))
 
 

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
-from snowmelt.core.lag import parse_lag, show_lag
+from snowmelt.core.lag import parse_lag
 from snowmelt.core.names import ObjectName
 from snowmelt.govern.catalogue.model import AVAILABILITY
+from snowmelt.govern.contracts.reading import read
 from snowmelt.service import schema_objects
-from snowmelt.service.data_products import pii
-from snowmelt.service.data_products.describing import freshness_of
+from snowmelt.service.contracts import attaching
+from snowmelt.service.contracts.promises import Promise, majors, of_major, promise
+from snowmelt.service.data_products import lags, pii
 from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.statements.data_products import ProductOptions
-from snowmelt.state.contract_model import DataProductDefinition
-from snowmelt.state.model import RELATIONS, TableDefinition
+from snowmelt.state.contract_model import ContractDefinition, ContractLink, DataProductDefinition
+from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
+_PUBLISHED = frozenset({"objects", "contract", "pii"})
+"""Parts of the definition that say what is offered."""
 _FIELDS = {"OWNER": "product_owner"}
 """Options that the definition calls otherwise."""
 
@@ -50,24 +55,53 @@ def unset(names: tuple[str, ...]) -> dict[str, Any]:
     return {field: getattr(plain, field) for field in fields}
 
 
-def check(run: Run, definition: DataProductDefinition) -> None:
-    """Nothing personal may be in it that nobody classified, and no dynamic table may be staler than the product."""
+def check(run: Run, definition: DataProductDefinition, changed: Collection[str]) -> None:
+    """Nothing personal may be in it that nobody classified, what its contract describes must be so, and no dynamic
+    table may be staler than the product. `changed`: the parts of the definition that are new."""
     with run.state.read() as state:
-        pii.check_published(run, state, definition)
-        promised = freshness_of(state, definition)
-        if promised is None:
-            return
-        for name in definition.objects:
-            found = state.catalog.find(name, RELATIONS)
-            table = found.definition if found is not None else None
-            dynamic = table.dynamic if isinstance(table, TableDefinition) else None
-            if dynamic is not None and dynamic.target_lag is not None and dynamic.target_lag > promised:
-                raise errors.SnowmeltError(
-                    "370016", "22023",
-                    f"The target lag of '{name}' is {show_lag(dynamic.target_lag)}, and the product promises "
-                    f"{show_lag(promised)}.",
-                    hint=f"ALTER DYNAMIC TABLE {name} SET TARGET_LAG = '{show_lag(promised)}', or promise less.",
-                )  # fmt: skip
+        if not _PUBLISHED.isdisjoint(changed):
+            _check_contract(run, state, definition)
+            pii.check_published(run, state, definition)
+        lags.check_product(state, definition)
+
+
+def _check_contract(run: Run, state: StateReader, product: DataProductDefinition) -> None:
+    found = state.catalog.find(product.contract, [ObjectKind.CONTRACT]) if product.contract is not None else None
+    if found is None:
+        return
+    contract = found.definition
+    assert isinstance(contract, ContractDefinition)
+    for name in product.objects:
+        item = state.catalog.find(name, RELATIONS)
+        promises = _promises(run, found, contract, item, alone=len(product.objects) == 1) if item is not None else []
+        if item is None or not promises:
+            continue
+        columns = attaching.shown_columns(run, item)
+        if not any(promise.satisfied(columns) for promise in promises):
+            newest = promises[-1].versions[-1]
+            breaches = "; ".join(map(str, promises[-1].breaches(newest, columns)))
+            raise errors.SnowmeltError(
+                "370012", "23514",
+                f"'{name}' breaks contract '{found.name}' {newest.version} of the product: {breaches}.",
+                hint="Nothing was changed. Alter the object, or name another contract.",
+            )  # fmt: skip
+
+
+def _promises(
+    run: Run, contract: CatalogObject, definition: ContractDefinition, item: CatalogObject, *, alone: bool
+) -> list[Promise]:
+    """What each major version says of an object that it describes: by its name, or because there is no other."""
+    found: list[Promise] = []
+    for major in majors(definition):
+        newest = read(of_major(definition, major)[-1].text)
+        described = newest.table(item.name.name)
+        if described is None or (described.name != item.name.name and not alone):
+            continue
+        link = ContractLink(object_id=item.id, contract_id=contract.id, major=major, described=described.name)
+        is_table = isinstance(item.definition, TableDefinition)
+        promised = promise(contract.name, definition, link, run.now.date(), nullability=is_table)
+        found += [promised] if promised is not None else []
+    return found
 
 
 def _relation(run: Run, state: StateReader, written: NameRef) -> ObjectName:

@@ -9,8 +9,9 @@ from snowmelt.core.names import ObjectName
 from snowmelt.govern.contracts.model import Contract
 from snowmelt.govern.contracts.reading import read
 from snowmelt.govern.contracts.service_levels import freshness
+from snowmelt.service.data_products.pii_at_ingest import CLASS, NOT_PERSONAL
 from snowmelt.state.contract_model import ContractDefinition, DataProductDefinition
-from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition
+from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, ParameterLevel, TableDefinition
 from snowmelt.state.quality_model import QualityCheck, QualityResult
 from snowmelt.state.store import StateReader
 
@@ -48,6 +49,14 @@ def all_pii(state: StateReader, product: DataProductDefinition) -> list[str]:
     """The classes that are named, and those of columns that the contract tags as personal."""
     document = document_of(state, product)
     return list(dict.fromkeys([*product.pii, *(_classes(document) if document is not None else ())]))
+
+
+def known_pii(state: StateReader, product: DataProductDefinition) -> list[str]:
+    """`all_pii`, and the classes of the columns that it consists of."""
+    found = [state.catalog.find(name, RELATIONS) for name in product.objects]
+    kept = [state.parameters.all(ParameterLevel.TABLE, item.id) for item in found if item is not None]
+    classes = {value for each in kept for key, value in each.items() if key.startswith(CLASS) and value != NOT_PERSONAL}
+    return list(dict.fromkeys([*all_pii(state, product), *sorted(classes)]))
 
 
 def tagged_columns(state: StateReader, product: DataProductDefinition) -> set[str]:

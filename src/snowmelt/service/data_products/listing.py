@@ -12,9 +12,9 @@ from snowmelt.govern.catalogue.model import AVAILABILITY
 from snowmelt.service.data_products.describing import (
     Checked,
     all_consumers,
-    all_pii,
     contract_of,
     freshness_of,
+    known_pii,
     quality_of,
 )
 from snowmelt.service.metadata.columns import Row
@@ -50,7 +50,7 @@ def shown(state: StateReader, item: CatalogObject) -> Row:
         "availability": AVAILABILITY.get(definition.availability_tier or 0),
         "consumers": ", ".join(all_consumers(state, definition)),
         "tags": json.dumps(definition.tags, sort_keys=True) if definition.tags else None,
-        "pii": ", ".join(all_pii(state, definition)),
+        "pii": ", ".join(known_pii(state, definition)),
         "documentation": definition.documentation,
         "quality": _quality(quality_of(state, definition)),
     }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -11,13 +12,15 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, split_name
 from snowmelt.core.types import Kind
+from snowmelt.govern.lineage.graph import LineageGraph
 from snowmelt.govern.pii.classes import CLASSES, by_name
 from snowmelt.govern.pii.classifying import Confidence, Finding, classify
 from snowmelt.govern.pii.strategies import Column, Strategy, parse_strategies, parse_strategy, protected
 from snowmelt.service.data_products import pii_at_ingest
 from snowmelt.service.data_products.describing import all_pii, tagged_columns
-from snowmelt.service.data_products.pii_at_ingest import CLASS, STRATEGY
+from snowmelt.service.data_products.pii_at_ingest import CLASS, NOT_PERSONAL, STRATEGY
 from snowmelt.service.metadata.columns import Row, columns
+from snowmelt.service.security.authority import SYSTEM
 from snowmelt.state.contract_model import DataProductDefinition
 from snowmelt.state.model import RELATIONS, CatalogObject, ParameterLevel, TableDefinition, ViewDefinition
 from snowmelt.state.sight import Owned
@@ -31,8 +34,6 @@ Arguments = Sequence[Any]
 COLUMNS = columns(
     "DATABASE_NAME, SCHEMA_NAME, NAME, COLUMN_NAME, SEMANTIC_CATEGORY, PRIVACY_CATEGORY, STATUS, AT_INGEST"
 )
-NOT_PERSONAL = "NONE"
-"""Somebody looked, and it is no personal data whatever its name says."""
 _SAMPLE, _MOST_SAMPLED = 1_000, 10_000
 _TEXTS = frozenset({Kind.VARCHAR, Kind.NUMBER})
 
@@ -129,18 +130,49 @@ def classify_table(run: Run, state: StateReader, arguments: Arguments) -> str:
 
 
 def _findings(run: Run, state: StateReader, item: CatalogObject, rows: int) -> Iterator[Finding | None]:
+    """By column: what its values or its name speak for, or else what the column is that it is a copy of."""
     definition = item.definition
-    if not isinstance(definition, TableDefinition):
-        yield from (classify(name, ()) for name in _column_names(item))
-        return
-    visible = state.versions.visible(item.id)
+    assert isinstance(definition, TableDefinition | ViewDefinition)
     texts = [column.name for column in definition.columns if column.type.kind in _TEXTS]
-    sampled = None
-    if visible is not None and visible.rows and texts and rows:
-        sampled = run.account.store.sample(definition.location, visible.version, texts, rows)
+    sampled = _sample(run, state, item, texts, rows) if texts and rows else {}
+    graph = run.account.lineage.whole_graph(run, state)
     for column in definition.columns:
-        values = sampled.column(column.name).to_pylist() if sampled is not None and column.name in texts else []
-        yield classify(column.name, [str(value) for value in values if value is not None])
+        values = [str(value) for value in sampled.get(column.name, ()) if value is not None]
+        yield classify(column.name, values) or _of_origin(state, graph, item, column.name)
+
+
+def _sample(
+    run: Run, state: StateReader, item: CatalogObject, columns: Sequence[str], rows: int
+) -> Mapping[str, Sequence[Any]]:
+    """Some values of each column."""
+    definition = item.definition
+    if isinstance(definition, TableDefinition):
+        visible = state.versions.visible(item.id)
+        if visible is None or not visible.rows:
+            return {}
+        sampled = run.account.store.sample(definition.location, visible.version, list(columns), rows)
+        return {name: sampled.column(name).to_pylist() for name in columns}
+    name = item.name
+    query = exp.select(*(exp.column(exp.to_identifier(column, quoted=True)) for column in columns))
+    text = query.from_(_table(name)).limit(rows).sql(dialect="snowflake")
+    session = run.account.session(
+        user=SYSTEM, role=item.owner, database=name.database, schema=name.schema, warehouse=run.session.warehouse
+    )
+    with closing(session):
+        session.acts_as_owner = True
+        return dict(zip(columns, zip(*session.execute(text).rows(), strict=True), strict=False))
+
+
+def _of_origin(state: StateReader, graph: LineageGraph, item: CatalogObject, column: str) -> Finding | None:
+    """Under whatever name, and through however many tables, views and statements a value came: it is what it was."""
+    for source, name in graph.copied_from(item.id, column):
+        known = state.parameters.get(ParameterLevel.TABLE, source.object_id, f"{CLASS}{name}")
+        if known == NOT_PERSONAL:
+            return None
+        found = CLASSES.get(known) if known is not None else by_name(name)
+        if found is not None:
+            return Finding(column, found, Confidence.MEDIUM, 0.0)
+    return None
 
 
 def _options(given: Any) -> dict[str, Any]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 CLASS, STRATEGY = "PII:", "PII_AT_INGEST:"
 """What is kept beside a table's columns: `PII:EMAIL = EMAIL`."""
+NOT_PERSONAL = "NONE"
+"""The class of a column that is not personal, whatever its name says: somebody looked."""
 
 
 def strategies_of(state: StateReader, table: CatalogObject) -> dict[str, Strategy]:
@@ -93,6 +95,13 @@ def column_renamed(state: StateTransaction, table_id: str, old: str, new: str) -
         if value is not None:
             state.parameters.unset(ParameterLevel.TABLE, table_id, f"{prefix}{old}")
             state.parameters.set(ParameterLevel.TABLE, table_id, f"{prefix}{new}", value)
+
+
+def copied(state: StateTransaction, source_id: str, table_id: str) -> None:
+    """A clone has the same values in its columns."""
+    for key, value in state.parameters.all(ParameterLevel.TABLE, source_id).items():
+        if key.startswith((CLASS, STRATEGY)):
+            state.parameters.set(ParameterLevel.TABLE, table_id, key, value)
 
 
 def replaced(state: StateTransaction, old: CatalogObject, columns: Sequence[Column], new_id: str) -> None:

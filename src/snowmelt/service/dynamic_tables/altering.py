@@ -9,11 +9,13 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import retention
 from snowmelt.service.contracts import attaching
+from snowmelt.service.data_products import lags
 from snowmelt.service.dynamic_tables import declarations, filling, graph, scheduling
 from snowmelt.service.dynamic_tables.creating import visible_versions
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, bind
 from snowmelt.service.handlers.alter_tables import alter_columns, rename, swap
 from snowmelt.service.quality import declaring as quality
+from snowmelt.service.tags import setting
 from snowmelt.sql.statements.alter_table import ClusterBy, SetRecluster
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.changes import Action, RenameTo, SetColumnComment, SetOptions, SwapWith, UnsetOptions
@@ -49,6 +51,8 @@ def dynamic_part(item: CatalogObject) -> DynamicDefinition | None:
 
 
 def alter(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
+    if setting.set_on_relation(run, table, actions):
+        return
     match actions[0]:
         case Suspend():
             with run.state.begin() as state:
@@ -175,6 +179,7 @@ def check(run: Run, table: CatalogObject, declared: DynamicDefinition) -> None:
             changed = table.model_copy(update={"definition": table.definition.model_copy(update={"dynamic": declared})})
             upstream = [nodes[id].table for id in nodes[table.id].upstream]
             declarations.check_lag(table.name, declared.target_lag, upstream)
+            lags.check_table(state, table.name, declared.target_lag)
             for node in nodes.values():
                 if table.id in node.upstream:
                     declarations.check_lag(node.table.name, node.definition.target_lag, [changed])

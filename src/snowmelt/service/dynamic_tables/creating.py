@@ -11,6 +11,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.service import cloning, retention, tables
 from snowmelt.service.contracts import attaching, enforcing
+from snowmelt.service.data_products import lags
 from snowmelt.service.dynamic_tables import cloned, declarations, filling, frozen, graph, incremental, pins, scheduling
 from snowmelt.service.dynamic_tables.backfill import backfilled
 from snowmelt.service.dynamic_tables.definitions import BoundDefinition, Choose, bind
@@ -106,6 +107,7 @@ class _Maker:
             declarations.check_sources(bound, mode)
             sources = declarations.dynamic_sources(bound)
             declarations.check_lag(self.name, self.declared.target_lag, sources)
+            lags.check_table(state, self.name, self.declared.target_lag)
             declarations.check_acyclic(graph.load(state), self.name, bound)
             definition = declarations.definition_of(self.run, self.statement, self.declared, bound)
             table = tables.new_table(self.caller, self.name, table_statement(self.statement), definition)

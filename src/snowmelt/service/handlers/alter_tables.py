@@ -11,24 +11,35 @@ from snowmelt.service.altering import Alteration
 from snowmelt.service.contracts import attaching, enforcing
 from snowmelt.service.data_products import pii_at_ingest
 from snowmelt.service.handlers.quality import replay_quarantine
-from snowmelt.service.quality import declaring
+from snowmelt.service.lineage import recording
+from snowmelt.service.quality import declaring, quarantine
 from snowmelt.service.reshaping import Reshaped, reshape, start_change_feed
 from snowmelt.service.results import DONE, Result, status
 from snowmelt.service.row_checks import check_rows
+from snowmelt.service.tags import setting
 from snowmelt.service.transactions import PendingTable
 from snowmelt.sql.statements.alter_table import AlterTable
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.changes import Action, RenameTo, SetColumnComment, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.quality import AddQualityCheck, DropQualityCheck, ReplayQuarantine
 from snowmelt.sql.statements.tables import TableOptions
-from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, PastColumn, TableDefinition, TableShape
+from snowmelt.sql.statements.tags import SetTags, UnsetTags
+from snowmelt.state.model import (
+    RELATIONS,
+    SELECTABLE,
+    CatalogObject,
+    ObjectKind,
+    PastColumn,
+    TableDefinition,
+    TableShape,
+)
 from snowmelt.state.store import StateTransaction
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
 
 
-_OF_ANY_TABLE = (SetColumnComment, AddQualityCheck, DropQualityCheck)
+_OF_ANY_TABLE = (SetColumnComment, AddQualityCheck, DropQualityCheck, SetTags, UnsetTags)
 _OPTIONS = ("retention_days", "change_tracking", "change_feed", "schema_evolution", "dynamic")
 
 
@@ -40,6 +51,8 @@ def alter_table(run: Run, statement: AlterTable) -> Result:
         if statement.if_exists:
             return status(DONE, "ALTER_TABLE")
         raise errors.not_found("Table", str(run.object_name(statement.name)))
+    if setting.set_on_relation(run, table, statement.actions):
+        return status(DONE, "ALTER_TABLE")
     action = statement.actions[0]
     match action:
         case RenameTo(new_name=new_name):
@@ -105,7 +118,16 @@ def alter_columns(run: Run, table: CatalogObject, actions: Sequence[Action]) -> 
     before = pending.version
     done = reshape(run, table, pending, alteration.change)
     run.transaction.at_commit.append(lambda state: _record(state, alteration, definition, pending, before, done))
+    _alter_quarantine(run, table, actions)
     return alteration.definition.model_copy(update={"spark_only": done.spark_only})
+
+
+def _alter_quarantine(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
+    """In the same transaction: what waits in quarantine goes back into the columns it came from."""
+    with run.state.read() as state:
+        kept = quarantine.found_for(state, table)
+    if kept is not None and (following := quarantine.following(kept, actions)):
+        alter_columns(run, kept, following)
 
 
 def _record(
@@ -136,6 +158,8 @@ def _record(
             _rename_counter(state, table.id, present, new)
             references.column_renamed(state, table, present, new)
             pii_at_ingest.column_renamed(state, table.id, present, new)
+            recording.column_renamed(state, table.id, present, new)
+            setting.column_renamed(state, table.id, present, new)
     if pending.version == before:
         return
     fills = {
@@ -164,7 +188,8 @@ def rename(run: Run, item: CatalogObject, new_name: NameRef) -> None:
     with run.state.begin() as state:
         if state.catalog.schema(target.parent) is None:
             raise errors.not_found("Schema", str(target.parent))
-        enforcing.refuse_if_promised(state, item, "RENAME")
+        enforcing.refuse_if_promised(run, state, item, "RENAME")
+        kept = quarantine.found_for(state, item)
         try:
             state.catalog.rename(item.id, target)
         except errors.SnowmeltError as error:
@@ -172,6 +197,9 @@ def rename(run: Run, item: CatalogObject, new_name: NameRef) -> None:
                 raise errors.already_exists(run.written(new_name)) from None
             raise
         references.renamed(state, item, target)
+        if kept is not None and state.whole_catalog.find(quarantine.name_of(target), SELECTABLE) is None:
+            state.catalog.rename(kept.id, quarantine.name_of(target))
+            references.renamed(state, kept, quarantine.name_of(target))
 
 
 def swap(run: Run, item: CatalogObject, other: CatalogObject) -> None:
@@ -179,11 +207,27 @@ def swap(run: Run, item: CatalogObject, other: CatalogObject) -> None:
     if item.id == other.id:
         raise errors.compilation("002230", "42601", f"cannot swap '{other.name}' with itself")
     with run.state.begin() as state:
-        enforcing.swap(state, item, other)
+        enforcing.swap(run, state, item, other)
+        kept = quarantine.found_for(state, item), quarantine.found_for(state, other)
         state.catalog.swap(item.id, other.id)
+        _swap_quarantines(state, kept, (item, other))
         if item.kind is ObjectKind.VIEW:
             references.renamed(state, item, other.name)
             references.renamed(state, other, item.name)
+
+
+def _swap_quarantines(
+    state: StateTransaction, kept: Sequence[CatalogObject | None], tables: Sequence[CatalogObject]
+) -> None:
+    """What was quarantined goes with the table that it is to go back into."""
+    one, other = kept
+    if one is not None and other is not None:
+        state.catalog.swap(one.id, other.id)
+        return
+    for moved, successor in zip(kept, reversed(tables), strict=True):
+        name = quarantine.name_of(successor.name)
+        if moved is not None and state.whole_catalog.find(name, SELECTABLE) is None:
+            state.catalog.rename(moved.id, name)
 
 
 def _set_options(run: Run, table: CatalogObject, options: TableOptions, unset: tuple[str, ...]) -> None:

@@ -15,6 +15,7 @@ from snowmelt.service.handlers.drops import refuse_information_schema
 from snowmelt.service.objects import create_database, create_schema
 from snowmelt.service.references import Rename
 from snowmelt.service.results import DONE, Result, kept, status
+from snowmelt.service.tags import setting
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.databases_schemas import (
@@ -25,6 +26,7 @@ from snowmelt.sql.statements.databases_schemas import (
     CreateSchema,
     SetManagedAccess,
 )
+from snowmelt.sql.statements.tags import SetTags, UnsetTags
 from snowmelt.state.model import Database, ParameterLevel, Schema
 from snowmelt.state.store import StateReader, StateTransaction
 
@@ -54,7 +56,7 @@ def create_database_(run: Run, statement: CreateDatabase) -> Result:
         if state.catalog.database(name) is not None:
             if not statement.or_replace:
                 raise errors.already_exists(quote(name))
-            enforcing.refuse_if_promised_within(state, lambda key: key.database == name, "CREATE OR REPLACE DATABASE")
+            _refuse_if_promised(run, state, {name}, "CREATE OR REPLACE DATABASE")
             state.catalog.drop_database(name, state.now)
         source = contents.database
         created = create_database(
@@ -93,7 +95,7 @@ def create_schema_(run: Run, statement: CreateSchema) -> Result:
         if state.catalog.schema(name) is not None:
             if not statement.or_replace:
                 raise errors.already_exists(run.written(statement.name))
-            enforcing.refuse_if_promised_within(state, lambda key: key.parent == name, "CREATE OR REPLACE SCHEMA")
+            _refuse_if_promised(run, state, {name}, "CREATE OR REPLACE SCHEMA")
             state.catalog.drop_schema(name, state.now)
         source = contents.schema
         created = create_schema(
@@ -161,6 +163,7 @@ def _alter_database(run: Run, state: StateTransaction, database: Database, actio
         case RenameTo(new_name=ref):
             new = run.parts(ref)[-1]
             if new != name:
+                _refuse_if_promised(run, state, {name}, "ALTER DATABASE … RENAME")
                 state.catalog.rename_database(name, new)
                 references.container_renamed(state, _database_renamer({name: new}))
             return lambda: contexts.database_renamed(run.account, name, new)
@@ -169,8 +172,11 @@ def _alter_database(run: Run, state: StateTransaction, database: Database, actio
             if state.catalog.database(other) is None:
                 raise errors.not_found("Database", quote(other))
             if other != name:
+                _refuse_if_promised(run, state, {name, other}, "ALTER DATABASE … SWAP")
                 state.catalog.swap_databases(name, other)
                 references.container_renamed(state, _database_renamer({name: other, other: name}))
+        case SetTags() | UnsetTags():
+            setting.set_on_container(run, state, ParameterLevel.DATABASE, database.id, action)
         case SetOptions() | UnsetOptions():
             options, unset = _options(action)
             retention.check(options.data_retention_time_in_days, transient=database.transient)
@@ -207,6 +213,7 @@ def _alter_schema(run: Run, state: StateTransaction, schema: Schema, action: Act
             new = run.schema_name(ref)
             refuse_information_schema(new.name)
             if new != name:
+                _refuse_if_promised(run, state, {name}, "ALTER SCHEMA … RENAME")
                 _rename_schema(run, state, name, new, ref)
             return lambda: contexts.schema_renamed(run.account, name, new)
         case SwapWith(other=ref):
@@ -214,10 +221,13 @@ def _alter_schema(run: Run, state: StateTransaction, schema: Schema, action: Act
             if state.catalog.schema(other) is None:
                 raise errors.not_found("Schema", str(other))
             if other != name:
+                _refuse_if_promised(run, state, {name, other}, "ALTER SCHEMA … SWAP")
                 state.catalog.swap_schemas(name, other)
                 references.container_renamed(state, _schema_renamer({name: other, other: name}))
         case SetManagedAccess(managed=managed):
             state.catalog.update_schema(schema.model_copy(update={"managed_access": managed, "altered_on": state.now}))
+        case SetTags() | UnsetTags():
+            setting.set_on_container(run, state, ParameterLevel.SCHEMA, schema.id, action)
         case SetOptions() | UnsetOptions():
             options, unset = _options(action)
             retention.check(options.data_retention_time_in_days, transient=schema.transient)
@@ -231,6 +241,13 @@ def _alter_schema(run: Run, state: StateTransaction, schema: Schema, action: Act
         case _:
             raise errors.unsupported(f"ALTER SCHEMA … {type(action).__name__}")
     return lambda: None
+
+
+def _refuse_if_promised(run: Run, state: StateTransaction, containers: set[str] | set[SchemaName], verb: str) -> None:
+    """What lies in databases or schemas that lose their names loses its own."""
+    enforcing.refuse_if_promised_within(
+        run, state, lambda key: key.database in containers or key.parent in containers, verb
+    )
 
 
 def _rename_schema(run: Run, state: StateTransaction, name: SchemaName, new: SchemaName, ref: NameRef) -> None:

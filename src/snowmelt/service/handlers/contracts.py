@@ -9,7 +9,7 @@ from snowmelt.govern.contracts.model import Compatibility
 from snowmelt.govern.contracts.reading import folded
 from snowmelt.service import schema_objects
 from snowmelt.service.contracts import attaching, enforcing, listing, versioning
-from snowmelt.service.contracts.promises import columns_of, majors, promise_of, version_of
+from snowmelt.service.contracts.promises import majors, promise_of, version_of
 from snowmelt.service.handlers.alter_tables import rename
 from snowmelt.service.results import DONE, Result, ResultColumn, status, table_result
 from snowmelt.sql.statements.base import ObjectType, Statement
@@ -166,8 +166,12 @@ def _checked(run: Run, state: StateReader, item: CatalogObject) -> list[Any]:
     promise = promise_of(state, item, run.now.date())
     if promise is None:
         return [str(item.name), None, None, "SUNSET", None]
-    columns = columns_of(item.definition)
-    satisfied, newest = promise.satisfied(columns), promise.versions[-1]
+    newest = promise.versions[-1]
+    try:
+        columns = attaching.shown_columns(run, item)
+    except errors.SnowmeltError as error:
+        return [str(item.name), str(newest.version), None, "BROKEN", error.message]
+    satisfied = promise.satisfied(columns)
     word = "BROKEN" if satisfied is None else "OK" if satisfied is newest else "BEHIND"
     found = "; ".join(str(breach) for breach in promise.breaches(newest, columns))
     return [str(item.name), str(newest.version), str(satisfied.version) if satisfied else None, word, found or None]

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 def create_data_product(run: Run, statement: CreateDataProduct) -> Result:
-    definition = DataProductDefinition(**declaring.changes_of(run, statement.options))
-    declaring.check(run, definition)
+    given = declaring.changes_of(run, statement.options)
+    definition = DataProductDefinition(**given)
+    declaring.check(run, definition, given)
     return schema_objects.create(
         run,
         ObjectType.DATA_PRODUCT,
@@ -54,7 +55,7 @@ def _set(
     run: Run, item: CatalogObject, changes: dict[str, Any], *, comment: str | None = None, uncomment: bool = False
 ) -> None:
     assert isinstance(item.definition, DataProductDefinition)
-    declaring.check(run, item.definition.model_copy(update=changes))
+    declaring.check(run, item.definition.model_copy(update=changes), changes)
     schema_objects.alter(run, item, changes, comment=comment, uncomment=uncomment)
 
 

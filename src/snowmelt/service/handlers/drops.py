@@ -54,7 +54,7 @@ def _drop_database(run: Run, statement: Drop) -> str | None:
             return None
         if statement.restrict:
             _refuse_if_referred(state, lambda key: key.database == name)
-        enforcing.refuse_if_promised_within(state, lambda key: key.database == name, "DROP DATABASE")
+        enforcing.refuse_if_promised_within(run, state, lambda key: key.database == name, "DROP DATABASE")
         state.catalog.drop_database(name, state.now)
     contexts.database_dropped(run.account, name)
     return name
@@ -69,7 +69,7 @@ def _drop_schema(run: Run, statement: Drop) -> str | None:
             return None
         if statement.restrict:
             _refuse_if_referred(state, lambda key: key.parent == name)
-        enforcing.refuse_if_promised_within(state, lambda key: key.parent == name, "DROP SCHEMA")
+        enforcing.refuse_if_promised_within(run, state, lambda key: key.parent == name, "DROP SCHEMA")
         state.catalog.drop_schema(name, state.now)
     contexts.schema_dropped(run.account, name)
     return name.name
@@ -98,7 +98,7 @@ def _drop_object(run: Run, statement: Drop) -> str | None:
             return None
         if statement.restrict and found.kind is ObjectKind.TABLE:
             _refuse_if_referred(state, lambda key: key == found.name)
-        enforcing.refuse_if_promised(state, found, "DROP")
+        enforcing.refuse_if_promised(run, state, found, "DROP")
         if found.kind is ObjectKind.CONTRACT:
             enforcing.check_contract_unused(state, found, "dropped")
         if found.kind is ObjectKind.TASK:

@@ -12,6 +12,7 @@ from snowmelt.service.handlers.alter_tables import rename, swap
 from snowmelt.service.resolver import StatementCatalog
 from snowmelt.service.results import DONE, Result, status
 from snowmelt.service.streams import tracking
+from snowmelt.service.tags import setting
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment
@@ -67,6 +68,8 @@ def _created(run: Run, statement: CreateView, name: ObjectName, definition: View
     contract = attaching.wanted(run, statement.options, item, definition.columns)
     if statement.or_alter and _altered(run, statement, definition):
         return status(f"View {quote(name.name)} successfully altered.", "CREATE_VIEW")
+    if statement.or_replace and not statement.temporary:
+        enforcing.check_replacement(run, name, definition.columns)
     return schema_objects.create(
         run,
         ObjectType.VIEW,
@@ -112,6 +115,8 @@ def _columns(statement: CreateView, query: BoundQuery) -> tuple[Column, ...]:
 def alter_view(run: Run, statement: AlterView) -> Result:
     view = schema_objects.to_alter(run, ObjectType.VIEW, statement.name, if_exists=statement.if_exists)
     if view is None:
+        return status(DONE, "ALTER_VIEW")
+    if setting.set_on_relation(run, view, statement.actions):
         return status(DONE, "ALTER_VIEW")
     for action in statement.actions:
         match action:

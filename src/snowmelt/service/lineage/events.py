@@ -150,7 +150,7 @@ class RunEvents:
                 found = state.catalog.find(refreshes, [ObjectKind.TABLE])
                 if found is not None:
                     target = dataset_of(found)
-                    edges = tuple(self._account.lineage.definitions.edges(Run(session, _NO_TEXT), state, found))
+                    edges = tuple(self._account.lineage.of_definition(Run(session, _NO_TEXT), state, found))
             return _with_known(state, replace(outcome, edges=edges, target=target))
 
     # -- what comes by itself -------------------------------------------------------------------------------------

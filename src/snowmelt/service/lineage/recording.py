@@ -123,13 +123,38 @@ def _record(run: Run, target: Dataset, edges: Sequence[Edge]) -> WriteRecord:
         for edge in edges
     )
     process = edges[0].process
+    return WriteRecord(
+        target=_dataset(target), digest=_digest(process.kind, process.name, sources), operation=process.kind,
+        process=process.name, query_id=run.query_id, written_at=run.now, sources=sources,
+    )  # fmt: skip
+
+
+def _digest(kind: str, process: str | None, sources: Sequence[RecordedSource]) -> str:
     # By name: a source that is made anew every time, such as a temporary table, is still the same source.
     said = [(source.dataset.name, source.links) for source in sources]
-    digest = hashlib.sha256(repr((process.kind, process.name, said)).encode()).hexdigest()[:32]
-    return WriteRecord(
-        target=_dataset(target), digest=digest, operation=process.kind, process=process.name, query_id=run.query_id,
-        written_at=run.now, sources=sources,
-    )  # fmt: skip
+    return hashlib.sha256(repr((kind, process, said)).encode()).hexdigest()[:32]
+
+
+def column_renamed(state: StateTransaction, table_id: str, old: str, new: str) -> None:
+    """What was written into a column, or read from it, stays known under its new name."""
+
+    def named(column: str | None, id: str) -> str | None:
+        return new if id == table_id and column == old else column
+
+    for record in state.lineage.about(table_id):
+        sources = tuple(
+            source.model_copy(
+                update={
+                    "links": tuple(
+                        (named(column, source.dataset.id), named(target, record.target.id), influences)
+                        for column, target, influences in source.links
+                    )
+                }
+            )
+            for source in record.sources
+        )
+        digest = _digest(record.operation, record.process, sources)
+        state.lineage.exchange(record, record.model_copy(update={"sources": sources, "digest": digest}))
 
 
 def _dataset(dataset: Dataset) -> RecordedDataset:

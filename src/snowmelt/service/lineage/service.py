@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, split_name
-from snowmelt.govern.lineage.graph import Dataset, Direction, LineageGraph, Step
-from snowmelt.service.lineage.assembling import Definitions, assembled
+from snowmelt.govern.lineage.graph import Dataset, Direction, Edge, LineageGraph, Step
+from snowmelt.service.lineage.assembling import Definitions, ages_of, assembled
 from snowmelt.service.lineage.catalog import dataset_of
 from snowmelt.service.lineage.recording import WriteRecorder
 from snowmelt.state.model import SELECTABLE, CatalogObject, ObjectKind, TableDefinition, ViewDefinition
@@ -27,7 +27,7 @@ class Lineage:
 
     def graph(self, run: Run, state: StateReader) -> LineageGraph:
         """What the session's roles may know of."""
-        whole = assembled(run, state.seen_by(None), self.definitions)
+        whole = self.whole_graph(run, state)
         if run.authority.sight is None:
             return whole
         with run.state.read() as seen:
@@ -37,6 +37,14 @@ class Lineage:
             return dataset.object_id not in known and (len(dataset.name) == 3 or bool(dataset.belongs_to))
 
         return whole.without(hidden)
+
+    def whole_graph(self, run: Run, state: StateReader) -> LineageGraph:
+        """Whoever asks: what is found on it must not be shown."""
+        return assembled(run, state.seen_by(None), self.definitions)
+
+    def of_definition(self, run: Run, state: StateReader, item: CatalogObject) -> list[Edge]:
+        """What the definition of one object says."""
+        return self.definitions.edges(run, state, item, ages_of(state, run))
 
     def of_columns(
         self, run: Run, state: StateReader, name: str, direction: Direction, distance: int, *, rows: bool

@@ -10,6 +10,7 @@ import structlog
 
 from snowmelt.core import errors
 from snowmelt.govern.lineage.edges import Filled, Links, links_of, same_columns
+from snowmelt.govern.lineage.flows import Influence
 from snowmelt.govern.lineage.graph import Dataset, Edge, Link, Process
 from snowmelt.govern.lineage.writes import Part, Write, write_of
 from snowmelt.service.lineage.catalog import LineageCatalog, dataset_of
@@ -126,11 +127,19 @@ def edges_of_write(catalog: LineageCatalog, statement: Statement, process: Proce
     if target is None:
         return []
     if write.location is not None:
-        return [Edge(catalog.place(write.location), target, process, _UNKNOWN)]
+        into = names if write.columns is None else write.columns
+        links = same_columns(into) if write.by_name else _by_place(into)
+        return [Edge(catalog.place(write.location), target, process, links)]
     filled = [_filled(catalog, part, names) for part in write.parts]
     # An UPDATE from the table itself is no lineage.
-    links = {source: found for source, found in links_of(filled, catalog.datasets).items() if source != target}
-    return _edges(links, target, process)
+    by_source = {source: found for source, found in links_of(filled, catalog.datasets).items() if source != target}
+    return _edges(by_source, target, process)
+
+
+def _by_place(columns: Sequence[str]) -> tuple[Link, ...]:
+    """Fields of files, as a query over them calls them, into columns one after the other."""
+    same = frozenset({Influence.IDENTITY})
+    return tuple(Link(f"${place}", column, same) for place, column in enumerate(columns, 1))
 
 
 def _target(catalog: LineageCatalog, write: Write) -> tuple[Dataset | None, Sequence[str]]:

@@ -35,6 +35,7 @@ from snowmelt.state.model import (
     WarehouseState,
 )
 from snowmelt.state.stream_model import StreamDefinition, StreamMode
+from snowmelt.state.tag_model import TagDefinition
 from snowmelt.state.task_model import AlertDefinition, TaskDefinition
 
 SYSTEM_NAME = "SYS_CONSTRAINT_"
@@ -70,6 +71,8 @@ def object_ddl(item: CatalogObject, *, qualified: bool = False) -> str:
             return contract_ddl(item, contract, qualified=qualified)
         case DataProductDefinition() as product:
             return data_product_ddl(item, product, qualified=qualified)
+        case TagDefinition() as tag:
+            return _tag(item, tag, name)
 
 
 def database_ddl(item: Database) -> str:
@@ -236,6 +239,12 @@ def _sequence(item: CatalogObject, definition: SequenceDefinition, name: str) ->
     order = "order" if definition.ordered else "noorder"
     numbers = f"start with {definition.start} increment by {definition.step} {order}"
     return f"create or replace sequence {name} {numbers}{comment(item.comment)};"
+
+
+def _tag(item: CatalogObject, definition: TagDefinition, name: str) -> str:
+    allowed = definition.allowed_values
+    values = f" allowed_values {', '.join(map(literal, allowed))}" if allowed else ""
+    return f"create or replace tag {name}{values}{comment(item.comment)};"
 
 
 def _stream(item: CatalogObject, definition: StreamDefinition, name: str, *, qualified: bool) -> str:

@@ -33,19 +33,19 @@ _SIMPLE = {
     "CONNECTOR": (ObjectKind.CONNECTOR, "Connector"),
     "CONTRACT": (ObjectKind.CONTRACT, "Contract"),
     "DATA_PRODUCT": (ObjectKind.DATA_PRODUCT, "Data product"),
+    "TAG": (ObjectKind.TAG, "Tag"),
 }
 _ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
 _ELSEWHERE = frozenset(
     {
         "CONTACT", "EVENT_TABLE", "EXTERNAL_TABLE", "ICEBERG_TABLE", "INTEGRATION", "PIPE",
-        "POLICY", "SEMANTIC_VIEW", "TAG", "TYPE",
+        "POLICY", "SEMANTIC_VIEW", "TYPE",
     }
 )  # fmt: skip
 """Types that Snowflake has and that can't exist here."""
 _ORDER = (
-    ObjectKind.SEQUENCE, ObjectKind.FILE_FORMAT, ObjectKind.STAGE, ObjectKind.TABLE, ObjectKind.FUNCTION,
-    ObjectKind.VIEW, ObjectKind.STREAM, ObjectKind.PROCEDURE, ObjectKind.TASK,
-    ObjectKind.ALERT,
+    ObjectKind.TAG, ObjectKind.SEQUENCE, ObjectKind.FILE_FORMAT, ObjectKind.STAGE, ObjectKind.TABLE,
+    ObjectKind.FUNCTION, ObjectKind.VIEW, ObjectKind.STREAM, ObjectKind.PROCEDURE, ObjectKind.TASK, ObjectKind.ALERT,
     ObjectKind.CONNECTOR, ObjectKind.CONTRACT, ObjectKind.DATA_PRODUCT,
 )  # fmt: skip
 """What is created first in a script: defaults use sequences, views use tables and functions."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from snowmelt.state.model import (
     StageDefinition,
 )
 from snowmelt.state.store import StateReader
+from snowmelt.state.tag_model import TagDefinition
 
 if TYPE_CHECKING:
     from snowmelt.service.run import Run
@@ -81,6 +83,14 @@ def next_value(state: StateReader, item: CatalogObject) -> int:
     return definition.start if following is None else following
 
 
+def tags(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
+    for item in of_kind(run, state, statement, ObjectKind.TAG):
+        definition = item.definition
+        assert isinstance(definition, TagDefinition)
+        allowed = definition.allowed_values
+        yield {**named(item), "allowed_values": json.dumps(list(allowed)) if allowed is not None else None}
+
+
 def of_kind(run: Run, state: StateReader, statement: ShowStatement, kind: ObjectKind) -> list[CatalogObject]:
     scope = schema_scope(run, state, statement)
     return objects(run, state, [kind], scope.database, scope.schema)
@@ -103,4 +113,5 @@ LISTINGS = {
     "STAGES": Listing(stages, paged=False),
     "FILE FORMATS": Listing(file_formats, paged=False),
     "SEQUENCES": Listing(sequences, paged=False),
+    "TAGS": Listing(tags),
 }

@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snowmelt.core import errors
-from snowmelt.core.names import ObjectName, quote
+from snowmelt.core.names import ObjectName
 from snowmelt.service.loading.sink import Sink
 from snowmelt.service.metadata.columns import columns
+from snowmelt.service.metadata.ddl_words import object_name
 from snowmelt.service.quality.row_checks import FailedRows
 from snowmelt.service.quality.runs import GateRun
+from snowmelt.sql.statements.alter_table import RenameColumn, SetType
+from snowmelt.sql.statements.changes import Action
+from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.quality_model import QualityCheck
+from snowmelt.state.store import StateReader
 from snowmelt.storage.rewrite import FILE, ROW
 
 if TYPE_CHECKING:
@@ -46,8 +51,8 @@ def ensure(owner: Session, table: CatalogObject) -> CatalogObject:
     if len(wanted) != len(table.definition.columns) + len(EXTRA):
         raise errors.compilation("002028", "42601", f"Table '{table.name}' has a column that quarantined rows get.")
     if found is None:
-        declared = ", ".join(f"{quote(column)} {type_}" for column, type_ in wanted.items())
-        owner.execute(f"CREATE TABLE IF NOT EXISTS {name} ({declared})")
+        declared = ", ".join(f"{spelled(column)} {type_}" for column, type_ in wanted.items())
+        owner.execute(f"CREATE TABLE IF NOT EXISTS {object_name(name, qualified=True)} ({declared})")
         return _required(owner, name)
     definition = found.definition
     if not isinstance(definition, TableDefinition) or definition.dynamic is not None:
@@ -63,13 +68,37 @@ def ensure(owner: Session, table: CatalogObject) -> CatalogObject:
                 hint="Rename the quarantine table away: a new one is made when a row needs it.",
             )  # fmt: skip
         if column not in present:
-            owner.execute(f"ALTER TABLE {name} ADD COLUMN {quote(column)} {type_}")
+            owner.execute(f"ALTER TABLE {object_name(name, qualified=True)} ADD COLUMN {spelled(column)} {type_}")
     return _required(owner, name)
 
 
 def _find(owner: Session, name: ObjectName) -> CatalogObject | None:
     with owner.account.state.read() as state:
         return state.catalog.find(name, [ObjectKind.TABLE, ObjectKind.VIEW])
+
+
+def found_for(state: StateReader, table: CatalogObject) -> CatalogObject | None:
+    """The quarantine table of a table, if it has one: something else may have its name."""
+    if table.kind is not ObjectKind.TABLE:
+        return None
+    found = state.whole_catalog.find(name_of(table.name), [ObjectKind.TABLE])
+    definition = found.definition if found is not None else None
+    if not isinstance(definition, TableDefinition) or definition.dynamic is not None:
+        return None
+    names = {column.name for column in definition.columns}
+    return found if all(extra.name in names for extra in EXTRA) else None
+
+
+def following(kept: CatalogObject, actions: Sequence[Action]) -> list[Action]:
+    """What a change of the table's columns asks of its quarantine: rows there must fit into the table again."""
+    assert isinstance(kept.definition, TableDefinition)
+    names = {column.name for column in kept.definition.columns}
+    return [
+        action
+        for action in actions
+        if (isinstance(action, RenameColumn) and action.column in names and action.new_name not in names)
+        or (isinstance(action, SetType) and action.column in names)
+    ]
 
 
 def existing(owner: Session, table: ObjectName) -> CatalogObject:

@@ -41,7 +41,7 @@ ACCOUNT_PRIVILEGES = {
 
 _CREATES = (
     "CREATE TABLE", "CREATE VIEW", "CREATE DYNAMIC TABLE", "CREATE STREAM", "CREATE TASK", "CREATE CONNECTOR",
-    "CREATE CONTRACT", "CREATE DATA PRODUCT", "CREATE ALERT",
+    "CREATE CONTRACT", "CREATE DATA PRODUCT", "CREATE ALERT", "CREATE TAG",
     "CREATE STAGE", "CREATE FILE FORMAT", "CREATE SEQUENCE", "CREATE FUNCTION", "CREATE PROCEDURE",
 )  # fmt: skip
 PRIVILEGES: dict[str, tuple[str, ...]] = {
@@ -57,6 +57,7 @@ PRIVILEGES: dict[str, tuple[str, ...]] = {
     "CONNECTOR": ("OPERATE", "MONITOR"),
     "CONTRACT": ("USAGE", "APPLY"),
     "DATA PRODUCT": ("USAGE",),
+    "TAG": ("APPLY", "READ"),
     "WAREHOUSE": ("USAGE", "OPERATE", "MODIFY", "MONITOR"),
     "FUNCTION": ("USAGE",),
     "PROCEDURE": ("USAGE",),
@@ -106,7 +107,7 @@ _READS = _ask(Subject.TARGET, "SELECT")
 
 _RENAMED = (
     "TABLE", "VIEW", "DYNAMIC TABLE", "STAGE", "FILE FORMAT", "SEQUENCE", "FUNCTION", "PROCEDURE", "CONTRACT",
-    "DATA PRODUCT",
+    "DATA PRODUCT", "TAG",
 )  # fmt: skip
 """What can be moved to another schema by renaming it."""
 
@@ -139,6 +140,7 @@ RULES: dict[str, tuple[Ask, ...]] = {
     "CREATE CONTRACT": _create("CONTRACT"),
     "CREATE CONTRACT FROM TABLE": _create("CONTRACT", _ask(Subject.SOURCE, "SELECT", "REFERENCES")),
     "CREATE DATA PRODUCT": _create("DATA PRODUCT"),
+    "CREATE TAG": _create("TAG"),
     "CREATE STAGE": _create("STAGE"),
     "CREATE FILE FORMAT": _create("FILE FORMAT"),
     "CREATE SEQUENCE": _create("SEQUENCE"),
@@ -164,6 +166,7 @@ RULES: dict[str, tuple[Ask, ...]] = {
     "ALTER CONTRACT CONSUMER": (_ask(Subject.TARGET, "USAGE"),),
     "CHECK CONTRACT": (_ask(Subject.TARGET, "USAGE", "APPLY"),),
     "ALTER DATA PRODUCT": _owner(),
+    "ALTER TAG": _owner(),
     "EXECUTE QUALITY CHECKS": (_READS,),
     "EXECUTE TASK": (_ask(Subject.TARGET, "OPERATE"),),
     "ALTER STAGE": _owner(),

@@ -24,6 +24,7 @@ from snowmelt.sql.statements import (
     stages,
     streams,
     tables,
+    tags,
     tasks,
     users_roles,
     views,
@@ -135,6 +136,8 @@ def _creating(statement: Statement) -> Iterator[Request]:
             yield _created("CREATE CONTRACT", ObjectType.CONTRACT, statement)
         case data_products.CreateDataProduct():
             yield _created("CREATE DATA PRODUCT", ObjectType.DATA_PRODUCT, statement)
+        case tags.CreateTag():
+            yield _created("CREATE TAG", ObjectType.TAG, statement)
         case stages.CreateStage(temporary=temporary):
             rule = "CREATE STAGE URL" if statement.options.url is not None else "CREATE STAGE"
             yield _created(rule, ObjectType.STAGE, statement)
@@ -164,7 +167,7 @@ def _creating(statement: Statement) -> Iterator[Request]:
 _Creation = (
     tables.CreateTable | views.CreateView | dynamic_tables.CreateDynamicTable | streams.CreateStream
     | tasks.CreateTask | alerts.CreateAlert | connectors.CreateConnector | contracts.CreateContract
-    | data_products.CreateDataProduct | stages.CreateStage
+    | data_products.CreateDataProduct | tags.CreateTag | stages.CreateStage
     | file_formats.CreateFileFormat | sequences.CreateSequence | databases_schemas.CreateDatabase
     | databases_schemas.CreateSchema | warehouses.CreateWarehouse
     | users_roles.CreateUser | users_roles.CreateRole
@@ -222,6 +225,8 @@ def _altering(statement: Statement) -> Iterator[Request]:
             yield Request("CHECK CONTRACT", Named(ObjectType.CONTRACT, name))
         case data_products.AlterDataProduct(name=name, action=action):
             yield _altered("ALTER DATA PRODUCT", ObjectType.DATA_PRODUCT, name, action)
+        case tags.AlterTag(name=name, action=action):
+            yield _altered("ALTER TAG", ObjectType.TAG, name, action)
         case quality.ExecuteQualityChecks(name=name):
             yield Request("EXECUTE QUALITY CHECKS", Named(ObjectType.TABLE, name))
         case tasks.ExecuteTask(name=name):

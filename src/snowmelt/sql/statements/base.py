@@ -48,6 +48,7 @@ class ObjectType(StrEnum):
     CONNECTOR = "CONNECTOR"
     CONTRACT = "CONTRACT"
     DATA_PRODUCT = "DATA PRODUCT"
+    TAG = "TAG"
     USER = "USER"
     ROLE = "ROLE"
 

@@ -28,6 +28,7 @@ from snowmelt.sql.statements.options import (
     whole,
     word,
 )
+from snowmelt.sql.statements.tags import at_tags, parse_tags
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,8 @@ def _action(cursor: Cursor, kind: ObjectType) -> Action:
     if cursor.match("SWAP", "WITH"):
         return SwapWith(object_name(cursor, kind))
     verb = cursor.expect_any(("SET", "UNSET"))
-    if cursor.at("TAG"):
-        raise errors.unsupported(f"ALTER {kind} … {verb} TAG")
+    if at_tags(cursor):
+        return parse_tags(cursor, verb)
     if verb == "SET":
         return SetOptions(read_required_options(cursor, ContainerOptions, kind))
     return UnsetOptions(read_unset(cursor, ContainerOptions, kind))

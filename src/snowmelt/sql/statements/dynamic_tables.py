@@ -42,6 +42,7 @@ from snowmelt.sql.statements.options import (
 )
 from snowmelt.sql.statements.quality import parse_add_check, parse_drop_check
 from snowmelt.sql.statements.tables import clustering_keys
+from snowmelt.sql.statements.tags import at_tags, parse_tags
 from snowmelt.sql.statements.warehouses import Resume, Suspend
 from snowmelt.sql.tokens import SqlText, TokenKind
 
@@ -241,6 +242,8 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
     verb = cursor.expect_any(
         ("SUSPEND", "RESUME", "REFRESH", "RENAME", "SWAP", "CLUSTER", "DROP", "ALTER", "MODIFY", "ADD", "SET", "UNSET")
     )
+    if verb in ("SET", "UNSET") and at_tags(cursor):
+        return (parse_tags(cursor, verb),)
     refuse_governance(cursor, f"ALTER {kind} … {verb}")
     match verb:
         case "SUSPEND" | "RESUME":
@@ -278,6 +281,9 @@ def _column_comments(cursor: Cursor) -> tuple[Action, ...]:
         column = cursor.identifier()
         removed = cursor.match("UNSET")
         if removed or cursor.match("SET"):
+            if at_tags(cursor):
+                actions.append(parse_tags(cursor, "UNSET" if removed else "SET", column))
+                continue
             refuse_governance(cursor, "ALTER COLUMN … SET")
         cursor.expect("COMMENT")
         actions.append(SetColumnComment(column, None if removed else cursor.string()))

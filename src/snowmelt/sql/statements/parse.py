@@ -34,6 +34,7 @@ from snowmelt.sql.statements import (
     stages,
     streams,
     tables,
+    tags,
     tasks,
     users_roles,
     views,
@@ -199,6 +200,7 @@ CREATE: dict[ObjectType, CreateRule] = {
     ObjectType.CONNECTOR: connectors.CREATE_CONNECTOR,
     ObjectType.CONTRACT: contracts.CREATE_CONTRACT,
     ObjectType.DATA_PRODUCT: data_products.CREATE_DATA_PRODUCT,
+    ObjectType.TAG: tags.CREATE_TAG,
     ObjectType.USER: users_roles.CREATE_USER,
     ObjectType.ROLE: users_roles.CREATE_ROLE,
 }
@@ -222,13 +224,21 @@ ALTER: dict[ObjectType, AlterParser] = {
     ObjectType.CONNECTOR: connectors.parse_alter_connector,
     ObjectType.CONTRACT: contracts.parse_alter_contract,
     ObjectType.DATA_PRODUCT: data_products.parse_alter_data_product,
+    ObjectType.TAG: tags.parse_alter_tag,
     ObjectType.USER: users_roles.parse_alter_user,
     ObjectType.ROLE: users_roles.parse_alter_role,
 }
 
 DROP = dict.fromkeys(ObjectType)
 UNDROP = dict.fromkeys(
-    (ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.TABLE, ObjectType.DYNAMIC_TABLE, ObjectType.STREAM)
+    (
+        ObjectType.DATABASE,
+        ObjectType.SCHEMA,
+        ObjectType.TABLE,
+        ObjectType.DYNAMIC_TABLE,
+        ObjectType.STREAM,
+        ObjectType.TAG,
+    )
 )
 
 STATEMENTS: dict[str, Parser] = {

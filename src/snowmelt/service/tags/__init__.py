@@ -1,0 +1,1 @@
+"""Tags: what somebody says of tables, columns, schemas and databases, and what is known of it."""

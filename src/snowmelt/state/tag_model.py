@@ -1,0 +1,13 @@
+"""Tags: names with values that somebody puts on tables, columns, schemas and databases."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from snowmelt.state.record import Record
+
+
+class TagDefinition(Record):
+    kind: Literal["TAG"] = "TAG"
+    allowed_values: tuple[str, ...] | None = None
+    """None for any value."""
