@@ -244,13 +244,17 @@ def test_a_column_keeps_its_id(tmp_path: Path) -> None:
     table.fields = [*table.fields, Field("more", "FLOAT")]
     table.load([{"id": 2, "more": 1.5}])
     assert ids(table) == {"id": 1, "name": 2, "ok": 3, "more": 4}
+    kept = metadata(table)["table-uuid"]
+    table.fields = [*table.fields, Field("text")]
+    table.load([{"id": 2, "text": "x"}], UPSERT)
+    assert ids(table) == {"id": 1, "name": 2, "ok": 3, "more": 4, "text": 5} and metadata(table)["table-uuid"] == kept
     table.fields = [Field("ok", "NUMBER(3,0)"), Field("id", "NUMBER(12,0)")]
     table.load([{"id": 3, "ok": 2}], OVERWRITE)
-    assert ids(table) == {"ok": 5, "id": 1}, "wider is the same column, another type is not"
+    assert ids(table) == {"ok": 6, "id": 1}, "wider is the same column, another type is not"
     table.fields = [Field("id", "NUMBER(12,0)"), Field("name")]
     table.load([{"id": 3, "name": "b"}], OVERWRITE)
-    assert ids(table) == {"id": 1, "name": 6}
-    assert metadata(table)["last-column-id"] == 6
+    assert ids(table) == {"id": 1, "name": 7}
+    assert metadata(table)["last-column-id"] == 7
 
 
 def test_metadata_of_another_table_are_not_read(tmp_path: Path, readers: Readers) -> None:
@@ -262,12 +266,14 @@ def test_metadata_of_another_table_are_not_read(tmp_path: Path, readers: Readers
     (tmp_path / "here").rename(moved.address)
     moved.run_without_news()
     assert readers.read(moved) == moved.rows()
-    for path in Path(moved.place).iterdir():
-        if path.name != "metadata":
-            path.rename(tmp_path / path.name)
-    moved.load([record(random.Random(4), 4)])
-    assert readers.read(moved) == moved.rows()
-    assert [path.name for path in (Path(moved.place) / "metadata").glob("v*.json")] == ["v1.metadata.json"]
+    for versions in (1, 1, 3):
+        for path in Path(moved.place).iterdir():
+            if path.name != "metadata":
+                path.rename(tmp_path / new_id())
+        for number in range(versions):
+            moved.load([record(random.Random(number), number)])
+        assert readers.read(moved) == moved.rows()
+        assert len(list((Path(moved.place) / "metadata").glob("v*.json"))) == versions
 
 
 def test_what_iceberg_could_not_say_is_not_said(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ often one is written, or who is faster; a reader finds whole versions only.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import time
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
@@ -30,7 +31,7 @@ from snowmelt.pipeline.problems import shown
 from snowmelt.pipeline.stores.opening import open_store
 
 _HINT = "version-hint.text"
-_VERSION = "snowmelt.delta-version"
+_VERSION, _FILES = "snowmelt.delta-version", "snowmelt.delta-files"
 _READABLE = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 """Features of a Delta table that leave its Parquet files as they are."""
 _NUMBERED = re.compile(r"(?:v|snap-|files-)(\d+)[.-]")
@@ -50,47 +51,56 @@ class IcebergMetadata:
     def follow(self, table: DeltaTable) -> None:
         """Brings them to the table's version, if they are behind it. Again, right after, it finds nothing to do."""
         with self._errors():
-            previous = self._current(table)
-            if previous is not None and int(previous["properties"][_VERSION]) >= table.version():
-                return
-            reason = _unreadable(table)
+            previous = self._current()
+            if previous is not None and int(previous["properties"][_VERSION]) > table.version():
+                # Somebody else was faster, or it is another table than the one that these are of.
+                table.update_incremental()
+            files = _files(table)
+            if previous is not None:
+                known = int(previous["properties"][_VERSION]), previous["properties"][_FILES]
+                if known == (table.version(), _digest(files)):
+                    return
+                if known[0] >= table.version():
+                    previous = None
+            reason = _unreadable(table, files)
             if reason is not None or previous is None:
-                # Numbers of another table, of which a reader would take the highest.
+                # There may be numbers of another table, of which a reader would take the highest.
                 self._withdraw()
             if reason is None:
-                self._write(table, previous)
+                self._write(table, files, previous)
             else:
                 log = structlog.get_logger("snowmelt.pipeline")
                 log.warning("no iceberg metadata", table=shown(self._location), reason=reason)
 
-    def _current(self, table: DeltaTable) -> dict[str, Any] | None:
-        """What readers of Iceberg see; None if that is nothing, or of another table or another folder."""
+    def _current(self) -> dict[str, Any] | None:
+        """What readers of Iceberg see; None if that is nothing, or was in another folder."""
         try:
             found: dict[str, Any] = json.loads(self._text(f"v{int(self._text(_HINT))}.metadata.json"))
         except (FileNotFoundError, ValueError):
             return None
-        same = (found["table-uuid"], found["location"]) == (table.metadata().id, self._location)
-        return found if same else None
+        return found if found["location"] == self._location and _FILES in found["properties"] else None
 
-    def _write(self, table: DeltaTable, previous: dict[str, Any] | None) -> None:
+    def _write(self, table: DeltaTable, files: _Files, previous: dict[str, Any] | None) -> None:
         number = table.version() + 1
         schema, last_column = iceberg_schema(table.schema(), previous)
-        snapshot = {
+        snapshot: dict[str, Any] = {
             "snapshot-id": uuid4().int >> 65, "sequence-number": number, "timestamp-ms": time.time_ns() // 1_000_000,
             "schema-id": schema["schema-id"],
         }  # fmt: skip
-        snapshot |= self._write_manifests(table, number, snapshot["snapshot-id"], schema)
-        told = _metadata(table, self._location, schema, last_column, snapshot)
+        snapshot |= self._write_manifests(files, number, snapshot["snapshot-id"], schema)
+        # Not the id of the Delta table, which gets another one when MERGE adds a column.
+        told = {
+            **_metadata(schema, last_column, snapshot), "location": self._location,
+            "table-uuid": str(uuid4()) if previous is None else previous["table-uuid"],
+        }  # fmt: skip
+        told["properties"] |= {_VERSION: str(table.version()), _FILES: _digest(files)}
         self._store.put_text(json.dumps(told), f"v{number}.metadata.json")
         self._store.put_text(str(number), _HINT)
         if number % _TIDY_EVERY == 0:
             self._tidy(number)
 
-    def _write_manifests(
-        self, table: DeltaTable, number: int, snapshot_id: int, schema: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _write_manifests(self, files: _Files, number: int, snapshot_id: int, schema: dict[str, Any]) -> dict[str, Any]:
         """What the snapshot says of them. One manifest has all files, so that no earlier one is ever needed."""
-        files = pa.table(table.get_add_actions(flatten=True)).select(["path", "size_bytes", "num_records"]).to_pylist()
         entries = [_entry(file, self._location, snapshot_id, number) for file in files]
         rows = sum(file["num_records"] for file in files)
         told = {
@@ -158,7 +168,21 @@ class IcebergMetadata:
         self._store.close()
 
 
-def _unreadable(table: DeltaTable) -> str | None:
+_Files = Sequence[Mapping[str, Any]]
+
+
+def _files(table: DeltaTable) -> _Files:
+    """Path, size_bytes and num_records of each."""
+    found = pa.table(table.get_add_actions(flatten=True)).select(["path", "size_bytes", "num_records"])
+    return cast(_Files, found.to_pylist())
+
+
+def _digest(files: _Files) -> str:
+    """Tells versions of two tables apart that have the same number."""
+    return hashlib.sha256("\n".join(sorted(file["path"] for file in files)).encode()).hexdigest()
+
+
+def _unreadable(table: DeltaTable, files: _Files) -> str | None:
     """Why Iceberg can't say what is in the table: somebody else made or changed it."""
     features = set(table.protocol().reader_features or ()) - _READABLE
     if features:
@@ -168,7 +192,7 @@ def _unreadable(table: DeltaTable) -> str | None:
     for field in table.schema().fields:
         if iceberg_type(field.type) is None:
             return f"its column {field.name} is of type {field.type.type}"
-    if pa.table(table.get_add_actions(flatten=True))["num_records"].null_count:
+    if any(file["num_records"] is None for file in files):
         return "its log does not say how many rows each file has"
     return None
 
@@ -184,19 +208,17 @@ def _entry(file: Mapping[str, Any], location: str, snapshot_id: int, number: int
     }  # fmt: skip
 
 
-def _metadata(
-    table: DeltaTable, location: str, schema: dict[str, Any], last_column: int, snapshot: dict[str, Any]
-) -> dict[str, Any]:
+def _metadata(schema: dict[str, Any], last_column: int, snapshot: dict[str, Any]) -> dict[str, Any]:
     # The Parquet files have no ids of fields: names lead to them.
     names = [{"field-id": field["id"], "names": [field["name"]]} for field in schema["fields"]]
     head = {"snapshot-id": snapshot["snapshot-id"], "type": "branch"}
     return {
-        "format-version": 2, "table-uuid": table.metadata().id, "location": location,
-        "last-sequence-number": snapshot["sequence-number"], "last-updated-ms": snapshot["timestamp-ms"],
-        "last-column-id": last_column, "schemas": [schema], "current-schema-id": schema["schema-id"],
+        "format-version": 2, "last-sequence-number": snapshot["sequence-number"],
+        "last-updated-ms": snapshot["timestamp-ms"], "last-column-id": last_column,
+        "schemas": [schema], "current-schema-id": schema["schema-id"],
         "partition-specs": [{"spec-id": 0, "fields": []}], "default-spec-id": 0, "last-partition-id": 999,
         "sort-orders": [{"order-id": 0, "fields": []}], "default-sort-order-id": 0,
-        "properties": {"schema.name-mapping.default": json.dumps(names), _VERSION: str(table.version())},
+        "properties": {"schema.name-mapping.default": json.dumps(names)},
         "current-snapshot-id": snapshot["snapshot-id"], "refs": {"main": head}, "snapshots": [snapshot],
         "snapshot-log": [{"snapshot-id": snapshot["snapshot-id"], "timestamp-ms": snapshot["timestamp-ms"]}],
         "metadata-log": [],
