@@ -36,6 +36,7 @@ MEANINGS: Mapping[str, str] = {
     "warehouse_computes": "the destination computes well",
     "pii_present": "personal data is in it",
     "pii_strategy": "what happens to personal data",
+    "pii_columns_known": "it is said which columns hold personal data",
     "crosses_regions": "data goes from one region to another",
     "leaves_residency": "a sink is outside the region that the data may not leave",
     "keys_known": "every table has a key",
@@ -191,6 +192,7 @@ def _care(facts: Facts, given: Requirements) -> None:
         facts.put("pii_strategy", given.pii.strategy, "pii.strategy")
     elif columns:
         facts.put("pii_present", True, "sources.tables.columns.pii")
+    facts.put("pii_columns_known", columns, "sources.tables.columns.pii")
     facts.put("idempotency_given", given.idempotency, "idempotency")
     quality = given.quality
     facts.put("quality_given", "rules" if isinstance(quality, tuple) and quality else quality or None, "quality")

@@ -22,7 +22,8 @@ def iceberg_schema(schema: Schema, previous: dict[str, Any] | None) -> tuple[dic
     A column keeps its id for as long as it has its name and what is in it can be read as its type. All may be NULL:
     what may not is for writers, and a column that was added later is NULL in earlier files in any case.
     """
-    before = previous["schemas"][0] if previous is not None else {"schema-id": -1, "fields": []}
+    nothing: dict[str, Any] = {"schema-id": -1, "fields": []}
+    before = nothing if previous is None else previous["schemas"][0]
     last = previous["last-column-id"] if previous is not None else 0
     known = {field["name"]: field for field in before["fields"]}
     fields = []
