@@ -48,9 +48,6 @@ MISTAKES = {
     "a password as an option": (
         GOOD.replace("SHOP_URL", "SHOP_URL, options: {password: hunter2}"), "options.password of shop is a secret"
     ),
-    "a way to load that the sink has not": (
-        GOOD.replace("kind: snowmelt", "kind: parquet, load: upsert"), "parquet can't be loaded by upsert"
-    ),
     "a sink of nothing": (GOOD.replace("kind: snowmelt", "kind: snowmelt, reads: [sales]"), "sink mart reads sales"),
     "two statements": (GOOD + transformations(a="SELECT 1 AS x; DROP TABLE stg_orders"), "this is not one query"),
     "no query": (GOOD + transformations(a="DROP TABLE stg_orders"), "this is not one query"),

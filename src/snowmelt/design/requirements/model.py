@@ -198,17 +198,7 @@ class Sink(_Part):
     @model_validator(mode="after")
     def _in_order(self) -> Sink:
         _without_secrets(self.name, self.connection, self.options)
-        if self.load is not None and self.load not in _LOADS.get(self.kind, tuple(Load)):
-            raise ValueError(f"{self.kind} can't be loaded by {self.load}: it takes {', '.join(_LOADS[self.kind])}")
         return self
-
-
-_LOADS = {
-    SinkKind.PARQUET: (Load.APPEND, Load.OVERWRITE), SinkKind.CSV: (Load.APPEND, Load.OVERWRITE),
-    SinkKind.DELTA: (Load.APPEND, Load.OVERWRITE, Load.UPSERT),
-    SinkKind.POSTGRES: (Load.APPEND, Load.OVERWRITE, Load.UPSERT, Load.MERGE),
-}  # fmt: skip
-"""As the loaders of `snowmelt.pipeline` take them; what is not listed takes all."""
 
 
 class Volume(_Part):
