@@ -126,6 +126,24 @@ def test_personal_data_that_is_in_no_column_is_asked_about(tmp_path: Path) -> No
     assert design(tmp_path, text.replace("{name: amount,", "{name: amount, pii: true,")).exit_code == 0
 
 
+def test_a_column_that_is_marked_is_protected_whatever_else_is_said(tmp_path: Path) -> None:
+    text = GOOD.replace("{name: amount,", "{name: amount, pii: true,") + "approvals: {ASK-PII: the officer}\n"
+    assert "missing: pii.strategy" in design(tmp_path, text).stderr
+    stages = made(tmp_path, text.replace("present: false", "present: false, strategy: hash"))["stages"]
+    assert "SHA2(record:amount" in stages[1]["sql"]
+
+
+def test_what_was_seen_contradicts_what_was_written(tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text("id,amount\n1,2\n")
+    tables = "tables: [{name: orders.csv, key: [number]}, {name: people.csv}]"
+    source = f"sources: [{{name: drop, kind: files, connection: {tmp_path}, {tables}}}]"
+    text = "\n".join(source if line.startswith("sources") else line for line in GOOD.splitlines())
+    told = design(tmp_path, text, "--look")
+    assert told.exit_code == 3 and "number is none of its columns: id, amount" in told.stderr
+    seen = design(tmp_path, text.replace("[number]", "[id]"), "--look")
+    assert seen.exit_code == 0 and "people.csv is not there" in seen.stdout
+
+
 def test_the_example_of_the_page_is_a_design(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "design.md").read_text(encoding="utf-8")
     example = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0]

@@ -188,7 +188,7 @@ _ROW_SINKS = frozenset({SinkKind.API, SinkKind.POSTGRES})
 def _care(facts: Facts, given: Requirements) -> None:
     columns = any(column.pii for _, table in tables_of(given) for column in table.columns)
     if given.pii is not None:
-        facts.put("pii_present", given.pii.present or columns, "pii.present")
+        facts.put("pii_present", given.personal, "pii.present" if given.pii.present else "sources.tables.columns.pii")
         facts.put("pii_strategy", given.pii.strategy, "pii.strategy")
     elif columns:
         facts.put("pii_present", True, "sources.tables.columns.pii")

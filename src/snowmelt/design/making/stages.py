@@ -126,7 +126,7 @@ def _keeps_versions(given: Requirements, item: Landed, *, last: bool) -> bool:
 
 def _strategy(given: Requirements, verdict: Verdict) -> PiiStrategy | None:
     """What the clean tables do to personal data: nothing more where it was made unreadable on the way."""
-    if given.pii is None or not given.pii.present:
+    if given.pii is None or not given.personal:
         return None
     on_the_way = verdict.outcome("transform") == "ETL" and given.pii.strategy is not PiiStrategy.DROP
     return None if on_the_way else given.pii.strategy

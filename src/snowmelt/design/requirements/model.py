@@ -318,6 +318,12 @@ class Requirements(_Part):
     approvals: dict[str, str] = Field(default_factory=dict)
     """Answers to what is asked first, by the rule's id: who said so, and why."""
 
+    @property
+    def personal(self) -> bool:
+        """Whether there is personal data: somebody said so, or marked a column."""
+        marked = any(column.pii for source in self.sources for table in source.tables for column in table.columns)
+        return marked or (self.pii is not None and self.pii.present)
+
     @model_validator(mode="after")
     def _named_once(self) -> Requirements:
         _once("source", [item.name.lower() for item in self.sources])
