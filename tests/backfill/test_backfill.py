@@ -112,6 +112,26 @@ def test_a_range_comes_back_from_the_past(snowmelt: Command, session: Session, s
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["TIMESTAMP_LTZ", "TIMESTAMP_TZ"])
+def test_instants_are_those_of_the_session_or_of_their_own_zone(
+    kind: str, snowmelt: Command, session: Session
+) -> None:  # fmt: skip
+    hour = f"DATEADD(hour, SEQ4(), '2026-01-01 00:00:00'::{kind})"
+    session.execute(f"CREATE TABLE calls AS SELECT {hour} AS at, 1 AS n FROM TABLE(GENERATOR(ROWCOUNT => 10))")
+    session.execute("CREATE TABLE right_calls AS SELECT at, n + 1 AS n FROM calls")
+    home = f"{session.database}.PUBLIC"
+    start, end = session.execute(
+        "SELECT TO_VARCHAR('2026-01-01 07:00:00'::TIMESTAMP_LTZ, 'YYYY-MM-DD HH24:MI:SSTZH:TZM'), '2026-01-01 09:00:00'"
+    ).rows()[0]
+    for ends in (("2026-01-01 02:00:00", "2026-01-01 05:00:00"), (str(start), str(end))):
+        asked = ("--from", f"{home}.RIGHT_CALLS", "--column", "at", "--start", ends[0], "--end", ends[1])
+        done = snowmelt("backfill", f"{home}.CALLS", *asked, "--chunk-rows", "1")
+        assert done.exit_code == 0, done.output
+    counted = session.execute("SELECT n FROM calls ORDER BY at").rows()
+    assert [row[0] for row in counted] == [1, 1, 2, 2, 2, 1, 1, 2, 2, 1]
+
+
+@pytest.mark.slow
 def test_what_is_refused(snowmelt: Command, session: Session, sales: str) -> None:
     there = objects(session)
 

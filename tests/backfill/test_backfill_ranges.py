@@ -72,6 +72,9 @@ def test_keys_are_in_one_chunk_each() -> None:
         (lambda: even_edges(NUMBER, Decimal(0), Decimal(10**9), "1"), "the most"),
         (lambda: even_edges(NUMBER, Decimal(0), Decimal(9), "-1"), "length of a chunk"),
         (lambda: cut_keys(NUMBER, ["", " "]), "no keys"),
+        (lambda: NUMBER.bound("NaN"), "not a value of ID"),
+        (lambda: NUMBER.bound("Infinity"), "not a value of ID"),
+        (lambda: MOMENT.bound("2026-01-01 10:00:00+01:00"), "has a time zone, and AT"),
     ],
 )
 def test_what_is_no_range(work, words: str) -> None:  # type: ignore[no-untyped-def]

@@ -113,13 +113,12 @@ def test_the_playbook_of_every_project_is_clean(projects: dict[str, Path]) -> No
         ({"sinks": [{"name": "drop", "kind": "csv", "load": "overwrite"}]}, "both named drop"),
         ({"name": "json"}, "a project named json"),
         ({"name": "x" * 60}, "at most 40 characters"),
-        ({"sources": [{"name": "w", "kind": "snowmelt", "tables": [{"name": "t", "key": ["id"]}]}]}, "kind snowmelt"),
         (
             {
-                "sources": [{"name": "a", "kind": "api", "options": {"token": "b"}, "tables": [{"name": "t"}]}],
-                "sinks": [{"name": "mart", "kind": "snowmelt"}],
+                "sources": [{"name": "w", "kind": "snowmelt", "tables": [{"name": "t", "key": ["id"]}]}],
+                "pii": {"present": False},
             },
-            "secret in the file",
+            "kind snowmelt",
         ),
     ],
 )  # fmt: skip
@@ -129,6 +128,16 @@ def test_what_can_not_be_built_is_named_with_what_can(change: dict[str, Any], to
     assert result.exit_code == 3
     assert told in " ".join(result.stderr.split())
     assert not (tmp_path / "project").exists()
+
+
+def test_a_secret_that_somebody_wrote_into_a_design_is_refused(tmp_path: Path) -> None:
+    source = {"name": "a", "kind": "api", "options": {"token": "${TOKEN}"}, "tables": [{"name": "t"}]}
+    change = {"sources": [source], "transformations": [], "quality": None, "pii": {"present": False}}
+    path = designed({**PROJECTS["files_snowmelt"], **change}, tmp_path)
+    path.write_text(path.read_text(encoding="utf-8").replace("${TOKEN}", "hunter2"), encoding="utf-8")
+    result = call("build", str(path), "-o", str(tmp_path / "project"))
+    assert result.exit_code == 3 and "secret in the file" in " ".join(result.stderr.split())
+    assert "hunter2" not in result.output
 
 
 def test_a_project_passes_its_unit_tests(projects: dict[str, Path]) -> None:

@@ -65,7 +65,7 @@ def test_cdc_names_snapshot_publication_slot_identity_and_hand_over() -> None:
 def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
     answers = [
         "shop", "wms:postgres:public.stock", "mart:snowmelt", "soon", "5 minutes", "2 GB", "maybe", "yes", "hash",
-        "me", "window", "at_least_once", "30 days", "important", "the officer",
+        "me", "window", "at_least_once", "30 days", "important", "the officer", "the same",
     ]  # fmt: skip
     out = tmp_path / "out"
     result = design("--interactive", "-o", str(out), stdin="\n".join(answers) + "\n")

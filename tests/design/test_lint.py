@@ -84,6 +84,28 @@ def test_formats_levels_and_choice(tmp_path: Path) -> None:
     assert lint().exit_code == 2
 
 
+def test_only_what_was_asked_for_is_mended(tmp_path: Path) -> None:
+    path = tmp_path / "a.sql"
+    path.write_text("CREATE TABLE b (id INT);\nCREATE STREAM s ON TABLE b;\nCREATE DYNAMIC TABLE d "
+                    "TARGET_LAG = '5 minutes' WAREHOUSE = w AS SELECT * FROM b;\n")  # fmt: skip
+    lint(str(path), "--fix", "--select", "PD-04")
+    assert "SELECT ID FROM b" in path.read_text()
+    assert "CHANGE_TRACKING" not in path.read_text() and "REFRESH_MODE" not in path.read_text()
+    lint(str(path), "--fix", "--ignore", "DW")
+    assert "CHANGE_TRACKING" in path.read_text() and "REFRESH_MODE" not in path.read_text()
+
+
+def test_an_id_that_is_none_is_no_good_result(tmp_path: Path) -> None:
+    for option in ("--select", "--ignore"):
+        result = lint(str(tmp_path), option, "PF-04")
+        assert result.exit_code == 2 and "'PF-04' is neither an id nor a family" in result.stderr
+
+
+def test_a_report_that_can_t_be_written_is_told(tmp_path: Path) -> None:
+    result = lint(str(tmp_path), "-o", str(tmp_path / "none" / "report"))
+    assert result.exit_code == 3 and "can't be read or written" in result.stderr
+
+
 def test_sarif(tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text("\nTRUNCATE TABLE raw_x;\n", encoding="utf-8")
     report = tmp_path / "report.sarif"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from snowmelt.pipeline import DEAD_LETTERS_DDL, RAW_DDL
 from tests.pipeline import child
 from tests.pipeline.loading import records, rows
 from tests.pipeline.test_destinations import DeltaTarget, FilesTarget, PostgresTarget
+from tests.pipeline.test_iceberg import Readers, Table
 
 FILES = 3
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -57,5 +59,8 @@ def test_killed_at_every_step(kind: str, request: pytest.FixtureRequest, tmp_pat
     else:
         found = (DeltaTarget if kind == "delta" else FilesTarget)(target, {}, kind).rows()
     assert sorted(int(row["id"]) for row in found) == expected
+    if kind == "delta":
+        with closing(Readers()) as readers:
+            assert readers.read(Table(target)) == Table(target).rows(), "Iceberg's metadata followed"
     letters = rows(tmp_path / "data", "letters")
     assert len(letters) == files and len({row["ORIGIN"] for row in letters}) == files

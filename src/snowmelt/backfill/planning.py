@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 
 from snowmelt.backfill.model import Downstream, Estimate, Plan, Request, Streams
 from snowmelt.backfill.ranges import Bound, RangeColumn, as_bound, cut_at, cut_keys, even_edges
@@ -102,7 +103,7 @@ class Planner:
             return " OR ".join(chunks), chunks
         if request.start is None or request.end is None:
             raise errors.backfill("The range is missing: --start and --end, or --keys.")
-        low, high = column.bound(request.start), column.bound(request.end)
+        low, high = self._bound(column, request.start), self._bound(column, request.end)
         if not low < high:  # type: ignore[operator]
             raise errors.backfill("The range is empty: its start must be before its end.")
         edges = (
@@ -110,6 +111,13 @@ class Planner:
             else self._edges(column, low, high, source, request.chunk_rows)
         )  # fmt: skip
         return column.between(low, high), cut_at(column, low, high, edges)
+
+    def _bound(self, column: RangeColumn, text: str) -> Bound:
+        """Comparable with the others, and with what the column holds: an instant has its time zone."""
+        found = column.bound(text)
+        if column.is_instant and isinstance(found, datetime) and found.tzinfo is None:
+            return as_bound(column, self._value(f"SELECT {column.sql(found)}"))
+        return found
 
     def _edges(self, column: RangeColumn, low: Bound, high: Bound, source: str, rows: int) -> list[Bound]:
         """Values between which the source has about so many rows; equal values are never parted."""

@@ -35,15 +35,26 @@ class RangeColumn:
             if kind is Kind.DATE:
                 return date.fromisoformat(text)
             if kind in _TIMES:
-                return datetime.fromisoformat(text)
+                return self._moment(text)
             if kind in (Kind.NUMBER, Kind.FLOAT):
-                return Decimal(text)
+                return _finite(text)
         except (ValueError, InvalidOperation):
             raise errors.backfill(f"'{text}' is not a value of {self.name}, which is {self.type}.") from None
         raise errors.backfill(
             f"{self.name} is {self.type}: a range needs a date, a timestamp or a number.",
             hint="Other columns can be chosen by --keys.",
         )
+
+    @property
+    def is_instant(self) -> bool:
+        """Whether a value without a time zone is in that of the session."""
+        return self.type.kind in (Kind.TIMESTAMP_LTZ, Kind.TIMESTAMP_TZ)
+
+    def _moment(self, text: str) -> datetime:
+        found = datetime.fromisoformat(text)
+        if found.tzinfo is not None and not self.is_instant:
+            raise errors.backfill(f"'{text}' has a time zone, and {self.name}, which is {self.type}, has none.")
+        return found
 
     def sql(self, value: Bound) -> str:
         if isinstance(value, Decimal):
@@ -63,6 +74,13 @@ class RangeColumn:
 
     def among(self, keys: Sequence[str]) -> str:
         return f"{quote(self.name)} IN ({', '.join(self.key_sql(key) for key in keys)})"
+
+
+def _finite(text: str) -> Decimal:
+    found = Decimal(text)
+    if not found.is_finite():
+        raise ValueError
+    return found
 
 
 def cut_keys(column: RangeColumn, keys: Sequence[str], size: int = KEYS_IN_A_CHUNK) -> list[str]:

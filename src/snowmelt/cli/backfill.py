@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from snowmelt.backfill.model import Estimate, Plan, Request, Streams
@@ -132,7 +132,9 @@ def _show(plan: Plan, estimate: Estimate) -> None:
 
 
 def _status(runs: Path) -> int:
-    table = Table("backfill", "table", "state", "chunks", "old version", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        Column("backfill", no_wrap=True), "table", "state", "chunks", "old version", box=SIMPLE_HEAD, pad_edge=False
+    )
     for events in backfills_in(runs):
         standing = standing_of(events)
         plan = standing.plan

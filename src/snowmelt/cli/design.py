@@ -18,7 +18,7 @@ from snowmelt.design.antipatterns.catalogue import Finding, Level, catalogue
 from snowmelt.design.antipatterns.on_designs import design_findings
 from snowmelt.design.deciding import MODE_TOPIC, Decision, Verdict, decide
 from snowmelt.design.looking.filling import looked
-from snowmelt.design.making.checking import check_sql
+from snowmelt.design.making.checking import check_design
 from snowmelt.design.making.designing import design
 from snowmelt.design.model import Design
 from snowmelt.design.output.writing import written
@@ -146,8 +146,30 @@ class _Work:
         self.ask = is_interactive() if ask is None else ask
         self.console = Console(highlight=False)
         self.problems = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.answers: Requirements | None = None
+        """The requirements with what was answered in the terminal; None before the first answer."""
+        self.written = False
 
     def run(self) -> int:
+        try:
+            code = self._run()
+        except typer.Abort:
+            self._keep_answers()
+            raise
+        if code in (EXIT_REFUSED, EXIT_OPEN) and not self.written:
+            self._keep_answers()
+        return code
+
+    def _keep_answers(self) -> None:
+        """Whoever answered ten questions is not asked them again."""
+        if self.answers is None:
+            return
+        path = self.output / "requirements.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(to_yaml(self.answers), encoding="utf-8")
+        self.problems.print(f"What was answered is kept: go on with snowmelt design -f {path}", markup=False)
+
+    def _run(self) -> int:
         given = self._given()
         if self.look:
             given, notes = looked(given)
@@ -187,7 +209,7 @@ class _Work:
             if item is None:
                 return given
             done.add(item.field)
-            given = self._answer(given, item)
+            given = self.answers = self._answer(given, item)
 
     def _answer(self, given: Requirements, item: Question) -> Requirements:
         choices = f" [{', '.join(item.choices)}]" if item.choices else ""
@@ -203,16 +225,14 @@ class _Work:
                 typer.echo(f"That does not fit: {told}.", err=True)
 
     def _approved(self, given: Requirements, verdict: Verdict) -> Requirements:
-        approvals = dict(given.approvals)
-        mode = given.mode
         for item in verdict.asks:
             typer.echo(f"{item.rule.id}: {item.outcome}\n  {item.rule.reason}")
             if item.rule.topic == MODE_TOPIC:
-                said = str(typer.prompt("Mode", default="")).upper()
-                mode = Mode(said) if said in set(Mode) else mode
-            elif answer := typer.prompt("Who has said yes, and why (empty: nobody)", default=""):
-                approvals[item.rule.id] = answer
-        return given.model_copy(update={"approvals": approvals, "mode": mode})
+                given = given.model_copy(update={"mode": _asked_mode() or given.mode})
+            elif answer := typer.prompt("Who has said yes, and why (empty: nobody)", default="", show_default=False):
+                given = given.model_copy(update={"approvals": {**given.approvals, item.rule.id: answer}})
+            self.answers = given
+        return given
 
     def _refused(self, verdict: Verdict) -> int:
         for item in verdict.refusals:
@@ -232,12 +252,13 @@ class _Work:
         return EXIT_OPEN
 
     def _write(self, given: Requirements, made: Design) -> int:
-        check_sql(made)
+        check_design(made)
         findings = design_findings(made)
         for path, text in written(given, made, findings).items():
             target = self.output / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
+        self.written = True
         _show_decisions(self.console, made)
         code = _told_findings(self.console, findings)
         self.console.print(f"Written to {self.output}: design.yaml, design.md, design.html, design.svg", markup=False)
@@ -245,6 +266,14 @@ class _Work:
 
 
 # -- output -----------------------------------------------------------------------------------------------------------
+
+
+def _asked_mode() -> Mode | None:
+    while True:
+        said = str(typer.prompt(f"Mode [{', '.join(Mode)}] (empty: not decided)", default="", show_default=False))
+        if not said or said.upper() in set(Mode):
+            return Mode(said.upper()) if said else None
+        typer.echo(f"'{said}' is none of {', '.join(Mode)}.", err=True)
 
 
 def _cited(item: Decision) -> str:

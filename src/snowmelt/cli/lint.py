@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from snowmelt.cli.groups import Executes, Sessions
-from snowmelt.design.antipatterns.catalogue import Finding, Level, ordered
+from snowmelt.design.antipatterns.catalogue import Finding, Level, catalogue, ordered
 from snowmelt.design.antipatterns.linting import fix_files, lint_paths
 from snowmelt.design.antipatterns.on_accounts import account_findings
 from snowmelt.design.antipatterns.on_designs import design_findings
@@ -46,15 +46,20 @@ def lint_command(app: typer.Typer, sessions: Sessions) -> None:
         """Look for anti-patterns in SQL, designs, or a running account. The exit code is 1 when there are any."""
         if data is None and url is None and not paths:
             raise typer.BadParameter("Name files or folders, or an account with --data or --url.")
+        for word in (*(select or ()), *(ignore or ())):
+            if not any(identifier.startswith(word.upper()) for identifier in catalogue()):
+                raise typer.BadParameter(f"'{word}' is neither an id nor a family: see snowmelt design patterns.")
+
+        def chosen(found: list[Finding]) -> list[Finding]:
+            return [item for item in ordered(found) if _chosen(item, select or [], ignore or [])]
 
         def told(found: list[Finding]) -> int:
-            chosen = [item for item in ordered(found) if _chosen(item, select or [], ignore or [])]
-            _print(chosen, form, output)
+            _print(chosen(found), form, output)
             least = _ORDER.index(fail_on)
-            return EXIT_FOUND if any(_ORDER.index(item.pattern.level) >= least for item in chosen) else 0
+            return EXIT_FOUND if any(_ORDER.index(item.pattern.level) >= least for item in chosen(found)) else 0
 
         def files() -> list[Finding]:
-            return _in_files(paths or [], fix=fix)
+            return _in_files(paths or [], chosen if fix else None)
 
         if data is not None or url is not None:
             sessions.run(data or Path(), url, lambda session: told(files() + account_findings(_asking(session))))
@@ -67,12 +72,13 @@ def _chosen(item: Finding, select: list[str], ignore: list[str]) -> bool:
     return wanted and not any(identifier.startswith(word.upper()) for word in ignore)
 
 
-def _in_files(paths: list[Path], *, fix: bool) -> list[Finding]:
+def _in_files(paths: list[Path], to_fix: Callable[[list[Finding]], list[Finding]] | None) -> list[Finding]:
+    """Of what is found, what was asked for is mended; nothing else is touched."""
     designs = [path for path in paths if path.suffix in (".yaml", ".yml")]
     rest = [path for path in paths if path not in designs]
     found = lint_paths(rest)
-    for _ in range(_ROUNDS if fix else 0):
-        if not fix_files(found):
+    for _ in range(_ROUNDS):
+        if to_fix is None or not fix_files(to_fix(found)):
             break
         found = lint_paths(rest)
     for path in designs:

@@ -316,6 +316,13 @@ def _guarded(work: Callable[[], int]) -> int:
     except SnowmeltError as error:
         Console(stderr=True, soft_wrap=True, highlight=False).print(str(error), style="red", markup=False)
         return EXIT_CONFIGURATION if error.code == _CONFIGURATION_CODE else EXIT_SQL_ERROR
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # A file that somebody named: their mistake, and not one of the program.
+        told = f"{_CONFIGURATION_CODE} (F0000): {error.filename} can't be read or written: {error.strerror}."
+        Console(stderr=True, soft_wrap=True, highlight=False).print(told, style="red", markup=False)
+        return EXIT_CONFIGURATION
     except KeyboardInterrupt:
         return 130
 

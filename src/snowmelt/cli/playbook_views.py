@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.syntax import Syntax
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from snowmelt.cli.output import Format
@@ -32,7 +32,7 @@ EXIT_PROBLEMS = 1
 
 
 def list_shipped() -> int:
-    table = Table("playbook", "objective", "inputs", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(Column("playbook", no_wrap=True), "objective", "inputs", box=SIMPLE_HEAD, pad_edge=False)
     for name in library.shipped():
         front = library.load(name).front
         table.add_row(Text(name), Text(front.objective), Text(", ".join(front.inputs)))
@@ -96,7 +96,9 @@ def show_status(folder: Path, run: str | None, form: Format) -> int:
     elif run is not None:
         show_progress(found[0], console)
     else:
-        table = Table("run", "playbook", "status", "last", "account", box=SIMPLE_HEAD, pad_edge=False)
+        table = Table(
+            Column("run", no_wrap=True), "playbook", "status", "last", "account", box=SIMPLE_HEAD, pad_edge=False
+        )
         for item in found:
             table.add_row(*map(Text, (item.run, item.playbook, item.status, item.last_at[:19], item.account)))
         console.print(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from snowmelt.core import errors
 from snowmelt.design.facts import MEANINGS, Fact, Facts, facts_of, shown_value
 from snowmelt.design.requirements.amounts import show_seconds
 from snowmelt.design.requirements.model import Requirements
@@ -43,7 +44,11 @@ class Verdict:
 
 
 def decide(requirements: Requirements) -> Verdict:
-    """Every topic's decision, and all that stands in the way of a design: nothing is left for a second run."""
+    """Every topic's decision, and all that stands in the way of a design: nothing is left for a second run.
+
+    Raises for an approval of what no rule asks: it would be thought to have said something.
+    """
+    _check_approvals(requirements)
     facts = facts_of(requirements)
     decisions: list[Decision] = []
     asks: list[Decision] = []
@@ -75,6 +80,17 @@ def decide(requirements: Requirements) -> Verdict:
                 if rule.topic in MEANINGS and facts.value(rule.topic) is None:
                     facts.put(rule.topic, made.outcome, rule.id)
     return Verdict(tuple(decisions), tuple(asks), tuple(answered), tuple(refusals), facts)
+
+
+def _check_approvals(requirements: Requirements) -> None:
+    """A mode is not approved but named, as more than one would be right."""
+    asking = [rule.id for rule in rules() if rule.effect is Effect.ASK and rule.topic != MODE_TOPIC]
+    for name in requirements.approvals:
+        if name not in asking:
+            raise errors.configuration(
+                f"{name} is nothing that can be approved.",
+                hint=f"These ask first: {', '.join(asking)}. A mode is named in `mode`.",
+            )
 
 
 def _outcome(rule: Rule, facts: Facts) -> str:

@@ -36,6 +36,7 @@ MEANINGS: Mapping[str, str] = {
     "warehouse_computes": "the destination computes well",
     "pii_present": "personal data is in it",
     "pii_strategy": "what happens to personal data",
+    "pii_columns_known": "it is said which columns hold personal data",
     "crosses_regions": "data goes from one region to another",
     "leaves_residency": "a sink is outside the region that the data may not leave",
     "keys_known": "every table has a key",
@@ -187,10 +188,11 @@ _ROW_SINKS = frozenset({SinkKind.API, SinkKind.POSTGRES})
 def _care(facts: Facts, given: Requirements) -> None:
     columns = any(column.pii for _, table in tables_of(given) for column in table.columns)
     if given.pii is not None:
-        facts.put("pii_present", given.pii.present or columns, "pii.present")
+        facts.put("pii_present", given.personal, "pii.present" if given.pii.present else "sources.tables.columns.pii")
         facts.put("pii_strategy", given.pii.strategy, "pii.strategy")
     elif columns:
         facts.put("pii_present", True, "sources.tables.columns.pii")
+    facts.put("pii_columns_known", columns, "sources.tables.columns.pii")
     facts.put("idempotency_given", given.idempotency, "idempotency")
     quality = given.quality
     facts.put("quality_given", "rules" if isinstance(quality, tuple) and quality else quality or None, "quality")

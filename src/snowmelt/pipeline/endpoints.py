@@ -74,14 +74,19 @@ def endpoint_of(name: str, entry: Any, environment: Mapping[str, str] | None = N
 
 def _refuse_secrets(name: str, entry: Mapping[Any, Any]) -> None:
     for key, value in entry.items():
-        if not isinstance(value, str) or _REFERENCE.search(value):
-            continue
-        if _SECRET_NAMES.search(str(key)) or (key == "address" and _password(value)):
+        if is_secret(str(key), value):
             raise errors.configuration(
                 f"Connection {name} has a secret in the file: {key}.",
                 hint=f"Write {key}: ${{{name.upper()}_{'URL' if key == 'address' else str(key).upper()}}}, "
                 "and set that variable in the environment.",
             )
+
+
+def is_secret(name: str, value: object) -> bool:
+    """Whether an address or an option holds what only the environment may: a reference to that is none."""
+    if not isinstance(value, str) or _REFERENCE.search(value):
+        return False
+    return _SECRET_NAMES.search(name) is not None or (name == "address" and _password(value) is not None)
 
 
 def _password(address: str) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from snowmelt.core import errors
 from snowmelt.design.facts import FILES
 from snowmelt.design.looking.files import look_at_file
@@ -27,8 +29,24 @@ def looked(given: Requirements) -> tuple[Requirements, list[str]]:
             sources.append(source)
             continue
         notes += [f"{source.name}: {_told(table)}" for table in seen]
+        unseen = {table.name for table in source.tables} - {table.name for table in seen}
+        notes += [f"{source.name}: {name} is not there; its facts are as written." for name in sorted(unseen)]
         sources.append(source.model_copy(update={"tables": _merged(source.tables, seen)}))
-    return given.model_copy(update={"sources": tuple(sources)}), notes
+    filled = given.model_copy(update={"sources": tuple(sources)})
+    _check(filled)
+    return filled, notes
+
+
+def _check(given: Requirements) -> None:
+    """What was written may contradict what was seen: a key that is no column, say."""
+    try:
+        Requirements.model_validate(given.model_dump())
+    except ValidationError as error:
+        wrong = [
+            f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}."
+            for item in error.errors()
+        ]
+        raise errors.configuration("\n".join(wrong), hint="That is what was seen there; correct the file.") from None
 
 
 def _unseen(source: Source) -> str:

@@ -124,7 +124,7 @@ def _published(given: Requirements, stage: Stage, columns: tuple[Column, ...]) -
 
 
 def _pii(given: Requirements) -> Pii | None:
-    if given.pii is None or not given.pii.present or given.pii.strategy is None:
+    if given.pii is None or not given.personal or given.pii.strategy is None:
         return None
     columns = [
         f"{table.name}.{column.name}"

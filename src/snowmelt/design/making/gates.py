@@ -91,25 +91,27 @@ def query(rule: QualityRule, versioned: Container[str] = ()) -> str:
             twice = f"SELECT {listed} FROM {rule.table}{current} GROUP BY {listed} HAVING COUNT(*) > 1"
             return f"SELECT COUNT(*) AS breaches FROM ({twice})"
         case Check.RANGE:
-            bounds = [f"{column} < {rule.minimum:g}"] if rule.minimum is not None else []
-            bounds += [f"{column} > {rule.maximum:g}"] if rule.maximum is not None else []
+            bounds = [f"{named(name)} < {_number(rule.minimum)}" for name in rule.columns if rule.minimum is not None]
+            bounds += [f"{named(name)} > {_number(rule.maximum)}" for name in rule.columns if rule.maximum is not None]
             return f"SELECT COUNT_IF({' OR '.join(bounds)}) AS breaches FROM {rule.table}"
         case Check.ACCEPTED_VALUES:
             values = ", ".join(map(literal, rule.values))
-            return f"SELECT COUNT_IF({column} NOT IN ({values})) AS breaches FROM {rule.table}"
+            others = " OR ".join(f"{named(name)} NOT IN ({values})" for name in rule.columns)
+            return f"SELECT COUNT_IF({others}) AS breaches FROM {rule.table}"
         case Check.FRESHNESS:
             age = f"DATEDIFF('second', MAX({column or 'loaded_at'}), CURRENT_TIMESTAMP())"
-            return f"SELECT IFF({age} <= {rule.within or 86_400:g}, 0, 1) AS breaches FROM {rule.table}"
+            return f"SELECT IFF({age} <= {_number(rule.within or 86_400)}, 0, 1) AS breaches FROM {rule.table}"
         case Check.ROW_COUNT:
-            bounds = [f"COUNT(*) >= {rule.minimum or 1:g}"]
-            bounds += [f"COUNT(*) <= {rule.maximum:g}"] if rule.maximum is not None else []
+            bounds = [f"COUNT(*) >= {_number(1 if rule.minimum is None else rule.minimum)}"]
+            bounds += [f"COUNT(*) <= {_number(rule.maximum)}"] if rule.maximum is not None else []
             return f"SELECT IFF({' AND '.join(bounds)}, 0, 1) AS breaches FROM {rule.table}"
         case Check.REFERENTIAL_INTEGRITY:
             assert rule.references is not None
-            table, _, other = rule.references.rstrip(")").partition("(")
+            table, _, referred = rule.references.rstrip(")").partition("(")
+            other = named(referred) if referred else column
             return (
                 f"SELECT COUNT(*) AS breaches FROM {rule.table} AS a LEFT JOIN {table} AS b "
-                f"ON b.{other or column} = a.{column} WHERE a.{column} IS NOT NULL AND b.{other or column} IS NULL"
+                f"ON b.{other} = a.{column} WHERE a.{column} IS NOT NULL AND b.{other} IS NULL"
             )
         case Check.DISTRIBUTION:
             inner = f"SELECT {column} AS v, AVG({column}) OVER () AS m, STDDEV({column}) OVER () AS s FROM {rule.table}"
@@ -120,3 +122,8 @@ def query(rule: QualityRule, versioned: Container[str] = ()) -> str:
                 f"SELECT {len(rule.columns)} - COUNT(*) AS breaches FROM INFORMATION_SCHEMA.COLUMNS "
                 f"WHERE TABLE_NAME = {literal(rule.table.upper())} AND COLUMN_NAME IN ({names})"
             )
+
+
+def _number(value: float) -> str:
+    """All of its digits: a bound that is rounded is another bound."""
+    return f"{value:.0f}" if value == int(value) else repr(value)

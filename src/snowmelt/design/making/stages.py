@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
+from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import literal, quote
 from snowmelt.design.deciding import Verdict
@@ -42,15 +44,25 @@ class Landed:
 
 
 def landed(given: Requirements, verdict: Verdict) -> list[Landed]:
-    plain = [plain_name(table.name) for _, table in tables_of(given)]
     found = []
-    for source, table in tables_of(given):
-        name = plain_name(table.name)
-        if plain.count(name) > 1:
-            name = f"{source.name.lower()}_{name}"
+    for (source, table), name in zip(tables_of(given), _names(given), strict=True):
         raw = f"raw_{source.name.lower()}_changes" if captured_by_log(source, verdict) else f"raw_{name}"
         found.append(Landed(source, table, raw, f"stg_{name}"))
     return found
+
+
+def _names(given: Requirements) -> list[str]:
+    """Of each table: its last part, as far as that is one table's alone; then with its source, then in full."""
+    items = list(tables_of(given))
+    longer = [
+        [plain_name(table.name) for _, table in items],
+        [f"{source.name.lower()}_{plain_name(table.name)}" for source, table in items],
+        [f"{source.name.lower()}_{_OTHER.sub('_', table.name).strip('_').lower()}" for source, table in items],
+    ]
+    return [
+        next((names[index] for names in longer if names.count(names[index]) == 1), longer[-1][index])
+        for index in range(len(items))
+    ]
 
 
 def captured_by_log(source: Source, verdict: Verdict) -> bool:
@@ -89,10 +101,21 @@ def stages(given: Requirements, verdict: Verdict) -> list[Stage]:
         # A connector lands what the log has: there is no way on which anything could be made unreadable.
         hidden = given.pii.strategy if given.pii is not None and captured_by_log(item.source, verdict) else strategy
         found.append(_clean_stage(item, verdict, lag if last else DOWNSTREAM, hidden, history=history))
-    for transformation in given.transformations:
+    for transformation in in_order(given.transformations):
         last = transformation.name.upper() not in read
         found.append(_business_stage(transformation, lag if last else DOWNSTREAM))
     return found
+
+
+def in_order(given: Sequence[Transformation]) -> list[Transformation]:
+    """Each behind those that it reads. Raises for those that read each other."""
+    names = {item.name.upper(): item for item in given}
+    graph = {name: [read for read in tables_read(item.sql) if read in names] for name, item in names.items()}
+    try:
+        return [names[name] for name in TopologicalSorter(graph).static_order()]
+    except CycleError as error:
+        circle = " reads ".join(names[name].name for name in reversed(error.args[1]))
+        raise errors.configuration(f"Transformations read each other: {circle}.") from None
 
 
 def _keeps_versions(given: Requirements, item: Landed, *, last: bool) -> bool:
@@ -103,7 +126,7 @@ def _keeps_versions(given: Requirements, item: Landed, *, last: bool) -> bool:
 
 def _strategy(given: Requirements, verdict: Verdict) -> PiiStrategy | None:
     """What the clean tables do to personal data: nothing more where it was made unreadable on the way."""
-    if given.pii is None or not given.pii.present:
+    if given.pii is None or not given.personal:
         return None
     on_the_way = verdict.outcome("transform") == "ETL" and given.pii.strategy is not PiiStrategy.DROP
     return None if on_the_way else given.pii.strategy

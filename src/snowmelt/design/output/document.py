@@ -191,7 +191,7 @@ def _optimize(design: Design) -> Iterator[Block]:
 def _bounds(gate: Gate) -> str:
     rule = gate.rule
     return ", ".join(
-        f"{word} {value:g}" for word, value in (("from", rule.minimum), ("to", rule.maximum)) if value is not None
+        f"{word} {value:.15g}" for word, value in (("from", rule.minimum), ("to", rule.maximum)) if value is not None
     )
 
 

@@ -53,7 +53,7 @@ def show_seconds(value: float) -> str:
         if value >= length and value % length == 0:
             count = int(value // length)
             return f"{count} {unit}{'' if count == 1 else 's'}"
-    return f"{value:g} seconds"
+    return f"{value:.15g} seconds"
 
 
 def show_bytes(value: float) -> str:

@@ -46,7 +46,7 @@ def _essential(given: Requirements) -> Iterator[Question]:
         yield Question("volume.per_day", "How much data comes in a day (200 MB, 50 GB, 2 TB)")
     if given.pii is None:
         yield Question("pii.present", "Is there personal data in it", choices=("yes", "no"))
-    elif given.pii.present and given.pii.strategy is None:
+    elif given.personal and given.pii.strategy is None:
         choices = tuple(item for item in PiiStrategy if item is not PiiStrategy.NONE)
         yield Question("pii.strategy", "What happens to personal data", choices=choices)
     yield from _reverse(given)

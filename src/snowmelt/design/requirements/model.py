@@ -7,10 +7,17 @@ from __future__ import annotations
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
+from zoneinfo import available_timezones
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from snowmelt.core.cron import parse_cron
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.design.requirements.amounts import Bytes, Seconds
+from snowmelt.pipeline.endpoints import is_secret
+from snowmelt.sql.statements import parse_statement
+from snowmelt.sql.statements.base import Query
+from snowmelt.sql.tokens import split_statements
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
 """Becomes part of SQL names and file names."""
@@ -127,6 +134,15 @@ class Table(_Part):
     options: Options = Field(default_factory=dict)
     """How it is read: `paging` of an API, `delimiter` of files, `parallel` of a database."""
 
+    @model_validator(mode="after")
+    def _has_what_it_names(self) -> Table:
+        known = [column.name for column in self.columns]
+        _once("column", known)
+        for name in (*self.key, self.change_column):
+            if known and name is not None and name not in known:
+                raise ValueError(f"{name} is none of its columns: {', '.join(known)}")
+        return self
+
 
 class Source(_Part):
     name: Name
@@ -141,6 +157,12 @@ class Source(_Part):
     options: Options = Field(default_factory=dict)
     """Of the connection: `auth` and `token` of an API, properties of Kafka's client."""
     tables: tuple[Table, ...] = ()
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Source:
+        _without_secrets(self.name, self.connection, self.options)
+        _once("table", [table.name for table in self.tables])
+        return self
 
 
 class EnumValue(_Part):
@@ -173,6 +195,11 @@ class Sink(_Part):
     options: Options = Field(default_factory=dict)
     """Of the connection."""
 
+    @model_validator(mode="after")
+    def _in_order(self) -> Sink:
+        _without_secrets(self.name, self.connection, self.options)
+        return self
+
 
 class Volume(_Part):
     events_per_second: float | None = Field(default=None, ge=0)
@@ -198,14 +225,25 @@ class Transformation(_Part):
     key: tuple[str, ...] = ()
     description: str | None = None
 
+    @field_validator("sql")
+    @classmethod
+    def _one_query(cls, text: str) -> str:
+        try:
+            statements = [parse_statement(statement) for statement in split_statements(text)]
+        except SnowmeltError as error:
+            raise ValueError(f"this is no query: {' '.join(error.message.split()).rstrip('.')}") from None
+        if len(statements) != 1 or not isinstance(statements[0], Query):
+            raise ValueError("this is not one query")
+        return text
+
 
 class QualityRule(_Part):
     check: Check
     table: Name
     columns: tuple[str, ...] = ()
     severity: Severity = Severity.ERROR
-    threshold: float | None = None
-    """The share of rows that may break it."""
+    threshold: float | None = Field(default=None, ge=0, le=1)
+    """The share of rows that may break it: 0.01 is one in a hundred."""
     minimum: float | None = None
     maximum: float | None = None
     references: str | None = None
@@ -223,6 +261,10 @@ class QualityRule(_Part):
             raise ValueError("referential_integrity needs references")
         if self.check is Check.ACCEPTED_VALUES and not (self.columns and self.values):
             raise ValueError("accepted_values needs columns and values")
+        if self.check is Check.REFERENTIAL_INTEGRITY and len(self.columns) != 1:
+            raise ValueError("referential_integrity takes one column")
+        if self.check in (Check.DISTRIBUTION, Check.FRESHNESS) and len(self.columns) > 1:
+            raise ValueError(f"{self.check} takes one column; write a rule for each")
         return self
 
 
@@ -276,13 +318,38 @@ class Requirements(_Part):
     approvals: dict[str, str] = Field(default_factory=dict)
     """Answers to what is asked first, by the rule's id: who said so, and why."""
 
+    @property
+    def personal(self) -> bool:
+        """Whether there is personal data: somebody said so, or marked a column."""
+        marked = any(column.pii for source in self.sources for table in source.tables for column in table.columns)
+        return marked or (self.pii is not None and self.pii.present)
+
     @model_validator(mode="after")
     def _named_once(self) -> Requirements:
-        for what, items in (
-            ("source", self.sources), ("sink", self.sinks), ("transformation", self.transformations),
-        ):  # fmt: skip
-            names = [item.name.lower() for item in items]
-            twice = {name for name in names if names.count(name) > 1}
-            if twice:
-                raise ValueError(f"there are two {what}s named {', '.join(sorted(twice))}")
+        _once("source", [item.name.lower() for item in self.sources])
+        _once("sink", [item.name.lower() for item in self.sinks])
+        _once("transformation", [item.name.lower() for item in self.transformations])
         return self
+
+    @field_validator("schedule")
+    @classmethod
+    def _is_cron(cls, text: str | None) -> str | None:
+        fields = (text or "").split()
+        zone = fields[5] if len(fields) == 6 else "UTC"
+        if text is not None and (parse_cron(" ".join(fields[:5]), zone) is None or zone not in available_timezones()):
+            raise ValueError(f"'{text}' is no schedule: write cron's five fields and a time zone, as 0 6 * * * UTC")
+        return text
+
+
+def _once(what: str, names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"there are two {what}s named {', '.join(twice)}")
+
+
+def _without_secrets(name: str, connection: str | None, options: Options) -> None:
+    """Requirements and designs are files that many read."""
+    for key, value in (("address", connection), *options.items()):
+        if is_secret(key, value):
+            what = "connection" if key == "address" else f"options.{key}"
+            raise ValueError(f"{what} of {name} is a secret: give the name of an environment variable that holds it")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,12 +42,29 @@ def parse(text: str, model: type[_M], name: str) -> _M:
         raise errors.configuration(f"{name}{where}: this is not YAML: {problem}.") from None
     if not isinstance(data, dict):
         raise errors.configuration(f"{name}:1:1: this is not a mapping of fields.")
+    node = yaml.compose(text, Loader=_LOADER)
+    twice = [f"{name}:{mark.line + 1}:{mark.column + 1}: {key}: this stands here twice." for key, mark in _twice(node)]
+    if twice:
+        raise errors.configuration("\n".join(twice))
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        node = yaml.compose(text, Loader=_LOADER)
         lines = [_told(name, node, problem["loc"], problem["msg"]) for problem in _distinct(error)]
         raise errors.configuration("\n".join(lines)) from None
+
+
+def _twice(node: Any) -> Iterator[tuple[str, Any]]:
+    """Fields that a mapping has more than once, of which YAML would take the last without a word."""
+    if isinstance(node, yaml.MappingNode):
+        names: set[str] = set()
+        for key, value in node.value:
+            if key.value in names:
+                yield key.value, key.start_mark
+            names.add(key.value)
+            yield from _twice(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _twice(item)
 
 
 def _distinct(error: ValidationError) -> list[Any]:

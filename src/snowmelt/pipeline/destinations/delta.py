@@ -15,6 +15,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, Staging, require_strategy
+from snowmelt.pipeline.destinations.iceberg import IcebergMetadata
 from snowmelt.pipeline.destinations.typing import arrow_table, with_inferred
 from snowmelt.pipeline.problems import shown
 from snowmelt.pipeline.records import Batch, Record
@@ -28,7 +29,7 @@ class DeltaLoader(Loader):
     """append, overwrite and upsert (by key).
 
     A commit has a `txn` action with the flow and a number; which place that number is stands in a file beside the
-    table that was written before: without the commit it says nothing.
+    table that was written before: without the commit it says nothing. Iceberg's metadata follow each commit.
     """
 
     def __init__(
@@ -44,9 +45,12 @@ class DeltaLoader(Loader):
         self._address = str(Path(address).absolute() / table) if local else f"{str(address).rstrip('/')}/{table}"
         self._options = delta_options(settings or {})
         self._store = open_store(address, settings)
+        self._iceberg = IcebergMetadata(self._address, settings)
         self._places = f"{table}/_snowmelt/{flow}"
         self._staging = Staging(f"Table {table}")
         self._number, self._place = self._committed()
+        # A run that was killed behind its commit did not come to this.
+        self._follow()
 
     def place(self) -> str | None:
         return self._place
@@ -64,9 +68,16 @@ class DeltaLoader(Loader):
         number = max(self._number + 1, time.time_ns())
         self._write_place(number, batch.place, loaded_at)
         self._commit(rows, number)
-        self._store.remove(f"{self._places}/{self._number}.json")
-        self._number, self._place = number, batch.place
+        behind, self._number, self._place = self._number, number, batch.place
+        # Whatever fails from here on, the batch counts.
+        self._store.remove(f"{self._places}/{behind}.json")
+        self._follow()
         return len(records)
+
+    def _follow(self) -> None:
+        table = self._table()
+        if table is not None:
+            self._iceberg.follow(table)
 
     def _rows(self, records: list[Record]) -> pa.Table | None:
         """None where neither rows nor fields nor a table say which columns there are: there is nothing to make."""
@@ -95,6 +106,8 @@ class DeltaLoader(Loader):
             if present is not None and rows.num_rows:
                 self._upsert(present, rows, properties)
                 return
+            if self.strategy is LoadStrategy.UPSERT:
+                rows = _as_merges_write(rows)
             write_deltalake(
                 self._address, rows, mode=mode, schema_mode="overwrite" if mode == "overwrite" else "merge",
                 storage_options=self._options, commit_properties=properties,
@@ -137,6 +150,7 @@ class DeltaLoader(Loader):
             ) from None  # fmt: skip
 
     def close(self) -> None:
+        self._iceberg.close()
         self._store.close()
 
 
@@ -152,8 +166,14 @@ def delta_options(settings: Mapping[str, str]) -> dict[str, str] | None:
     return found or None
 
 
+def _as_merges_write(rows: pa.Table) -> pa.Table:
+    """Text of the type that MERGE notes in its files: PyIceberg can't put files together that note different ones."""
+    text = {pa.string(): pa.string_view()}
+    return rows.cast(pa.schema([field.with_type(text.get(field.type, field.type)) for field in rows.schema]))
+
+
 def _last_of_each(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     """Of rows with one key, the last: MERGE takes one."""
     values = zip(*[rows[name].to_pylist() for name in key], strict=True)
     last = {value: index for index, value in enumerate(values)}
-    return rows.take(sorted(last.values()))
+    return rows.take(pa.array(sorted(last.values()), pa.int64()))
