@@ -5,12 +5,14 @@ None means that nobody has said anything yet, which is not the same as "no": it 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from snowmelt.design.requirements.amounts import Bytes, Seconds
+from snowmelt.pipeline.options import SINK_OPTIONS, SOURCE_OPTIONS, TABLE_OPTIONS, option_problems
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
 """Becomes part of SQL names and file names."""
@@ -18,6 +20,21 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)
 
 Options = dict[str, str | int | float | bool | dict[str, str]]
 """What a kind of source or sink takes beside its address (docs/reference/build.md). Secrets are `${NAME}`."""
+
+
+def check_source_options(kind: str, options: Options, tables: Iterable[tuple[str, Options]]) -> None:
+    """Raises for what a source of that kind does not take."""
+    problems = [f"options: {problem}" for problem in option_problems(options, SOURCE_OPTIONS[kind])]
+    for name, own in tables:
+        problems += [f"options of {name}: {problem}" for problem in option_problems(own, TABLE_OPTIONS[kind])]
+    if problems:
+        raise ValueError("; ".join(problems))
+
+
+def check_sink_options(kind: str, options: Options) -> None:
+    problems = [f"options: {problem}" for problem in option_problems(options, SINK_OPTIONS[kind])]
+    if problems:
+        raise ValueError("; ".join(problems))
 
 
 class _Part(BaseModel):
@@ -142,6 +159,11 @@ class Source(_Part):
     """Of the connection: `auth` and `token` of an API, properties of Kafka's client."""
     tables: tuple[Table, ...] = ()
 
+    @model_validator(mode="after")
+    def _known_options(self) -> Source:
+        check_source_options(self.kind, self.options, ((table.name, table.options) for table in self.tables))
+        return self
+
 
 class EnumValue(_Part):
     source: str
@@ -172,6 +194,11 @@ class Sink(_Part):
     """Stages; the last ones when nothing is said."""
     options: Options = Field(default_factory=dict)
     """Of the connection."""
+
+    @model_validator(mode="after")
+    def _known_options(self) -> Sink:
+        check_sink_options(self.kind, self.options)
+        return self
 
 
 class Volume(_Part):
