@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.design.building import PROJECTS, built, killed_in_the_middle, made, queried
+from tests.design.building import PROJECTS, built, killed_in_the_middle, made, queried, started
 from tests.pipeline.web import Web
 from tests.support.postgres import empty_schema
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -174,6 +176,42 @@ def test_rows_that_are_gone_from_a_whole_are_gone_here(tmp_path: Path) -> None:
         assert queried(project, *queries, versions, kept, runs=2, **variables) == [
             *expected * 3, "False,201", "True,200", "5,4,300",
         ]  # fmt: skip
+    finally:
+        web.close()
+
+
+def test_a_model_is_sent_to_an_api(tmp_path: Path) -> None:
+    """Snowmelt -> REST: each version of each row once, under the names and values of the application."""
+    web = Web()
+    web.allowed = lambda headers, _: headers.get("authorization") == "Bearer secret"
+    web.judge = lambda record: 422 if record["score"] < 0 else 200
+    project = built(PROJECTS["model_api"], tmp_path)
+    variables = {"CRM_URL": web.address, "CRM_TOKEN": "secret"}
+    queried(
+        project, "CREATE TABLE customer_scores (customer_id INT, grade VARCHAR, score FLOAT)",
+        "INSERT INTO customer_scores SELECT n, IFF(n % 2 = 0, 'A', 'B'), n / 2 FROM "
+        "(SELECT ROW_NUMBER() OVER (ORDER BY SEQ4()) AS n FROM TABLE(GENERATOR(ROWCOUNT => 500)))",
+        "INSERT INTO customer_scores VALUES (1001, 'C', 1), (1002, 'A', -1)",
+    )  # fmt: skip
+    expected = {
+        f"/contacts/{n}": {"externalId": n, "tier": "Silver" if n % 2 else "Gold", "score": n / 2}
+        for n in range(1, 501)
+    }  # fmt: skip
+    letters = "SELECT reason FROM dead_letters ORDER BY record:customer_id::INT"
+    reasons = ["the sink answers 422: no such tier", '"grade has the value C, for which the sink has none"']
+    try:
+        command = (sys.executable, "-m", "scores_to_crm", "run")
+        with started(project, *command, **variables):
+            wait_until(lambda: len(web.deliveries) >= 250, "half of them are sent")
+        assert len(web.taken) < 500, "it must be in the middle"
+        assert sorted(queried(project, letters, runs=2, **variables)) == sorted(reasons)
+        assert dict(web.taken.values()) == expected and len(web.taken) == 500
+        assert len(web.deliveries) - len(set(web.deliveries)) <= 200, "only what was not committed came again"
+        count = len(web.deliveries)
+        queried(project, "UPDATE customer_scores SET grade = 'B' WHERE customer_id <= 10", runs=0)
+        queried(project, runs=2, **variables)
+        assert len(web.deliveries) == count + 5, "those of grade A"
+        assert [body["externalId"] for _, body in list(web.taken.values())[500:]] == [2, 4, 6, 8, 10]
     finally:
         web.close()
 
