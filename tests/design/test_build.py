@@ -124,13 +124,6 @@ def test_the_playbook_of_every_project_is_clean(projects: dict[str, Path]) -> No
             },
             "tables that are here already",
         ),
-        (
-            {
-                "sources": [{"name": "a", "kind": "api", "options": {"token": "b"}, "tables": [{"name": "t"}]}],
-                "sinks": [{"name": "mart", "kind": "snowmelt"}],
-            },
-            "secret in the file",
-        ),
     ],
 )  # fmt: skip
 def test_what_can_not_be_built_is_named_with_what_can(change: dict[str, Any], told: str, tmp_path: Path) -> None:

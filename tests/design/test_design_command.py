@@ -121,7 +121,7 @@ sources:
   - {name: web, kind: api, options: {auth: digest}, tables: [{name: orders, options: {pagings: page, page_size: many}}]}
   - {name: events, kind: kafka, options: {sasl.username: me}, tables: [{name: clicks, options: {parallel: 2}}]}
 sinks:
-  - {name: lake, kind: parquet, options: {regoin: x}}
+  - {name: lake, kind: parquet, options: {regoin: x, secret_key: hush}}
 """
 
 
@@ -135,8 +135,10 @@ def test_options_are_checked_before_anything_is_designed_or_built(golden_case: P
         "options of orders: page_size must be a whole number above 0.",
         "r.yaml:4:5: sources.1: options of clicks: there is no option parallel; known are batch_rows.",
         "r.yaml:6:5: sinks.0: options: there is no option regoin; known are",
+        "options: secret_key is a secret; write the name of a variable, secret_key: ${NAME}, and set that.",
     ):
         assert problem in told, told
+    assert "hush" not in told
     assert design("-f", str(golden_case), "-o", str(tmp_path / "out"), "--non-interactive").exit_code == 0
     made = tmp_path / "out" / "design.yaml"
     text = made.read_text(encoding="utf-8")

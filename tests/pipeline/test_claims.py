@@ -49,6 +49,7 @@ def hold(folder: Path, loaded: Event) -> None:
     signal.pause()
 
 
+@pytest.mark.slow
 def test_one_of_two_runs_goes_on(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     loaded = context.Event()

@@ -72,11 +72,16 @@ def endpoint_of(name: str, entry: Any, environment: Mapping[str, str] | None = N
         raise errors.configuration(f"Connection {name} is not complete: {problems}.") from None
 
 
+def is_open_secret(key: str, value: Any) -> bool:
+    """What would be a secret in a file, and not the name of one in the environment."""
+    if not isinstance(value, str) or _REFERENCE.search(value):
+        return False
+    return bool(_SECRET_NAMES.search(key)) or (key == "address" and _password(value) is not None)
+
+
 def _refuse_secrets(name: str, entry: Mapping[Any, Any]) -> None:
     for key, value in entry.items():
-        if not isinstance(value, str) or _REFERENCE.search(value):
-            continue
-        if _SECRET_NAMES.search(str(key)) or (key == "address" and _password(value)):
+        if is_open_secret(str(key), value):
             raise errors.configuration(
                 f"Connection {name} has a secret in the file: {key}.",
                 hint=f"Write {key}: ${{{name.upper()}_{'URL' if key == 'address' else str(key).upper()}}}, "

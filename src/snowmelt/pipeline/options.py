@@ -17,6 +17,10 @@ class _Holds:
     true_of: Callable[[Any], bool]
 
 
+Known = Mapping[str, _Holds]
+"""What each option holds, by its name."""
+
+
 def _one_of(*words: str) -> _Holds:
     return _Holds(f"one of {', '.join(words)}", lambda value: value in words)
 
@@ -40,7 +44,7 @@ _API = {
     "page_parameter": _TEXT, "size_parameter": _TEXT, "cursor_path": _TEXT, "cursor_parameter": _TEXT,
     "records": _TEXT, "since_parameter": _TEXT, "parameters": _PAIRS, "requests_per_second": _RATE,
 }  # fmt: skip
-TABLE_OPTIONS: Mapping[str, Mapping[str, _Holds]] = {
+TABLE_OPTIONS: Mapping[str, Known] = {
     "postgres": _DATABASE, "mysql": _DATABASE, "mariadb": _DATABASE, "files": _FILES, "s3": _FILES, "gcs": _FILES,
     "sftp": _FILES, "kafka": {"batch_rows": _COUNT}, "api": _API, "snowmelt": {},
 }  # fmt: skip
@@ -49,23 +53,23 @@ TABLE_OPTIONS: Mapping[str, Mapping[str, _Holds]] = {
 _S3 = ("region", "endpoint", "access_key", "secret_key", "session_token")
 _SFTP = ("password", "private_key", "passphrase", "known_hosts")
 _STORES = dict.fromkeys((*_S3, *_SFTP, "token"), _TEXT)
-_LOGIN: Mapping[str, _Holds] = {
+_LOGIN: Known = {
     "auth": _one_of("none", "bearer", "basic", "api_key"), "token": _TEXT, "user": _TEXT, "password": _TEXT,
     "name": _TEXT, "value": _TEXT, "in": _one_of("header", "query"), "requests_per_second": _RATE,
 }  # fmt: skip
-SOURCE_OPTIONS: Mapping[str, Mapping[str, _Holds] | None] = {
+SOURCE_OPTIONS: Mapping[str, Known | None] = {
     "postgres": {}, "mysql": {}, "mariadb": {}, "snowmelt": {}, "files": _STORES, "s3": dict.fromkeys(_S3, _TEXT),
     "gcs": {"endpoint": _TEXT}, "sftp": dict.fromkeys(_SFTP, _TEXT), "kafka": None, "api": _LOGIN,
 }  # fmt: skip
 """Of the connection to a source; None where any may be one (those of librdkafka)."""
-SINK_OPTIONS: Mapping[str, Mapping[str, _Holds] | None] = {
+SINK_OPTIONS: Mapping[str, Known | None] = {
     "snowmelt": {}, "postgres": {}, "parquet": _STORES, "csv": _STORES, "delta": _STORES,
     "api": {**_LOGIN, "path": _TEXT, "method": _one_of("POST", "PUT", "PATCH"), "idempotency_header": _TEXT},
 }  # fmt: skip
 """Of the connection to a destination."""
 
 
-def option_problems(options: Options, known: Mapping[str, _Holds] | None) -> Iterator[str]:
+def option_problems(options: Options, known: Known | None) -> Iterator[str]:
     """What is wrong with options, each with what would be right."""
     for name, value in options.items() if known is not None else ():
         held = known.get(name) if known is not None else None

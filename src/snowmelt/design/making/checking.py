@@ -23,7 +23,9 @@ def check_sql(design: Design) -> None:
         except SnowmeltError as error:
             problems.append(f"{stage.name}: {' '.join(error.message.split())}")
     if problems:
+        unknown = [table.name for source in design.sources for table in source.tables if not table.columns]
+        named = f"Nobody said which columns {', '.join(unknown)} has" if unknown else "Look at the names"
         raise errors.configuration(
             "\n".join(problems),
-            hint="Give the columns of the source's tables in the requirements, or let --look find them.",
+            hint=f"{named}: give the columns of the source's tables in the requirements, or let --look find them.",
         )

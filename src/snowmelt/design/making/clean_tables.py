@@ -52,6 +52,8 @@ def of_records(clean: Clean, *, whole: bool) -> str:
         keys = ", ".join(_value("record", _column(clean.table, name)) for name in clean.table.key)
         change = clean.table.change_column
         order = f"{_value('record', _column(clean.table, change))} DESC, " if change is not None else ""
+        if whole and change is None:
+            order = "reading DESC, "
         query += f"\nQUALIFY ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}loaded_at DESC) = 1"
     return f"CREATE DYNAMIC TABLE {clean.name}{clean.options}\nAS\n{query}"
 

@@ -5,14 +5,15 @@ None means that nobody has said anything yet, which is not the same as "no": it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from snowmelt.design.requirements.amounts import Bytes, Seconds
-from snowmelt.pipeline.options import SINK_OPTIONS, SOURCE_OPTIONS, TABLE_OPTIONS, option_problems
+from snowmelt.pipeline.endpoints import is_open_secret
+from snowmelt.pipeline.options import SINK_OPTIONS, SOURCE_OPTIONS, TABLE_OPTIONS, Known, option_problems
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
 """Becomes part of SQL names and file names."""
@@ -24,7 +25,7 @@ Options = dict[str, str | int | float | bool | dict[str, str]]
 
 def check_source_options(kind: str, options: Options, tables: Iterable[tuple[str, Options]]) -> None:
     """Raises for what a source of that kind does not take."""
-    problems = [f"options: {problem}" for problem in option_problems(options, SOURCE_OPTIONS[kind])]
+    problems = list(_problems(options, SOURCE_OPTIONS[kind]))
     for name, own in tables:
         problems += [f"options of {name}: {problem}" for problem in option_problems(own, TABLE_OPTIONS[kind])]
     if problems:
@@ -32,9 +33,17 @@ def check_source_options(kind: str, options: Options, tables: Iterable[tuple[str
 
 
 def check_sink_options(kind: str, options: Options) -> None:
-    problems = [f"options: {problem}" for problem in option_problems(options, SINK_OPTIONS[kind])]
+    problems = list(_problems(options, SINK_OPTIONS[kind]))
     if problems:
         raise ValueError("; ".join(problems))
+
+
+def _problems(options: Options, known: Known | None) -> Iterator[str]:
+    """Of a connection, whose secrets must not stand in a file."""
+    yield from (f"options: {problem}" for problem in option_problems(options, known))
+    for name, value in options.items():
+        if is_open_secret(name, value):
+            yield f"options: {name} is a secret; write the name of a variable, {name}: ${{NAME}}, and set that"
 
 
 class _Part(BaseModel):
