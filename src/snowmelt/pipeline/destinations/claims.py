@@ -131,7 +131,7 @@ def _is_gone(owner: dict[str, Any]) -> bool:
     """Only of this machine it is known; a number may be another process's by now."""
     if owner.get("host") != socket.gethostname() or owner.get("started") is None:
         return False
-    return _started(int(owner["pid"])) != owner["started"]
+    return _started(int(owner["pid"])) != str(owner["started"])
 
 
 def _started(pid: int) -> str | None:
