@@ -98,8 +98,9 @@ def test_a_log_is_followed_row_for_row(server: EmbeddedPostgres, source: Source,
     killed_in_the_middle(project, batches=5, event="changes landed", **variables)
     source.execute("DELETE FROM orders WHERE id % 10 = 0")
     source.execute("UPDATE orders SET amount = amount + 1 WHERE id % 7 = 0")
-    told = assert_equal(project, source, _ONCE, runs=1, **variables)
-    assert told == ["0,2"], "the snapshot began anew, for both tables"
+    (told,) = assert_equal(project, source, _ONCE, runs=1, **variables)
+    twice, emptied = map(int, told.split(","))
+    assert twice == 0 and emptied in (1, 2), "the snapshot began anew, for each table that had begun to land"
     _change(source, 1)
     count = "SELECT COUNT(*) FROM raw_shop_changes"
     (landed,) = assert_equal(project, source, count, runs=1, **variables)
@@ -116,7 +117,7 @@ def test_a_log_is_followed_row_for_row(server: EmbeddedPostgres, source: Source,
         stream.wait(lambda events: any(event.get("changes", 0) > 1 for event in events))
         stream.end(signal.SIGKILL)
     made(project, "run", "backfill", "quality", "check", **variables)
-    assert assert_equal(project, source, _ONCE) == ["0,3"]
+    assert assert_equal(project, source, _ONCE) == [f"0,{emptied + 1}"]
     _assert_no_secret(project)
 
 

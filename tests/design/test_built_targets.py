@@ -16,9 +16,16 @@ from tests.design.building import HERE, PROJECTS, built, environment, made, quer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 ORDERS: dict[str, Any] = {
-    **PROJECTS["files_snowmelt"], "name": "orders_out", "latency": "20 seconds", "pii": {"present": False},
-    "approvals": {"ASK-LATENCY": "the board"},
+    "name": "orders_out", "owner": "sales", "latency": "20 seconds", "volume": {"per_day": "20 MB"},
+    "pii": {"present": False}, "approvals": {"ASK-LATENCY": "the board"},
+    "sources": [{"name": "drop", "kind": "files", "connection": "incoming", "tables": [
+        {"name": "orders_*.csv", "key": ["order_id"], "change_column": "updated_at", "columns": [
+            {"name": "order_id", "type": "NUMBER(38,0)"}, {"name": "customer"},
+            {"name": "amount", "type": "NUMBER(12,2)"}, {"name": "updated_at", "type": "TIMESTAMP_NTZ"}]},
+        {"name": "events.jsonl"},
+    ]}],
     "sinks": [{"name": "out", "kind": "csv", "connection": "exports", "load": "overwrite", "reads": ["revenue"]}],
+    "transformations": PROJECTS["files_snowmelt"]["transformations"],
     "quality": [{"check": "range", "table": "stg_orders", "columns": ["amount"], "minimum": 0, "severity": "critical"}],
 }  # fmt: skip
 REVENUE = "SELECT customer, revenue, orders FROM revenue ORDER BY customer"
