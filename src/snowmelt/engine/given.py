@@ -43,7 +43,8 @@ def _with_variants(data: pa.Table) -> pa.Table:
 
 
 def _marked(values: pa.StructArray) -> pa.StructArray:
-    parts = [values.field("value"), values.field("metadata")]
+    # Below a NULL both parts are NULL too, which the type rules out.
+    parts = [values.field(part.name).cast(pa.binary()).fill_null(b"") for part in _VARIANT]
     return pa.StructArray.from_arrays(parts, fields=list(_VARIANT), mask=values.is_null())
 
 
