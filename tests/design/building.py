@@ -174,6 +174,16 @@ class Streamed:
         """As a terminal or a supervisor would: for the whole group."""
         os.killpg(self.process.pid, number)
         self.process.wait(240)
+        # `make` may end before what it started.
+        wait_until(lambda: not _is_there(self.process.pid), "the group ends")
+
+
+def _is_there(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @contextmanager
