@@ -78,6 +78,64 @@ def test_a_playbook_takes_a_project_into_operation(tmp_path: Path) -> None:
     assert queried(project, "SELECT COUNT(*) FROM stg_customers") == ["0"]
 
 
+# -- Dagster and cron -------------------------------------------------------------------------------------------------
+
+_CUSTOMERS = "id,city,phone,changed_at\n1,Paris,1,2024-01-01T00:00:00\n1,Rome,1,2024-01-02T00:00:00\n,x,1,2024-01-01\n"
+_VERSIONS = "SELECT id, city, is_current, (SELECT COUNT(*) FROM dead_letters) FROM stg_customers ORDER BY valid_from"
+
+
+def with_customers(folder: Path) -> Path:
+    project = built(PROJECTS["files_scd"], folder)
+    (project / "incoming").mkdir()
+    (project / "incoming" / "customers_1.csv").write_text(_CUSTOMERS, encoding="utf-8")
+    return project
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_dagster_takes_the_definitions_and_runs_the_job(tmp_path: Path) -> None:
+    project = with_customers(tmp_path)
+    home = tmp_path / "dagster"
+    home.mkdir()
+    (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n", encoding="utf-8")
+    variables = {
+        **client_environment(), "DAGSTER_HOME": str(home), "SNOWMELT_PYTHON": sys.executable,
+        # Of the project's own processes, which `make run` starts.
+        "PYTHONPATH": environment(project)["PYTHONPATH"],
+    }  # fmt: skip
+    definitions = ["-f", "orchestration/dagster_definitions.py"]
+    for command in (["definitions", "validate", *definitions], ["job", "execute", *definitions, "-j", "customers_scd"]):
+        done = subprocess.run(
+            [client_command("dagster", "dagster"), *command], cwd=project, env=variables, timeout=800,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
+    assert queried(project, _VERSIONS) == ["1,Paris,False,1", "1,Rome,True,1"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_line_of_the_crontab_runs_as_cron_runs_it(tmp_path: Path) -> None:
+    """By /bin/sh, from the home folder, with next to no variables; what it needs is in the project."""
+    project = with_customers(tmp_path)
+    project = project.rename(tmp_path / "customers_scd")
+    python = project / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    paths = environment(project)["PYTHONPATH"]
+    (project / ".env").write_text(f"PYTHONPATH={paths}\n", encoding="utf-8")
+    told, line = (project / "orchestration" / "crontab").read_text(encoding="utf-8").splitlines()
+    *fields, command = line.split(" ", 5)
+    assert told.startswith("#") and re.fullmatch(r"[0-9*/,-]+( [0-9*/,-]+){4}", " ".join(fields))
+    assert "%" not in command, "cron makes line breaks of them"
+    variables = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "SHELL": "/bin/sh", "LOGNAME": "somebody"}
+    kept = {name: os.environ[name] for name in ("JAVA_HOME", "SNOWMELT_JARS") if name in os.environ}
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, env={**variables, **kept}, timeout=600, check=False)
+    assert done.returncode == 0, (project / "cron.log").read_text(encoding="utf-8")[-4000:]
+    assert queried(project, _VERSIONS) == ["1,Paris,False,1", "1,Rome,True,1"]
+
+
 # -- Airflow ----------------------------------------------------------------------------------------------------------
 
 _IMPORTED = """

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
-import signal
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -14,9 +11,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.design.building import PROJECTS, built, environment, made, queried
+from tests.design.building import PROJECTS, built, killed_in_the_middle, made, queried, started
 from tests.pipeline.web import Web
 from tests.support.postgres import empty_schema
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -28,30 +26,6 @@ def test_a_project_passes_its_own_lint_and_tests(name: str, tmp_path: Path) -> N
 
 
 # -- real data --------------------------------------------------------------------------------------------------------
-
-
-def killed_in_the_middle(project: Path, batches: int, **variables: str) -> None:
-    """A run that is killed with all its children once it has loaded some batches, and has more to load."""
-    command = [sys.executable, "-u", "-m", next((project / "src").iterdir()).name, "run"]
-    process = subprocess.Popen(
-        command, cwd=project, env=environment(project, **variables), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, start_new_session=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    lines: list[str] = []
-    try:
-        for line in process.stdout:
-            lines.append(line)
-            if '"event": "batch"' in line:
-                batches -= 1
-            if batches == 0:
-                break
-        assert batches == 0, "".join(lines[-40:])
-        assert '"event": "done"' not in "".join(lines), "it must be in the middle"
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
 
 
 def smaller_batches(project: str, rows: int, /, **table: Any) -> dict[str, Any]:
@@ -158,6 +132,86 @@ def test_an_api_arrives_in_postgres(tmp_path: Path, postgres_url: str) -> None:
             web.items += [_contact(1, "city 3", 2), _contact(500, "city 9", 2)]
             assert queried(project, *queries, runs=2, **variables) == ["402,401", "1", "0"]
             assert _cities(sink) == [("city 0", 100), ("city 1", 99), ("city 2", 100), ("city 3", 101), ("city 9", 1)]
+    finally:
+        web.close()
+
+
+def test_rows_that_are_gone_from_a_whole_are_gone_here(tmp_path: Path) -> None:
+    """An API without a change column: clean tables are its newest whole; raw ones keep every reading of it."""
+    web = Web()
+    columns = [{"name": "id", "type": "NUMBER(38,0)"}, {"name": "city"}]
+    tables = [
+        {"name": "orders", "key": ["id"], "columns": columns,
+         "options": {"paging": "page", "page_size": 100, "batch_rows": 50}},
+        {"name": "offset", "columns": columns,
+         "options": {"paging": "offset", "records": "data.items", "page_size": 100, "batch_rows": 50}},
+        {"name": "next", "key": ["id"], "columns": columns, "options": {"paging": "next"}},
+    ]  # fmt: skip
+    project = built({
+        "name": "wholes", "owner": "web", "latency": "1 hour", "volume": {"per_day": "1 MB"}, "pii": {"present": False},
+        "sources": [{"name": "crm", "kind": "api", "connection": "CRM_URL", "tables": tables}],
+        "sinks": [{"name": "now", "kind": "snowmelt", "reads": ["stg_orders", "stg_offset"]},
+                  {"name": "ever", "kind": "snowmelt", "load": "scd_type_2", "reads": ["stg_next"]}],
+    }, tmp_path)  # fmt: skip
+    variables = {"CRM_URL": web.address}
+    queries = (
+        "SELECT id, city FROM stg_orders ORDER BY id", "SELECT id, city FROM stg_offset ORDER BY id",
+        "SELECT id, city FROM stg_next WHERE is_current ORDER BY id",
+    )  # fmt: skip
+    try:
+        web.items = [{"id": number, "city": f"city {number}"} for number in range(300)]
+        killed_in_the_middle(project, batches=3, **variables)
+        # What was half read is another by now: the half must not be seen, and must not be in the way.
+        web.items = [{**item, "city": "moved"} for item in web.items[100:]]
+        expected = [f"{item['id']},{item['city']}" for item in web.items]
+        assert queried(project, *queries, runs=2, **variables) == expected * 3
+        first = web.items
+        web.items = [*web.items[:50], {"id": 1, "city": "new"}]
+        made(project, "run", **variables)
+        web.items = []
+        versions = "SELECT is_current, COUNT(*) FROM stg_next GROUP BY is_current ORDER BY 1"
+        assert queried(project, *queries, versions, runs=1, **variables) == ["False,201"]
+        web.items = first
+        kept = "SELECT MAX(reading), COUNT_IF(record IS NULL), COUNT(DISTINCT record:id) FROM raw_orders"
+        assert queried(project, *queries, versions, kept, runs=2, **variables) == [
+            *expected * 3, "False,201", "True,200", "5,4,300",
+        ]  # fmt: skip
+    finally:
+        web.close()
+
+
+def test_a_model_is_sent_to_an_api(tmp_path: Path) -> None:
+    """Snowmelt -> REST: each version of each row once, under the names and values of the application."""
+    web = Web()
+    web.allowed = lambda headers, _: headers.get("authorization") == "Bearer secret"
+    web.judge = lambda record: 422 if record["score"] < 0 else 200
+    project = built(PROJECTS["model_api"], tmp_path)
+    variables = {"CRM_URL": web.address, "CRM_TOKEN": "secret"}
+    queried(
+        project, "CREATE TABLE customer_scores (customer_id INT, grade VARCHAR, score FLOAT)",
+        "INSERT INTO customer_scores SELECT n, IFF(n % 2 = 0, 'A', 'B'), n / 2 FROM "
+        "(SELECT ROW_NUMBER() OVER (ORDER BY SEQ4()) AS n FROM TABLE(GENERATOR(ROWCOUNT => 500)))",
+        "INSERT INTO customer_scores VALUES (1001, 'C', 1), (1002, 'A', -1)",
+    )  # fmt: skip
+    expected = {
+        f"/contacts/{n}": {"externalId": n, "tier": "Silver" if n % 2 else "Gold", "score": n / 2}
+        for n in range(1, 501)
+    }  # fmt: skip
+    letters = "SELECT reason FROM dead_letters ORDER BY record:customer_id::INT"
+    reasons = ["the sink answers 422: no such tier", '"grade has the value C, for which the sink has none"']
+    try:
+        command = (sys.executable, "-m", "scores_to_crm", "run")
+        with started(project, *command, **variables):
+            wait_until(lambda: len(web.deliveries) >= 250, "half of them are sent")
+        assert len(web.taken) < 500, "it must be in the middle"
+        assert sorted(queried(project, letters, runs=2, **variables)) == sorted(reasons)
+        assert dict(web.taken.values()) == expected and len(web.taken) == 500
+        assert len(web.deliveries) - len(set(web.deliveries)) <= 200, "only what was not committed came again"
+        count = len(web.deliveries)
+        queried(project, "UPDATE customer_scores SET grade = 'B' WHERE customer_id <= 10", runs=0)
+        queried(project, runs=2, **variables)
+        assert len(web.deliveries) == count + 5, "those of grade A"
+        assert [body["externalId"] for _, body in list(web.taken.values())[500:]] == [2, 4, 6, 8, 10]
     finally:
         web.close()
 

@@ -116,6 +116,37 @@ def test_errors_have_their_place(tmp_path: Path) -> None:
     assert "r.yaml:2:1: this is not YAML" in design("-f", str(path)).stderr
 
 
+_OPTIONS = """name: x
+sources:
+  - {name: web, kind: api, options: {auth: digest}, tables: [{name: orders, options: {pagings: page, page_size: many}}]}
+  - {name: events, kind: kafka, options: {sasl.username: me}, tables: [{name: clicks, options: {parallel: 2}}]}
+sinks:
+  - {name: lake, kind: parquet, options: {regoin: x, secret_key: hush}}
+"""
+
+
+def test_options_are_checked_before_anything_is_designed_or_built(golden_case: Path, tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(_OPTIONS, encoding="utf-8")
+    told = " ".join(design("-f", str(path), "--non-interactive").stderr.split())
+    for problem in (
+        "r.yaml:3:5: sources.0: options: auth must be one of none, bearer, basic, api_key; "
+        "options of orders: there is no option pagings; known are batch_rows,",
+        "options of orders: page_size must be a whole number above 0.",
+        "r.yaml:4:5: sources.1: options of clicks: there is no option parallel; known are batch_rows.",
+        "r.yaml:6:5: sinks.0: options: there is no option regoin; known are",
+        "options: secret_key is a secret; write the name of a variable, secret_key: ${NAME}, and set that.",
+    ):
+        assert problem in told, told
+    assert "hush" not in told
+    assert design("-f", str(golden_case), "-o", str(tmp_path / "out"), "--non-interactive").exit_code == 0
+    made = tmp_path / "out" / "design.yaml"
+    text = made.read_text(encoding="utf-8")
+    made.write_text(text.replace("    stage: raw_shop_changes\n", "    stage: x\n    options: {paralel: 2}\n"), "utf-8")
+    result = CliRunner().invoke(app, ["build", str(made), "-o", str(tmp_path / "project")])
+    assert result.exit_code == 3 and "no option paralel" in " ".join(result.stderr.split())
+
+
 @pytest.mark.parametrize("of", ["requirements", "design"])
 def test_the_published_schemas_accept_what_is_written(of: str) -> None:
     schema = json.loads(design("schema", of).stdout)

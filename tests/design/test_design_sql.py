@@ -47,7 +47,8 @@ def test_an_account_takes_every_stage(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", DESIGNS)
 def test_gates_and_steps_can_be_read(name: str) -> None:
     made = DESIGNS[name]
-    catalog = library((stage.name, stage.sql) for stage in made.stages)
+    there = [(name, f"CREATE TABLE {name} ({', '.join(table.key)} INT)") for name, table in made.models.items()]
+    catalog = library([*there, *((stage.name, stage.sql) for stage in made.stages)])
     for gate in made.quality:
         if gate.rule.check is not Check.SCHEMA:
             assert [column.name for column in catalog.bind(gate.sql).columns] == ["BREACHES"]

@@ -66,7 +66,7 @@ def test_a_whole_comes_when_anything_is_another(web: Web) -> None:
     assert given(extractor, batches[-1].place) == [1, 2, 3, 4]
     web.items.clear()
     (empty,) = extractor.extract(batches[-1].place)
-    assert (empty.records, empty.whole) == ([], Whole(1, True)), "that nothing is left is news too"
+    assert (empty.records, empty.whole) == ([], Whole(1, True, 2)), "that nothing is left is news too"
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,10 @@ def test_an_answer_that_is_none_is_refused(answer: Any, problem: str, web: Web) 
 def test_options_that_are_none_are_refused(web: Web) -> None:
     with pytest.raises(SnowmeltError, match="no option pagings"):
         api(web, "orders", {"pagings": "page"})
-    with pytest.raises(SnowmeltError, match="no way of paging"):
+    with pytest.raises(SnowmeltError, match="paging must be one of none, page"):
         api(web, "orders", {"paging": "scroll"})
+    with pytest.raises(SnowmeltError, match="page_size must be a whole number above 0"):
+        api(web, "orders", {"page_size": "many"})
     with pytest.raises(SnowmeltError, match="needs token"):
         api(web, "orders", auth="bearer")
 

@@ -101,6 +101,7 @@ def test_a_table_is_sent_on(session: Session, tmp_path: Path) -> None:
     session.execute("INSERT INTO orders SELECT 2, '2024-01-01'::TIMESTAMP_NTZ, NULL")
     session.execute("INSERT INTO orders SELECT 3, '2024-01-02 10:00:00'::TIMESTAMP_NTZ, NULL")
     (batch,) = changes.extract(loader.place())
+    loader.close()
     assert [record["id"] for record in batch.records] == [2, 3]
     whole = SnowmeltExtractor(Cursors(session), "orders", key=["id"])
     (everything,) = whole.extract(None)

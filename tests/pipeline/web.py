@@ -23,6 +23,12 @@ class Web:
         self.seen: list[tuple[str, dict[str, str], dict[str, str]]] = []
         """Path, parameters and headers of every request."""
         self.allowed: Callable[[dict[str, str], dict[str, str]], bool] = lambda headers, parameters: True
+        self.taken: dict[str, tuple[str, dict[str, Any]]] = {}
+        """What was put, by its idempotency key: path and body."""
+        self.deliveries: list[str] = []
+        """The idempotency key of every record that came, however often."""
+        self.judge: Callable[[dict[str, Any]], int] = lambda record: 200
+        """The status with which a record is answered."""
         web = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -36,6 +42,19 @@ class Web:
                 self.end_headers()
                 if self.command == "GET":
                     self.wfile.write(body)
+
+            def do_PUT(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                headers = {k.lower(): v for k, v in self.headers.items()}
+                status, more, answer = web.take(self.path, headers, json.loads(body))
+                self.send_response(status)
+                for name, value in {**more, "Content-Length": str(len(answer))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def do_POST(self) -> None:
+                self.do_PUT()
 
             def do_HEAD(self) -> None:
                 self.do_GET()
@@ -63,6 +82,19 @@ class Web:
             found = self.files.get(parts.path.removeprefix("/files/"))
             return (404, {}, b"") if found is None else (200, {}, found)
         return self._page(parts.path, parameters)
+
+    def take(self, path: str, headers: dict[str, str], record: dict[str, Any]) -> Answer:
+        """One that is known by its key is answered as before, and changes nothing."""
+        if self.trouble:
+            return self.trouble.pop(0)
+        if not self.allowed(headers, {}):
+            return 401, {}, b"{}"
+        name = headers["idempotency-key"]
+        self.deliveries.append(name)
+        status = self.judge(record)
+        if status == 200:
+            self.taken.setdefault(name, (path, record))
+        return status, {}, b"no such tier" if status == 422 else b"{}"
 
     def _page(self, path: str, parameters: dict[str, str]) -> Answer:
         since = parameters.get("since", "")

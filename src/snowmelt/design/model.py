@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from snowmelt.design.requirements.model import (
     Column,
@@ -23,6 +23,8 @@ from snowmelt.design.requirements.model import (
     Severity,
     SinkKind,
     SourceKind,
+    check_sink_options,
+    check_source_options,
 )
 
 
@@ -76,7 +78,7 @@ class Capture(_Part):
 class SourceTable(_Part):
     name: str
     stage: str
-    """The raw table that it fills."""
+    """The raw table that it fills; itself where it is here already."""
     key: tuple[str, ...] = ()
     change_column: str | None = None
     columns: tuple[Column, ...] = ()
@@ -95,6 +97,11 @@ class DesignSource(_Part):
     """CREATE CONNECTOR and what goes with it."""
     options: Options = Field(default_factory=dict)
     """Of the connection. Secrets are names in the environment: `${NAME}`."""
+
+    @model_validator(mode="after")
+    def _known_options(self) -> DesignSource:
+        check_source_options(self.kind, self.options, ((table.name, table.options) for table in self.tables))
+        return self
 
 
 class Stage(_Part):
@@ -133,6 +140,11 @@ class DesignSink(_Part):
     on_reject: Literal["reject_row", "halt"] = "reject_row"
     requests_per_second: float | None = None
     options: Options = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _known_options(self) -> DesignSink:
+        check_sink_options(self.kind, self.options)
+        return self
 
 
 class Gate(_Part):
@@ -229,6 +241,12 @@ class Design(_Part):
 
     def stage(self, name: str) -> Stage | None:
         return next((item for item in self.stages if item.name.lower() == name.lower()), None)
+
+    @property
+    def models(self) -> dict[str, SourceTable]:
+        """Tables that are here already and that the design reads, by their names in small letters."""
+        own = [source for source in self.sources if source.kind is SourceKind.SNOWMELT]
+        return {table.name.lower(): table for source in own for table in source.tables}
 
     def decision(self, topic: str) -> MadeDecision:
         return next(item for item in self.decisions if item.topic == topic)

@@ -19,11 +19,33 @@ _MOST_ROWS = 40
 _MOST_BYTES = 16 * 1024
 
 
+_VARIANT = pa.struct([
+    pa.field("value", pa.binary(), nullable=False),
+    pa.field("metadata", pa.binary(), nullable=False, metadata={b"variant": b"true"}),
+])  # fmt: skip
+"""As PySpark knows it."""
+
+
 def frame_of(session: SparkSession, data: pa.Table) -> DataFrame:
     """An Arrow table as Spark's, in which a timestamp without a zone stays one: by default it would get a zone."""
     # PySpark loses rows of a table whose columns are chunked differently, and fails where there is no chunk at all.
-    whole = data.combine_chunks() if data.num_rows else _empty(data.schema)
-    return session.createDataFrame(whole, schema=from_arrow_schema(data.schema, prefer_timestamp_ntz=True))
+    whole = _with_variants(data.combine_chunks() if data.num_rows else _empty(data.schema))
+    return session.createDataFrame(whole, schema=from_arrow_schema(whole.schema, prefer_timestamp_ntz=True))
+
+
+def _with_variants(data: pa.Table) -> pa.Table:
+    """Ours are the two parts of a VARIANT as files have them; Spark takes them in the other order, and by a mark."""
+    for place, field in enumerate(data.schema):
+        if pa.types.is_struct(field.type) and {part.name for part in field.type} == {"metadata", "value"}:
+            parts = [_marked(chunk) for chunk in data.column(place).chunks]
+            data = data.set_column(place, field.name, pa.chunked_array(parts, type=_VARIANT))
+    return data
+
+
+def _marked(values: pa.StructArray) -> pa.StructArray:
+    # Below a NULL both parts are NULL too, which the type rules out.
+    parts = [values.field(part.name).cast(pa.binary()).fill_null(b"") for part in _VARIANT]
+    return pa.StructArray.from_arrays(parts, fields=list(_VARIANT), mask=values.is_null())
 
 
 def _empty(schema: pa.Schema) -> pa.Table:

@@ -4,12 +4,15 @@ from snowmelt.pipeline.destinations.base import Loader, LoadStrategy
 from snowmelt.pipeline.destinations.delta import DeltaLoader
 from snowmelt.pipeline.destinations.files import FilesLoader
 from snowmelt.pipeline.destinations.postgres import PostgresLoader
+from snowmelt.pipeline.destinations.rest import SENT_DDL, RestLoader
 from snowmelt.pipeline.destinations.snowmelt import (
     DEAD_LETTERS_DDL,
     RAW_DDL,
+    READINGS_DDL,
     ChannelLoader,
     DeadLetterLoader,
     RawLoader,
+    ReadingsLoader,
     TableLoader,
 )
 from snowmelt.pipeline.destinations.tables import SqlLoader, load_statements
@@ -40,6 +43,8 @@ from snowmelt.pipeline.transforming import Chain, ProtectColumns, Transformer
 __all__ = [
     "DEAD_LETTERS_DDL",
     "RAW_DDL",
+    "READINGS_DDL",
+    "SENT_DDL",
     "ApiKeyAuth",
     "Batch",
     "BearerAuth",
@@ -72,10 +77,12 @@ __all__ = [
     "PostgresLoader",
     "ProtectColumns",
     "RawLoader",
+    "ReadingsLoader",
     "Record",
     "Rejected",
     "RejectedRecordError",
     "RestExtractor",
+    "RestLoader",
     "SchemaDriftError",
     "SchemaPolicy",
     "SnowmeltExtractor",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import httpx
 
 from snowmelt.core import errors
-from snowmelt.pipeline.destinations.base import Loader, LoadStrategy
+from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, require_strategy
 from snowmelt.pipeline.destinations.delta import DeltaLoader
 from snowmelt.pipeline.destinations.files import FilesLoader
 from snowmelt.pipeline.destinations.postgres import PostgresLoader
+from snowmelt.pipeline.destinations.rest import Connects, RestLoader
+from snowmelt.pipeline.destinations.snowmelt import DeadLetterLoader
 from snowmelt.pipeline.endpoints import Endpoint
+from snowmelt.pipeline.options import Options, check_table_options
 from snowmelt.pipeline.schemas import Field
 from snowmelt.pipeline.sources.base import BATCH_ROWS, Extractor
 from snowmelt.pipeline.sources.databases import MysqlExtractor, PostgresExtractor
@@ -29,15 +32,6 @@ from snowmelt.pipeline.sources.paging import (
 from snowmelt.pipeline.sources.requesting import ApiKeyAuth, BearerAuth
 from snowmelt.pipeline.sources.rest import RestExtractor
 
-Options = Mapping[str, Any]
-_DATABASE_OPTIONS = frozenset({"batch_rows", "parallel"})
-_FILE_OPTIONS = frozenset({"batch_rows", "format", "delimiter"})
-_API_OPTIONS = frozenset({
-    "batch_rows", "paging", "page_size", "page_parameter", "size_parameter", "cursor_path", "cursor_parameter",
-    "records", "since_parameter", "parameters", "requests_per_second",
-})  # fmt: skip
-_KAFKA_OPTIONS = frozenset({"batch_rows"})
-
 
 def make_extractor(
     endpoint: Endpoint, table: str, *, key: Sequence[str] = (), change_column: str | None = None,
@@ -45,22 +39,19 @@ def make_extractor(
 ) -> Extractor:  # fmt: skip
     """`table` is a table, a topic, a pattern of file names, or the path of an API."""
     given = dict(options or {})
+    check_table_options(endpoint.kind, table, given)
     match endpoint.kind:
         case "postgres" | "mysql" | "mariadb":
             kind = PostgresExtractor if endpoint.kind == "postgres" else MysqlExtractor
-            _refuse_unknown(given, _DATABASE_OPTIONS, table)
             return kind(endpoint.where(), table, key=key, change_column=change_column, **_numbers(given))
         case "files" | "s3" | "gcs" | "sftp":
-            _refuse_unknown(given, _FILE_OPTIONS, table)
             return FilesExtractor(
                 endpoint.where(), table, file_format=given.get("format"), delimiter=given.get("delimiter", ","),
                 settings=endpoint.settings(), batch_rows=int(given.get("batch_rows", BATCH_ROWS)),
             )  # fmt: skip
         case "kafka":
-            _refuse_unknown(given, _KAFKA_OPTIONS, table)
             return KafkaExtractor(endpoint.where(), table, settings=endpoint.settings(), **_numbers(given))
         case "api":
-            _refuse_unknown(given, _API_OPTIONS, table)
             return _api(endpoint, table, key, change_column, given)
     raise errors.configuration(
         f"There is no source of kind {endpoint.kind}.",
@@ -70,9 +61,12 @@ def make_extractor(
 
 def make_loader(
     endpoint: Endpoint, table: str, flow: str, run_id: str, *, strategy: LoadStrategy, key: Sequence[str] = (),
-    fields: Sequence[Field] = (),
+    fields: Sequence[Field] = (), connection: Connects | None = None, dead_letters: DeadLetterLoader | None = None,
 ) -> Loader:  # fmt: skip
-    """For destinations beside Snowmelt's tables; for those there are `RawLoader`, `TableLoader` and `SqlLoader`."""
+    """For destinations beside Snowmelt's tables; for those there are `RawLoader`, `TableLoader` and `SqlLoader`.
+
+    An API needs a connection to Snowmelt, which keeps what was sent; what it rejects goes to the dead letters.
+    """
     match endpoint.kind:
         case "postgres":
             return PostgresLoader(endpoint.where(), table, flow, run_id, strategy=strategy, key=key, fields=fields)
@@ -86,18 +80,14 @@ def make_loader(
                 endpoint.where(), table, flow, run_id, strategy=strategy, key=key, fields=fields,
                 settings=endpoint.settings(),
             )  # fmt: skip
+        case "api":
+            require_strategy(strategy, (LoadStrategy.UPSERT,), "An API")
+            assert connection is not None, "what was sent to an API is kept in a table"
+            return _api_loader(endpoint, table, flow, run_id, key, connection, dead_letters)
     raise errors.configuration(
         f"There is no destination of kind {endpoint.kind}.",
-        hint="Known are postgres, parquet, csv and delta; extend snowmelt.pipeline.Loader for more.",
+        hint="Known are postgres, parquet, csv, delta and api; extend snowmelt.pipeline.Loader for more.",
     )
-
-
-def _refuse_unknown(options: Options, known: frozenset[str], table: str) -> None:
-    unknown = sorted(set(options) - known)
-    if unknown:
-        raise errors.configuration(
-            f"{table} has no option {', '.join(unknown)}.", hint=f"Its options are {', '.join(sorted(known))}."
-        )
 
 
 def _numbers(options: Options) -> dict[str, int]:
@@ -113,6 +103,19 @@ def _api(
         change_column=change_column, since_parameter=options.get("since_parameter"),
         parameters={str(name): str(value) for name, value in (options.get("parameters") or {}).items()},
         requests_per_second=float(rate) if rate else None, batch_rows=int(options.get("batch_rows", BATCH_ROWS)),
+    )  # fmt: skip
+
+
+def _api_loader(
+    endpoint: Endpoint, table: str, flow: str, run_id: str, key: Sequence[str], connection: Connects,
+    dead_letters: DeadLetterLoader | None,
+) -> RestLoader:  # fmt: skip
+    rate = endpoint.option("requests_per_second")
+    return RestLoader(
+        connection, endpoint.where(), table, flow, run_id, key=key, path=endpoint.option("path"),
+        method=endpoint.option("method") or "POST", auth=_auth(endpoint), dead_letters=dead_letters,
+        idempotency_header=endpoint.option("idempotency_header") or "Idempotency-Key",
+        requests_per_second=float(rate) if rate else None,
     )  # fmt: skip
 
 
@@ -132,10 +135,7 @@ def _paging(options: Options) -> Paging:
         "link": LinkPaging,
         "next": lambda: LinkPaging(options.get("cursor_path", "next")),
     }
-    way = str(options.get("paging", "none"))
-    if way not in ways:
-        raise errors.configuration(f"{way} is no way of paging.", hint=f"Known are {', '.join(ways)}.")
-    return ways[way]()
+    return ways[str(options.get("paging", "none"))]()
 
 
 def _auth(endpoint: Endpoint) -> httpx.Auth | None:

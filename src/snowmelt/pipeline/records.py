@@ -33,6 +33,8 @@ class Whole:
     number: int
     """1, 2, 3, …"""
     last: bool
+    reading: int = 1
+    """How often the source was read as a whole, with this time: those of one reading belong together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def _observed(design: Design) -> Iterator[_Found]:
 
 
 def _known(design: Design) -> Iterator[_Found]:
-    names = {stage.name.lower() for stage in design.stages}
+    names = {*design.models, *(stage.name.lower() for stage in design.stages)}
     for stage in design.stages:
         unknown = [name for name in stage.reads if stage.layer != "bronze" and name.lower() not in names]
         if unknown:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from snowmelt.design.model import SourceTable
@@ -18,6 +18,19 @@ def fixture(table: SourceTable) -> list[dict[str, Any]]:
         keyless = {name: None if name in table.key else value for name, value in records[0].items()}
         records += [records[2], keyless]
     return records
+
+
+def model_fixture(model: Mapping[str, Any], values: Mapping[str, list[str]]) -> list[dict[str, Any]]:
+    """Rows of a table that is there already. `values`: those that a sink knows, by column."""
+    columns = [Column(**column) for column in model["columns"]]
+    return [
+        {column.name: _known(values.get(column.name.lower()), number) or _value(column, number) for column in columns}
+        for number in (1, 2, 3)
+    ]
+
+
+def _known(values: list[str] | None, number: int) -> str | None:
+    return values[number % len(values)] if values else None
 
 
 def change_fixture(tables: Iterable[SourceTable]) -> list[dict[str, Any]]:

@@ -65,7 +65,8 @@ def _expression(design: Design, alert: Alert, pipeline: str, gate: str | None) -
         return f'snowmelt_freshness_behind_seconds{{name="{alert.name.removeprefix("stale_").upper()}"}} > {limit:g}'
     if alert.name.startswith("slot_"):
         return f'snowmelt_connector_up{{connector="{alert.name.removeprefix("slot_").upper()}"}} == 0'
-    computed = "|".join(stage.name.upper() for stage in design.stages if stage.kind is not StageKind.TABLE)
+    made = [stage.name for stage in design.stages if stage.kind is not StageKind.TABLE]
+    computed = "|".join(name.upper() for name in (*design.models, *made))
     return {
         "refresh_failed": f'snowmelt_refresh_consecutive_failures{{table=~"{computed}"}} > 0',
         "resources_80": "snowmelt_pool_level >= 1",
@@ -88,7 +89,7 @@ def _camel(name: str) -> str:
 
 def _rows(design: Design) -> tuple[tuple[str, tuple[Panel, ...]], ...]:
     pipeline = f'pipeline="{design.name.lower()}"'
-    tables = "|".join(stage.name.upper() for stage in design.stages)
+    tables = "|".join(name.upper() for name in (*design.models, *(stage.name for stage in design.stages)))
     age = f"time() - snowmelt_pipeline_last_success_timestamp_seconds{{{pipeline}}}"
     rows = f"snowmelt_pipeline_rows{{{pipeline}}}"
     behind = f'snowmelt_freshness_behind_seconds{{name=~"{tables}"}}'

@@ -18,13 +18,14 @@ from snowmelt.design.requirements.model import Load, Options, PiiStrategy, SinkK
 from snowmelt.pipeline import endpoint_of
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
-SOURCES = tuple(kind for kind in SourceKind if kind is not SourceKind.SNOWMELT)
+SOURCES = tuple(SourceKind)
 LOADS: dict[SinkKind, tuple[Load, ...]] = {
     SinkKind.SNOWMELT: tuple(Load),
     SinkKind.POSTGRES: (Load.UPSERT, Load.APPEND, Load.OVERWRITE, Load.MERGE),
     SinkKind.DELTA: (Load.APPEND, Load.OVERWRITE, Load.UPSERT),
     SinkKind.PARQUET: (Load.APPEND, Load.OVERWRITE),
     SinkKind.CSV: (Load.APPEND, Load.OVERWRITE),
+    SinkKind.API: (Load.UPSERT,),
 }
 _TAKEN = ("airflow", "apprise", "httpx", "prometheus_client", "pytest", "snowmelt", "structlog", "tests", "yaml")
 _LONGEST = 40
@@ -40,6 +41,8 @@ class Parts:
     captures: list[dict[str, Any]] = field(default_factory=list)
     sinks: list[dict[str, Any]] = field(default_factory=list)
     histories: list[dict[str, Any]] = field(default_factory=list)
+    models: list[dict[str, Any]] = field(default_factory=list)
+    """Tables that are there already, which others make."""
 
     @property
     def variables(self) -> dict[str, str]:
@@ -67,6 +70,9 @@ def parts_of(design: Design) -> Parts:
         raise errors.configuration(f"Can't be built: {'; '.join(problems)}.", hint=_can_be_built())
     made = Parts()
     for source in design.sources:
+        if source.kind is SourceKind.SNOWMELT:
+            made.models += [_model(design, table) for table in source.tables]
+            continue
         made.connections[source.name] = _connection(str(source.kind), source.connection, source.options)
         if source.capture.way == "log":
             made.captures.append(_capture(design, source))
@@ -76,9 +82,16 @@ def parts_of(design: Design) -> Parts:
         if sink.kind is SinkKind.SNOWMELT:
             made.histories += _histories(design, sink)
         else:
-            made.connections[sink.name] = _connection(str(sink.kind), sink.connection or "", sink.options)
+            rate = {"requests_per_second": sink.requests_per_second} if sink.requests_per_second is not None else {}
+            options = {**sink.options, **rate} if sink.kind is SinkKind.API else sink.options
+            made.connections[sink.name] = _connection(str(sink.kind), sink.connection or "", options)
             made.sinks.append(_sink(design, sink))
     _check_connections(made)
+    if not (made.flows or made.captures or made.sinks or made.histories or design.stages):
+        raise errors.configuration(
+            "Can't be built: all sources and sinks are tables that are here already, and nothing is made of them.",
+            hint="Describe transformations over them, or a sink outside.",
+        )
     return made
 
 
@@ -104,11 +117,6 @@ def _source_problems(design: Design) -> Iterator[str]:
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"a source and a sink are both named {name}"
     for source in design.sources:
-        if source.kind is SourceKind.SNOWMELT:
-            yield (
-                f"source {source.name} of kind snowmelt (its tables are there already: write transformations over "
-                "them, and build from another source)"
-            )
         if source.capture.way == "log" and design.pii is not None and design.pii.strategy is PiiStrategy.DROP:
             yield f"source {source.name} by its log with personal data that must not be landed: a log lands everything"
 
@@ -124,19 +132,36 @@ def _sink_problems(design: Design, sink: DesignSink) -> Iterator[str]:
     if not sink.reads:
         yield f"sink {sink.name}, which reads no table"
     for name in sink.reads:
-        stage = design.stage(name)
+        stage = _readable(design, name)
         if stage is None:
             yield f"sink {sink.name} from {name}, which is no table of the design"
             continue
-        if sink.load is Load.APPEND and stage.load is not Load.APPEND:
-            yield (
-                f"sink {sink.name} by append from {name}, whose rows change: each change would count once more "
-                "(take upsert, merge or overwrite)"
-            )
-        if sink.load in _KEYED and sink.kind is not SinkKind.SNOWMELT and not _key(sink, stage):
-            yield f"sink {sink.name} by {sink.load} from {name}, which has no key"
-        if sink.load is Load.SCD_TYPE_2 and stage.load is not Load.SCD_TYPE_2 and not stage.key:
-            yield f"sink {sink.name} by {sink.load} from {name}, which has no key"
+        yield from _load_problems(sink, stage)
+
+
+def _load_problems(sink: DesignSink, stage: Stage) -> Iterator[str]:
+    if sink.load is Load.APPEND and stage.load is not Load.APPEND:
+        yield (
+            f"sink {sink.name} by append from {stage.name}, whose rows change: each change would count once more "
+            "(take upsert, merge or overwrite)"
+        )
+    outside = sink.kind is not SinkKind.SNOWMELT
+    if sink.load in _KEYED and outside and not _key(sink, stage):
+        yield f"sink {sink.name} by {sink.load} from {stage.name}, which has no key"
+    if sink.load is Load.SCD_TYPE_2 and stage.load is not Load.SCD_TYPE_2 and not stage.key:
+        yield f"sink {sink.name} by {sink.load} from {stage.name}, which has no key"
+    sent = {item.source.lower() for item in sink.fields}
+    unsent = [name for name in _key(sink, stage) if sent and name.lower() not in sent]
+    if sink.load in _KEYED and outside and unsent:
+        yield f"sink {sink.name} by {sink.load}, whose fields leave out its key {', '.join(unsent)}"
+
+
+def _readable(design: Design, name: str) -> Stage | None:
+    """A table that the design makes, or one that is there already."""
+    model = design.models.get(name.lower())
+    if model is None:
+        return design.stage(name)
+    return Stage(name=model.name, layer="gold", kind=StageKind.DYNAMIC_TABLE, sql="", load=Load.MERGE, key=model.key)
 
 
 def _check_connections(made: Parts) -> None:
@@ -166,7 +191,8 @@ def _flow(design: Design, source: DesignSource, table: SourceTable) -> dict[str,
     flow: dict[str, Any] = {
         "name": table.stage.removeprefix("raw_"), "source": source.name, "table": table.name, "raw": table.stage,
         "clean": _clean_tables(design, table.stage)[0], "key": list(table.key),
-        "change_column": table.change_column if source.capture.way == "watermark" else None, "columns": columns,
+        "change_column": table.change_column if source.capture.way == "watermark" else None,
+        "whole": source.capture.way == "snapshot" or None, "columns": columns,
         "protect": protected, "strategy": str(strategy) if protected else None, "options": dict(table.options),
     }  # fmt: skip
     return {key: value for key, value in flow.items() if value not in (None, [], {})}
@@ -192,7 +218,7 @@ def _histories(design: Design, sink: DesignSink) -> list[dict[str, Any]]:
     """Tables that don't keep their versions themselves."""
     if sink.load is not Load.SCD_TYPE_2:
         return []
-    stages = [stage for name in sink.reads if (stage := design.stage(name)) is not None]
+    stages = [stage for name in sink.reads if (stage := _readable(design, name)) is not None]
     return [
         {"table": stage.name, "key": list(stage.key)} for stage in stages
         if stage.load is not Load.SCD_TYPE_2 and stage.kind is not StageKind.TABLE
@@ -208,11 +234,11 @@ def _key(sink: DesignSink, stage: Stage) -> tuple[str, ...]:
 def _sink(design: Design, sink: DesignSink) -> dict[str, Any]:
     tables = []
     for name in sink.reads:
-        stage = design.stage(name)
+        stage = _readable(design, name)
         assert stage is not None, "checked before"
         table: dict[str, Any] = {
             "name": stage.name, "target": stage.name, "key": list(_key(sink, stage)),
-            "change_column": "loaded_at" if sink.load is Load.APPEND else None,
+            "change_column": _change_column(design, sink, stage),
             "fields": {item.source.lower(): item.target for item in sink.fields},
             "values": {
                 item.source.lower(): {value.source: value.target for value in item.values}
@@ -221,6 +247,23 @@ def _sink(design: Design, sink: DesignSink) -> dict[str, Any]:
         }  # fmt: skip
         tables.append({key: value for key, value in table.items() if value not in (None, [], {})})
     return {"name": sink.name, "load": str(sink.load), "on_reject": sink.on_reject, "tables": tables}
+
+
+def _change_column(design: Design, sink: DesignSink, stage: Stage) -> str | None:
+    """By which what is new is known; without one the whole is compared."""
+    model = design.models.get(stage.name.lower())
+    if sink.load is Load.UPSERT and model is not None:
+        return model.change_column
+    return "loaded_at" if sink.load is Load.APPEND else None
+
+
+def _model(design: Design, table: SourceTable) -> dict[str, Any]:
+    """With the columns that are known: those that were described, or that something reads."""
+    known = {column.name.lower(): _column(column.name, column.type) for column in table.columns}
+    fields = [item.source for sink in design.sinks if table.name in sink.reads for item in sink.fields]
+    for name in (*table.key, *([table.change_column] if table.change_column else []), *fields):
+        known.setdefault(name.lower(), {"name": name})
+    return {"name": table.name, "key": list(table.key), "columns": list(known.values())}
 
 
 def poll_seconds(design: Design) -> float:

@@ -47,11 +47,17 @@ def _probes(design: Design, computed: Iterable[Stage]) -> Iterator[str]:
         "### The warehouse exists\n\n```sql\nSHOW WAREHOUSES LIKE 'COMPUTE_WH'\n```\n\n"
         "- expect: rows\n- otherwise: there is no warehouse COMPUTE_WH\n"
     )
-    shows = ";\n".join(f"SHOW VIEWS LIKE '{_pattern(stage.name)}'" for stage in (*design.stages,))
-    yield (
-        f"### No view has the name of a table\n\n```sql\n{shows}\n```\n\n"
-        "- expect: no rows\n- otherwise: a view has the name of a table of this project; rename it first\n"
-    )
+    for model in design.models.values():
+        yield (
+            f"### {model.name} is there\n\n```sql\nSELECT COUNT(*) AS row_count FROM {model.name}\n```\n\n"
+            f"- expect: rows\n- otherwise: {model.name} is made elsewhere; make it first\n"
+        )
+    shows = ";\n".join(f"SHOW VIEWS LIKE '{_pattern(stage.name)}'" for stage in design.stages)
+    if shows:
+        yield (
+            f"### No view has the name of a table\n\n```sql\n{shows}\n```\n\n"
+            "- expect: no rows\n- otherwise: a view has the name of a table of this project; rename it first\n"
+        )
     shows = ";\n".join(f"SHOW DYNAMIC TABLES LIKE '{_pattern(stage.name)}'" for stage in computed)
     if shows:
         yield (

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from snowmelt.design.building.environment import environment_example
-from snowmelt.design.building.fixtures import change_fixture, fixture
+from snowmelt.design.building.fixtures import change_fixture, fixture, model_fixture
 from snowmelt.design.building.monitoring import monitoring_files
 from snowmelt.design.building.parts import Parts, parts_of, poll_seconds
 from snowmelt.design.building.playbook import playbook
@@ -19,6 +19,7 @@ from snowmelt.design.building.templating import filled
 from snowmelt.design.making.designing import cron_for
 from snowmelt.design.model import Design, StageKind
 from snowmelt.design.requirements.amounts import seconds_of
+from snowmelt.design.requirements.model import SourceKind
 from snowmelt.design.requirements.reading import to_yaml
 
 ATTEMPTS = 5
@@ -56,7 +57,7 @@ def project_files(design: Design) -> dict[str, str]:
     }
     found |= {f"src/{package}/utils/__init__.py": '"""Configuration, definitions, logs, metrics and alerts."""\n'}
     found |= dict(sql_files(design)) | dict(_configuration(design, parts)) | dict(monitoring_files(design))
-    found |= dict(_fixtures(design)) | {"playbooks/operate.md": playbook(design)}
+    found |= dict(_fixtures(design, parts)) | {"playbooks/operate.md": playbook(design)}
     found |= {"design.yaml": to_yaml(design), "data-pipeline-spec.md": specification(design, parts)}
     return dict(sorted(found.items()))
 
@@ -83,9 +84,13 @@ def _templates(design: Design, parts: Parts) -> dict[str, str]:
 
 def _flags(parts: Parts) -> dict[str, bool]:
     flows, captures, sinks = bool(parts.flows), bool(parts.captures), bool(parts.sinks)
+    brings = flows or captures
     return {
         "flows": flows, "captures": captures, "sinks": sinks, "histories": bool(parts.histories),
-        "moves": flows or sinks, "maps": any("fields" in table for sink in parts.sinks for table in sink["tables"]),
+        "models": bool(parts.models), "moves": flows or sinks, "brings": brings, "sends_alone": sinks and not brings,
+        "cuts": brings or sinks,
+        "maps_anything": flows or sinks or bool(parts.models),
+        "maps": any("fields" in table for sink in parts.sinks for table in sink["tables"]),
     }  # fmt: skip
 
 
@@ -107,23 +112,31 @@ def _words(design: Design, parts: Parts) -> dict[str, str]:
 
 def _imports(parts: Parts) -> dict[str, str]:
     """Names that files import, which depend on what the project has."""
-    moving = {"DeadLetterLoader", "Flow", "FlowResult"}
-    names: set[str] = set()
+    names: set[str] = {"FlowResult"} if parts.flows or parts.captures or parts.sinks else set()
     config: set[str] = set()
     doubles: set[str] = set()
     if parts.flows:
-        names |= {*moving, "Extractor"}
+        names |= {*_MOVING, "Extractor"}
         config |= {"FlowConfig"}
-        doubles |= {"Batch", "Extractor"}
+        doubles |= {"Batch", "Extractor", "Whole"}
+    if parts.captures:
+        doubles |= {"FlowResult"}
     if parts.sinks:
-        names |= {*moving, "Field", "Loader"}
+        names |= {*_MOVING, "Field", "Loader"}
         config |= {"SinkConfig", "SinkTable"}
-        doubles |= {"Batch", "Field", "Loader"}
+        doubles |= {"Batch", "DeadLetterLoader", "Field", "Loader"}
     return {
-        "pipeline_names": ", ".join([*sorted(names), "run_flow"]), "double_names": ", ".join(sorted(doubles)),
-        "config_names": ", ".join(sorted({*config, "Config"})),
-        "test_config_names": ", ".join([*sorted(config), "load_config"]),
+        "pipeline_names": _listed(names), "double_names": _listed(doubles),
+        "config_names": _listed({*config, "Config"}), "test_config_names": _listed({*config, "load_config"}),
     }  # fmt: skip
+
+
+_MOVING = ("DeadLetterLoader", "Flow", "run_flow")
+
+
+def _listed(names: set[str]) -> str:
+    """As ruff sorts them: classes before functions."""
+    return ", ".join(sorted(names, key=lambda name: (name.islower(), name)))
 
 
 def _extras(parts: Parts) -> str:
@@ -158,16 +171,34 @@ def _configuration(design: Design, parts: Parts) -> Iterator[tuple[str, str]]:
     }  # fmt: skip
     lists = {
         "flows": parts.flows, "captures": parts.captures, "sinks": parts.sinks, "histories": parts.histories,
+        "models": parts.models,
     }  # fmt: skip
     yield "config/pipeline_config.yaml", _yaml({**data, **{name: rows for name, rows in lists.items() if rows}})
     about = "# Where sources and sinks are. Secrets come from the environment, by name.\n"
     yield "config/connections.yaml.example", about + _yaml(parts.connections)
     yield ".env.example", environment_example(parts, channel)
-    yield "orchestration/crontab", f"{_cron(design)} cd $HOME/{design.name.lower()} && make run\n"
+    yield "orchestration/crontab", _crontab(design)
 
 
-def _fixtures(design: Design) -> Iterator[tuple[str, str]]:
+def _crontab(design: Design) -> str:
+    """cron has neither a login's variables nor its search path, and mails what is not written to a file."""
+    name = design.name.lower()
+    variables = "set -a && if [ -f .env ]; then . ./.env; fi && set +a"
+    return (
+        f"# {name}, from $HOME/{name} with its own .venv (make setup) and its own .env\n"
+        f"{_cron(design)} cd $HOME/{name} && {variables} && make run PYTHON=.venv/bin/python >> cron.log 2>&1\n"
+    )
+
+
+def _fixtures(design: Design, parts: Parts) -> Iterator[tuple[str, str]]:
+    values = {
+        item.source.lower(): [value.source for value in item.values] for sink in design.sinks for item in sink.fields
+    }
+    for model in parts.models:
+        yield f"tests/fixtures/{model['name'].lower()}.json", _json(model_fixture(model, values))
     for source in design.sources:
+        if source.kind is SourceKind.SNOWMELT:
+            continue
         if source.capture.way == "log":
             yield f"tests/fixtures/{source.name}.json", _json(change_fixture(source.tables))
             continue

@@ -8,6 +8,7 @@ from snowmelt.design.building.parts import Parts
 from snowmelt.design.model import Design, Step
 from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading, Paragraph, grid, to_markdown
 from snowmelt.design.output.diagram import picture
+from snowmelt.design.output.document import reverse_flow
 
 
 def specification(design: Design, parts: Parts) -> str:
@@ -50,6 +51,9 @@ def _ends(design: Design, parts: Parts) -> Iterator[Block]:
         [(sink.name, sink.kind, ", ".join(sink.reads), sink.load, ", ".join(sink.key) or "of the table", sink.delivery)
          for sink in design.sinks],
     )  # fmt: skip
+    for sink in design.sinks:
+        if sink.fields:
+            yield from reverse_flow(design, sink)
     if parts.histories:
         kept = ", ".join(f"{item['table']}_history" for item in parts.histories)
         yield Paragraph(f"Every version is kept in {kept}, with valid_from, valid_to and is_current.")
@@ -57,6 +61,8 @@ def _ends(design: Design, parts: Parts) -> Iterator[Block]:
 
 def _transformations(design: Design) -> Iterator[Block]:
     yield Heading("Transformations")
+    if not design.stages:
+        yield Paragraph(f"None: {', '.join(design.models)} is made elsewhere, and read as it is.")
     yield grid(
         ("table", "layer", "reads", "load", "target lag", "what it is"),
         [(stage.name, stage.layer, ", ".join(stage.reads), stage.load, stage.target_lag or "", stage.description)
@@ -98,6 +104,9 @@ def _runbook(design: Design, parts: Parts) -> Iterator[Block]:
     variables = ", ".join(parts.variables) or "no variable"
     yield Paragraph(f"With {variables} in the environment: `make run` once, `make stream` for as long as it is wanted.")
     yield Code("make run", "sh")
+    if parts.models:
+        named = ", ".join(model["name"] for model in parts.models)
+        yield Paragraph(f"{named} must be in the data directory: name the one in which it is made, DATA=<directory>.")
     yield Heading("Stop", 3)
     yield Paragraph("Ctrl-C, at any time: what was not committed comes with the next run. To stop refreshes:")
     yield from _steps(design.rollback[:1])

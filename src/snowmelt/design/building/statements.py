@@ -52,6 +52,7 @@ def _gate(gate: Gate) -> str:
 
 
 def _connector(source: DesignSource, statement: str) -> str:
-    """Variables come from the source's address, which has a port as well."""
-    host = f"HOST = '${{{source.name.upper()}_HOST}}'"
-    return statement.replace(host, f"{host}\n  PORT = ${{{source.name.upper()}_PORT}}", 1)
+    """Variables come from the source's address, which may have a port and a mode of encryption as well."""
+    prefix = source.name.upper()
+    host = f"HOST = '${{{prefix}_HOST}}'"
+    return statement.replace(host, f"{host}\n  PORT = ${{{prefix}_PORT}}\n  SSL_MODE = '${{{prefix}_SSL_MODE}}'", 1)

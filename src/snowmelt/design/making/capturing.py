@@ -5,7 +5,7 @@ from __future__ import annotations
 from snowmelt.core.names import literal
 from snowmelt.design.deciding import Verdict
 from snowmelt.design.facts import FILES
-from snowmelt.design.making.stages import captured_by_log, landed, plain_name
+from snowmelt.design.making.stages import captured_by_log, landed, plain_name, read_as_whole
 from snowmelt.design.model import Capture, DesignSource, SourceTable
 from snowmelt.design.requirements.model import Requirements, Source, SourceKind
 
@@ -28,26 +28,31 @@ _CHANNEL_HAND_OVER = (
 
 
 def sources(given: Requirements, verdict: Verdict) -> list[DesignSource]:
-    items = landed(given, verdict)
+    stages = {(item.source.name, item.table.name): item.raw for item in landed(given, verdict)}
     found = []
     for source in given.sources:
         tables = tuple(
             SourceTable(
-                name=item.table.name, stage=item.raw, key=item.table.key, change_column=item.table.change_column,
-                columns=item.table.columns, options=item.table.options,
+                name=table.name, stage=stages.get((source.name, table.name), table.name), key=table.key,
+                change_column=table.change_column, columns=table.columns, options=table.options,
             )
-            for item in items
-            if item.source is source
+            for table in source.tables
         )  # fmt: skip
         capture = _capture(source, given, verdict)
         setup = _connector(source, capture) if capture.way == "log" else None
         found.append(
             DesignSource(
-                name=source.name, kind=source.kind, connection=source.connection or address_variable(source.name),
+                name=source.name, kind=source.kind, connection=_connection(source),
                 capture=capture, tables=tables, setup_sql=setup, options=source.options,
             )
         )  # fmt: skip
     return found
+
+
+def _connection(source: Source) -> str:
+    """Tables that are here already are in the data directory that a run opens."""
+    here = "data" if source.kind is SourceKind.SNOWMELT else address_variable(source.name)
+    return source.connection or here
 
 
 def address_variable(name: str) -> str:
@@ -70,8 +75,7 @@ def _capture(source: Source, given: Requirements, verdict: Verdict) -> Capture:
         )  # fmt: skip
     if source.kind in FILES:
         return Capture(way="files")
-    tracked = all(table.change_column for table in source.tables) and not any(table.deletes for table in source.tables)
-    return Capture(way="watermark" if tracked else "snapshot")
+    return Capture(way="snapshot" if read_as_whole(source, verdict) else "watermark")
 
 
 def _connector(source: Source, capture: Capture) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.design.antipatterns.library import Item, Library, library
-from snowmelt.design.making.stages import named
+from snowmelt.design.making.clean_tables import named
 from snowmelt.design.model import Design, Stage
 
 
@@ -24,9 +24,11 @@ def check_design(design: Design) -> None:
     stages = list(zip(catalog.items, design.stages, strict=True))
     wrong = [problem for item, stage in stages for problem in _wrong_sql(catalog, item, stage, set(names))]
     if wrong:
+        unknown = [table.name for source in design.sources for table in source.tables if not table.columns]
+        advice = f"Nobody said which columns {', '.join(unknown)} has" if unknown else "Look at the names"
         raise errors.configuration(
             "\n".join(wrong),
-            hint="Give the columns of the source's tables in the requirements, or let --look find them.",
+            hint=f"{advice}: give the columns of the source's tables in the requirements, or let --look find them.",
         )
     columns = {stage.name.lower(): _columns(catalog, item) for item, stage in stages}
     wrong = list(_unknown_columns(design, columns))

@@ -11,7 +11,7 @@ from snowmelt.design.making.capturing import address_variable, sources
 from snowmelt.design.making.estimating import estimates
 from snowmelt.design.making.gates import gates
 from snowmelt.design.making.operating import alerts, backfill, packets, replay, rollback, service_level
-from snowmelt.design.making.stages import landed, leaf_lag, stages
+from snowmelt.design.making.stages import landed, leaf_lag, models, stages
 from snowmelt.design.model import (
     Answer,
     CitedFact,
@@ -45,9 +45,9 @@ def design(given: Requirements, verdict: Verdict) -> Design:
         raise errors.configuration(f"There is no design while something is open: {open_}.")
     made = stages(given, verdict)
     origins = sources(given, verdict)
-    ends = [_sink(sink, made, verdict) for sink in given.sinks]
+    ends = [_sink(sink, [*models(given), *made], verdict) for sink in given.sinks]
     columns = {item.clean: item.table.columns for item in landed(given, verdict)}
-    checked = gates(given, made, columns)
+    checked = gates(given, [*models(given), *made], columns)
     contracts = _contracts(given, made, ends, columns)
     named = {item.stage: item.name for item in contracts}
     made = [stage.model_copy(update={"contract": named.get(stage.name)}) for stage in made]
@@ -80,8 +80,8 @@ def _made(item: Decision) -> MadeDecision:
 
 
 def _sink(sink: Sink, made: Sequence[Stage], verdict: Verdict) -> DesignSink:
-    read = {name for stage in made for name in stage.reads}
-    ends = tuple(stage.name for stage in made if stage.name not in read and stage.kind is not StageKind.TABLE)
+    read = {name.lower() for stage in made for name in stage.reads}
+    ends = tuple(stage.name for stage in made if stage.name.lower() not in read and stage.layer != "bronze")
     keyed = bool(sink.key)
     load = sink.load or (Load.UPSERT if keyed else Load.MERGE if sink.kind is SinkKind.SNOWMELT else Load.OVERWRITE)
     inside = sink.kind is SinkKind.SNOWMELT

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Literal
 
 from snowmelt.core.names import literal
-from snowmelt.design.making.stages import named
+from snowmelt.design.making.clean_tables import named
 from snowmelt.design.model import Gate, Stage
 from snowmelt.design.requirements.model import Check, Column, Load, QualityRule, Recipe, Requirements, Severity
 

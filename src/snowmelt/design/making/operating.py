@@ -8,7 +8,7 @@ from snowmelt.core.names import literal
 from snowmelt.design.deciding import ALERT_FACTOR, CHECKS_PER_INTERVAL, Verdict
 from snowmelt.design.model import Alert, DesignSink, DesignSource, Gate, Packet, ServiceLevel, Stage, StageKind, Step
 from snowmelt.design.requirements.amounts import show_seconds
-from snowmelt.design.requirements.model import Requirements, Severity, SinkKind
+from snowmelt.design.requirements.model import Requirements, Severity, SinkKind, SourceKind
 
 _TIERS = {"1": ("99.9 %", "43.8 minutes"), "2": ("99.5 %", "3.6 hours"), "3": ("99.0 %", "7.2 hours")}
 
@@ -105,7 +105,12 @@ _REPLAYS = {
 
 def backfill(stages: Sequence[Stage]) -> list[Step]:
     computed = [stage for stage in stages if stage.kind is not StageKind.TABLE]
-    last = computed[-1].name if computed else "the last table"
+    if not computed:
+        return [
+            Step(text="Nothing is computed here: correct the model where it is made, and run the gates."),
+            Step(text="Run again: rows that are another now are sent, and no others."),
+        ]
+    last = computed[-1].name
     return [
         Step(text="Say what is wrong, from when to when, and in which table; count the rows that will change."),
         Step(
@@ -129,43 +134,46 @@ def backfill(stages: Sequence[Stage]) -> list[Step]:
 
 
 def replay(sources: Sequence[DesignSource]) -> list[Step]:
-    found = [Step(text="What is in the raw tables is replayed from there: see backfill. No source is asked.")]
-    return found + [
+    landed = any(source.kind is not SourceKind.SNOWMELT for source in sources)
+    from_raw = "What is in the raw tables is replayed from there: see backfill. No source is asked."
+    from_model = "Nothing is landed: the model is what can be sent again."
+    return [Step(text=from_raw if landed else from_model)] + [
         Step(
             text=f"{source.name}: {_REPLAYS[source.capture.way]}",
             sql=f"ALTER CONNECTOR {source.name.lower()} SNAPSHOT;" if source.capture.way == "log" else None,
         )
         for source in sources
+        if source.kind is not SourceKind.SNOWMELT
     ]
 
 
 def rollback(stages: Sequence[Stage], sinks: Sequence[DesignSink]) -> list[Step]:
     computed = [stage for stage in stages if stage.kind is not StageKind.TABLE]
+    stopped = _each(computed, "ALTER DYNAMIC TABLE {} SUSPEND;")
+    as_it_was = _each(computed, "SELECT COUNT(*) FROM {} AT (OFFSET => -3600);")
     found = [
-        Step(
-            text="Stop what is refreshed by itself.",
-            sql="\n".join(f"ALTER DYNAMIC TABLE {stage.name} SUSPEND;" for stage in computed),
-        ),
+        Step(text="Stop what is refreshed by itself.", sql=stopped) if computed else Step(text="Stop the runs."),
         Step(text="Take the definitions of the last good release, and apply them (`snowmelt apply`)."),
-        Step(text="Where data is wrong and not only its definition, look at it as it was.",
-             sql="\n".join(f"SELECT COUNT(*) FROM {stage.name} AT (OFFSET => -3600);" for stage in computed)),
-    ]  # fmt: skip
+        Step(text="Where data is wrong and not only its definition, look at it as it was.", sql=as_it_was),
+    ]
     found += [
         Step(text=f"Send the previous rows to {sink.name} again, by key.")
         for sink in sinks
         if sink.kind is not SinkKind.SNOWMELT
     ]
     found.append(
-        Step(
-            text="Let it run again, and watch two intervals.",
-            sql="\n".join(f"ALTER DYNAMIC TABLE {stage.name} RESUME;" for stage in computed),
-        )
+        Step(text="Let it run again, and watch two intervals.", sql=_each(computed, "ALTER DYNAMIC TABLE {} RESUME;"))
     )
     return found
 
 
+def _each(stages: Sequence[Stage], statement: str) -> str | None:
+    return "\n".join(statement.format(stage.name) for stage in stages) or None
+
+
 def packets(verdict: Verdict, sources: Sequence[DesignSource], sinks: Sequence[DesignSink]) -> list[Packet]:
-    variables = sorted({source.connection for source in sources if source.connection.isupper()})
+    connections = {*(source.connection for source in sources), *(sink.connection or "" for sink in sinks)}
+    variables = sorted(name for name in connections if name.isupper())
     return [
         Packet(reader="builder", contents=(
             "design.yaml: stages with their SQL, load strategies, keys, contracts, gates",

@@ -9,13 +9,22 @@ from graphlib import CycleError, TopologicalSorter
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.core.names import literal, quote
+from snowmelt.core.names import literal
 from snowmelt.design.deciding import Verdict
-from snowmelt.design.facts import tables_of
+from snowmelt.design.facts import FILES, tables_of
+from snowmelt.design.making.clean_tables import (
+    Clean,
+    changes_of_log,
+    named,
+    of_log,
+    of_records,
+    versions_of_log,
+    versions_of_readings,
+    versions_of_records,
+)
 from snowmelt.design.model import Stage, StageKind
 from snowmelt.design.requirements.amounts import show_seconds
 from snowmelt.design.requirements.model import (
-    Column,
     Load,
     PiiStrategy,
     Requirements,
@@ -44,16 +53,17 @@ class Landed:
 
 
 def landed(given: Requirements, verdict: Verdict) -> list[Landed]:
+    """Not of tables that are here already: a reverse flow reads a finished model, and adds no layer."""
+    outside = [(source, table) for source, table in tables_of(given) if source.kind is not SourceKind.SNOWMELT]
     found = []
-    for (source, table), name in zip(tables_of(given), _names(given), strict=True):
+    for (source, table), name in zip(outside, _names(outside), strict=True):
         raw = f"raw_{source.name.lower()}_changes" if captured_by_log(source, verdict) else f"raw_{name}"
         found.append(Landed(source, table, raw, f"stg_{name}"))
     return found
 
 
-def _names(given: Requirements) -> list[str]:
+def _names(items: Sequence[tuple[Source, Table]]) -> list[str]:
     """Of each table: its last part, as far as that is one table's alone; then with its source, then in full."""
-    items = list(tables_of(given))
     longer = [
         [plain_name(table.name) for _, table in items],
         [f"{source.name.lower()}_{plain_name(table.name)}" for source, table in items],
@@ -65,8 +75,23 @@ def _names(given: Requirements) -> list[str]:
     ]
 
 
+def models(given: Requirements) -> list[Stage]:
+    """Tables that are here already, which others make and keep fresh."""
+    return [
+        Stage(name=table.name, layer="gold", kind=StageKind.TABLE, sql="", load=Load.MERGE, key=table.key)
+        for source, table in tables_of(given) if source.kind is SourceKind.SNOWMELT
+    ]  # fmt: skip
+
+
 def captured_by_log(source: Source, verdict: Verdict) -> bool:
     return verdict.outcome("capture") == "log" and source.kind is SourceKind.POSTGRES
+
+
+def read_as_whole(source: Source, verdict: Verdict) -> bool:
+    """Nothing tells what changed or went: all of it comes whenever anything in it is another."""
+    if captured_by_log(source, verdict) or source.kind in (SourceKind.KAFKA, *FILES):
+        return False
+    return any(table.deletes or not table.change_column for table in source.tables)
 
 
 def plain_name(name: str) -> str:
@@ -151,7 +176,8 @@ def _raw_stages(items: Sequence[Landed], verdict: Verdict) -> list[Stage]:
         by_log = captured_by_log(item.source, verdict)
         what = f"change of {item.source.name}" if by_log else f"record of {item.table.name}"
         about = f"Every {what}, as it came and for good."
-        listed = ",\n".join(f"  {column}" for column in (_CHANGE_COLUMNS if by_log else _RECORD_COLUMNS))
+        columns = _CHANGE_COLUMNS if by_log else _record_columns(whole=read_as_whole(item.source, verdict))
+        listed = ",\n".join(f"  {column}" for column in columns)
         clustering = "\nCLUSTER BY (TO_DATE(loaded_at))" if _by_day(verdict) and not by_log else ""
         sql = (
             f"CREATE TABLE {item.raw} (\n{listed}\n){clustering}\n"
@@ -168,12 +194,21 @@ def _by_day(verdict: Verdict) -> bool:
     return verdict.outcome("partitioning") == "by day and key"
 
 
-_RECORD_COLUMNS = (
-    "record VARIANT NOT NULL",
-    "origin VARCHAR NOT NULL COMMENT 'the file, topic and offset, or table that it came from'",
-    "run_id VARCHAR NOT NULL",
-    "loaded_at TIMESTAMP_LTZ NOT NULL",
-)
+def _record_columns(*, whole: bool) -> list[str]:
+    complete = " COMMENT 'NULL in the row behind the last one of a reading, which is complete then'"
+    columns = [
+        f"record VARIANT{complete if whole else ' NOT NULL'}",
+        "origin VARCHAR NOT NULL COMMENT 'the file, topic and offset, or table that it came from'",
+        "run_id VARCHAR NOT NULL",
+        "loaded_at TIMESTAMP_LTZ NOT NULL",
+    ]
+    return (
+        [*columns, "reading NUMBER NOT NULL COMMENT '1, 2, 3, …: each is all that the source held'"]
+        if whole
+        else columns
+    )
+
+
 _CHANGE_COLUMNS = (
     "change_number NUMBER NOT NULL COMMENT 'the order in which changes happened'",
     "operation VARCHAR NOT NULL COMMENT 'INSERT, UPDATE, DELETE, TRUNCATE; READ for what a snapshot found'",
@@ -193,16 +228,18 @@ def _clean_stage(
 ) -> Stage:  # fmt: skip
     clustered = verdict.outcome("partitioning") != "none" and bool(item.table.key)
     options = _options(lag, item.table.key if clustered else ())
+    clean = Clean(item.clean, item.raw, item.table, options, strategy)
+    versions = history and bool(item.table.key)
     if captured_by_log(item.source, verdict):
-        kind = StageKind.SCD_TABLE if item.table.key else StageKind.DYNAMIC_TABLE
-        sql = _from_log(item, options, strategy, history=history)
-        load = Load.SCD_TYPE_2 if history else Load.MERGE
-    elif history and item.table.key:
-        kind, load = StageKind.SCD_TABLE, Load.SCD_TYPE_2
-        sql = _versions_of_records(item, options, strategy)
+        load = Load.SCD_TYPE_2 if versions else Load.MERGE if item.table.key else Load.APPEND
+        sql = (versions_of_log if versions else of_log if item.table.key else changes_of_log)(clean)
     else:
-        kind, load = StageKind.DYNAMIC_TABLE, Load.UPSERT if item.table.key else Load.APPEND
-        sql = _from_records(item, options, strategy)
+        whole = read_as_whole(item.source, verdict)
+        load = Load.SCD_TYPE_2 if versions else _LOADS[bool(item.table.key), whole]
+        sql = of_records(clean, whole=whole)
+        if versions:
+            sql = versions_of_readings(clean) if whole else versions_of_records(clean)
+    kind = StageKind.SCD_TABLE if sql.startswith("CREATE SCD ") else StageKind.DYNAMIC_TABLE
     about = f"{item.table.name}, typed and clean" + (", every version" if load is Load.SCD_TYPE_2 else "") + "."
     return Stage(
         name=item.clean, layer="silver", kind=kind, sql=sql, reads=(item.raw,), load=load, key=item.table.key,
@@ -210,95 +247,16 @@ def _clean_stage(
     )  # fmt: skip
 
 
+_LOADS = {
+    (True, True): Load.MERGE, (True, False): Load.UPSERT, (False, True): Load.OVERWRITE, (False, False): Load.APPEND,
+}  # fmt: skip
+"""Of clean tables: by whether there is a key, and whether the source is read as a whole."""
+
+
 def _options(lag: str, clustering: Sequence[str] = ()) -> str:
     written = lag if lag == DOWNSTREAM else literal(lag)
     keys = f"\n  CLUSTER BY ({', '.join(map(named, clustering))})" if clustering else ""
     return f"{keys}\n  TARGET_LAG = {written}\n  WAREHOUSE = {WAREHOUSE}\n  REFRESH_MODE = INCREMENTAL"
-
-
-def named(column: str) -> str:
-    """A column of a source as SQL spells it here: folded where it is a plain word, quoted where not."""
-    return quote(column.upper()).lower() if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", column) else quote(column)
-
-
-def _from_records(item: Landed, options: str, strategy: PiiStrategy | None) -> str:
-    """The newest record of each key. What comes twice is the same row."""
-    listed = ",\n  ".join([*_typed(item.table, "record", strategy), "loaded_at"])
-    query = f"SELECT\n  {listed}\nFROM {item.raw}"
-    if item.table.key:
-        keys = ", ".join(_value("record", _column(item.table, name)) for name in item.table.key)
-        change = item.table.change_column
-        order = f"{_value('record', _column(item.table, change))} DESC, " if change is not None else ""
-        query += f"\nQUALIFY ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}loaded_at DESC) = 1"
-    return f"CREATE DYNAMIC TABLE {item.clean}{options}\nAS\n{query}"
-
-
-def _versions_of_records(item: Landed, options: str, strategy: PiiStrategy | None) -> str:
-    """What held from when to when. A record that comes again with nothing but a later change column is no version."""
-    change = item.table.change_column
-    columns = [*_typed(item.table, "record", strategy), "loaded_at AS _loaded_at"]
-    order, track = "_loaded_at", ""
-    if change is not None:
-        columns.append(f"{_value('record', _column(item.table, change))} AS _changed_at")
-        order, track = "_changed_at, _loaded_at", f"\n  TRACK EXCEPT ({named(change)})"
-    body = ",\n    ".join(columns)
-    keys = ", ".join(map(named, item.table.key))
-    return (
-        f"CREATE SCD TYPE 2 TABLE {item.clean}\n  KEY ({keys})\n  SEQUENCE BY {order}{track}{options}\n"
-        f"FROM (\n  SELECT\n    {body}\n  FROM {item.raw}\n)"
-    )
-
-
-def _from_log(item: Landed, options: str, strategy: PiiStrategy | None, *, history: bool) -> str:
-    columns = _typed(item.table, "after", strategy)
-    event = ["operation AS _operation", "change_number AS _change_number", "TO_TIMESTAMP_LTZ(ts_ms, 3) AS _changed_at"]
-    body = ",\n    ".join([*columns, *event])
-    query = (
-        f"SELECT\n    {body}\n  FROM {item.raw}\n"
-        f"  WHERE table_name = {literal(item.table.name)} AND operation <> 'TRUNCATE'"
-    )  # fmt: skip
-    if not item.table.key:
-        return f"CREATE DYNAMIC TABLE {item.clean}{options}\nAS\n{query}"
-    keys = ", ".join(map(named, item.table.key))
-    return (
-        f"CREATE SCD TYPE {2 if history else 1} TABLE {item.clean}\n  KEY ({keys})\n"
-        f"  SEQUENCE BY _changed_at, _change_number\n  DELETE WHEN _operation = 'DELETE'{options}\nFROM (\n  {query}\n)"
-    )
-
-
-def _typed(table: Table, record: str, strategy: PiiStrategy | None) -> list[str]:
-    """The columns; where they are not known, the key and the change column, and the record as it came."""
-    known = {column.name for column in table.columns}
-    named_only = [Column(name=name) for name in (*table.key, table.change_column) if name and name not in known]
-    found = []
-    for column in (*named_only, *table.columns):
-        if column.pii and strategy is PiiStrategy.DROP:
-            continue
-        # A deleted row has its key in `before` alone.
-        place = f"COALESCE({record}, before)" if record == "after" and column.name in table.key else record
-        found.append(f"{_protected(_value(place, column), column, strategy)} AS {named(column.name)}")
-    return found if table.columns else [*found, "record" if record == "record" else f"{record} AS record"]
-
-
-def _column(table: Table, name: str) -> Column:
-    return next((column for column in table.columns if column.name == name), Column(name=name))
-
-
-def _value(record: str, column: Column) -> str:
-    path = column.name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", column.name) else quote(column.name)
-    return f"{record}:{path}::{column.type}"
-
-
-def _protected(value: str, column: Column, strategy: PiiStrategy | None) -> str:
-    if not column.pii:
-        return value
-    match strategy:
-        case PiiStrategy.HASH:
-            text = value if value.endswith("::VARCHAR") else f"{value}::VARCHAR"
-            return f"SHA2({text}, 256)"
-        case PiiStrategy.MASK:
-            return f"IFF({value} IS NULL, NULL, '***')"
-    return value
 
 
 # -- gold -------------------------------------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ def picture(design: Design) -> Picture:
             drawn.add_arrow(Arrow(key, table.stage, label=source.capture.way))
     for stage in design.stages:
         drawn.add_box(stage.name, _DOMAINS[stage.kind])
-    known = {stage.name.lower(): stage.name for stage in design.stages}
+    known = {name: table.name for name, table in design.models.items()}
+    known |= {stage.name.lower(): stage.name for stage in design.stages}
     for stage in design.stages:
         for name in stage.reads:
             if name.lower() in known:

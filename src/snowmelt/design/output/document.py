@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from snowmelt.design.antipatterns.catalogue import Finding
-from snowmelt.design.model import Design, DesignSource, Gate, Step
+from snowmelt.design.model import Design, DesignSink, DesignSource, Gate, Step
 from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading, Paragraph, grid
 from snowmelt.design.output.diagram import picture
 from snowmelt.design.requirements.model import Recipe
@@ -95,7 +95,8 @@ def _frame(design: Design) -> Iterator[Block]:
             yield grid(("topic", "channel"), source.capture.channels.items())
             yield Bullets(source.capture.hand_over, numbered=True)
     if design.recipe is Recipe.REVERSE:
-        yield from _reverse(design)
+        for sink in design.sinks:
+            yield from reverse_flow(design, sink)
 
 
 def _capture(source: DesignSource) -> Iterator[Block]:
@@ -115,26 +116,26 @@ def _capture(source: DesignSource) -> Iterator[Block]:
         yield Code(source.setup_sql)
 
 
-def _reverse(design: Design) -> Iterator[Block]:
-    for sink in design.sinks:
-        yield Heading(f"Reverse flow to {sink.name}", 3)
-        rate = f"{sink.requests_per_second:g} requests a second" if sink.requests_per_second else "none was named"
-        yield grid(
-            ("", ""),
-            [
-                ("source model", ", ".join(sink.reads)), ("key", ", ".join(sink.key)),
-                ("cadence", design.schedule.cron or design.schedule.target_lag or ""),
-                ("a row that is rejected", "is set aside" if sink.on_reject == "reject_row" else "halts the run"),
-                ("rate limit", rate),
-            ],
-        )  # fmt: skip
-        yield grid(
-            ("column", "field", "values"),
-            [
-                (item.source, item.target, ", ".join(f"{value.source} → {value.target}" for value in item.values))
-                for item in sink.fields
-            ],
-        )
+def reverse_flow(design: Design, sink: DesignSink) -> Iterator[Block]:
+    """What goes to an application, how, and under which names."""
+    yield Heading(f"Reverse flow to {sink.name}", 3)
+    rate = f"{sink.requests_per_second:g} requests a second" if sink.requests_per_second else "none was named"
+    yield grid(
+        ("", ""),
+        [
+            ("source model", ", ".join(sink.reads)), ("key", ", ".join(sink.key)),
+            ("cadence", design.schedule.cron or design.schedule.target_lag or ""),
+            ("a row that is rejected", "is set aside" if sink.on_reject == "reject_row" else "halts the run"),
+            ("rate limit", rate),
+        ],
+    )  # fmt: skip
+    yield grid(
+        ("column", "field", "values"),
+        [
+            (item.source, item.target, ", ".join(f"{value.source} → {value.target}" for value in item.values))
+            for item in sink.fields
+        ],
+    )
 
 
 def _layout(design: Design) -> Iterator[Block]:

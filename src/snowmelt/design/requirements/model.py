@@ -5,6 +5,7 @@ None means that nobody has said anything yet, which is not the same as "no": it 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 from zoneinfo import available_timezones
@@ -15,6 +16,7 @@ from snowmelt.core.cron import parse_cron
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.design.requirements.amounts import Bytes, Seconds
 from snowmelt.pipeline.endpoints import is_secret
+from snowmelt.pipeline.options import SINK_OPTIONS, SOURCE_OPTIONS, TABLE_OPTIONS, option_problems
 from snowmelt.sql.statements import parse_statement
 from snowmelt.sql.statements.base import Query
 from snowmelt.sql.tokens import split_statements
@@ -25,6 +27,21 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)
 
 Options = dict[str, str | int | float | bool | dict[str, str]]
 """What a kind of source or sink takes beside its address (docs/reference/build.md). Secrets are `${NAME}`."""
+
+
+def check_source_options(kind: str, options: Options, tables: Iterable[tuple[str, Options]]) -> None:
+    """Raises for what a source of that kind does not take."""
+    problems = [f"options: {problem}" for problem in option_problems(options, SOURCE_OPTIONS[kind])]
+    for name, own in tables:
+        problems += [f"options of {name}: {problem}" for problem in option_problems(own, TABLE_OPTIONS[kind])]
+    if problems:
+        raise ValueError("; ".join(problems))
+
+
+def check_sink_options(kind: str, options: Options) -> None:
+    problems = [f"options: {problem}" for problem in option_problems(options, SINK_OPTIONS[kind])]
+    if problems:
+        raise ValueError("; ".join(problems))
 
 
 class _Part(BaseModel):
@@ -162,6 +179,7 @@ class Source(_Part):
     def _in_order(self) -> Source:
         _without_secrets(self.name, self.connection, self.options)
         _once("table", [table.name for table in self.tables])
+        check_source_options(self.kind, self.options, ((table.name, table.options) for table in self.tables))
         return self
 
 
@@ -198,6 +216,7 @@ class Sink(_Part):
     @model_validator(mode="after")
     def _in_order(self) -> Sink:
         _without_secrets(self.name, self.connection, self.options)
+        check_sink_options(self.kind, self.options)
         return self
 
 

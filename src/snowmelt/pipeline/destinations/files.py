@@ -1,7 +1,8 @@
 """Parquet and CSV files in a folder, a bucket or on an SFTP server. A reader sees whole files, each row once.
 
 Every batch is a file with the next number, and a manifest that nobody else reads has the number and the place. A run
-that was cut off between the two writes the file of that number again.
+that was cut off between the two writes the file of that number again. Two runs of one flow would both write it: a
+claim lets one of them go on.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, Staging, require_strategy
+from snowmelt.pipeline.destinations.claims import Claim
 from snowmelt.pipeline.destinations.typing import arrow_table, with_inferred
 from snowmelt.pipeline.records import Batch, Record
 from snowmelt.pipeline.schemas import Field
@@ -43,6 +46,7 @@ class FilesLoader(Loader):
         self._manifest = f"{table}/_snowmelt/{flow}.json"
         self._number, self._place = _read(self._store, self._manifest)
         self._staging = Staging(f"Folder {table}")
+        self._claim = Claim(lambda: open_store(address, settings), f"{table}/_snowmelt/{flow}.lock", flow)
 
     def place(self) -> str | None:
         return self._place
@@ -50,6 +54,7 @@ class FilesLoader(Loader):
     def load(self, batch: Batch, loaded_at: str) -> int:
         if batch.place == self._place:
             return 0
+        self._take_turn()
         if self.strategy is LoadStrategy.OVERWRITE:
             return self._replace(batch, loaded_at)
         name = f"{self.table}/{self.flow}-{self._number + 1:08}.{self.file_format}"
@@ -60,6 +65,18 @@ class FilesLoader(Loader):
             self._store.remove(name)
         self._commit(batch.place, loaded_at, self._number + bool(batch.records))
         return len(batch.records)
+
+    def _take_turn(self) -> None:
+        """Until the loader is closed. Raises when another run has it, or has gone on since this one began."""
+        if not self._claim.hold(self._store):
+            return
+        read = _read(self._store, self._manifest)
+        if read != (self._number, self._place):
+            self._number, self._place = read
+            raise SnowmeltError(
+                "000625", "40001", f"Another run of {self.flow} loaded {self.table} at the same time.",
+                hint="Run one at a time; this one goes on from where the other got.", transient=True,
+            )  # fmt: skip
 
     def _replace(self, batch: Batch, loaded_at: str) -> int:
         rows = self._staging.taken(batch, whole=True)
@@ -85,6 +102,7 @@ class FilesLoader(Loader):
         self._number, self._place = number, place
 
     def close(self) -> None:
+        self._claim.release(self._store)
         self._store.close()
 
 

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest.channels.channel import Channel
 from snowmelt.ingest.channels.client import StreamingIngestClient
@@ -19,13 +20,17 @@ _COMMIT_SECONDS = 120
 RAW_DDL = (
     "(record VARIANT NOT NULL, origin VARCHAR NOT NULL, run_id VARCHAR NOT NULL, loaded_at TIMESTAMP_LTZ NOT NULL)"
 )
+READINGS_DDL = (
+    "(record VARIANT, origin VARCHAR NOT NULL, run_id VARCHAR NOT NULL, loaded_at TIMESTAMP_LTZ NOT NULL, "
+    "reading NUMBER NOT NULL)"
+)
 DEAD_LETTERS_DDL = (
     "(flow VARCHAR NOT NULL, reason VARCHAR NOT NULL, record VARIANT NOT NULL, origin VARCHAR NOT NULL, "
     "source_position VARCHAR NOT NULL, run_id VARCHAR NOT NULL, loaded_at TIMESTAMP_LTZ NOT NULL)"
 )
 
 
-class _Committing:
+class Committing:
     """Rows and a token through a channel, until they are visible."""
 
     def __init__(self, connection: HasChannelDoor, table: str, channel: str, *, schema_evolution: bool = False) -> None:
@@ -62,7 +67,7 @@ class ChannelLoader(Loader):
         self, connection: HasChannelDoor, table: str, channel: str, run_id: str, *, schema_evolution: bool = False
     ) -> None:
         self.table, self.run_id = table, run_id
-        self._target = _Committing(connection, table, channel, schema_evolution=schema_evolution)
+        self._target = Committing(connection, table, channel, schema_evolution=schema_evolution)
 
     @abstractmethod
     def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
@@ -75,8 +80,12 @@ class ChannelLoader(Loader):
         if self.place() == batch.place:
             return 0
         rows = [self.row(record, batch.origin, loaded_at) for record in batch.records]
-        self._target.commit(rows, batch.place)
+        self._target.commit([*rows, *self.marks(batch, loaded_at)], batch.place)
         return len(rows)
+
+    def marks(self, batch: Batch, loaded_at: str) -> list[dict[str, Any]]:
+        """Rows of the table that are no records, and commit with the batch."""
+        return []
 
     def close(self) -> None:
         self._target.close()
@@ -87,6 +96,33 @@ class RawLoader(ChannelLoader):
 
     def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
         return {"record": json.dumps(record), "origin": origin, "run_id": self.run_id, "loaded_at": loaded_at}
+
+
+class ReadingsLoader(RawLoader):
+    """For a raw table of a source that is read as a whole (record, origin, run_id, loaded_at, reading).
+
+    Every reading stays. A row without a record, behind the last one, says that its reading is complete: the newest such
+    reading is what the source holds, and what is not in it is gone.
+    """
+
+    _reading = 0
+
+    def load(self, batch: Batch, loaded_at: str) -> int:
+        if batch.whole is None:
+            raise errors.configuration(
+                f"{self.table} takes readings of a whole, and its source gives only what is new.",
+                hint="Leave change_column out, or use RawLoader.",
+            )
+        self._reading = batch.whole.reading
+        return super().load(batch, loaded_at)
+
+    def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
+        return {**super().row(record, origin, loaded_at), "reading": self._reading}
+
+    def marks(self, batch: Batch, loaded_at: str) -> list[dict[str, Any]]:
+        complete = batch.whole is not None and batch.whole.last
+        mark = {"record": None, "origin": batch.origin, "run_id": self.run_id, "loaded_at": loaded_at}
+        return [{**mark, "reading": self._reading}] if complete else []
 
 
 class TableLoader(ChannelLoader):
@@ -105,7 +141,7 @@ class DeadLetterLoader:
 
     def __init__(self, connection: HasChannelDoor, table: str, flow: str, run_id: str) -> None:
         self.table, self.flow, self.run_id = table, flow, run_id
-        self._target = _Committing(connection, table, flow)
+        self._target = Committing(connection, table, flow)
         token = self._target.token()
         self._cut_off: frozenset[str] = frozenset(json.loads(token)["letters"] if token is not None else ())
         """Of a run that did not come to its end."""

@@ -42,7 +42,7 @@ def whole_batches(
     read: Callable[[], Iterator[list[Record]]], after: str | None, origin: str, key: Sequence[str] = (),
     rejected: Sequence[Rejected] = (),
 ) -> Iterator[Batch]:  # fmt: skip
-    """Everything, whenever anything in it is another. The place is its digest and how many batches were given.
+    """Everything, whenever anything in it is another. The place is its digest, how many batches, and which reading.
 
     `read` is called twice, and must give the same both times. A source that holds nothing is one empty batch.
     """
@@ -53,13 +53,16 @@ def whole_batches(
         count += 1
     digest.update("".join(identity(item) for item in rejected).encode())
     count = max(count, 1)
-    known, _, given = (after or "").partition(":")
-    skip = int(given) if known == digest.hexdigest() else 0
+    known, given, read_before = [*(after or "").split(":"), "0", "0"][:3]
+    same = known == digest.hexdigest()
+    skip = int(given) if same else 0
     if skip == count:
         return
+    reading = int(read_before) + (not same)
     for number, rows in enumerate(chain(read(), [[]]), start=1):
         if skip < number <= count:
-            place, whole = f"{digest.hexdigest()}:{number}", Whole(number, number == count)
+            place = f"{digest.hexdigest()}:{number}:{reading}"
+            whole = Whole(number, number == count, reading)
             yield Batch(rows, place, origin, key_positions(rows, key), rejected if number == 1 else (), whole)
 
 

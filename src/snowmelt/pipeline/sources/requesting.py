@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Container, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
@@ -58,19 +59,29 @@ class Requester:
     _next: float = 0.0
 
     def get(self, address: str, parameters: dict[str, str]) -> httpx.Response:
+        return self._answer(self.client.build_request("GET", address, params=parameters or None), frozenset())
+
+    def send(
+        self, method: str, address: str, *, body: Any, headers: Mapping[str, str], take: Container[int] = ()
+    ) -> httpx.Response:
+        """One that changes something there, and may be repeated. Answers of the statuses in `take` are no errors."""
+        return self._answer(self.client.build_request(method, address, json=body, headers=headers), take)
+
+    def _answer(self, request: httpx.Request, take: Container[int]) -> httpx.Response:
         retrying = Retrying(
             stop=stop_after_attempt(self.attempts), wait=_wait, sleep=self.sleep, reraise=True,
             retry=retry_if_exception_type(_AskedToWaitError),
         )  # fmt: skip
         try:
-            return retrying(self._once, address, parameters)
+            return retrying(self._once, request, take)
         except _AskedToWaitError as error:
-            raise SourceUnavailableError(shown(address), str(error)) from None
+            raise SourceUnavailableError(shown(str(request.url)), str(error)) from None
 
-    def _once(self, address: str, parameters: dict[str, str]) -> httpx.Response:
+    def _once(self, request: httpx.Request, take: Container[int]) -> httpx.Response:
         self._keep_rate()
+        address = str(request.url)
         try:
-            answer = self.client.get(address, params=parameters or None)
+            answer = self.client.send(request)
         except httpx.TransportError as error:
             raise _AskedToWaitError(type(error).__name__) from None
         if answer.status_code in _PASSING:
@@ -78,7 +89,7 @@ class Requester:
             if seconds is not None and seconds > _LONGEST_WAIT:
                 raise SourceUnavailableError(shown(address), f"it asks to come again in {seconds:.0f} s")
             raise _AskedToWaitError(f"it answers {answer.status_code}", seconds)
-        if not answer.is_success:
+        if not answer.is_success and answer.status_code not in take:
             raise SourceRefusedError(shown(address), f"it answers {answer.status_code}", _hint(answer.status_code))
         return answer
 

@@ -39,6 +39,23 @@ class FileStore(ABC):
             draft.write_text(text, encoding="utf-8")
             self.put(draft, name)
 
+    def put_new(self, text: str, name: str) -> bool:
+        """As `put_text`, but False where there is one of that name.
+
+        Of two at once, both may be told that theirs is new: then the last one's is there. Stores that can do better do.
+        """
+        if self._is_there(name):
+            return False
+        self.put_text(text, name)
+        return True
+
+    def _is_there(self, name: str) -> bool:
+        try:
+            with self.local(name) as path:
+                return path.exists()
+        except FileNotFoundError:
+            return False
+
     @abstractmethod
     def remove(self, name: str) -> None:
         """Nothing happens if there is none."""

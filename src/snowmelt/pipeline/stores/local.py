@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,10 +31,24 @@ class LocalStore(FileStore):
     def put(self, source: Path, name: str) -> None:
         target = self.folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(f".{target.name}.{os.getpid()}")
+        draft = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}")
         shutil.copyfile(source, draft)
         flush(draft)
         draft.replace(target)
+
+    def put_new(self, text: str, name: str) -> bool:
+        target = self.folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}")
+        draft.write_text(text, encoding="utf-8")
+        flush(draft)
+        try:
+            os.link(draft, target)
+        except FileExistsError:
+            return False
+        finally:
+            draft.unlink()
+        return True
 
     def remove(self, name: str) -> None:
         (self.folder / name).unlink(missing_ok=True)

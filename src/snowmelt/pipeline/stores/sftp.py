@@ -54,6 +54,20 @@ class SftpStore(FileStore):
             sftp.put(str(source), draft)
             sftp.posix_rename(draft, path)
 
+    def put_new(self, text: str, name: str) -> bool:
+        target = posixpath.join(self._root, name)
+        with self._session() as sftp:
+            _make_folders(sftp, posixpath.dirname(target))
+            try:
+                with sftp.open(target, "wx") as made:
+                    made.write(text.encode())
+            except OSError:
+                # SFTP has no error of its own for a file that is there.
+                if self._is_there(name):
+                    return False
+                raise
+        return True
+
     def remove(self, name: str) -> None:
         with self._session() as sftp:
             try:

@@ -1,0 +1,252 @@
+"""The SQL of clean tables: typed, each row once, and nothing that is gone from the source."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from snowmelt.core.names import literal, quote
+from snowmelt.design.requirements.model import Column, PiiStrategy, Table
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ROW = "COALESCE(after, before)"
+"""Where the key of a change is: a deleted row has it in `before` alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clean:
+    name: str
+    raw: str
+    """The table that it reads."""
+    table: Table
+    """What it is in the source."""
+    options: str
+    """Of the dynamic table, as SQL."""
+    strategy: PiiStrategy | None
+    """What happens to personal data."""
+
+    @property
+    def keys(self) -> str:
+        return ", ".join(map(named, self.table.key))
+
+
+def named(column: str) -> str:
+    """A column of a source as SQL spells it here: folded where it is a plain word, quoted where not."""
+    return quote(column.upper()).lower() if _WORD.fullmatch(column) else quote(column)
+
+
+# -- from records -----------------------------------------------------------------------------------------------------
+
+
+def of_records(clean: Clean, *, whole: bool) -> str:
+    """The newest record of each key. What comes twice is the same row.
+
+    Of a source that is read as a whole, the newest reading that is complete: what is not in it is gone.
+    """
+    listed = ",\n  ".join([*_typed(clean, "record"), "loaded_at"])
+    query = f"SELECT\n  {listed}\nFROM {clean.raw}"
+    if whole:
+        newest = f"SELECT MAX(reading) FROM {clean.raw} WHERE record IS NULL"
+        query += f"\nWHERE record IS NOT NULL AND reading = ({newest})"
+    if clean.table.key:
+        keys = ", ".join(_value("record", _column(clean.table, name)) for name in clean.table.key)
+        change = clean.table.change_column
+        order = f"{_value('record', _column(clean.table, change))} DESC, " if change is not None else ""
+        if whole and change is None:
+            order = "reading DESC, "
+        query += f"\nQUALIFY ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}loaded_at DESC) = 1"
+    return f"CREATE DYNAMIC TABLE {clean.name}{clean.options}\nAS\n{query}"
+
+
+def versions_of_records(clean: Clean) -> str:
+    """What held from when to when. A record that comes again with nothing but a later change column is no version."""
+    change = clean.table.change_column
+    columns = [*_typed(clean, "record"), "loaded_at AS _loaded_at"]
+    order = "_loaded_at"
+    if change is not None:
+        columns.append(f"{_value('record', _column(clean.table, change))} AS _changed_at")
+        order = "_changed_at, _loaded_at"
+    body = ",\n    ".join(columns)
+    return f"""\
+CREATE SCD TYPE 2 TABLE {clean.name}
+  KEY ({clean.keys})
+  SEQUENCE BY {order}{_untracked(change)}{clean.options}
+FROM (
+  SELECT
+    {body}
+  FROM {clean.raw}
+)"""
+
+
+def versions_of_readings(clean: Clean) -> str:
+    """A version lasts from the reading that found it to the one that found another, or none."""
+    columns = _typed(clean, "record")
+    names = _names(columns)
+    found = ",\n      ".join([*columns, "reading AS _reading"])
+    return f"""\
+CREATE SCD TYPE 2 TABLE {clean.name}
+  KEY ({clean.keys})
+  SEQUENCE BY _read_at
+  DELETE WHEN _gone{_untracked(clean.table.change_column)}{clean.options}
+FROM (
+  WITH readings AS (
+    SELECT
+      reading AS _complete,
+      loaded_at AS _read_at,
+      LAG(reading) OVER (PARTITION BY origin ORDER BY reading) AS _before
+    FROM {clean.raw}
+    WHERE record IS NULL
+  ),
+  found AS (
+    SELECT
+      {found}
+    FROM {clean.raw}
+    WHERE record IS NOT NULL
+  ),
+  known AS (
+    SELECT
+      {names}, _reading, _read_at,
+      LEAD(_reading) OVER (PARTITION BY {clean.keys} ORDER BY _reading) AS _next
+    FROM found JOIN readings ON _complete = _reading
+  )
+  SELECT {names}, _read_at, FALSE AS _gone FROM known
+  UNION ALL
+  SELECT {names}, readings._read_at, TRUE
+  FROM known JOIN readings ON _before = _reading
+  WHERE _next IS NULL OR _next > _complete
+)"""
+
+
+def _untracked(change: str | None) -> str:
+    return f"\n  TRACK EXCEPT ({named(change)})" if change is not None else ""
+
+
+# -- from a log -------------------------------------------------------------------------------------------------------
+
+_EVENT = ("operation AS _operation", "change_number AS _change_number")
+
+
+def of_log(clean: Clean) -> str:
+    """What the changes come to, in the order of CHANGE_NUMBER, whatever their times say.
+
+    Nothing from before a TRUNCATE counts; a snapshot that is taken once more begins with one.
+    """
+    listed = ",\n    ".join([*_typed(clean, "after"), *_EVENT])
+    return f"""\
+CREATE SCD TYPE 1 TABLE {clean.name}
+  KEY ({clean.keys})
+  SEQUENCE BY _change_number
+  DELETE WHEN _operation = 'DELETE'{clean.options}
+FROM (
+  SELECT
+    {listed}
+  FROM {clean.raw} AS changes
+  WHERE table_name = {_in_log(clean)} AND operation <> 'TRUNCATE' AND NOT EXISTS (
+    SELECT 1 FROM {clean.raw} AS emptied
+    WHERE emptied.table_name = changes.table_name AND emptied.operation = 'TRUNCATE'
+      AND emptied.change_number > changes.change_number
+  )
+)"""
+
+
+def versions_of_log(clean: Clean) -> str:
+    """A TRUNCATE ends the life of every row before it, but of those that a snapshot which it begins finds again.
+
+    The time of a row that a snapshot reads is when it was read, by which time it may have changed: no change
+    happened later than those of its row behind it.
+    """
+    columns = _typed(clean, "after")
+    names = _names(columns)
+    typed = ",\n      ".join([*columns, *_EVENT, "ts_ms AS _ms", "table_name AS _table"])
+    of_row = f"PARTITION BY {clean.keys} ORDER BY _change_number"
+    return f"""\
+CREATE SCD TYPE 2 TABLE {clean.name}
+  KEY ({clean.keys})
+  SEQUENCE BY _changed_at, _change_number
+  DELETE WHEN _operation = 'DELETE'{clean.options}
+FROM (
+  WITH typed AS (
+    SELECT
+      {typed}
+    FROM {clean.raw}
+    WHERE table_name = {_in_log(clean)} AND operation <> 'TRUNCATE'
+  ),
+  changes AS (
+    SELECT
+      {names}, _operation, _change_number, _table,
+      TO_TIMESTAMP_LTZ(MIN(_ms) OVER ({of_row} DESC), 3) AS _changed_at,
+      LEAD(_change_number) OVER ({of_row}) AS _next_number,
+      LEAD(_operation) OVER ({of_row}) AS _next_operation
+    FROM typed
+  ),
+  emptied AS (
+    SELECT table_name AS _emptied, change_number AS _emptied_by, TO_TIMESTAMP_LTZ(ts_ms, 3) AS _emptied_at
+    FROM {clean.raw}
+    WHERE table_name = {_in_log(clean)} AND operation = 'TRUNCATE'
+  )
+  SELECT {names}, _operation, _change_number, _changed_at FROM changes
+  UNION ALL
+  SELECT {names}, 'DELETE', _emptied_by, _emptied_at
+  FROM changes JOIN emptied ON _emptied = _table AND _emptied_by > _change_number
+  WHERE _next_number IS NULL OR (_emptied_by < _next_number AND _next_operation <> 'READ')
+)"""
+
+
+def changes_of_log(clean: Clean) -> str:
+    """Of a table without a key: what happened, as nothing says to which row."""
+    listed = ",\n  ".join([*_typed(clean, "after"), *_EVENT, "TO_TIMESTAMP_LTZ(ts_ms, 3) AS _changed_at"])
+    return f"""\
+CREATE DYNAMIC TABLE {clean.name}{clean.options}
+AS
+SELECT
+  {listed}
+FROM {clean.raw}
+WHERE table_name = {_in_log(clean)} AND operation <> 'TRUNCATE'"""
+
+
+def _in_log(clean: Clean) -> str:
+    """As a connector writes it into TABLE_NAME."""
+    name = clean.table.name
+    return literal(name if "." in name else f"public.{name}")
+
+
+# -- columns ----------------------------------------------------------------------------------------------------------
+
+
+def _typed(clean: Clean, record: str) -> list[str]:
+    """The columns; where they are not known, the key and the change column, and the record as it came."""
+    table, strategy = clean.table, clean.strategy
+    known = {column.name for column in table.columns}
+    named_only = [Column(name=name) for name in (*table.key, table.change_column) if name and name not in known]
+    found = []
+    for column in (*named_only, *table.columns):
+        if column.pii and strategy is PiiStrategy.DROP:
+            continue
+        place = _ROW if record == "after" and column.name in table.key else record
+        found.append(f"{_protected(_value(place, column), column, strategy)} AS {named(column.name)}")
+    return found if table.columns else [*found, "record" if record == "record" else f"{record} AS record"]
+
+
+def _names(columns: list[str]) -> str:
+    return ", ".join(text.rpartition(" AS ")[2] for text in columns)
+
+
+def _column(table: Table, name: str) -> Column:
+    return next((column for column in table.columns if column.name == name), Column(name=name))
+
+
+def _value(record: str, column: Column) -> str:
+    path = column.name if _WORD.fullmatch(column.name) else quote(column.name)
+    return f"{record}:{path}::{column.type}"
+
+
+def _protected(value: str, column: Column, strategy: PiiStrategy | None) -> str:
+    if not column.pii:
+        return value
+    match strategy:
+        case PiiStrategy.HASH:
+            text = value if value.endswith("::VARCHAR") else f"{value}::VARCHAR"
+            return f"SHA2({text}, 256)"
+        case PiiStrategy.MASK:
+            return f"IFF({value} IS NULL, NULL, '***')"
+    return value
