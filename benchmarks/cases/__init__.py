@@ -10,6 +10,7 @@ from benchmarks.cases import (
     door,
     idle,
     metadata,
+    moving,
     quality,
     reading,
     refresh,
@@ -45,6 +46,7 @@ BENCHMARKS = {
     "idle": Benchmark("Dynamic tables: a thousand whose sources do not change", idle.run),
     "streams": Benchmark("Streams: 0.01 % to 10 % of 10,000,000 rows changed, beside the raw feed", streams.run),
     "channels": Benchmark("Channels: beside Spark's streaming file source and COPY INTO", channels.run),
+    "moving": Benchmark("Pipelines: a table of PostgreSQL, beside Spark's JDBC reader", moving.run),
     "quality-refresh": Benchmark(
         "Quality: a refresh of 1,000,000 changed rows with and without checks", quality.refresh
     ),

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
+
+import pyarrow as pa
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest.channels.channel import Channel
 from snowmelt.ingest.channels.client import StreamingIngestClient
 from snowmelt.ingest.channels.ports import HasChannelDoor
+from snowmelt.pipeline.columns import with_documents
 from snowmelt.pipeline.destinations.base import Loader
 from snowmelt.pipeline.records import Batch, Record, Rejected
 from snowmelt.pipeline.sources.ordering import identity
@@ -40,8 +44,8 @@ class _Committing:
     def token(self) -> str | None:
         return self._channel.get_latest_committed_offset_token()
 
-    def commit(self, rows: Sequence[dict[str, Any]], token: str) -> None:
-        self._channel.insert_rows(rows, offset_token=token)
+    def commit(self, rows: pa.Table | Sequence[dict[str, Any]], token: str) -> None:
+        self._channel.append_rows(rows if len(rows) else (), offset_token=token)
         self._channel.initiate_flush()
         if not self._channel.wait_for_commit(token, timeout_seconds=_COMMIT_SECONDS):
             # The rows must not become visible later, when they may have been sent again.
@@ -56,7 +60,7 @@ class _Committing:
 
 
 class ChannelLoader(Loader):
-    """Appends rows through a channel, exactly once. Extend it with what a record is as a row."""
+    """Appends rows through a channel, exactly once. Extend it with what a record is as a row, or a batch as a table."""
 
     def __init__(
         self, connection: HasChannelDoor, table: str, channel: str, run_id: str, *, schema_evolution: bool = False
@@ -68,13 +72,17 @@ class ChannelLoader(Loader):
     def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
         """A record as a row of the table."""
 
+    def rows(self, batch: Batch, loaded_at: str) -> pa.Table | Sequence[dict[str, Any]]:
+        """A batch as rows of the table."""
+        return [self.row(record, batch.origin, loaded_at) for record in batch.records]
+
     def place(self) -> str | None:
         return self._target.token()
 
     def load(self, batch: Batch, loaded_at: str) -> int:
         if self.place() == batch.place:
             return 0
-        rows = [self.row(record, batch.origin, loaded_at) for record in batch.records]
+        rows = self.rows(batch, loaded_at)
         self._target.commit(rows, batch.place)
         return len(rows)
 
@@ -88,12 +96,26 @@ class RawLoader(ChannelLoader):
     def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
         return {"record": json.dumps(record), "origin": origin, "run_id": self.run_id, "loaded_at": loaded_at}
 
+    def rows(self, batch: Batch, loaded_at: str) -> pa.Table | Sequence[dict[str, Any]]:
+        """By columns, unless a subclass has rows of its own."""
+        if type(self).row is not RawLoader.row:
+            return super().rows(batch, loaded_at)
+        said = {"origin": batch.origin, "run_id": self.run_id, "loaded_at": datetime.fromisoformat(loaded_at)}
+        same = {name: pa.repeat(pa.scalar(value), len(batch.rows)) for name, value in said.items()}
+        return pa.table({"record": batch.rows.objects(), **same})
+
 
 class TableLoader(ChannelLoader):
     """For a table with the records' own columns. With `schema_evolution` columns that it lacks are added."""
 
     def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
         return {name: json.dumps(value) if isinstance(value, dict | list) else value for name, value in record.items()}
+
+    def rows(self, batch: Batch, loaded_at: str) -> pa.Table | Sequence[dict[str, Any]]:
+        """The columns as they are, unless a subclass has rows of its own."""
+        if not batch.rows.columnar or type(self).row is not TableLoader.row:
+            return super().rows(batch, loaded_at)
+        return with_documents(batch.table)
 
 
 class DeadLetterLoader:
