@@ -26,7 +26,7 @@ _SOURCE = """
 CREATE TABLE orders AS SELECT
   n AS id, n * 7 % 50000 AS customer, (ARRAY['new', 'paid', 'sent', 'returned'])[n % 4 + 1] AS status,
   (n % 100000 / 100.0)::numeric(12, 2) AS amount, n / 8.0::double precision AS score, n % 3 = 0 AS paid,
-  '2024-01-01'::date + n % 700 AS ordered, '2024-01-01'::timestamp + n * interval '1 second' AS at,
+  '2024-01-01'::date + (n % 700)::int AS ordered, '2024-01-01'::timestamp + n * interval '1 second' AS at,
   '2024-01-01Z'::timestamptz + n * interval '1 second' AS changed_at, 'note ' || n % 1000 AS note
 FROM generate_series(1::bigint, {rows}) AS n
 """

@@ -47,6 +47,14 @@ def test_documents_are_part_of_their_object() -> None:
     assert found == [{"id": n, "doc": None if text is None else parse_json(text)} for n, text in enumerate(texts)]
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.none() | st.from_regex(r"\A-?(0|[1-9][0-9]{0,9})\.[0-9]{1,10}\Z"), min_size=1, max_size=5))
+def test_fractions_are_encoded_as_values_are(texts: list[str | None]) -> None:
+    made = encode_objects(pa.table({"a": pa.array(texts, pa.string())}).to_struct_array().combine_chunks(), is_json=[0])
+    expected = [encode({"a": None if text is None else parse_json(text)}) for text in texts]
+    assert made is not None and [(row["metadata"], row["value"]) for row in made.to_pylist()] == expected
+
+
 @pytest.mark.parametrize(
     ("kind", "value", "is_json"),
     [(pa.string(), "no JSON", [0]), (pa.list_(pa.int64()), [1], []), (pa.uint64(), 2**64 - 1, []),

@@ -18,6 +18,9 @@ Bytes = npt.NDArray[np.uint8]
 _NULL, _TRUE, _FALSE, _DOUBLE, _STRING = b"\x00", b"\x04", b"\x08", 7 << 2, 16 << 2
 _INTEGERS = ((1, 3 << 2), (2, 4 << 2), (4, 5 << 2), (8, 6 << 2))
 """Bytes of an integer, and what stands before them."""
+_DECIMAL4, _DECIMAL8, _DIGITS = 8 << 2, 9 << 2, 9
+"""Decimals of four bytes, which have nine digits, and of eight."""
+_FRACTION = r"^-?(0|[1-9][0-9]{0,8})\.[0-9]{1,9}$"
 _SHORT = 63
 """Bytes of a text whose length is part of its first byte."""
 _MOST_NAMES = 255
@@ -33,15 +36,17 @@ def encode_objects(rows: Any, *, is_json: Iterable[int] = ()) -> Any | None:
     if len({field.name for field in fields}) < len(fields) or not all(map(_is_plain, fields)):
         return None
     columns = rows.flatten()
+    fractions = {index: found for index in documents if (found := _fractions(columns[index])) is not None}
     try:
-        parsed = {index: [_parsed(text) for text in columns[index].to_pylist()] for index in documents}
+        parsed = {index: list(map(_parsed, columns[index].to_pylist())) for index in documents - fractions.keys()}
         held = (keys_of(value) for found in parsed.values() for value in found)
         names = {field.name for field in fields}.union(*held)
         if len(names) > _MOST_NAMES:
             return None
         metadata, ids = dictionary_of(frozenset(names))
+        made = fractions | {index: _documents(values, ids) for index, values in parsed.items()}
         parts = {
-            ids[field.name]: _documents(parsed[index], ids) if index in documents else _part(columns[index])
+            ids[field.name]: made[index] if index in made else _part(columns[index])
             for index, field in enumerate(fields)
         }
     except (SnowmeltError, UnicodeEncodeError, RecursionError):
@@ -66,6 +71,25 @@ def _documents(values: list[Any], ids: Mapping[str, int]) -> Any:
     return pa.array([encoded_value(value, ids) for value in values], pa.binary())
 
 
+def _fractions(texts: Any) -> Any | None:
+    """JSON numbers with a fraction and no exponent, which are decimals; None where any text is something else."""
+    if texts.null_count == len(texts) or not pc.all(pc.match_substring_regex(texts, _FRACTION)).as_py():
+        return None
+    given = pc.fill_null(texts, "0.0")
+    scales = _sizes(given) - pc.find_substring(given, ".").to_numpy(zero_copy_only=False) - 1
+    digits = pc.replace_substring(given, ".", "").cast(pa.int64()).to_numpy(zero_copy_only=False)
+    small = (np.abs(digits) < 10**_DIGITS) & (scales <= _DIGITS)
+    made = _fixed(_prefixed(_DECIMAL8, _scaled(scales, digits.astype("<i8"))))
+    if small.any():
+        narrow = _fixed(_prefixed(_DECIMAL4, _scaled(scales, digits.astype("<i4"))))
+        made = pc.if_else(pa.array(small), narrow, made)
+    return pc.if_else(texts.is_valid(), made, pa.scalar(_NULL, pa.binary())) if texts.null_count else made
+
+
+def _scaled(scales: Any, digits: Any) -> Bytes:
+    return np.hstack([scales.astype(np.uint8).reshape(-1, 1), _bytes_of(digits)])
+
+
 def _part(column: Any) -> Any:
     """Each value as a VARIANT has it."""
     kind = column.type
@@ -76,7 +100,7 @@ def _part(column: Any) -> Any:
     elif pa.types.is_string(kind):
         made = _texts(column)
     elif pa.types.is_float64(kind):
-        made = _fixed(_prefixed(_DOUBLE, _numbers(column, "<f8")))
+        made = _fixed(_prefixed(_DOUBLE, _bytes_of(_numbers(column, "<f8"))))
     else:
         made = _integers(_numbers(column, "<i8"))
     return pc.if_else(column.is_valid(), made, pa.scalar(_NULL, pa.binary())) if column.null_count else made
@@ -91,7 +115,7 @@ def _texts(column: Any) -> Any:
     short = pa.array([bytes((size << 2 | 1,)) for size in range(_SHORT + 1)], pa.binary())
     heads = short.take(pa.array(np.minimum(sizes, _SHORT)))
     if sizes.size and sizes.max() > _SHORT:
-        long = _fixed(_prefixed(_STRING, sizes.astype("<u4")))
+        long = _fixed(_prefixed(_STRING, _bytes_of(sizes.astype("<u4"))))
         heads = pc.if_else(pa.array(sizes > _SHORT), long, heads)
     return pc.binary_join_element_wise(heads, column.cast(pa.binary()), b"")
 
@@ -102,7 +126,7 @@ def _integers(numbers: Any) -> Any:
     for width, kind in reversed(_INTEGERS):
         fits = (numbers >= -(1 << 8 * width - 1)) & (numbers <= (1 << 8 * width - 1) - 1)
         if made is None or fits.any():
-            found = _fixed(_prefixed(kind, numbers.astype(f"<i{width}")))
+            found = _fixed(_prefixed(kind, _bytes_of(numbers.astype(f"<i{width}"))))
             made = found if made is None else pc.if_else(pa.array(fits), found, made)
     return made
 
@@ -139,8 +163,8 @@ def _bytes_of(numbers: Any) -> Bytes:
     return found
 
 
-def _prefixed(first: int, numbers: Any) -> Bytes:
-    return np.hstack([np.full((len(numbers), 1), first, np.uint8), _bytes_of(numbers)])
+def _prefixed(first: int, content: Bytes) -> Bytes:
+    return np.hstack([np.full((len(content), 1), first, np.uint8), content])
 
 
 def _fixed(content: Bytes) -> Any:

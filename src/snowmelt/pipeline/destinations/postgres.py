@@ -139,7 +139,8 @@ class PostgresLoader(Loader):
         content = io.BytesIO()
         # Every value in quotes, and NULL as nothing at all, which is how COPY tells it from text that is empty.
         pa.csv.write_csv(texts, content, pa.csv.WriteOptions(include_header=False, quoting_style="all_valid"))
-        with connection.connection.cursor() as cursor, cursor.copy(statement.encode()) as copy:
+        driver: Any = connection.connection.driver_connection
+        with driver.cursor() as cursor, cursor.copy(statement.encode()) as copy:
             copy.write(content.getbuffer())
 
     def _put(self, connection: Connection, table: Table, texts: pa.Table) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import Column, ColumnElement, Engine, Select, Table, Text, case, cast, func, literal
 from sqlalchemy.dialects import postgresql as pg
+from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.types import TypeEngine
 
 from snowmelt.core import errors
@@ -32,6 +33,8 @@ except ModuleNotFoundError:  # An extra: snowmelt[postgres].
 
 APPLICATION = "snowmelt pipeline"
 
+_DIALECT = PGDialect(paramstyle="named")  # type: ignore[no-untyped-call]
+"""Whose marks for parameters need no doubled percent signs."""
 _DAY = 86_400_000_000
 """Microseconds."""
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
@@ -156,8 +159,7 @@ def _once(text: str | None) -> str | None:
 
 def _text(query: Select[Any]) -> str:
     """With the values in it: COPY takes no parameters."""
-    # The plain dialect, whose marks for parameters need no doubled percent signs.
-    return str(query.compile(dialect=pg.dialect(paramstyle="named"), compile_kwargs={"literal_binds": True}))
+    return str(query.compile(dialect=_DIALECT, compile_kwargs={"literal_binds": True}))
 
 
 def _address(engine: Engine) -> str:
