@@ -89,7 +89,7 @@ def outcome(transformer: Transformer, rows: Rows) -> object:
     return list(made.rows.records), list(kept), list(made.rejected)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(tables(), FIELDS, st.sampled_from(SchemaPolicy), st.sampled_from(["drop", "hash", "mask"]))
 def test_transformers_do_the_same_by_columns(
     table: pa.Table, fields: Sequence[Field], policy: SchemaPolicy, strategy: Any
@@ -103,7 +103,7 @@ def test_transformers_do_the_same_by_columns(
         assert by_columns[0].discarded == one_by_one[0].discarded
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(tables(), st.sampled_from(TYPES))
 def test_columns_become_the_types_that_values_become(table: pa.Table, sql_type: str) -> None:
     fields = [Field(name, sql_type) for name in table.column_names]
@@ -117,7 +117,7 @@ def test_columns_become_the_types_that_values_become(table: pa.Table, sql_type: 
     assert made(Rows(table)) == made(Rows(Rows(table).records))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(tables())
 def test_documents_are_the_records(table: pa.Table) -> None:
     rows = Rows(table)

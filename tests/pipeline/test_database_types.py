@@ -101,6 +101,7 @@ def test_every_type_of_postgres_comes_as_arrow(postgres_url: str) -> None:
     assert (batch.position(0), batch.position(1)) == ("id=1", "id=2")
 
 
+@pytest.mark.slow
 def test_places_of_every_order_go_on(postgres_url: str) -> None:
     """The values of a place are in the text of the next query."""
     address = empty_schema(postgres_url)

@@ -29,7 +29,7 @@ def structs(draw: st.DrawFn) -> pa.StructArray:
     return pa.array(rows, pa.struct(list(kinds.items())))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(structs())
 def test_columns_are_encoded_as_values_are(rows: pa.StructArray) -> None:
     made = encode_objects(rows)
@@ -47,7 +47,7 @@ def test_documents_are_part_of_their_object() -> None:
     assert found == [{"id": n, "doc": None if text is None else parse_json(text)} for n, text in enumerate(texts)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.none() | st.from_regex(r"\A-?(0|[1-9][0-9]{0,9})\.[0-9]{1,10}\Z"), min_size=1, max_size=5))
 def test_fractions_are_encoded_as_values_are(texts: list[str | None]) -> None:
     made = encode_objects(pa.table({"a": pa.array(texts, pa.string())}).to_struct_array().combine_chunks(), is_json=[0])
