@@ -11,6 +11,7 @@ from benchmarks.cases import (
     door,
     idle,
     metadata,
+    moving,
     quality,
     reading,
     refresh,
@@ -47,6 +48,7 @@ BENCHMARKS = {
     "streams": Benchmark("Streams: 0.01 % to 10 % of 10,000,000 rows changed, beside the raw feed", streams.run),
     "channels": Benchmark("Channels: beside Spark's streaming file source and COPY INTO", channels.run),
     "capture": Benchmark("Capture: PostgreSQL's rows and changes, beside Spark's JDBC", capture.run),
+    "moving": Benchmark("Pipelines: a table of PostgreSQL, beside Spark's JDBC reader", moving.run),
     "quality-refresh": Benchmark(
         "Quality: a refresh of 1,000,000 changed rows with and without checks", quality.refresh
     ),

@@ -28,7 +28,7 @@ from snowmelt.pipeline import (
 from snowmelt.pipeline.stores.local import LocalStore
 
 STEPS: dict[type, tuple[str, ...]] = {
-    Channel: ("insert_rows", "initiate_flush", "wait_for_commit"), LocalStore: ("put", "remove"),
+    Channel: ("append_rows", "initiate_flush", "wait_for_commit"), LocalStore: ("put", "remove"),
     DeltaLoader: ("_commit",), PostgresLoader: ("_take_turn", "_write", "load"),
 }  # fmt: skip
 

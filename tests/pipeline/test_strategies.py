@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from snowmelt.pipeline import FilesLoader, Flow, LoadStrategy, SnowmeltExtractor, SqlLoader, run_flow
@@ -87,8 +88,8 @@ class Cursors:
         self.description = [(column.name, column.type.kind.value) for column in self.result.columns]
         return self
 
-    def fetchall(self) -> list[tuple[object, ...]]:
-        return list(zip(*[column.to_pylist() for column in self.result.data.columns], strict=True))
+    def fetch_arrow_table(self) -> pa.Table:
+        return self.result.data.rename_columns([column.name for column in self.result.columns])
 
 
 def test_a_table_is_sent_on(session: Session, tmp_path: Path) -> None:

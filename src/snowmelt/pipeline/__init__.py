@@ -20,11 +20,11 @@ from snowmelt.pipeline.endpoints import Endpoint, endpoint_of, read_endpoints
 from snowmelt.pipeline.gating import Gate, GateResult, check_gates
 from snowmelt.pipeline.making import make_extractor, make_loader
 from snowmelt.pipeline.problems import SourceRefusedError, SourceUnavailableError
-from snowmelt.pipeline.records import Batch, Record, Rejected, RejectedRecordError, Whole
+from snowmelt.pipeline.records import Batch, Record, Rejected, RejectedRecordError, Rows, Whole
 from snowmelt.pipeline.running import Flow, FlowResult, run_flow
 from snowmelt.pipeline.schemas import Field, FollowSchema, SchemaDriftError, SchemaPolicy, infer_fields
 from snowmelt.pipeline.sources.base import Extractor
-from snowmelt.pipeline.sources.databases import DatabaseExtractor, MysqlExtractor, PostgresExtractor
+from snowmelt.pipeline.sources.databases import DatabaseExtractor, MysqlExtractor
 from snowmelt.pipeline.sources.files import FilesExtractor
 from snowmelt.pipeline.sources.kafka import KafkaExtractor
 from snowmelt.pipeline.sources.paging import (
@@ -35,10 +35,11 @@ from snowmelt.pipeline.sources.paging import (
     PageNumberPaging,
     Paging,
 )
+from snowmelt.pipeline.sources.postgres import PostgresExtractor
 from snowmelt.pipeline.sources.requesting import ApiKeyAuth, BearerAuth
 from snowmelt.pipeline.sources.rest import RestExtractor
 from snowmelt.pipeline.sources.snowmelt import SnowmeltExtractor
-from snowmelt.pipeline.transforming import Chain, ProtectColumns, Transformer
+from snowmelt.pipeline.transforming import Chain, ProtectColumns, Transformed, Transformer
 
 __all__ = [
     "DEAD_LETTERS_DDL",
@@ -83,6 +84,7 @@ __all__ = [
     "RejectedRecordError",
     "RestExtractor",
     "RestLoader",
+    "Rows",
     "SchemaDriftError",
     "SchemaPolicy",
     "SnowmeltExtractor",
@@ -90,6 +92,7 @@ __all__ = [
     "SourceUnavailableError",
     "SqlLoader",
     "TableLoader",
+    "Transformed",
     "Transformer",
     "Whole",
     "check_gates",

@@ -10,21 +10,24 @@ from sqlalchemy import Engine, NullPool, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchTableError, OperationalError
 
 from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.pipeline.problems import SourceRefusedError, SourceUnavailableError, not_installed
 
-_CONNECT_SECONDS = 10
+CONNECT_SECONDS = 10
+_DETAILS = ("DETAIL:", "CONTEXT:", "Query was:")
+"""What comes behind them may be values of rows."""
 _REFUSALS = ("password", "authentication", "access denied", "does not exist", "unknown database", "no pg_hba.conf")
 
 
 def engine_of(address: str, application: str) -> Engine:
     """Raises for an address that is none, and where the driver is not installed; connects to nothing yet."""
-    arguments = {"connect_timeout": _CONNECT_SECONDS, "application_name": application}
+    arguments = {"connect_timeout": CONNECT_SECONDS, "application_name": application}
     return _engine(address, "postgresql+psycopg", arguments, "postgres")
 
 
 def mysql_engine_of(address: str) -> Engine:
     """Times are those of UTC, whatever the server's time zone is."""
-    arguments = {"connect_timeout": _CONNECT_SECONDS, "init_command": "SET time_zone = '+00:00'", "charset": "utf8mb4"}
+    arguments = {"connect_timeout": CONNECT_SECONDS, "init_command": "SET time_zone = '+00:00'", "charset": "utf8mb4"}
     return _engine(address, "mysql+pymysql", arguments, "mysql")
 
 
@@ -47,9 +50,20 @@ def told(engine: Engine) -> Iterator[None]:
     except NoSuchTableError as error:
         raise errors.configuration(f"{where} has no table {error}.", hint="Look at its name and schema.") from None
     except DBAPIError as error:
-        # What a server tells in detail are values of rows.
-        detail = " ".join(str(error.orig or error).partition("DETAIL:")[0].split())[:300].rstrip(".")
-        passes = isinstance(error, OperationalError) and not any(word in detail.lower() for word in _REFUSALS)
-        if passes or error.connection_invalidated:
-            raise SourceUnavailableError(where, detail) from None
-        raise SourceRefusedError(where, detail, "Look at the user's rights, and at the names of the table.") from None
+        operational = isinstance(error, OperationalError) or error.connection_invalidated
+        raise problem(where, error.orig or error, operational=operational) from None
+    except engine.dialect.loaded_dbapi.Error as error:
+        # Of COPY, which the driver does by itself.
+        operational = isinstance(error, engine.dialect.loaded_dbapi.OperationalError)
+        raise problem(where, error, operational=operational) from None
+
+
+def problem(where: str, error: BaseException, *, operational: bool) -> SnowmeltError:
+    """What a database or its client said. Operational errors may pass, but for those that a person must see to."""
+    told = str(error)
+    for detail in _DETAILS:
+        told = told.partition(detail)[0]
+    detail = " ".join(told.split())[:300].rstrip(".")
+    if operational and not any(word in detail.lower() for word in _REFUSALS):
+        return SourceUnavailableError(where, detail)
+    return SourceRefusedError(where, detail, "Look at the user's rights, and at the names of the table.")

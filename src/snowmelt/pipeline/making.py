@@ -18,7 +18,7 @@ from snowmelt.pipeline.endpoints import Endpoint
 from snowmelt.pipeline.options import Options, check_table_options
 from snowmelt.pipeline.schemas import Field
 from snowmelt.pipeline.sources.base import BATCH_ROWS, Extractor
-from snowmelt.pipeline.sources.databases import MysqlExtractor, PostgresExtractor
+from snowmelt.pipeline.sources.databases import MysqlExtractor
 from snowmelt.pipeline.sources.files import FilesExtractor
 from snowmelt.pipeline.sources.kafka import KafkaExtractor
 from snowmelt.pipeline.sources.paging import (
@@ -29,6 +29,7 @@ from snowmelt.pipeline.sources.paging import (
     PageNumberPaging,
     Paging,
 )
+from snowmelt.pipeline.sources.postgres import PostgresExtractor
 from snowmelt.pipeline.sources.requesting import ApiKeyAuth, BearerAuth
 from snowmelt.pipeline.sources.rest import RestExtractor
 

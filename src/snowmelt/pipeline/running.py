@@ -16,10 +16,10 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.pipeline.destinations.base import Loader
 from snowmelt.pipeline.destinations.snowmelt import DeadLetterLoader
-from snowmelt.pipeline.records import Batch, Record, Rejected, RejectedRecordError
+from snowmelt.pipeline.records import Batch, Rejected
 from snowmelt.pipeline.schemas import discarded_values
 from snowmelt.pipeline.sources.base import Extractor
-from snowmelt.pipeline.transforming import Transformer
+from snowmelt.pipeline.transforming import Transformed, Transformer
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +79,19 @@ def _ending(batches: Iterator[Batch]) -> Iterator[Iterator[Batch]]:
 
 
 def _load(flow: Flow, batch: Batch, result: FlowResult) -> None:
-    bad = [*batch.rejected]
-    good = list(_transformed(flow, batch, bad))
+    made = flow.transformer.transform_rows(batch.rows) if flow.transformer is not None else Transformed(batch.rows)
+    late = [Rejected(reason, batch.rows.record(index), batch.position(index)) for index, reason in made.rejected]
+    bad = [*batch.rejected, *late]
     stamp = flow.now().isoformat()
     if bad:
         _set_aside(flow, bad, batch.origin, stamp)
-    flow.loader.load(replace(batch, records=good, positions=(), rejected=()), stamp)
+    flow.loader.load(replace(batch, rows=made.rows, positions=(), rejected=()), stamp)
     if flow.dead_letters is not None:
         flow.dead_letters.batch_committed()
-    result.rows += len(good)
+    result.rows += len(made.rows)
     result.rejected += len(bad)
     result.batches += 1
     result.place = batch.place
-
-
-def _transformed(flow: Flow, batch: Batch, bad: list[Rejected]) -> Iterator[Record]:
-    for index, record in enumerate(batch.records):
-        try:
-            made = flow.transformer.transform(record) if flow.transformer is not None else record
-        except RejectedRecordError as error:
-            bad.append(Rejected(str(error), record, batch.position(index)))
-            continue
-        if made is not None:
-            yield made
 
 
 def _set_aside(flow: Flow, bad: list[Rejected], origin: str, stamp: str) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.pipeline.records import Record, RejectedRecordError
-from snowmelt.pipeline.transforming import Chain, Transformer
+from snowmelt.pipeline.columns import is_documents
+from snowmelt.pipeline.fitting import column_fits
+from snowmelt.pipeline.kinds import fits, is_time, type_of
+from snowmelt.pipeline.records import Record, RejectedRecordError, Rows
+from snowmelt.pipeline.transforming import Chain, Transformed, Transformer
 
 
 class SchemaPolicy(StrEnum):
@@ -68,6 +71,44 @@ class FollowSchema(Transformer):
         self._complete(made, {name.lower() for name in record})
         return made
 
+    def transform_rows(self, rows: Rows) -> Transformed:
+        """By columns, where it is sure that all values of each fit; else record by record."""
+        if not self._by_columns(FollowSchema, rows) or not len(rows) or not self._is_as_known(rows.table):
+            return super().transform_rows(rows)
+        table = rows.table
+        if self.policy is SchemaPolicy.DISCARD_VALUE:
+            new = [name for name in table.column_names if name.lower() not in self.fields]
+            self.discarded += len(new) * table.num_rows
+            table = table.drop_columns(new)
+        rejected = self._without_value(table)
+        if not rejected:
+            return Transformed(Rows(table))
+        kept = [index for index in range(table.num_rows) if index not in rejected]
+        return Transformed(Rows(table).take(kept), kept, sorted(rejected.items()))
+
+    def _is_as_known(self, table: pa.Table) -> bool:
+        """Whether nothing is wrong but, perhaps, values that are NULL and columns that the policy lets pass."""
+        strict = self.policy in (SchemaPolicy.FREEZE, SchemaPolicy.DISCARD_ROW)
+        given = {name.lower() for name in table.column_names}
+        if len(given) < table.num_columns or (strict and given != self.fields.keys()):
+            return False
+        return all(
+            column_fits(table.column(index), field, known.type)
+            for index, field in enumerate(table.schema)
+            if (known := self.fields.get(field.name.lower())) is not None
+        )
+
+    def _without_value(self, table: pa.Table) -> dict[int, str]:
+        """Rows that lack a value which they must have, with the reason."""
+        columns = {name.lower(): table.column(index) for index, name in enumerate(table.column_names)}
+        found: dict[int, str] = {}
+        for name, field in self.fields.items():
+            if not field.nullable:
+                column = columns.get(name, pa.nulls(table.num_rows))
+                for index in pc.indices_nonzero(pc.is_null(column)).to_pylist() if column.null_count else ():
+                    found.setdefault(index, f"column {field.name} has no value")
+        return found
+
     def _take_new(self, made: Record, name: str, value: Any) -> None:
         if self._drifts(f"column {name} is new"):
             made[name] = value
@@ -107,23 +148,25 @@ def discarded_values(transformer: Transformer | None) -> int:
     return transformer.discarded if isinstance(transformer, FollowSchema) else 0
 
 
-# -- types of values --------------------------------------------------------------------------------------------------
+# -- columns that nobody described ------------------------------------------------------------------------------------
 
 
-def type_of(value: Any) -> str:
-    """The type of a value as JSON holds it, as SQL writes it. Text is text, whatever is written in it."""
-    match value:
-        case bool():
-            return "BOOLEAN"
-        case int():
-            return "NUMBER(38,0)"
-        case float():
-            return "FLOAT"
-        case dict():
-            return "OBJECT"
-        case list():
-            return "ARRAY"
-    return "VARCHAR"
+def fields_of(rows: Rows) -> list[Field]:
+    """Of a table by its columns' types, of records by their values."""
+    if not rows.columnar:
+        return infer_fields(rows.records)
+    return [Field(field.name, _sql_type(field)) for field in rows.table.schema]
+
+
+def _sql_type(field: pa.Field) -> str:
+    kind = field.type
+    if is_documents(field) or pa.types.is_nested(kind):
+        return "VARIANT"
+    if pa.types.is_decimal(kind):
+        return f"NUMBER({kind.precision},{kind.scale})"
+    if pa.types.is_timestamp(kind):
+        return "TIMESTAMP_NTZ" if kind.tz is None else "TIMESTAMP_TZ"
+    return next((name for is_kind, name in _SQL_TYPES if is_kind(kind)), "VARCHAR")
 
 
 def infer_fields(records: Iterable[Record]) -> list[Field]:
@@ -139,7 +182,7 @@ def infer_fields(records: Iterable[Record]) -> list[Field]:
 
 def _narrow(value: Any) -> str:
     if isinstance(value, str):
-        return next((kind for kind in ("DATE", "TIMESTAMP_NTZ", "TIMESTAMP_TZ") if _is_time(value, kind)), "VARCHAR")
+        return next((kind for kind in ("DATE", "TIMESTAMP_NTZ", "TIMESTAMP_TZ") if is_time(value, kind)), "VARCHAR")
     return type_of(value)
 
 
@@ -155,81 +198,7 @@ def _common(kinds: set[str]) -> str:
     return "VARIANT"
 
 
-def type_head(sql_type: str) -> str:
-    """NUMBER of number(12, 2)."""
-    return sql_type.partition("(")[0].strip().upper()
-
-
-def number_size(sql_type: str) -> tuple[int, int] | None:
-    """Precision and scale, if the type says them."""
-    sized = re.search(r"\((\d+)\s*(?:,\s*(\d+))?\)", sql_type)
-    return (int(sized[1]), int(sized[2] or 0)) if sized else None
-
-
-def fits(value: Any, sql_type: str) -> bool:
-    """Whether a value as JSON holds it, or as text of a CSV, can become that type without loss."""
-    check = _CHECKS.get(type_head(sql_type))
-    return check is None or check(value, sql_type)
-
-
-def _is_number(value: Any, sql_type: str) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return False
-    try:
-        number = Decimal(str(value).strip())
-    except InvalidOperation:
-        return False
-    precision, scale = number_size(sql_type) or (38, 0)
-    if not number.is_finite() or number != round(number, scale):
-        return False
-    return abs(number) < Decimal(10) ** (precision - scale)
-
-
-def _is_float(value: Any, _: str) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return False
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_boolean(value: Any, _: str) -> bool:
-    words = {"true", "false", "t", "f", "yes", "no", "y", "n", "on", "off", "1", "0"}
-    return isinstance(value, bool) or (isinstance(value, str) and value.strip().lower() in words)
-
-
-def _is_time(value: Any, sql_type: str) -> bool:
-    if not isinstance(value, str):
-        return False
-    try:
-        if sql_type.upper().startswith("DATE"):
-            dt.date.fromisoformat(value)
-            return True
-        if sql_type.upper().startswith("TIME") and not sql_type.upper().startswith("TIMESTAMP"):
-            dt.time.fromisoformat(value)
-            return True
-        read = dt.datetime.fromisoformat(value)
-    except ValueError:
-        return False
-    return read.tzinfo is None or not sql_type.upper().startswith("TIMESTAMP_NTZ")
-
-
-def _is_text(value: Any, sql_type: str) -> bool:
-    if isinstance(value, dict | list):
-        return False
-    sized = re.search(r"\((\d+)\)", sql_type)
-    return sized is None or len(str(value)) <= int(sized[1])
-
-
-_TIMES = ("DATE", "TIME", "DATETIME", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIMESTAMP_TZ")
-_CHECKS: dict[str, Callable[[Any, str], bool]] = {
-    **dict.fromkeys(("NUMBER", "DECIMAL", "NUMERIC", "INT", "INTEGER", "BIGINT", "SMALLINT"), _is_number),
-    **dict.fromkeys(("FLOAT", "DOUBLE", "REAL"), _is_float),
-    **dict.fromkeys(_TIMES, _is_time),
-    **dict.fromkeys(("VARCHAR", "TEXT", "STRING", "CHAR"), _is_text),
-    "BOOLEAN": _is_boolean,
-    "ARRAY": lambda value, _: isinstance(value, list),
-    "OBJECT": lambda value, _: isinstance(value, dict),
-}  # fmt: skip
+_SQL_TYPES = (
+    (pa.types.is_integer, "NUMBER(38,0)"), (pa.types.is_floating, "FLOAT"), (pa.types.is_boolean, "BOOLEAN"),
+    (pa.types.is_date32, "DATE"), (pa.types.is_time, "TIME"), (pa.types.is_binary, "BINARY"),
+)  # fmt: skip

@@ -125,8 +125,15 @@ class Cursor:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.result: Result | None = None
-        self._rows: list[tuple[Any, ...]] = []
+        self._fetched: list[tuple[Any, ...]] | None = None
         self._position = 0
+
+    @property
+    def _rows(self) -> list[tuple[Any, ...]]:
+        """Made when one is asked for: who takes the result as Arrow needs none."""
+        if self._fetched is None:
+            self._fetched = self.result.rows() if self.result is not None else []
+        return self._fetched
 
     @property
     def description(self) -> list[tuple[Any, ...]] | None:
@@ -151,7 +158,7 @@ class Cursor:
     def execute(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> Self:
         text, values = _prepared(sql, parameters)
         self.result = self.connection.session.execute(text, values)
-        self._rows = self.result.rows()
+        self._fetched = None
         self._position = 0
         return self
 
@@ -192,7 +199,7 @@ class Cursor:
             yield row
 
     def close(self) -> None:
-        self._rows = []
+        self._fetched = []
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
         """Nothing to prepare: PEP 249 allows that."""

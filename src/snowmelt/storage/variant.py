@@ -44,8 +44,8 @@ def encode(value: Any) -> tuple[bytes, bytes]:
     None is the variant null (a SQL NULL has no bytes at all). A naive datetime has no time zone, an aware one
     is an instant. An integer of more than 38 digits becomes a double.
     """
-    metadata, ids = _dictionary_of(frozenset(_keys(value)))
-    return metadata, _value(value, ids)
+    metadata, ids = dictionary_of(frozenset(keys_of(value)))
+    return metadata, encoded_value(value, ids)
 
 
 def encode_json(text: str) -> tuple[bytes, bytes]:
@@ -148,7 +148,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # Python to bytes
 
 
-def _keys(value: Any) -> set[str]:
+def keys_of(value: Any) -> set[str]:
+    """The names in a value and in all that it holds."""
     found: set[str] = set()
     pending = [value]
     while pending:
@@ -162,7 +163,7 @@ def _keys(value: Any) -> set[str]:
 
 
 @lru_cache(maxsize=4096)
-def _dictionary_of(keys: frozenset[str]) -> tuple[bytes, dict[str, int]]:
+def dictionary_of(keys: frozenset[str]) -> tuple[bytes, dict[str, int]]:
     """The metadata of objects with these keys, and each key's id. Documents of one kind share it."""
     ordered = sorted((key.encode(), key) for key in keys)
     ids = {key: position for position, (_, key) in enumerate(ordered)}
@@ -193,7 +194,8 @@ def _primitive(kind: int, content: bytes = b"") -> bytes:
     return bytes((kind << 2 | _PRIMITIVE,)) + content
 
 
-def _value(value: Any, ids: Mapping[str, int]) -> bytes:
+def encoded_value(value: Any, ids: Mapping[str, int]) -> bytes:
+    """A value's bytes, of which names are these ids."""
     # The types that JSON has come first, and most often: looking them up takes a fraction of trying one by one.
     known = _ENCODERS.get(type(value))
     return known(value, ids) if known is not None else _rarer(value, ids)
@@ -238,7 +240,7 @@ def _rarer(value: Any, ids: Mapping[str, int]) -> bytes:
         case Mapping():
             return _object_value(value, ids)
         case list() | tuple():
-            return _array_value([_value(item, ids) for item in value])
+            return _array_value([encoded_value(item, ids) for item in value])
         case _:
             raise internal(f"a {type(value).__name__} can't be a VARIANT")
 
@@ -279,7 +281,7 @@ def _unscaled(value: Decimal) -> tuple[int, int]:
 
 def _object_value(value: Mapping[str, Any], ids: Mapping[str, int]) -> bytes:
     # The ids follow the keys' order in UTF-8, which is the order the encoding asks for.
-    fields = sorted([(ids[key], _value(item, ids)) for key, item in value.items()])
+    fields = sorted([(ids[key], encoded_value(item, ids)) for key, item in value.items()])
     numbers = [number for number, _ in fields]
     parts = [part for _, part in fields]
     offsets = _offsets(parts)
@@ -311,7 +313,7 @@ _ENCODERS: dict[type, Callable[[Any, Mapping[str, int]], bytes]] = {
     Decimal: lambda value, _ids: _decimal(value),
     str: _text_value,
     dict: _object_value,
-    list: lambda value, ids: _array_value([_value(item, ids) for item in value]),
+    list: lambda value, ids: _array_value([encoded_value(item, ids) for item in value]),
 }
 
 

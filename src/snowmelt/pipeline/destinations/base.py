@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from enum import StrEnum
 
 from snowmelt.core import errors
-from snowmelt.pipeline.records import Batch, Record
+from snowmelt.pipeline.records import Batch, Rows, together
 
 
 class LoadStrategy(StrEnum):
@@ -50,14 +50,14 @@ class Staging:
 
     def __init__(self, destination: str) -> None:
         self._destination = destination
-        self._records: list[Record] = []
+        self._parts: list[Rows] = []
 
-    def taken(self, batch: Batch, *, whole: bool) -> list[Record] | None:
+    def taken(self, batch: Batch, *, whole: bool) -> Rows | None:
         """What is to be loaded now: the batch, or of a whole everything with its last part, and nothing before."""
-        return self._complete(batch) if whole else list(batch.records)
+        return self._complete(batch) if whole else batch.rows
 
-    def _complete(self, batch: Batch) -> list[Record] | None:
-        """All records, with the last part. What is new alone is refused: it must not replace everything."""
+    def _complete(self, batch: Batch) -> Rows | None:
+        """All rows, with the last part. What is new alone is refused: it must not replace everything."""
         if batch.whole is None:
             raise errors.configuration(
                 f"{self._destination} is overwritten, and its source gives only what is new.",
@@ -65,6 +65,6 @@ class Staging:
             )
         if batch.whole.number == 1:
             # A run that tries again begins anew.
-            self._records = []
-        self._records += batch.records
-        return self._records if batch.whole.last else None
+            self._parts = []
+        self._parts.append(batch.rows)
+        return together(self._parts) if batch.whole.last else None

@@ -16,9 +16,9 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, Staging, require_strategy
 from snowmelt.pipeline.destinations.iceberg import IcebergMetadata
-from snowmelt.pipeline.destinations.typing import arrow_table, with_inferred
+from snowmelt.pipeline.destinations.typing import typed_table, with_inferred
 from snowmelt.pipeline.problems import shown
-from snowmelt.pipeline.records import Batch, Record
+from snowmelt.pipeline.records import Batch, Rows
 from snowmelt.pipeline.schemas import Field
 from snowmelt.pipeline.stores.opening import open_store
 
@@ -58,11 +58,9 @@ class DeltaLoader(Loader):
     def load(self, batch: Batch, loaded_at: str) -> int:
         if batch.place == self._place:
             return 0
-        records = self._staging.taken(batch, whole=self.strategy is LoadStrategy.OVERWRITE)
-        if records is None:
-            return 0
-        rows = self._rows(records)
-        if rows is None:
+        taken = self._staging.taken(batch, whole=self.strategy is LoadStrategy.OVERWRITE)
+        rows = self._rows(taken) if taken is not None else None
+        if taken is None or rows is None:
             return 0
         # A number of our own: another run of the flow at the same time must not name its place by it.
         number = max(self._number + 1, time.time_ns())
@@ -72,18 +70,18 @@ class DeltaLoader(Loader):
         # Whatever fails from here on, the batch counts.
         self._store.remove(f"{self._places}/{behind}.json")
         self._follow()
-        return len(records)
+        return len(taken)
 
     def _follow(self) -> None:
         table = self._table()
         if table is not None:
             self._iceberg.follow(table)
 
-    def _rows(self, records: list[Record]) -> pa.Table | None:
+    def _rows(self, taken: Rows) -> pa.Table | None:
         """None where neither rows nor fields nor a table say which columns there are: there is nothing to make."""
-        fields = with_inferred(self.fields, records)
+        fields = with_inferred(self.fields, taken)
         if fields:
-            rows = arrow_table(fields, records)
+            rows = typed_table(fields, taken)
             return _last_of_each(rows, self.key) if self.strategy is LoadStrategy.UPSERT else rows
         present = self._table()
         return None if present is None else present.to_pyarrow_dataset().schema.empty_table()

@@ -20,8 +20,8 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, Staging, require_strategy
 from snowmelt.pipeline.destinations.claims import Claim
-from snowmelt.pipeline.destinations.typing import arrow_table, with_inferred
-from snowmelt.pipeline.records import Batch, Record
+from snowmelt.pipeline.destinations.typing import typed_table, with_inferred
+from snowmelt.pipeline.records import Batch, Rows
 from snowmelt.pipeline.schemas import Field
 from snowmelt.pipeline.stores.base import FileStore
 from snowmelt.pipeline.stores.opening import open_store
@@ -58,13 +58,13 @@ class FilesLoader(Loader):
         if self.strategy is LoadStrategy.OVERWRITE:
             return self._replace(batch, loaded_at)
         name = f"{self.table}/{self.flow}-{self._number + 1:08}.{self.file_format}"
-        if batch.records:
-            self._write(batch.records, name)
+        if len(batch.rows):
+            self._write(batch.rows, name)
         else:
             # A run that was cut off may have left one, with what came then.
             self._store.remove(name)
-        self._commit(batch.place, loaded_at, self._number + bool(batch.records))
-        return len(batch.records)
+        self._commit(batch.place, loaded_at, self._number + bool(len(batch.rows)))
+        return len(batch.rows)
 
     def _take_turn(self) -> None:
         """Until the loader is closed. Raises when another run has it, or has gone on since this one began."""
@@ -86,8 +86,8 @@ class FilesLoader(Loader):
         self._commit(batch.place, loaded_at, self._number + 1)
         return len(rows)
 
-    def _write(self, records: Sequence[Record], name: str) -> None:
-        table = arrow_table(with_inferred(self.fields, records), records)
+    def _write(self, rows: Rows, name: str) -> None:
+        table = typed_table(with_inferred(self.fields, rows), rows)
         with TemporaryDirectory(prefix="snowmelt-") as folder:
             draft = Path(folder) / "draft"
             if self.file_format == "parquet":

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
 from sqlalchemy import (
     Column,
     Connection,
     DateTime,
     Engine,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -24,13 +29,16 @@ from sqlalchemy.dialects.postgresql import insert
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.pipeline.addresses import engine_of, told
+from snowmelt.pipeline.columns import text_of
 from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, Staging, require_strategy
-from snowmelt.pipeline.destinations.typing import with_inferred
-from snowmelt.pipeline.records import Batch, Record
-from snowmelt.pipeline.schemas import Field, SchemaDriftError, type_head
+from snowmelt.pipeline.destinations.typing import names_of, with_inferred
+from snowmelt.pipeline.kinds import type_head
+from snowmelt.pipeline.records import Batch, Rows
+from snowmelt.pipeline.schemas import Field, SchemaDriftError
 
 _STRATEGIES = (LoadStrategy.APPEND, LoadStrategy.OVERWRITE, LoadStrategy.UPSERT, LoadStrategy.MERGE)
 _PLACES = "snowmelt_places"
+_INCOMING, _NUMBER = "snowmelt_incoming", "snowmelt_number"
 _TYPES = {
     "FLOAT": "double precision", "DOUBLE": "double precision", "REAL": "double precision", "BOOLEAN": "boolean",
     "DATE": "date", "TIME": "time", "DATETIME": "timestamp", "TIMESTAMP": "timestamp", "TIMESTAMP_NTZ": "timestamp",
@@ -71,18 +79,18 @@ class PostgresLoader(Loader):
     def load(self, batch: Batch, loaded_at: str) -> int:
         if batch.place == self._place:
             return 0
-        records = self._staging.taken(batch, whole=self.strategy in (LoadStrategy.OVERWRITE, LoadStrategy.MERGE))
-        if records is None:
+        rows = self._staging.taken(batch, whole=self.strategy in (LoadStrategy.OVERWRITE, LoadStrategy.MERGE))
+        if rows is None:
             return 0
         with told(self._engine), self._engine.begin() as connection:
             self._take_turn(connection)
-            self._write(connection, records)
+            self._write(connection, rows)
             row = {"flow": self.flow, "place": batch.place, "run_id": self.run_id, "loaded_at": loaded_at}
             put = insert(self._places).values(row)
             others = {name: put.excluded[name] for name in row if name != "flow"}
             connection.execute(put.on_conflict_do_update(index_elements=["flow"], set_=others))
         self._place = batch.place
-        return len(records)
+        return len(rows)
 
     def _take_turn(self, connection: Connection) -> None:
         """Another run of the same flow waits here, and then sees that it is not where it thought."""
@@ -100,48 +108,74 @@ class PostgresLoader(Loader):
         place: str | None = connection.execute(found).scalar_one_or_none()
         return place
 
-    def _write(self, connection: Connection, records: list[Record]) -> None:
-        if not records and self.strategy in (LoadStrategy.APPEND, LoadStrategy.UPSERT):
+    def _write(self, connection: Connection, rows: Rows) -> None:
+        if not len(rows) and self.strategy in (LoadStrategy.APPEND, LoadStrategy.UPSERT):
             return
         if not inspect(connection).has_table(self._name, self._schema):
-            fields = with_inferred(self.fields, records)
+            fields = with_inferred(self.fields, rows)
             if not fields:
                 return
             self._create(connection, fields)
         table = self._table(connection)
-        rows = [_row(table, record) for record in records]
+        texts = _texts(table, rows)
+        if self.strategy in (LoadStrategy.UPSERT, LoadStrategy.MERGE):
+            self._put(connection, table, texts)
+            return
         if self.strategy is LoadStrategy.OVERWRITE:
             connection.execute(delete(table))
-        elif self.strategy is LoadStrategy.MERGE:
-            self._delete_gone(connection, table, rows)
-        if rows:
-            names = sorted({name for row in rows for name in row})
-            connection.execute(self._put(table, names), [{name: row.get(name) for name in names} for row in rows])
+        self._copy(connection, table, texts)
 
     def _table(self, connection: Connection) -> Table:
-        """Columns without their types: values are sent as text, and the server reads them as its column's type."""
         found = inspect(connection).get_columns(self._name, self._schema)
-        return Table(self._name, MetaData(), *[Column(item["name"]) for item in found], schema=self._schema)
+        return Table(self._name, MetaData(), *[Column(i["name"], i["type"]) for i in found], schema=self._schema)
 
-    def _put(self, table: Table, names: Sequence[str]) -> Any:
-        put = insert(table)
-        if self.strategy not in (LoadStrategy.UPSERT, LoadStrategy.MERGE):
-            return put
-        changed = {name: put.excluded[name] for name in names if name not in self.key}
-        if not changed:
-            return put.on_conflict_do_nothing()
-        return put.on_conflict_do_update(index_elements=list(self.key), set_=changed)
-
-    def _delete_gone(self, connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+    def _copy(self, connection: Connection, table: Table, texts: pa.Table) -> None:
+        """Values are sent as text, and the server reads them as its column's type."""
+        if not texts.num_columns:
+            return
         quote = connection.dialect.identifier_preparer.quote
-        key = ", ".join(map(quote, self.key))
-        make = f"CREATE TEMPORARY TABLE snowmelt_kept ON COMMIT DROP AS SELECT {key} FROM {self._quoted(quote)} LIMIT 0"
-        connection.execute(text(make))
-        kept = Table("snowmelt_kept", MetaData(), *[Column(name) for name in self.key])
-        if rows:
-            connection.execute(kept.insert(), [{name: row[name] for name in self.key} for row in rows])
-        same = [table.c[name] == kept.c[name] for name in self.key]
-        connection.execute(delete(table).where(~select(kept).where(*same).exists()))
+        where = connection.dialect.identifier_preparer.format_table(table)
+        statement = f"COPY {where} ({', '.join(map(quote, texts.column_names))}) FROM STDIN (FORMAT csv)"
+        content = io.BytesIO()
+        # Every value in quotes, and NULL as nothing at all, which is how COPY tells it from text that is empty.
+        pa.csv.write_csv(texts, content, pa.csv.WriteOptions(include_header=False, quoting_style="all_valid"))
+        driver: Any = connection.connection.driver_connection
+        with driver.cursor() as cursor, cursor.copy(statement.encode()) as copy:
+            copy.write(content.getbuffer())
+
+    def _put(self, connection: Connection, table: Table, texts: pa.Table) -> None:
+        """By way of a table of this transaction. Of rows with one key the last counts."""
+        incoming = self._incoming(connection, texts)
+        if self.strategy is LoadStrategy.MERGE:
+            here = [table.c[name] == incoming.c[name] for name in self.key]
+            connection.execute(delete(table).where(~select(incoming).where(*here).exists()))
+        names = texts.column_names
+        if not names:
+            return
+        later = incoming.alias("later")
+        same = [later.c[name] == incoming.c[name] for name in self.key]
+        repeated = select(later).where(*same, later.c[_NUMBER] > incoming.c[_NUMBER]).exists()
+        rows = select(*[incoming.c[name] for name in names]).where(~repeated)
+        put = insert(table).from_select(names, rows)
+        changed = {name: put.excluded[name] for name in names if name not in self.key}
+        connection.execute(
+            put.on_conflict_do_update(index_elements=list(self.key), set_=changed)
+            if changed
+            else put.on_conflict_do_nothing()
+        )
+
+    def _incoming(self, connection: Connection, texts: pa.Table) -> Table:
+        quote = connection.dialect.identifier_preparer.quote
+        names = texts.column_names or list(self.key)
+        connection.execute(text(
+            f"CREATE TEMPORARY TABLE {_INCOMING} ON COMMIT DROP AS SELECT {', '.join(map(quote, names))}, "
+            f"0::bigint AS {_NUMBER} FROM {self._quoted(quote)} LIMIT 0"
+        ))  # fmt: skip
+        incoming = Table(_INCOMING, MetaData(), *[Column(name) for name in [*names, _NUMBER]])
+        if texts.num_columns:
+            numbers = pa.array(range(texts.num_rows)).cast(pa.string())
+            self._copy(connection, incoming, texts.append_column(_NUMBER, numbers))
+        return incoming
 
     def _quoted(self, quote: Callable[[str], str]) -> str:
         return f"{quote(self._schema)}.{quote(self._name)}" if self._schema else quote(self._name)
@@ -169,11 +203,22 @@ def postgres_type(sql_type: str) -> str:
     return _TYPES.get(head, "text")
 
 
-def _row(table: Table, record: Record) -> dict[str, Any]:
-    unknown = [name for name in record if name not in table.c]
+def _texts(table: Table, rows: Rows) -> pa.Table:
+    """The columns of all rows as text, which the server reads as its column's type."""
+    names = names_of(rows)
+    unknown = [name for name in names if name not in table.c]
     if unknown:
         raise SchemaDriftError(f"column {', '.join(unknown)} is new, and table {table.name} has none of that name")
-    return {name: _as_text(value) for name, value in record.items()}
+    return pa.table({name: _text_column(rows, name, table.c[name]) for name in names})
+
+
+def _text_column(rows: Rows, name: str, target: Column[Any]) -> Any:
+    if not rows.columnar:
+        return pa.array([_as_text(value) for value in rows.values(name)], pa.string())
+    column, field = rows.table.column(name), rows.table.schema.field(name)
+    made = text_of(column, field)
+    is_bytes = pa.types.is_binary(field.type) and isinstance(target.type, LargeBinary)
+    return pc.binary_join_element_wise("\\x", made, "") if is_bytes else made
 
 
 def _as_text(value: Any) -> str | None:

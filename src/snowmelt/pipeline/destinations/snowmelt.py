@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
+
+import pyarrow as pa
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest.channels.channel import Channel
 from snowmelt.ingest.channels.client import StreamingIngestClient
 from snowmelt.ingest.channels.ports import HasChannelDoor
+from snowmelt.pipeline.columns import with_documents
 from snowmelt.pipeline.destinations.base import Loader
 from snowmelt.pipeline.records import Batch, Record, Rejected
 from snowmelt.pipeline.sources.ordering import identity
@@ -45,8 +49,8 @@ class Committing:
     def token(self) -> str | None:
         return self._channel.get_latest_committed_offset_token()
 
-    def commit(self, rows: Sequence[dict[str, Any]], token: str) -> None:
-        self._channel.insert_rows(rows, offset_token=token)
+    def commit(self, rows: pa.Table | Sequence[dict[str, Any]], token: str) -> None:
+        self._channel.append_rows(rows if len(rows) else (), offset_token=token)
         self._channel.initiate_flush()
         if not self._channel.wait_for_commit(token, timeout_seconds=_COMMIT_SECONDS):
             # The rows must not become visible later, when they may have been sent again.
@@ -61,7 +65,7 @@ class Committing:
 
 
 class ChannelLoader(Loader):
-    """Appends rows through a channel, exactly once. Extend it with what a record is as a row."""
+    """Appends rows through a channel, exactly once. Extend it with what a record is as a row, or a batch as a table."""
 
     def __init__(
         self, connection: HasChannelDoor, table: str, channel: str, run_id: str, *, schema_evolution: bool = False
@@ -73,19 +77,18 @@ class ChannelLoader(Loader):
     def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
         """A record as a row of the table."""
 
+    def rows(self, batch: Batch, loaded_at: str) -> pa.Table | Sequence[dict[str, Any]]:
+        """A batch as rows of the table."""
+        return [self.row(record, batch.origin, loaded_at) for record in batch.records]
+
     def place(self) -> str | None:
         return self._target.token()
 
     def load(self, batch: Batch, loaded_at: str) -> int:
         if self.place() == batch.place:
             return 0
-        rows = [self.row(record, batch.origin, loaded_at) for record in batch.records]
-        self._target.commit([*rows, *self.marks(batch, loaded_at)], batch.place)
-        return len(rows)
-
-    def marks(self, batch: Batch, loaded_at: str) -> list[dict[str, Any]]:
-        """Rows of the table that are no records, and commit with the batch."""
-        return []
+        self._target.commit(self.rows(batch, loaded_at), batch.place)
+        return len(batch.rows)
 
     def close(self) -> None:
         self._target.close()
@@ -97,6 +100,16 @@ class RawLoader(ChannelLoader):
     def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
         return {"record": json.dumps(record), "origin": origin, "run_id": self.run_id, "loaded_at": loaded_at}
 
+    def rows(self, batch: Batch, loaded_at: str) -> pa.Table | Sequence[dict[str, Any]]:
+        """By columns, unless a subclass has rows of its own."""
+        if type(self).row is not RawLoader.row:
+            return super().rows(batch, loaded_at)
+        return _said_of_all(pa.table({"record": batch.rows.objects()}), self.said(batch, loaded_at))
+
+    def said(self, batch: Batch, loaded_at: str) -> dict[str, Any]:
+        """Of all rows of a batch."""
+        return {"origin": batch.origin, "run_id": self.run_id, "loaded_at": datetime.fromisoformat(loaded_at)}
+
 
 class ReadingsLoader(RawLoader):
     """For a raw table of a source that is read as a whole (record, origin, run_id, loaded_at, reading).
@@ -105,24 +118,32 @@ class ReadingsLoader(RawLoader):
     reading is what the source holds, and what is not in it is gone.
     """
 
-    _reading = 0
-
     def load(self, batch: Batch, loaded_at: str) -> int:
         if batch.whole is None:
             raise errors.configuration(
                 f"{self.table} takes readings of a whole, and its source gives only what is new.",
                 hint="Leave change_column out, or use RawLoader.",
             )
-        self._reading = batch.whole.reading
         return super().load(batch, loaded_at)
 
-    def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
-        return {**super().row(record, origin, loaded_at), "reading": self._reading}
+    def rows(self, batch: Batch, loaded_at: str) -> pa.Table | Sequence[dict[str, Any]]:
+        assert batch.whole is not None
+        reading, said = {"reading": batch.whole.reading}, self.said(batch, loaded_at)
+        rows = super().rows(batch, loaded_at)
+        if not isinstance(rows, pa.Table):
+            mark = [{"record": None, **said}] if batch.whole.last else []
+            return [{**row, **reading} for row in (*rows, *mark)]
+        if batch.whole.last:
+            nothing = pa.table({"record": pa.nulls(1, rows.schema.field("record").type)})
+            rows = pa.concat_tables([rows, _said_of_all(nothing, said).cast(rows.schema)])
+        return _said_of_all(rows, reading)
 
-    def marks(self, batch: Batch, loaded_at: str) -> list[dict[str, Any]]:
-        complete = batch.whole is not None and batch.whole.last
-        mark = {"record": None, "origin": batch.origin, "run_id": self.run_id, "loaded_at": loaded_at}
-        return [{**mark, "reading": self._reading}] if complete else []
+
+def _said_of_all(rows: pa.Table, values: Mapping[str, Any]) -> pa.Table:
+    """With columns that have one value in all rows."""
+    for name, value in values.items():
+        rows = rows.append_column(name, pa.repeat(pa.scalar(value), rows.num_rows))
+    return rows
 
 
 class TableLoader(ChannelLoader):
@@ -130,6 +151,12 @@ class TableLoader(ChannelLoader):
 
     def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
         return {name: json.dumps(value) if isinstance(value, dict | list) else value for name, value in record.items()}
+
+    def rows(self, batch: Batch, loaded_at: str) -> pa.Table | Sequence[dict[str, Any]]:
+        """The columns as they are, unless a subclass has rows of its own."""
+        if not batch.rows.columnar or type(self).row is not TableLoader.row:
+            return super().rows(batch, loaded_at)
+        return with_documents(batch.table)
 
 
 class DeadLetterLoader:

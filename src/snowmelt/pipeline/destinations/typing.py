@@ -1,4 +1,4 @@
-"""Records as columns of the types that their fields say, for destinations that have types."""
+"""Rows as columns of the types that their fields say, for destinations that have types."""
 
 from __future__ import annotations
 
@@ -10,33 +10,45 @@ from typing import Any
 
 import pyarrow as pa
 
-from snowmelt.pipeline.records import Record
-from snowmelt.pipeline.schemas import Field, SchemaDriftError, fits, infer_fields, number_size, type_head
-
-_TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
-
-
-def with_inferred(fields: Sequence[Field], records: Sequence[Record]) -> list[Field]:
-    """The fields that are known; where none is, what the records look like."""
-    return list(fields) if fields else infer_fields(records)
+from snowmelt.pipeline.fitting import arrow_type, as_type, column_fits
+from snowmelt.pipeline.kinds import FLOATS, NUMBERS, TRUE_WORDS, fits, type_head
+from snowmelt.pipeline.records import Rows
+from snowmelt.pipeline.schemas import Field, SchemaDriftError, fields_of
 
 
-def arrow_table(fields: Sequence[Field], records: Sequence[Record]) -> pa.Table:
+def with_inferred(fields: Sequence[Field], rows: Rows) -> list[Field]:
+    """The fields that are known; where none is, what the rows look like."""
+    return list(fields) if fields else fields_of(rows)
+
+
+def typed_table(fields: Sequence[Field], rows: Rows) -> pa.Table:
     """Raises for a column that no field describes and for a value that does not fit."""
     known = {field.name for field in fields}
-    for record in records:
-        for name in record:
-            if name not in known:
-                raise SchemaDriftError(f"column {name} is new")
+    new = next((name for name in names_of(rows) if name not in known), None)
+    if new is not None:
+        raise SchemaDriftError(f"column {new} is new")
     schema = pa.schema([pa.field(field.name, arrow_type(field.type), field.nullable) for field in fields])
-    columns = [
-        pa.array([_value(record, field) for record in records], schema.field(field.name).type) for field in fields
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
+    return pa.Table.from_arrays([_column(rows, field) for field in fields], schema=schema)
 
 
-def _value(record: Record, field: Field) -> Any:
-    value = record.get(field.name)
+def names_of(rows: Rows) -> list[str]:
+    """The columns of all rows."""
+    if rows.columnar:
+        return list(rows.table.column_names) if len(rows) else []
+    return list(dict.fromkeys(name for record in rows.records for name in record))
+
+
+def _column(rows: Rows, field: Field) -> Any:
+    """As a whole where that is sure to be right, else value by value."""
+    if rows.columnar and field.name in rows.table.column_names:
+        column, source = rows.table.column(field.name), rows.table.schema.field(field.name)
+        made = as_type(column, source, field.type) if column_fits(column, source, field.type) else None
+        if made is not None:
+            return made
+    return pa.array([_value(value, field) for value in rows.values(field.name)], arrow_type(field.type))
+
+
+def _value(value: Any, field: Field) -> Any:
     if value is None:
         return None
     if not fits(value, field.type):
@@ -50,21 +62,13 @@ def typed(value: Any, sql_type: str) -> Any:
     return _text(value) if convert is None else convert(value)
 
 
-def arrow_type(sql_type: str) -> pa.DataType:
-    head = type_head(sql_type)
-    if head in _NUMBERS:
-        size = number_size(sql_type)
-        return pa.decimal128(*size) if size is not None else pa.int64()
-    return _ARROW.get(head, pa.string())
-
-
 def _text(value: Any) -> str:
     """Documents stay documents, as text."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _boolean(value: Any) -> bool:
-    return value if isinstance(value, bool) else str(value).strip().lower() in _TRUE
+    return value if isinstance(value, bool) else str(value).strip().lower() in TRUE_WORDS
 
 
 def _instant(value: Any) -> dt.datetime:
@@ -72,18 +76,10 @@ def _instant(value: Any) -> dt.datetime:
     return found if found.tzinfo is not None else found.replace(tzinfo=dt.UTC)
 
 
-_NUMBERS = ("NUMBER", "DECIMAL", "NUMERIC", "INT", "INTEGER", "BIGINT", "SMALLINT")
-_INSTANTS = ("TIMESTAMP_TZ", "TIMESTAMP_LTZ")
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(_NUMBERS, lambda value: Decimal(str(value))),
-    **dict.fromkeys(("FLOAT", "DOUBLE", "REAL"), float),
-    **dict.fromkeys(_INSTANTS, _instant),
+    **dict.fromkeys(NUMBERS, lambda value: Decimal(str(value))),
+    **dict.fromkeys(FLOATS, float),
+    **dict.fromkeys(("TIMESTAMP_TZ", "TIMESTAMP_LTZ"), _instant),
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_NTZ", "DATETIME"), dt.datetime.fromisoformat),
     "DATE": dt.date.fromisoformat, "TIME": dt.time.fromisoformat, "BOOLEAN": _boolean,
-}  # fmt: skip
-_ARROW: dict[str, pa.DataType] = {
-    **dict.fromkeys(("FLOAT", "DOUBLE", "REAL"), pa.float64()),
-    **dict.fromkeys(_INSTANTS, pa.timestamp("us", "UTC")),
-    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_NTZ", "DATETIME"), pa.timestamp("us")),
-    "DATE": pa.date32(), "TIME": pa.time64("us"), "BOOLEAN": pa.bool_(),
 }  # fmt: skip

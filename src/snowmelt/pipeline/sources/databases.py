@@ -4,18 +4,39 @@ from __future__ import annotations
 
 import datetime as dt
 from abc import abstractmethod
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
-from sqlalchemy import Column, Connection, Engine, MetaData, Select, Table, and_, func, or_, select
+import pyarrow as pa
+from sqlalchemy import (
+    JSON,
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    MetaData,
+    Numeric,
+    Select,
+    Table,
+    and_,
+    func,
+    or_,
+    select,
+)
 
 from snowmelt.core import errors
-from snowmelt.pipeline.addresses import engine_of, mysql_engine_of, told
-from snowmelt.pipeline.records import Batch, Record, plain
+from snowmelt.pipeline.addresses import mysql_engine_of, told
+from snowmelt.pipeline.columns import plain
+from snowmelt.pipeline.records import Batch, Rows, table_of_values
 from snowmelt.pipeline.sources.base import BATCH_ROWS, Extractor
 from snowmelt.pipeline.sources.ordering import key_positions, undivided, whole_batches
 from snowmelt.pipeline.sources.ranges import Range, Ranges, read_ranges
+
+Tables = Callable[[Select[Any]], Generator[pa.Table]]
+"""The rows of a query, in tables of as many rows as a batch has. To be closed before what they come from is."""
+_WIDEST = 38
+"""Digits of Arrow's common decimal."""
 
 
 class DatabaseExtractor(Extractor):
@@ -57,12 +78,29 @@ class DatabaseExtractor(Extractor):
                 hint=f"It has {', '.join(column.name for column in table.c)}.",
             )
 
-    def _whole(self, engine: Engine, table: Table, after: str | None) -> Iterator[Batch]:
-        query = select(table).order_by(*[table.c[name] for name in self.key])
-        with _reading(engine) as connection, ExitStack() as opened:
+    @contextmanager
+    def reading(self, engine: Engine, table: Table) -> Iterator[Tables]:
+        """Whoever reads through it sees one state of the source, whatever happens there meanwhile."""
+        with _reading(engine) as connection:
 
-            def read() -> Iterator[list[Record]]:
-                return opened.enter_context(closing(self._partitions(connection, query)))
+            def tables(query: Select[Any]) -> Generator[pa.Table]:
+                with connection.execute(query) as result:
+                    for rows in result.partitions(self.batch_rows):
+                        columns = zip(table.columns, zip(*rows, strict=True), strict=True)
+                        yield table_of_values({column.name: (values, _wanted(column)) for column, values in columns})
+
+            yield tables
+
+    def selected(self, table: Table) -> Sequence[ColumnElement[Any]]:
+        """The table's columns, as they are asked for."""
+        return list(table.columns)
+
+    def _whole(self, engine: Engine, table: Table, after: str | None) -> Iterator[Batch]:
+        query = select(*self.selected(table)).order_by(*[table.c[name] for name in self.key])
+        with self.reading(engine, table) as tables, ExitStack() as opened:
+
+            def read() -> Iterator[Rows]:
+                return map(Rows, opened.enter_context(closing(tables(query))))
 
             yield from whole_batches(read, after, self.table, self.key)
 
@@ -101,13 +139,18 @@ class DatabaseExtractor(Extractor):
     def _range(
         self, engine: Engine, table: Table, columns: Sequence[Column[Any]], part: Range
     ) -> Iterator[tuple[Batch, list[Any]]]:
-        query = select(table).where(columns[0] <= _read(columns[0], part.end)).order_by(*columns)
+        asked = select(*self.selected(table))
+        query = asked.where(columns[0] <= _read(columns[0], part.end)).order_by(*columns)
         if part.at is not None:
             query = query.where(_behind(columns, part.at))
-        with told(engine), _reading(engine) as connection, closing(self._partitions(connection, query)) as batches:
+        with told(engine), self.reading(engine, table) as tables, closing(tables(query)) as found:
+            batches = map(Rows, found)
             for rows in batches if self.key else undivided(batches, columns[0].name):
-                at = [rows[-1][column.name] for column in columns]
-                yield Batch(rows, "", self.table, key_positions(rows, self.key)), at
+                last = rows.record(len(rows) - 1)
+                yield (
+                    Batch(rows, "", self.table, key_positions(rows, self.key)),
+                    [last[column.name] for column in columns],
+                )
 
     def _refuse_unplaced(self, connection: Connection, table: Table, change: str) -> None:
         """Rows without a place in the order would never come, and nobody would know."""
@@ -118,25 +161,32 @@ class DatabaseExtractor(Extractor):
                 hint="Fill it in, leave change_column out of the configuration, or capture the log.",
             )
 
-    def _partitions(self, connection: Connection, query: Select[Any]) -> Generator[list[Record]]:
-        """To be closed before its connection is: a result that is only half read is still on its way."""
-        with connection.execute(query) as result:
-            for rows in result.mappings().partitions(self.batch_rows):
-                yield [plain(dict(row)) for row in rows]
-
-
-class PostgresExtractor(DatabaseExtractor):
-    __doc__ = DatabaseExtractor.__doc__
-
-    def engine(self) -> Engine:
-        return engine_of(self.address, "snowmelt pipeline")
-
 
 class MysqlExtractor(DatabaseExtractor):
     """MySQL and MariaDB, as `DatabaseExtractor` says."""
 
     def engine(self) -> Engine:
         return mysql_engine_of(self.address)
+
+
+def _wanted(column: Column[Any]) -> pa.DataType | None:
+    """The type of Arrow that a column is to have; None where its values say it best."""
+    kind = column.type
+    if isinstance(kind, JSON):
+        return None
+    if isinstance(kind, Numeric) and kind.asdecimal:
+        sized = kind.precision is not None and kind.precision <= _WIDEST
+        return pa.decimal128(kind.precision, kind.scale or 0) if sized else None
+    try:
+        return _ARROW.get(kind.python_type)
+    except NotImplementedError:
+        return None
+
+
+_ARROW: dict[type, pa.DataType] = {
+    str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), bytes: pa.binary(),
+    dt.date: pa.date32(), dt.datetime: pa.timestamp("us"),
+}  # fmt: skip
 
 
 def _reading(engine: Engine) -> Connection:

@@ -103,7 +103,7 @@ class FilesExtractor(Extractor):
 
 
 def _batch(chunk: Chunk, place: str, name: str) -> Batch:
-    return Batch(chunk.records, place, name, chunk.positions, chunk.rejected)
+    return Batch(chunk.rows, place, name, chunk.positions, chunk.rejected)
 
 
 def _stamp(file: StoredFile) -> str | None:

@@ -6,40 +6,50 @@ import datetime as dt
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
+import pyarrow.compute as pc
+
 from snowmelt.core import errors
-from snowmelt.pipeline.records import Batch, Record, Rejected, Whole
+from snowmelt.pipeline.records import Batch, Record, Rejected, Rows, Whole, rows_of, together
 from snowmelt.pipeline.sources.base import read_json_place
 
-
-def parts(records: Iterable[Record], size: int) -> Iterator[list[Record]]:
-    found = iter(records)
-    while part := list(islice(found, size)):
-        yield part
+Given = Rows | Sequence[Record]
 
 
-def key_positions(rows: Sequence[Record], key: Sequence[str]) -> list[str]:
-    """Of records that have a key, for people."""
-    return [", ".join(f"{name}={row.get(name)}" for name in key) for row in rows] if key else []
+def parts(given: Given, size: int) -> Iterator[Rows]:
+    rows = rows_of(given)
+    for start in range(0, len(rows), size):
+        yield rows.slice(start, size)
 
 
-def undivided(batches: Iterator[list[Record]], column: str) -> Iterator[list[Record]]:
+def key_positions(rows: Rows, key: Sequence[str]) -> Sequence[str] | Callable[[int], str]:
+    """Of records that have a key, for people. Made of those that somebody asks for."""
+
+    def position(index: int) -> str:
+        record = rows.record(index)
+        return ", ".join(f"{name}={record.get(name)}" for name in key)
+
+    return position if key else ()
+
+
+def undivided(batches: Iterator[Rows], column: str) -> Iterator[Rows]:
     """Batches that end where the column's value changes: without a key, nothing else tells rows of one value apart."""
-    held: list[Record] = []
+    held = Rows([])
     for rows in batches:
-        held += rows
-        whole = [row for row in held if row[column] != held[-1][column]]
+        held = together([held, rows]) if len(held) else rows
+        values = held.values(column)
+        whole = sum(value != values[-1] for value in values)
         if whole:
-            held = held[len(whole) :]
-            yield whole
-    if held:
+            yield held.slice(0, whole)
+            held = held.slice(whole, len(held) - whole)
+    if len(held):
         yield held
 
 
 def whole_batches(
-    read: Callable[[], Iterator[list[Record]]], after: str | None, origin: str, key: Sequence[str] = (),
+    read: Callable[[], Iterator[Rows]], after: str | None, origin: str, key: Sequence[str] = (),
     rejected: Sequence[Rejected] = (),
 ) -> Iterator[Batch]:  # fmt: skip
     """Everything, whenever anything in it is another. The place is its digest, how many batches, and which reading.
@@ -49,7 +59,7 @@ def whole_batches(
     digest = hashlib.sha256()
     count = 0
     for rows in read():
-        digest.update(json.dumps(rows, sort_keys=True).encode())
+        digest.update(_content(rows))
         count += 1
     digest.update("".join(identity(item) for item in rejected).encode())
     count = max(count, 1)
@@ -59,23 +69,33 @@ def whole_batches(
     if skip == count:
         return
     reading = int(read_before) + (not same)
-    for number, rows in enumerate(chain(read(), [[]]), start=1):
+    for number, rows in enumerate(chain(read(), [Rows([])]), start=1):
         if skip < number <= count:
             place = f"{digest.hexdigest()}:{number}:{reading}"
             whole = Whole(number, number == count, reading)
             yield Batch(rows, place, origin, key_positions(rows, key), rejected if number == 1 else (), whole)
 
 
+def _content(rows: Rows) -> bytes | memoryview:
+    """What makes rows the same: the documents of a table one behind the other, the records' names in any order."""
+    if not rows.columnar:
+        return json.dumps(list(rows.records), sort_keys=True).encode()
+    documents = rows.documents()
+    size = pc.sum(pc.binary_length(documents)).as_py() or 0
+    return memoryview(documents.buffers()[2])[:size] if size else b""
+
+
 def changed_batches(
-    records: Iterable[Record], after: str | None, origin: str, *, key: Sequence[str], change: str, size: int,
+    given: Given, after: str | None, origin: str, *, key: Sequence[str], change: str, size: int,
     rejected: Sequence[Rejected] = (),
 ) -> Iterator[Batch]:  # fmt: skip
-    """Records in any order, as those behind a place in the order of change column and key.
+    """Rows in any order, as those behind a place in the order of change column and key.
 
     What has no place in that order is a dead letter, and the next place remembers it while the source still gives it.
     """
+    rows = rows_of(given)
     columns = (change, *key)
-    placed, unplaced = _placed(records, columns)
+    placed, unplaced = _placed(rows, columns)
     letters = {identity(item): item for item in (*rejected, *unplaced)}
     at, known = read_place(after)
     if at is not None:
@@ -83,11 +103,12 @@ def changed_batches(
         placed = [item for item in placed if item[0] > bound]
     placed.sort(key=lambda item: item[0])
     # What a source gives twice while pages move is the same record at the same place.
-    rows = [item[1] for index, item in enumerate(placed) if not key or not index or item[0] != placed[index - 1][0]]
+    new = [item[1] for index, item in enumerate(placed) if not key or not index or item[0] != placed[index - 1][0]]
     fresh = [item for mark, item in letters.items() if mark not in known]
-    batches = parts(rows, size)
+    batches = parts(rows.take(new), size)
     for part in batches if key else undivided(batches, change):
-        at = [part[-1][name] for name in columns]
+        last = part.record(len(part) - 1)
+        at = [last[name] for name in columns]
         yield Batch(part, _place(at, letters), origin, key_positions(part, key), fresh)
         fresh = []
     if fresh:
@@ -113,16 +134,16 @@ def identity(letter: Rejected) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _placed(
-    records: Iterable[Record], columns: Sequence[str]
-) -> tuple[list[tuple[tuple[Any, ...], Record]], list[Rejected]]:
+def _placed(rows: Rows, columns: Sequence[str]) -> tuple[list[tuple[tuple[Any, ...], int]], list[Rejected]]:
+    """The rows that have a place, each with it, and those that have none."""
     placed, unplaced = [], []
-    for number, record in enumerate(records, start=1):
-        missing = [name for name in columns if record.get(name) is None]
+    for index, values in enumerate(zip(*[rows.values(name) for name in columns], strict=True)):
+        missing = [name for name, value in zip(columns, values, strict=True) if value is None]
         if missing:
-            unplaced.append(Rejected(f"{', '.join(missing)} is missing", record, f"record {number}"))
+            reason = f"{', '.join(missing)} is missing"
+            unplaced.append(Rejected(reason, rows.record(index), f"record {index + 1}"))
         else:
-            placed.append((ordered([record[name] for name in columns]), record))
+            placed.append((ordered(values), index))
     return placed, unplaced
 
 

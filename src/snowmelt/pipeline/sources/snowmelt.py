@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from datetime import timedelta, timezone
 from typing import Any, Protocol
 
+import pyarrow as pa
+
 from snowmelt.core.names import literal, quote
-from snowmelt.pipeline.records import Batch, Record, plain
+from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET
+from snowmelt.pipeline.columns import column_of, documents_field, text_of
+from snowmelt.pipeline.records import Batch, Rows
 from snowmelt.pipeline.sources.base import BATCH_ROWS, Extractor
 from snowmelt.pipeline.sources.ordering import changed_batches, parts, read_place, whole_batches
 
@@ -35,37 +38,48 @@ class SnowmeltExtractor(Extractor):
 
     def extract(self, after: str | None) -> Iterator[Batch]:
         if self.change_column is None:
-            records = self._records(f"SELECT * FROM {self.table}{self._order()}")
-            yield from whole_batches(lambda: parts(records, self.batch_rows), after, self.table, self.key)
+            rows = self._rows(f"SELECT * FROM {self.table}{self._order()}")
+            yield from whole_batches(lambda: parts(rows, self.batch_rows), after, self.table, self.key)
             return
         at, _ = read_place(after)
         condition = f" WHERE {_name(self.change_column)} >= {_value(at[0])}" if at is not None else ""
         yield from changed_batches(
-            self._records(f"SELECT * FROM {self.table}{condition}"), after, self.table, key=self.key,
+            self._rows(f"SELECT * FROM {self.table}{condition}"), after, self.table, key=self.key,
             change=self.change_column, size=self.batch_rows,
         )  # fmt: skip
 
     def _order(self) -> str:
         return f" ORDER BY {', '.join(map(_name, self.key))}" if self.key else " ORDER BY ALL"
 
-    def _records(self, query: str) -> list[Record]:
+    def _rows(self, query: str) -> Rows:
         cursor = self.connection.execute(query)
-        columns = [(str(item[0]), str(item[1]).upper()) for item in cursor.description]
-        names = [name.lower() if name.isupper() else name for name, _ in columns]
-        documents = [index for index, (_, kind) in enumerate(columns) if kind in _DOCUMENTS]
-        found = []
-        for row in cursor.fetchall():
-            values = list(row)
-            for index in documents:
-                values[index] = json.loads(values[index]) if isinstance(values[index], str) else values[index]
-            found.append(dict(zip(names, map(_plain, values), strict=True)))
-        return found
+        table = cursor.fetch_arrow_table()
+        kinds = [str(item[1]).upper() for item in cursor.description]
+        made = [_column(field, table.column(index), kinds[index]) for index, field in enumerate(table.schema)]
+        fields, columns = zip(*made, strict=True)
+        return Rows(pa.Table.from_arrays(list(columns), schema=pa.schema(fields)))
 
 
-def _plain(value: Any) -> Any:
-    """Whole numbers are numbers: as text, 10 would come before 9."""
-    whole = isinstance(value, Decimal) and value.as_tuple().exponent == 0
-    return int(value) if whole else plain(value)
+def _column(field: pa.Field, column: Any, kind: str) -> tuple[pa.Field, Any]:
+    name = field.name.lower() if field.name.isupper() else field.name
+    if kind in _DOCUMENTS:
+        return documents_field(name), column
+    if kind == "TIMESTAMP_TZ":
+        return column_of(name, [_moment(value) for value in column.to_pylist()])
+    if pa.types.is_decimal(field.type) and field.type.scale == 0:
+        # Whole numbers are numbers: as text, 10 would come before 9.
+        try:
+            return pa.field(name, pa.int64()), column.cast(pa.int64())
+        except pa.ArrowInvalid:
+            return documents_field(name), text_of(column, field)
+    return pa.field(name, field.type), column
+
+
+def _moment(value: Any) -> str | None:
+    """With the offset that it was written with."""
+    if value is None:
+        return None
+    return str(value[TZ_INSTANT].astimezone(timezone(timedelta(minutes=value[TZ_OFFSET]))).isoformat())
 
 
 def _name(name: str) -> str:

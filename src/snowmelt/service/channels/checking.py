@@ -193,7 +193,9 @@ class _PartChecker:
                 type_, values = types.VARIANT, values.cast(pa.string())
             fields.append(SourceField(name, type_))
             is_json = type_.kind is Kind.VARIANT and values.type == pa.string()
-            columns.append(values if is_json else in_query_form(values, type_))
+            # An object is encoded as it is, if the column takes objects.
+            is_object = pa.types.is_struct(values.type) and wanted[name].is_semi_structured
+            columns.append(values if is_json or is_object else in_query_form(values, type_))
         if not columns:
             # Every column gets its default; the rows are there all the same.
             fields, columns = [SourceField("", type_of(pa.null()))], [pa.nulls(rows.num_rows, pa.string())]

@@ -16,9 +16,11 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType, Kind
 from snowmelt.service.loading.attempts import Attempt, Rules, short_text, without
 from snowmelt.service.loading.typed_casts import typed
+from snowmelt.service.loading.typed_records import documents_in, object_texts
 from snowmelt.state.model import Column
 from snowmelt.storage.schema import VARIANT
 from snowmelt.storage.variant import encode, parse_json
+from snowmelt.storage.variant_columns import encode_objects
 
 _DATE = r"[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _SAFE_DAY = "^[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
@@ -136,7 +138,13 @@ def _calendar(values: Any, pattern: str, safe: str, type_: pa.DataType) -> Attem
 
 
 def _documents(values: Any, target: DataType, rules: Rules) -> Attempt | None:
-    """JSON text, which VARIANT fields travel as."""
+    """JSON text, which VARIANT fields travel as, or objects of Arrow."""
+    if pa.types.is_struct(values.type):
+        objects = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        encoded = encode_objects(objects, is_json=documents_in(values.type)) if target.kind is not Kind.ARRAY else None
+        if encoded is not None:
+            return Attempt(encoded)
+        values = object_texts(values)
     if not rules.encodes_documents and (len(values) > _FEW_DOCUMENTS or values.nbytes > _FEW_BYTES):
         return None
     metadata: list[bytes] = []

@@ -20,6 +20,7 @@ from snowmelt.service.loading.attempts import Rules
 from snowmelt.service.loading.batches import Batch
 from snowmelt.service.loading.records import SourceField
 from snowmelt.service.loading.row_queries import ROW, RowQueries
+from snowmelt.service.loading.typed_records import object_texts
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.storage.schema import arrow_schema, as_type
@@ -190,7 +191,7 @@ class Converter:
         if data.num_rows == 0:
             return self.nothing()
         rows = _flat(numbers) if numbers is not None else _numbers(data.num_rows)
-        given = {nth: data.column(nth) for nth in data.column_names} | dict(metadata) | {ROW: rows}
+        given = {nth: _as_text(data.column(nth)) for nth in data.column_names} | dict(metadata) | {ROW: rows}
         if data.num_rows > _FEW:
             try:
                 found = self._queries.rows(pa.table(given))
@@ -236,6 +237,11 @@ def _is_about_values(error: SnowmeltError) -> bool:
 def _numbers(count: int) -> Any:
     """0, 1, 2, …: Arrow takes its time over a Python range."""
     return pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), count)), 1)
+
+
+def _as_text(column: Any) -> Any:
+    """Objects as JSON, which is how queries take them."""
+    return object_texts(column) if pa.types.is_struct(column.type) else column
 
 
 def _chunks(array: Any) -> list[Any]:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from snowmelt.core import errors, types
 from snowmelt.core.types import DataType, Kind
+from snowmelt.ingest.channels.rows import DOCUMENTS
 from snowmelt.service.loading.compression import UnreadableError, corrupted
 from snowmelt.service.loading.file_formats import FileFormat, ParquetFormat
 from snowmelt.service.loading.records import Segment, SourceField, nth
@@ -110,6 +111,26 @@ def in_query_form(column: Any, type_: DataType) -> Any:
         return _decoded(column)
     # Snowflake keeps microseconds here: what is finer is cut off.
     return column.cast(wanted, safe=not (type_.is_timestamp or type_.kind is Kind.TIME))
+
+
+def documents_in(kind: pa.DataType) -> list[int]:
+    """Which fields of an object are text that is JSON."""
+    return [index for index, field in enumerate(kind) if DOCUMENTS.items() <= (field.metadata or {}).items()]
+
+
+def object_texts(column: Any) -> Any:
+    """Objects of Arrow as JSON."""
+    documents = {column.type.field(index).name for index in documents_in(column.type)}
+    texts = [None if item is None else _object_text(item, documents) for item in column.to_pylist()]
+    return pa.array(texts, pa.string())
+
+
+def _object_text(item: dict[str, Any], documents: set[str]) -> str:
+    pairs = (
+        (name, value if name in documents and value is not None else to_json(_plain(value)))
+        for name, value in item.items()
+    )
+    return "{" + ",".join(f"{to_json(name)}:{text}" for name, text in pairs) + "}"
 
 
 def _decoded(column: Any) -> Any:
