@@ -27,7 +27,6 @@ from snowmelt.pipeline.destinations.base import Loader
 from snowmelt.pipeline.destinations.snowmelt import Committing, DeadLetterLoader
 from snowmelt.pipeline.problems import SourceRefusedError, shown
 from snowmelt.pipeline.records import Batch, Record, Rejected
-from snowmelt.pipeline.sources.ordering import key_positions
 from snowmelt.pipeline.sources.requesting import Requester
 
 SENT_DDL = (
@@ -116,7 +115,7 @@ class RestLoader(Loader):
             headers={self.idempotency_header: self._identity(name, version)}, take=self._rejecting,
         )  # fmt: skip
         if not answer.is_success:
-            (position,) = key_positions([record], self.key)
+            position = ", ".join(f"{column}={record.get(column)}" for column in self.key)
             self._reject(answer, Rejected(_reason(answer), record, position), origin, loaded_at)
         self._known[name] = version
         self._pending.append({
