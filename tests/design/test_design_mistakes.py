@@ -46,7 +46,7 @@ MISTAKES = {
         GOOD.replace("SHOP_URL", '"postgresql://me:hunter2@host/shop"'), "connection of shop is a secret"
     ),
     "a password as an option": (
-        GOOD.replace("SHOP_URL", "SHOP_URL, options: {password: hunter2}"), "options.password of shop is a secret"
+        GOOD.replace("SHOP_URL", "SHOP_URL, options: {password: hunter2}"), "password is a secret"
     ),
     "a sink of nothing": (GOOD.replace("kind: snowmelt", "kind: snowmelt, reads: [sales]"), "sink mart reads sales"),
     "two statements": (GOOD + transformations(a="SELECT 1 AS x; DROP TABLE stg_orders"), "this is not one query"),

@@ -157,7 +157,7 @@ def test_what_a_server_refuses_is_told_without_secrets(postgres_url: str) -> Non
 def test_a_connection_that_is_cut_is_worth_another_try(postgres_url: str) -> None:
     address = empty_schema(postgres_url)
     with psycopg.connect(address, autocommit=True) as source:
-        source.execute("CREATE TABLE t AS SELECT n AS id, repeat('x', 200) AS a FROM generate_series(1, 100000) AS n")
+        source.execute("CREATE TABLE t AS SELECT n AS id, repeat('x', 200) AS a FROM generate_series(1, 400000) AS n")
         extractor = PostgresExtractor(address, "t", key=["id"], change_column="id", batch_rows=1_000)
         batches = extractor.extract(None)
         first = next(batches)
@@ -166,7 +166,7 @@ def test_a_connection_that_is_cut_is_worth_another_try(postgres_url: str) -> Non
         )
         with pytest.raises(SourceUnavailableError):
             list(batches)
-    assert sum(len(batch.rows) for batch in extractor.extract(first.place)) == 99_000
+    assert sum(len(batch.rows) for batch in extractor.extract(first.place)) == 399_000
 
 
 LOADERS: dict[str, Callable[[snowmelt.Connection, Path, str], Loader]] = {

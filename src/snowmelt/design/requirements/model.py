@@ -5,7 +5,7 @@ None means that nobody has said anything yet, which is not the same as "no": it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 from zoneinfo import available_timezones
@@ -16,7 +16,7 @@ from snowmelt.core.cron import parse_cron
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.design.requirements.amounts import Bytes, Seconds
 from snowmelt.pipeline.endpoints import is_secret
-from snowmelt.pipeline.options import SINK_OPTIONS, SOURCE_OPTIONS, TABLE_OPTIONS, option_problems
+from snowmelt.pipeline.options import SINK_OPTIONS, SOURCE_OPTIONS, TABLE_OPTIONS, Known, option_problems
 from snowmelt.sql.statements import parse_statement
 from snowmelt.sql.statements.base import Query
 from snowmelt.sql.tokens import split_statements
@@ -31,7 +31,7 @@ Options = dict[str, str | int | float | bool | dict[str, str]]
 
 def check_source_options(kind: str, options: Options, tables: Iterable[tuple[str, Options]]) -> None:
     """Raises for what a source of that kind does not take."""
-    problems = [f"options: {problem}" for problem in option_problems(options, SOURCE_OPTIONS[kind])]
+    problems = list(_problems(options, SOURCE_OPTIONS[kind]))
     for name, own in tables:
         problems += [f"options of {name}: {problem}" for problem in option_problems(own, TABLE_OPTIONS[kind])]
     if problems:
@@ -39,9 +39,17 @@ def check_source_options(kind: str, options: Options, tables: Iterable[tuple[str
 
 
 def check_sink_options(kind: str, options: Options) -> None:
-    problems = [f"options: {problem}" for problem in option_problems(options, SINK_OPTIONS[kind])]
+    problems = list(_problems(options, SINK_OPTIONS[kind]))
     if problems:
         raise ValueError("; ".join(problems))
+
+
+def _problems(options: Options, known: Known | None) -> Iterator[str]:
+    """Of a connection, whose secrets must not stand in a file that many read."""
+    yield from (f"options: {problem}" for problem in option_problems(options, known))
+    for name, value in options.items():
+        if is_secret(name, value):
+            yield f"options: {name} is a secret; write the name of a variable, {name}: ${{NAME}}, and set that"
 
 
 class _Part(BaseModel):
@@ -177,7 +185,7 @@ class Source(_Part):
 
     @model_validator(mode="after")
     def _in_order(self) -> Source:
-        _without_secrets(self.name, self.connection, self.options)
+        _without_password(self.name, self.connection)
         _once("table", [table.name for table in self.tables])
         check_source_options(self.kind, self.options, ((table.name, table.options) for table in self.tables))
         return self
@@ -215,7 +223,7 @@ class Sink(_Part):
 
     @model_validator(mode="after")
     def _in_order(self) -> Sink:
-        _without_secrets(self.name, self.connection, self.options)
+        _without_password(self.name, self.connection)
         check_sink_options(self.kind, self.options)
         return self
 
@@ -366,9 +374,6 @@ def _once(what: str, names: list[str]) -> None:
         raise ValueError(f"there are two {what}s named {', '.join(twice)}")
 
 
-def _without_secrets(name: str, connection: str | None, options: Options) -> None:
-    """Requirements and designs are files that many read."""
-    for key, value in (("address", connection), *options.items()):
-        if is_secret(key, value):
-            what = "connection" if key == "address" else f"options.{key}"
-            raise ValueError(f"{what} of {name} is a secret: give the name of an environment variable that holds it")
+def _without_password(name: str, connection: str | None) -> None:
+    if is_secret("address", connection):
+        raise ValueError(f"connection of {name} is a secret: give the name of an environment variable that holds it")
