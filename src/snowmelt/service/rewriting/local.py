@@ -211,7 +211,7 @@ class LocalChange:
 
     def _input(self, kind: str, data: pa.Table) -> str:
         name = f"{kind}_{self.run.query_id.replace('-', '')}"
-        self.run.inputs[name] = _with_variants(data)
+        self.run.inputs[name] = data
         return name
 
     def _fetch(self, tree: exp.Select) -> pa.Table:
@@ -305,24 +305,3 @@ def _needs_no_engine(clause: Clause) -> bool:
 def _nothing() -> pa.Table:
     fields = [(FILE, pa.string()), (ROW, pa.int64()), (ID, pa.int64()), (ACTION, pa.int32())]
     return pa.schema(fields).empty_table()
-
-
-def _with_variants(data: pa.Table) -> pa.Table:
-    """The rows with every VARIANT marked as one, so that Spark does not take its two parts for a struct."""
-    for index, field in enumerate(data.schema):
-        if pa.types.is_struct(field.type) and {part.name for part in field.type} == {"metadata", "value"}:
-            chunks = [_variant(chunk) for chunk in data.column(index).chunks]
-            data = data.set_column(index, field.name, pa.chunked_array(chunks, _SPARK_VARIANT))
-    return data
-
-
-def _variant(chunk: pa.Array) -> pa.Array:
-    # Below a NULL both parts are NULL too, which the type rules out.
-    parts = [chunk.field(part.name).cast(pa.binary()).fill_null(b"") for part in _SPARK_VARIANT]
-    return pa.StructArray.from_arrays(parts, fields=list(_SPARK_VARIANT), mask=chunk.is_null())
-
-
-_SPARK_VARIANT = pa.struct([
-    pa.field("value", pa.binary(), False),
-    pa.field("metadata", pa.binary(), False, {b"variant": b"true"}),
-])  # fmt: skip
