@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from deltalake import DeltaTable
@@ -294,3 +296,36 @@ def test_two_runs_of_a_flow_do_not_count_twice(postgres_url: str) -> None:
     assert told.value.transient
     assert run_flow(Flow("flow", source, late)).rows == 0, "it goes on from where the other got"
     assert ids(target) == [1, 2]
+
+
+@pytest.mark.parametrize("strategy", [LoadStrategy.APPEND, LoadStrategy.UPSERT])
+@pytest.mark.parametrize(
+    ("before", "then", "kept"),
+    [
+        (pa.array([True]), pa.array([3]), None),
+        (pa.array([dt.date(2024, 1, 1)]), pa.array([dt.datetime(2024, 1, 1, 12)], pa.timestamp("us")), None),
+        (pa.array([1]), pa.array([2.5]), None),
+        (pa.array(["x"]), pa.array([7]), None),
+        (pa.array([1.5]), pa.array([2]), 2.0),
+        (pa.array([1]), pa.array([2.0]), 2),
+        (pa.array(["x"]), pa.array([None], pa.null()), None),
+    ],
+)
+def test_a_column_of_another_type_is_kept_exactly_or_refused(
+    strategy: LoadStrategy, before: pa.Array, then: pa.Array, kept: object, tmp_path: Path
+) -> None:
+    def loader() -> DeltaLoader:
+        return DeltaLoader(tmp_path, "t", "flow", "run", strategy=strategy, key=["id"])
+
+    with closing(loader()) as first:
+        first.load(Batch(pa.table({"id": [1], "v": before}), "1", "here"), "2024-01-01T00:00:00+00:00")
+    with closing(loader()) as second:
+        batch = Batch(pa.table({"id": [2], "v": then}), "2", "here")
+        if kept is None and then.null_count == 0:
+            with pytest.raises(SchemaDriftError, match="column v is"):
+                second.load(batch, "2024-01-01T00:00:00+00:00")
+            assert second.place() == "1"
+            return
+        second.load(batch, "2024-01-01T00:00:00+00:00")
+    found = {row["id"]: row["v"] for row in DeltaTable(tmp_path / "t").to_pyarrow_table().to_pylist()}
+    assert found == {1: before[0].as_py(), 2: kept}

@@ -16,10 +16,10 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, Staging, require_strategy
 from snowmelt.pipeline.destinations.iceberg import IcebergMetadata
-from snowmelt.pipeline.destinations.typing import typed_table, with_inferred
+from snowmelt.pipeline.destinations.typing import lossless, typed_table, with_inferred
 from snowmelt.pipeline.problems import shown
 from snowmelt.pipeline.records import Batch, Rows
-from snowmelt.pipeline.schemas import Field
+from snowmelt.pipeline.schemas import Field, SchemaDriftError
 from snowmelt.pipeline.stores.opening import open_store
 
 _STRATEGIES = (LoadStrategy.APPEND, LoadStrategy.OVERWRITE, LoadStrategy.UPSERT)
@@ -98,10 +98,12 @@ class DeltaLoader(Loader):
             custom_metadata={"snowmelt.run_id": self.run_id, "snowmelt.flow": self.flow},
             app_transactions=[Transaction(self.flow, number)],
         )
-        present = self._table() if self.strategy is LoadStrategy.UPSERT else None
         mode: Literal["append", "overwrite"] = "overwrite" if self.strategy is LoadStrategy.OVERWRITE else "append"
+        present = self._table() if mode == "append" else None
+        if present is not None:
+            rows = _as_there(rows, present.to_pyarrow_dataset().schema)
         with self._errors():
-            if present is not None and rows.num_rows:
+            if present is not None and rows.num_rows and self.strategy is LoadStrategy.UPSERT:
                 self._upsert(present, rows, properties)
                 return
             if self.strategy is LoadStrategy.UPSERT:
@@ -162,6 +164,19 @@ def delta_options(settings: Mapping[str, str]) -> dict[str, str] | None:
     if found.get("AWS_ENDPOINT_URL", "").startswith("http://"):
         found["AWS_ALLOW_HTTP"] = "true"
     return found or None
+
+
+def _as_there(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Columns of the types that they have in the table. Left to delta-rs, 3 would become TRUE, and a time its day."""
+    for index, field in enumerate(rows.schema):
+        there = schema.field(field.name).type if field.name in schema.names else field.type
+        if there == field.type:
+            continue
+        made = lossless(rows.column(index), there)
+        if made is None:
+            raise SchemaDriftError(f"column {field.name} is {there} in the table and comes as {field.type}")
+        rows = rows.set_column(index, pa.field(field.name, there, field.nullable), made)
+    return rows
 
 
 def _as_merges_write(rows: pa.Table) -> pa.Table:

@@ -48,6 +48,29 @@ def _column(rows: Rows, field: Field) -> Any:
     return pa.array([_value(value, field) for value in rows.values(field.name)], arrow_type(field.type))
 
 
+_ALIKE: tuple[Callable[[pa.DataType], bool], ...] = (
+    lambda kind: pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_floating(kind),
+    lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind),
+    lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind),
+    lambda kind: pa.types.is_timestamp(kind) and kind.tz is None,
+    lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None,
+)
+"""Types of which one may hold the values of another."""
+
+
+def lossless(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray | None:
+    """The same values in another type; None when some would be others, or are of another kind."""
+    if column.null_count == len(column):
+        return pa.chunked_array([pa.nulls(len(column), wanted)])
+    if not any(alike(column.type) and alike(wanted) for alike in _ALIKE):
+        return None
+    try:
+        made = column.cast(wanted)
+        return made if made.cast(column.type).equals(column) else None
+    except pa.ArrowInvalid:
+        return None
+
+
 def _value(value: Any, field: Field) -> Any:
     if value is None:
         return None
