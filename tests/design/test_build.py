@@ -141,7 +141,7 @@ def test_a_secret_that_somebody_wrote_into_a_design_is_refused(tmp_path: Path) -
     path = designed({**PROJECTS["files_snowmelt"], **change}, tmp_path)
     path.write_text(path.read_text(encoding="utf-8").replace("${TOKEN}", "hunter2"), encoding="utf-8")
     result = call("build", str(path), "-o", str(tmp_path / "project"))
-    assert result.exit_code == 3 and "secret in the file" in " ".join(result.stderr.split())
+    assert result.exit_code == 3 and "token is a secret" in " ".join(result.stderr.split())
     assert "hunter2" not in result.output
 
 
