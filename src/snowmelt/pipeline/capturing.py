@@ -95,6 +95,8 @@ def _url(address: str) -> URL:
 def _filled(prefix: str, statement: str, url: URL) -> str:
     if url.password is not None:
         os.environ[f"{prefix}_PASSWORD"] = str(url.password)
+    # A source may ask for none.
+    os.environ.setdefault(f"{prefix}_PASSWORD", "")
     parts = {
         "HOST": url.host or "localhost", "DATABASE": url.database or "", "USER": url.username or "",
         "SSL_MODE": str(url.query.get("sslmode", "prefer")).upper(),
