@@ -36,7 +36,7 @@ def check_all(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.timeout(900)
 def test_every_way_gives_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    check_all(24, monkeypatch)
+    check_all(16, monkeypatch)
 
 
 @pytest.mark.slow

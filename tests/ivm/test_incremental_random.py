@@ -10,7 +10,7 @@ from tests.ivm.cases import Tally, make_case, run_case, run_seeds
 from tests.ivm.duck import View
 from tests.ivm.views import StatefulView
 
-QUICK_SEEDS = 360
+QUICK_SEEDS = 240
 LONG_BLOCKS, LONG_SEEDS = 10, 560
 """With four refreshes a query, more than 20,000 in all."""
 _FIRST_LONG = 1_000_000

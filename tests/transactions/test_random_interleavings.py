@@ -226,7 +226,7 @@ class Interleavings(RuleBasedStateMachine):
 
 
 Interleavings.TestCase.settings = settings(
-    max_examples=20, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=14, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestInterleavings = Interleavings.TestCase
 
