@@ -27,6 +27,7 @@ from snowmelt.pipeline.destinations.base import Loader
 from snowmelt.pipeline.destinations.snowmelt import Committing, DeadLetterLoader
 from snowmelt.pipeline.problems import SourceRefusedError, shown
 from snowmelt.pipeline.records import Batch, Record, Rejected
+from snowmelt.pipeline.sources.ordering import key_position
 from snowmelt.pipeline.sources.requesting import Requester
 
 SENT_DDL = (
@@ -115,8 +116,8 @@ class RestLoader(Loader):
             headers={self.idempotency_header: self._identity(name, version)}, take=self._rejecting,
         )  # fmt: skip
         if not answer.is_success:
-            position = ", ".join(f"{column}={record.get(column)}" for column in self.key)
-            self._reject(answer, Rejected(_reason(answer), record, position), origin, loaded_at)
+            letter = Rejected(_reason(answer), record, key_position(record, self.key))
+            self._reject(answer, letter, origin, loaded_at)
         self._known[name] = version
         self._pending.append({
             "flow": self.flow, "record_key": name, "version": version.number, "digest": digest,

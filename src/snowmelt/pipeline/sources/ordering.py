@@ -28,10 +28,13 @@ def key_positions(rows: Rows, key: Sequence[str]) -> Sequence[str] | Callable[[i
     """Of records that have a key, for people. Made of those that somebody asks for."""
 
     def position(index: int) -> str:
-        record = rows.record(index)
-        return ", ".join(f"{name}={record.get(name)}" for name in key)
+        return key_position(rows.record(index), key)
 
     return position if key else ()
+
+
+def key_position(record: Record, key: Sequence[str]) -> str:
+    return ", ".join(f"{name}={record.get(name)}" for name in key)
 
 
 def undivided(batches: Iterator[Rows], column: str) -> Iterator[Rows]:
