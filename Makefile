@@ -41,11 +41,12 @@ $(READY): src/snowmelt/engine/jars.lock src/snowmelt/ingest/cdc/jars.lock src/sn
 	$(BIN)/python -c 'import sys; from snowmelt.engine.jars import main; sys.exit(main())'
 	@touch $@
 
-lint: $(READY) ## ruff, strict mypy, import layers
+lint: $(READY) ## ruff, strict mypy, import layers, no data directory in the tree
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@! git ls-files | grep -E '(^|/)(state\.db|snowmelt-data|_delta_log|\.venv)(/|$$)' || { echo "These belong to a data directory or an environment: git rm --cached them." >&2; exit 1; }
 
 # Two processes, each with one Spark session for all its tests: starting one costs more than most tests.
 test: $(READY) ## the tests of every day

@@ -19,9 +19,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 import snowmelt
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
 from snowmelt.core.names import ObjectName
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 
 DATA_VARIABLE = "SNOWMELT_BENCH_DATA"
@@ -112,7 +113,7 @@ class Workbench:
 
     def account_without_spark(self, name: str) -> Account:
         """A second account, for what must never start Spark."""
-        return self._cleanup.enter_context(Account.open(self._folder / name, settings=Settings()))
+        return self._cleanup.enter_context(open_account(self._folder / name, settings=Settings()))
 
     def snowmelt_rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self.connection.execute(sql).fetchall()

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 import structlog
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
+from tests.support.shared_account import SharedAccount
 from tests.support.slt import drop_database
+
+SHARED = pytest.StashKey[list[SharedAccount]]()
 
 SPARK = {
     "spark.master": "local[2]",
@@ -43,12 +47,29 @@ def logging_as_before() -> Iterator[None]:
         structlog.configure(**before)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
+    """After the last test of a file the shared account is as it was: no file sees roles of another."""
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        for shared in item.session.stash.get(SHARED, []):
+            shared.sweep()
+
+
 @pytest.fixture(scope="session")
-def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+def shared_account(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Account]:
     """An account in a temporary folder, shared: tests make databases of their own in it."""
     folder: Path = tmp_path_factory.mktemp("account")
-    with Account.open(folder, settings=Settings(spark=SPARK)) as opened:
+    with open_account(folder, settings=Settings(spark=SPARK)) as opened:
+        request.session.stash[SHARED] = [SharedAccount(opened)]
         yield opened
+        request.session.stash[SHARED] = []
+
+
+@pytest.fixture(scope="session")
+def account(shared_account: Account) -> Account:
+    """The same. Folders whose tests need an account of their own have another one under this name."""
+    return shared_account
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from snowmelt.service.security.privileges import ACCOUNT_PRIVILEGES, PRIVILEGES, RULES, Ask
+from snowmelt.runtime.rights.asks import Ask
+from snowmelt.runtime.rights.privileges import account_privileges, privileges, rules
 
 TARGET = Path("docs/reference/security.md")
 _BEGIN, _END = "<!-- made by `make docs` from {name} -->", "<!-- end of {name} -->"
@@ -12,7 +13,7 @@ _BEGIN, _END = "<!-- made by `make docs` from {name} -->", "<!-- end of {name} -
 
 def _statement_table() -> str:
     lines = ["| statement | asks for |", "|---|---|"]
-    lines += [f"| {rule} | {'; '.join(_words(ask) for ask in asks)} |" for rule, asks in sorted(RULES.items())]
+    lines += [f"| {rule} | {'; '.join(_words(ask) for ask in asks)} |" for rule, asks in sorted(rules().items())]
     return "\n".join(lines)
 
 
@@ -22,13 +23,13 @@ def _words(ask: Ask) -> str:
 
 def _privilege_table() -> str:
     lines = ["| on | can be granted |", "|---|---|"]
-    lines += [f"| {kind} | {', '.join(known) or 'only OWNERSHIP'} |" for kind, known in PRIVILEGES.items()]
+    lines += [f"| {kind} | {', '.join(known) or 'only OWNERSHIP'} |" for kind, known in privileges().items()]
     return "\n".join(lines)
 
 
 def _account_table() -> str:
     lines = ["| privilege on the account | role that has it from the start |", "|---|---|"]
-    lines += [f"| {privilege} | {role} |" for privilege, role in sorted(ACCOUNT_PRIVILEGES.items())]
+    lines += [f"| {privilege} | {role} |" for privilege, role in sorted(account_privileges().items())]
     return "\n".join(lines)
 
 

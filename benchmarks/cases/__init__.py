@@ -19,6 +19,7 @@ from benchmarks.cases import (
     streams,
     tpch,
     translation,
+    upkeep,
     writing,
 )
 from benchmarks.measuring import Outcome
@@ -54,6 +55,7 @@ BENCHMARKS = {
     ),
     "quality-checks": Benchmark("Quality: 50 checks of one table beside three scans", quality.fifty),
     "quality-unique": Benchmark("Quality: a key of 10,000,000 rows when 100 come", quality.unique),
+    "upkeep": Benchmark("Upkeep: a commit a second, beside none and beside OPTIMIZE and VACUUM by cron", upkeep.run),
     "door": Benchmark("The Snowflake door: one connection, and a hundred at once", door.run),
     "translation": Benchmark("Translation: parse, bind, emit, without Spark", translation.run),
     "metadata": Benchmark("Metadata statements, without Spark", metadata.run),

@@ -11,6 +11,7 @@ from benchmarks.comparing import difference_of_rows
 from benchmarks.measuring import Measure, Outcome, Samples, timed
 from benchmarks.workbench import Workbench
 from snowmelt.engine.jars import ensure_jars, locked_jars
+from snowmelt.features.connectors.service import Connectors
 from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
 
 _ROWS, _CHANGES = 1_000_000, 300_000
@@ -29,7 +30,7 @@ def run(bench: Workbench) -> Outcome:
     source = create_engine(server.url(), isolation_level="AUTOCOMMIT")
     bench.at_close(source.dispose)
     _fill(source, rows)
-    bench.account.connectors.start()
+    bench.account.services[Connectors].start()
     mirrored = _snapshot(bench, server, source, rows)
     facts: dict[str, str | int | float] = {"rows": rows, "snapshot, rows/s": _rate(rows, mirrored)}
     measures = [mirrored]

@@ -7,9 +7,9 @@ from itertools import count
 
 from benchmarks.measuring import Aim, Measure, Outcome, Samples, alone, timed
 from benchmarks.workbench import Workbench
+from snowmelt.features.dynamic_tables.scheduled import ScheduledTables
 from snowmelt.scheduler.ports import RefreshRequest
 from snowmelt.scheduler.tick import tick
-from snowmelt.service.dynamic_tables.scheduled import ScheduledTables
 
 _AIM_MS = 10
 _TABLES = 1_000

@@ -10,9 +10,9 @@ from benchmarks.tpch.tables import TABLES, create_table
 from benchmarks.typical import TABLES as TYPICAL_TABLES
 from benchmarks.typical import statements
 from benchmarks.workbench import Workbench
-from snowmelt.service.run import Run
-from snowmelt.service.session import Session
-from snowmelt.service.writing import RowWriter
+from snowmelt.runtime.run import Run
+from snowmelt.runtime.session import Session
+from snowmelt.runtime.writing import RowWriter
 from snowmelt.sql.dialect import to_spark_sql
 from snowmelt.sql.output import presented
 from snowmelt.sql.statements.base import Query

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from snowmelt.cli.main import app
+from snowmelt.cli.start import run
 
-app()
+run()

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from tests.playbooks.conftest import Command
 from tests.playbooks.shop import objects
 
-pytestmark = pytest.mark.timeout(900)
 RANGE = ("--column", "day", "--start", "2026-01-02", "--end", "2026-01-05")
 
 

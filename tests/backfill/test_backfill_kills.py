@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from snowmelt.playbooks.journal import run_ids
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from tests.crash.driver import Zygote
 from tests.playbooks.lives import Commands, zygote
 

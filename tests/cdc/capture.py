@@ -12,7 +12,7 @@ import psycopg
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
-from snowmelt.service.results import Result
+from snowmelt.runtime.results import Result
 from tests.support.waiting import DEADLINE, wait_until
 
 Opened = TypeVar("Opened")

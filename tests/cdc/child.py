@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 import threading
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
+from snowmelt.features.connectors.service import Connectors
 from tests.conftest import SPARK
 
 
 def main() -> None:
-    account = Account.open(sys.argv[1], settings=Settings(spark=SPARK))
-    account.connectors.start()
+    account = open_account(sys.argv[1], settings=Settings(spark=SPARK))
+    account.services[Connectors].start()
     print("ready", flush=True)
     threading.Event().wait()
 

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from snowmelt.features.connectors.service import Connectors
 from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from snowmelt.state.ids import new_id
 from tests.cdc.capture import Capture, connect
 from tests.cdc.kafka_stack import KafkaStack
@@ -38,7 +39,7 @@ def source(server: EmbeddedPostgres, database: str) -> Iterator[psycopg.Connecti
 @pytest.fixture
 def captures(account: Account, session: Session) -> Iterator[Session]:
     """A session whose connectors run, and are gone at the end."""
-    account.connectors.start()
+    account.services[Connectors].start()
     yield session
     for name in [row[1] for row in session.execute("SHOW CONNECTORS").rows()]:
         session.execute(f"ALTER CONNECTOR {name} PAUSE")

@@ -8,14 +8,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from tests.cdc.capture import Capture, in_state, rows, standing
 from tests.support.waiting import wait_until
 
 Source = psycopg.Connection[Any]
 
 
-@pytest.mark.timeout(900)
 def test_every_change_is_a_row(captures: Session, capture: Capture, source: Source) -> None:
     source.execute("CREATE TABLE orders (id int PRIMARY KEY, amount numeric(10, 2), placed date, extra jsonb)")
     source.execute("ALTER TABLE orders REPLICA IDENTITY FULL")
@@ -51,7 +50,6 @@ def test_every_change_is_a_row(captures: Session, capture: Capture, source: Sour
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1500)
 def test_a_mirror_follows_its_source(captures: Session, capture: Capture, source: Source) -> None:
     source.execute("CREATE TABLE notes (id int PRIMARY KEY, title varchar(20), body text)")
     source.execute("INSERT INTO notes SELECT g, 't' || g, repeat('x', 10) FROM generate_series(1, 200) g")
@@ -87,7 +85,6 @@ def test_a_mirror_follows_its_source(captures: Session, capture: Capture, source
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1500)
 def test_an_incremental_snapshot(captures: Session, capture: Capture, source: Source) -> None:
     """Rows from before the connector are read by order, beside the changes."""
     source.execute("CREATE TABLE items (id int PRIMARY KEY, body text)")

@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
+from snowmelt.features.connectors.service import Connectors
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from tests.cdc.capture import caught_up, connect, create_statement, rows, standing, write_load
 from tests.cdc.shop import change, check_raw, restart, running, shop_server, wait_for_commits
 from tests.conftest import SPARK
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def shop() -> Iterator[EmbeddedPostgres]:
 
 
 def declare(data: Path, server: EmbeddedPostgres) -> None:
-    with Account.open(data, settings=Settings(spark=SPARK)) as account:
+    with open_account(data, settings=Settings(spark=SPARK)) as account:
         session = account.session()
         session.execute(create_statement("raw", server, ["items"], "", "postgres"))
         session.execute(create_statement("mirror", server, ["items"], "TARGET = MIRROR", "postgres"))
@@ -36,8 +38,8 @@ def declare(data: Path, server: EmbeddedPostgres) -> None:
 
 def check_everything(data: Path, server: EmbeddedPostgres) -> None:
     """After all has landed: the mirror is the source, and the raw table has every version of every row once."""
-    with Account.open(data, settings=Settings(spark=SPARK)) as account, connect(server) as source:
-        account.connectors.start()
+    with open_account(data, settings=Settings(spark=SPARK)) as account, connect(server) as source:
+        account.services[Connectors].start()
         session = account.session()
         for name in ("raw", "mirror"):
             caught_up(session, name, source, deadline=900)
@@ -69,9 +71,9 @@ def test_snowmelt_is_killed_again_and_again(shop: EmbeddedPostgres, tmp_path: Pa
 
 def test_engines_and_postgresql_are_killed(shop: EmbeddedPostgres, tmp_path: Path) -> None:
     declare(tmp_path, shop)
-    with Account.open(tmp_path, settings=Settings(spark=SPARK)) as account:
+    with open_account(tmp_path, settings=Settings(spark=SPARK)) as account:
         session = account.session()
-        account.connectors.start()
+        account.services[Connectors].start()
         with write_load(shop, "postgres", change):
             for name in ("raw", "mirror"):
                 wait_until(lambda name=name: standing(session, name)["state"] == "STREAMING", "it streams")  # type: ignore[misc]
@@ -90,4 +92,4 @@ def test_engines_and_postgresql_are_killed(shop: EmbeddedPostgres, tmp_path: Pat
 def engine_pid(account: Account, name: str) -> int:
     with account.state.read() as state:
         found = next(item for item in state.catalog.objects() if item.name.name == name.upper())
-    return account.connectors.engine_pid(found.id) or 0
+    return account.services[Connectors].engine_pid(found.id) or 0

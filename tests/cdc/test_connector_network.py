@@ -9,12 +9,12 @@ import psycopg
 import pytest
 
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from tests.cdc.capture import caught_up, connect, create_statement, in_state, mirrored, present, standing
 from tests.cdc.proxy import Proxy
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 Source = psycopg.Connection[Any]
 
 

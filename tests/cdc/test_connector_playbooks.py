@@ -10,14 +10,14 @@ import pytest
 from click.testing import Result
 
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from tests.cdc.capture import mirrored, present, standing
 from tests.playbooks.conftest import Command, snowmelt, url
 from tests.playbooks.shop import objects
 from tests.support.waiting import wait_until
 
 __all__ = ["snowmelt", "url"]
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ import psycopg
 import pytest
 
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from tests.cdc.capture import caught_up, create_statement, in_state, mirrored, present, rows, standing
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.slow
 Source = psycopg.Connection[Any]
 _MIRROR = "TARGET = MIRROR SLOT_WARNING_MB = 1"
 

@@ -10,10 +10,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from tests.cdc.capture import Capture, rows, standing
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 Source = psycopg.Connection[Any]
 
 

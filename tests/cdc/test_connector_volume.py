@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
+from snowmelt.features.connectors.service import Connectors
 from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from snowmelt.state.model import CatalogObject, TableDefinition
 from tests.cdc.capture import caught_up, connect, create_statement, in_state, standing
 
@@ -39,14 +41,14 @@ def test_one_large_transaction(
     wide_server: EmbeddedPostgres, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Spark is not needed for a mirror, and its memory not counted."""
-    with Account.open(tmp_path, settings=Settings()) as account, connect(wide_server) as source:
+    with open_account(tmp_path, settings=Settings()) as account, connect(wide_server) as source:
         session = account.session()
-        account.connectors.start()
+        account.services[Connectors].start()
         source.execute("CREATE TABLE items (id int PRIMARY KEY, tag text, body text)")
         source.execute("ALTER TABLE items ALTER COLUMN body SET STORAGE EXTERNAL")
         session.execute(create_statement("shop", wide_server, ["items"], "TARGET = MIRROR", "postgres"))
         in_state(session, "shop", "STREAMING")
-        engine = account.connectors.engine_pid(named(account, "SHOP").id)
+        engine = account.services[Connectors].engine_pid(named(account, "SHOP").id)
         begun = time.monotonic()
         with source.transaction():
             # 10,240 bytes each.

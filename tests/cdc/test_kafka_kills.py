@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
+from snowmelt.features.connectors.service import Connectors
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
-from snowmelt.service.account import Account
 from tests.cdc.capture import Executes, connect, create_statement, rows, standing, write_load
 from tests.cdc.kafka_stack import KafkaStack
 from tests.cdc.shop import Source, change, check_raw, running, shop_server
@@ -45,7 +46,7 @@ def test_snowmelt_connect_and_kafka_are_killed(tmp_path: Path) -> None:
 
 
 def declare(data: Path, shop: EmbeddedPostgres, kafka: KafkaStack) -> None:
-    with Account.open(data, settings=Settings(spark=SPARK)) as account:
+    with open_account(data, settings=Settings(spark=SPARK)) as account:
         session = account.session()
         for name in _NAMES:
             target = "TARGET = MIRROR" if name == "mirror" else ""
@@ -67,8 +68,8 @@ def streams(shop: EmbeddedPostgres) -> bool:
 
 
 def check_everything(data: Path, shop: EmbeddedPostgres) -> None:
-    with Account.open(data, settings=Settings(spark=SPARK)) as account, connect(shop) as source:
-        account.connectors.start()
+    with open_account(data, settings=Settings(spark=SPARK)) as account, connect(shop) as source:
+        account.services[Connectors].start()
         session = account.session()
         # The last change of all: behind it nothing is to come.
         end = source.execute("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()

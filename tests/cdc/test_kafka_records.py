@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest.cdc.envelope import parse
 from snowmelt.ingest.cdc.kafka.records import Records
 from snowmelt.ingest.cdc.kafka.topics import Topics
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from tests.cdc.envelopes import column, envelope, key_schema, value_schema
 
 TOPIC = "shop.public.items"
@@ -24,7 +24,7 @@ _SOURCE = "TYPE = POSTGRES HOST = 'h' DATABASE = 'd' USER = 'u' TABLES = ('items
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     folder: Path = tmp_path_factory.mktemp("kafka")
-    with Account.open(folder, settings=Settings()) as account:
+    with open_account(folder, settings=Settings()) as account:
         yield account.session()
 
 

@@ -9,12 +9,12 @@ import psycopg
 import pytest
 
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from tests.cdc.capture import Capture, in_state, rows, standing
 from tests.cdc.kafka_stack import KafkaStack
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 Source = psycopg.Connection[Any]
 
 

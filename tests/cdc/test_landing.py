@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
 from snowmelt.core.names import ObjectName
+from snowmelt.features.connectors.landing import Landing
 from snowmelt.ingest.cdc.envelope import UNAVAILABLE
 from snowmelt.ingest.cdc.feed import Batch, Event, Schema
-from snowmelt.service.account import Account
-from snowmelt.service.connectors.landing import Landing
+from snowmelt.runtime.account import Account
 from snowmelt.state.connector_model import ConnectorState
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.storage import variant
@@ -28,7 +29,7 @@ _BODY = column("body", "string", "TEXT")
 @pytest.fixture(scope="module")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     folder: Path = tmp_path_factory.mktemp("landing")
-    with Account.open(folder, settings=Settings()) as opened:
+    with open_account(folder, settings=Settings()) as opened:
         yield opened
 
 

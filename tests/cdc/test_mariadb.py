@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from snowmelt.state.ids import new_id
 from tests.cdc.capture import in_state, rows, standing
 from tests.cdc.mariadb_shop import PASSWORD_ENV, create_statement, execute, settled
 from tests.support.mariadb_server import BINLOG, PASSWORD, MariaDbServer
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,9 @@ from pathlib import Path
 import pymysql
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
+from snowmelt.features.connectors.service import Connectors
 from tests.cdc.capture import load, standing
 from tests.cdc.mariadb_shop import PASSWORD_ENV, change, create_statement, execute, fill, settled
 from tests.cdc.shop import check_raw, running, wait_for_commits
@@ -22,7 +23,7 @@ from tests.conftest import SPARK
 from tests.support.mariadb_server import BINLOG, PASSWORD, MariaDbServer
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.slow
 _NAMES = ("raw", "mirror")
 
 
@@ -39,15 +40,15 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[MariaDbServer]:
 
 
 def declare(data: Path, server: MariaDbServer) -> None:
-    with Account.open(data, settings=Settings(spark=SPARK)) as account:
+    with open_account(data, settings=Settings(spark=SPARK)) as account:
         session = account.session()
         session.execute(create_statement("raw", server, "shop", ["items"], ""))
         session.execute(create_statement("mirror", server, "shop", ["items"], "TARGET = MIRROR"))
 
 
 def check_everything(data: Path, server: MariaDbServer) -> None:
-    with Account.open(data, settings=Settings(spark=SPARK)) as account, closing(server.connect("shop")) as source:
-        account.connectors.start()
+    with open_account(data, settings=Settings(spark=SPARK)) as account, closing(server.connect("shop")) as source:
+        account.services[Connectors].start()
         session = account.session()
         execute(source, "INSERT INTO items VALUES (-1, 0, 'the end')")
         settled(session, "mirror", source, "items", 900)
@@ -79,9 +80,9 @@ def test_snowmelt_is_killed_again_and_again(shop: MariaDbServer, tmp_path: Path)
 
 def test_engines_and_mariadb_are_killed(shop: MariaDbServer, tmp_path: Path) -> None:
     declare(tmp_path, shop)
-    with Account.open(tmp_path, settings=Settings(spark=SPARK)) as account:
+    with open_account(tmp_path, settings=Settings(spark=SPARK)) as account:
         session = account.session()
-        account.connectors.start()
+        account.services[Connectors].start()
         with load(lambda: closing(shop.connect("shop")), pymysql.Error, change(0.05)):
             for name in _NAMES:
                 wait_until(lambda name=name: standing(session, name)["state"] == "STREAMING", "it streams")  # type: ignore[misc]

@@ -13,8 +13,8 @@ import pytest
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
 from snowmelt.engine.arrow import to_arrow
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from snowmelt.state.model import ObjectKind, TableDefinition
 from snowmelt.storage.variant import decode
 
@@ -130,6 +130,7 @@ def test_updates_of_many_sessions_are_not_lost(account: Account, session: Sessio
     assert session.execute("SELECT id, n FROM counters ORDER BY id").rows() == [(1, 12), (2, 12)]
 
 
+@pytest.mark.slow
 def test_a_table_that_only_spark_can_write(account: Account, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Column mapping: files have other names for the columns, and rows are not known by their place."""
     session.execute("CREATE TABLE t (id INT, name VARCHAR, at TIME, doc VARIANT, gone INT)")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
-from snowmelt.service.account import Account
-from snowmelt.service.rewriting import local
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.rewriting import local
+from snowmelt.runtime.session import Session
 from snowmelt.state.model import ObjectKind, TableDefinition
 from snowmelt.storage.variant import decode
 from tests.changes.model import (
@@ -223,14 +223,12 @@ def test_decided_by_spark_and_rewritten_here(place: tuple[Account, Session], cas
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 @examples(150)
 def test_found_and_rewritten_here_for_long(place: tuple[Account, Session], case: dict[str, Any]) -> None:
     check(place, case)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("found_by_spark")
 @examples(40)
 def test_found_by_spark_and_rewritten_here_for_long(place: tuple[Account, Session], case: dict[str, Any]) -> None:
@@ -238,7 +236,6 @@ def test_found_by_spark_and_rewritten_here_for_long(place: tuple[Account, Sessio
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("by_spark_alone")
 @examples(30)
 def test_by_spark_alone_for_long(place: tuple[Account, Session], case: dict[str, Any]) -> None:
@@ -246,7 +243,6 @@ def test_by_spark_alone_for_long(place: tuple[Account, Session], case: dict[str,
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("by_spark_alone")
 @examples(80)
 def test_decided_by_spark_and_rewritten_here_for_long(place: tuple[Account, Session], case: dict[str, Any]) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.rewriting import local
-from snowmelt.service.run import Run
+from snowmelt.runtime.rewriting import local
+from snowmelt.runtime.run import Run
 from snowmelt.storage import rewrite_many
 from snowmelt.storage.table import DeltaStore
 from tests.conftest import SPARK
@@ -28,10 +28,11 @@ def folders(data: Path) -> list[str]:
     return sorted(path.name.rsplit("-", 1)[0] for path in (data / "tables").glob("*/*/*"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("by_spark")
 def test_nothing_is_left_of_a_statement_nor_of_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(spark=SPARK)
-    with Account.open(tmp_path, settings=settings) as account:
+    with open_account(tmp_path, settings=settings) as account:
         session = account.session()
         session.execute("CREATE TABLE t AS SELECT column1 AS id, 0 AS n FROM VALUES (1), (2)")
         assert session.execute(_STAGED).rows() == [(1, 0)]
@@ -41,7 +42,7 @@ def test_nothing_is_left_of_a_statement_nor_of_a_crash(tmp_path: Path, monkeypat
             patch.setattr(DeltaStore, "remove", lambda self, location: None)
             session.execute(_STAGED)
         assert folders(tmp_path) == ["t", "t_changes"]
-    with Account.open(tmp_path, settings=settings) as account:
+    with open_account(tmp_path, settings=settings) as account:
         assert [location.rsplit("-", 1)[0] for location in account.recovered.removed] == ["snowmelt/public/t_changes"]
         assert folders(tmp_path) == ["t"]
         assert account.session().execute("SELECT id, n FROM t ORDER BY id").rows() == [(1, 0), (2, 2)]
@@ -57,7 +58,7 @@ def test_nothing_is_left_where_rows_keep_their_identity(tmp_path: Path, monkeypa
         staged = [path.name for path in (tmp_path / "tables").glob("_staging-*")]
         return staged + sorted(kept - files)
 
-    with Account.open(tmp_path, settings=settings) as account:
+    with open_account(tmp_path, settings=settings) as account:
         session = account.session()
         session.execute("CREATE TABLE t (id INT, n INT) CHANGE_TRACKING = TRUE")
         session.execute("INSERT INTO t VALUES (1, 0), (2, 0)")
@@ -76,14 +77,14 @@ def test_nothing_is_left_where_rows_keep_their_identity(tmp_path: Path, monkeypa
             patch.setattr(Run, "remove_staged", lambda self: None)
             assert session.execute(_STAGED).rows() == [(1, 0)]
         assert any(name.startswith("_staging-") for name in left())
-    with Account.open(tmp_path, settings=settings) as account:
+    with open_account(tmp_path, settings=settings) as account:
         assert not any(name.startswith("_staging-") for name in left())
         assert account.session().execute("SELECT id, n FROM t ORDER BY id").rows() == [(1, 0), (2, 1)]
 
 
 def test_a_change_to_every_row_of_a_large_table_is_sparks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without looking for the rows first: they are all of them."""
-    with Account.open(tmp_path, settings=Settings(spark=SPARK, small_write_rows=2)) as account:
+    with open_account(tmp_path, settings=Settings(spark=SPARK, small_write_rows=2)) as account:
         session = account.session()
         session.execute("CREATE TABLE t AS SELECT column1 AS id, 0 AS n FROM VALUES (1), (2), (3)")
 
@@ -96,7 +97,7 @@ def test_a_change_to_every_row_of_a_large_table_is_sparks(tmp_path: Path, monkey
 
 
 def test_a_merge_with_nothing_to_merge_looks_for_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Account.open(tmp_path, settings=Settings(spark=SPARK)) as account:
+    with open_account(tmp_path, settings=Settings(spark=SPARK)) as account:
         session = account.session()
         session.execute("CREATE TABLE t AS SELECT column1 AS id, 0 AS n FROM VALUES (1), (2), (3)")
         session.execute("CREATE TABLE s LIKE t")

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.names import ObjectName
 from snowmelt.ingest import Server as ServerAddress
 from snowmelt.ingest import StreamingIngestClient
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
+from snowmelt.serve.address import Address
 from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import PASSWORD_VARIABLE, load_credentials
-from snowmelt.serve.run import Address, serving_beside
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.serve.run import serving_beside
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.storage.schema import VARIANT
 from snowmelt.storage.variant import decode
@@ -77,7 +79,7 @@ class Lake:
 @pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lake]:
     monkeypatch.setenv(PASSWORD_VARIABLE, PASSWORD)
-    with Account.open(tmp_path / "data") as account:
+    with open_account(tmp_path / "data") as account:
         opened = Lake(account, account.session())
         yield opened
         for client in opened.clients:

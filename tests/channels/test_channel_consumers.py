@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 
+from snowmelt.features.channels import compaction
 from snowmelt.ingest import Channel, StreamingIngestClient
-from snowmelt.service.account import Account
-from snowmelt.service.channels import compaction
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from snowmelt.state.model import ObjectKind
 
 

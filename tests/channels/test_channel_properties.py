@@ -9,9 +9,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snowmelt.accounts import open_account
+from snowmelt.features.channels import compaction
 from snowmelt.ingest import Channel
-from snowmelt.service.account import Account
-from snowmelt.service.channels import compaction
 from tests.channels.conftest import Lake
 
 _STEPS = st.lists(
@@ -84,7 +84,7 @@ class Writer:
 @given(one=_STEPS, two=_STEPS)
 @settings(max_examples=8, deadline=None)
 def test_every_row_once(one: list[tuple[str, int]], two: list[tuple[str, int]]) -> None:
-    with tempfile.TemporaryDirectory() as made, Account.open(Path(made) / "data") as account:
+    with tempfile.TemporaryDirectory() as made, open_account(Path(made) / "data") as account:
         lake = Lake(account, account.session())
         lake.run("CREATE TABLE t (channel VARCHAR, id INT NOT NULL, raw VARCHAR)")
         writers = [Writer(lake, "one"), Writer(lake, "two")]

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
+from snowmelt.features.channels.service import Channels
 from snowmelt.ingest.channels import wire
 from snowmelt.ingest.channels.ports import Part
 from snowmelt.serve.app import Server
@@ -52,7 +53,7 @@ def test_json_rows_from_any_client(lake: Lake, caller: Caller, rows_at: str) -> 
     assert array.json()["rows"] == 2
     again = caller.post(f"{rows_at}&number=2&end=6", content=b'[{"id": "3"}, {"id": null}]')
     assert again.json()["rows"] == 2, "a request that is repeated counts once"
-    lake.account.channels.stop(60)
+    lake.account.services[Channels].stop(60)
     assert sorted(str(value) for value in lake.column("T", "ID")) == ["1", "2", "3", "None"]
 
 

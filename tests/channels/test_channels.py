@@ -12,12 +12,14 @@ import pyarrow as pa
 import pytest
 
 from snowmelt.core.errors import SnowmeltError, state_failed
+from snowmelt.features.channels.committing import application
+from snowmelt.features.channels.service import Channels
 from snowmelt.ingest import Channel
 from snowmelt.ingest.channels.errors import ChannelInvalidError
+from snowmelt.serve.address import Address
 from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import load_credentials
-from snowmelt.serve.run import Address, serving_beside
-from snowmelt.service.channels.committing import application
+from snowmelt.serve.run import serving_beside
 from tests.channels.conftest import Lake
 
 SOON = 60.0
@@ -300,7 +302,7 @@ def test_closing_the_account_commits_what_was_taken(lake: Lake) -> None:
     lake.run("CREATE TABLE t (id INT)")
     channel = lake.client().open_channel("c", "t")
     channel.insert_rows([{"id": 1}], "1")
-    lake.account.channels.stop(SOON)
+    lake.account.services[Channels].stop(SOON)
     assert lake.column("T", "ID") == [1]
 
 
@@ -349,6 +351,31 @@ def test_without_the_privilege_there_is_no_channel(lake: Lake) -> None:
     admin.execute("REVOKE INSERT ON TABLE t FROM ROLE writer")
     with pytest.raises(SnowmeltError, match="Insufficient privileges"):
         channel.insert_rows([{"id": 2}], "2")
+
+
+def test_a_table_that_evolves_takes_new_columns_from_a_role_that_may(lake: Lake) -> None:
+    lake.run("CREATE TABLE t (id INT) ENABLE_SCHEMA_EVOLUTION = TRUE")
+    lake.run("CREATE USER ann")
+    lake.run("CREATE ROLE writer")
+    lake.run("GRANT ROLE writer TO USER ann")
+    lake.run("GRANT USAGE ON DATABASE snowmelt TO ROLE writer")
+    lake.run("GRANT USAGE ON SCHEMA public TO ROLE writer")
+    lake.run("GRANT INSERT ON TABLE t TO ROLE writer")
+    admin = lake.account.session()
+    lake.session = lake.account.session(user="ANN", role="WRITER")
+    channel = lake.client().open_channel("c", "t")
+    channel.insert_rows([{"id": 1, "more": 1}], "1")
+    assert committed(channel) == "1"
+    assert channel.get_channel_status().rows_error_count == 1, "without the right, as without the parameter"
+    admin.execute("GRANT EVOLVE SCHEMA ON TABLE t TO ROLE writer")
+    channel.insert_rows([{"id": 2, "more": 5}], "2")
+    assert committed(channel) == "2"
+    lake.session = admin
+    assert [tuple(row.values()) for row in lake.rows("T")] == [(2, 5)]
+    admin.execute("ALTER TABLE t SET ENABLE_SCHEMA_EVOLUTION = FALSE")
+    channel.insert_rows([{"id": 3, "again": 1}], "3")
+    assert committed(channel) == "3"
+    assert channel.get_channel_status().rows_error_count == 2
 
 
 def test_an_answer_that_gets_lost_is_asked_for_again(lake: Lake) -> None:

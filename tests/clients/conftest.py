@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from tests.clients.environments import client_command, client_environment, node_modules
 from tests.clients.server import PASSWORD, serving
 from tests.support.slt import drop_database
+from tests.support.waiting import DEADLINE
 
 collect_ignore_glob = ["suites/*"]
 """They run in the clients' own environments."""
@@ -43,7 +44,10 @@ def database(account: Account, request: pytest.FixtureRequest) -> Iterator[str]:
 def client(door: int, database: str, tmp_path: Path) -> Client:
     """Runs a client's command: the environment's name, the program in it, its arguments."""
 
-    def run(environment: str, program: str, *arguments: str, cwd: Path = tmp_path, **variables: str):  # type: ignore[no-untyped-def]
+    def run(
+        environment: str, program: str, *arguments: str, cwd: Path = tmp_path, deadline: float = DEADLINE,
+        **variables: str,
+    ) -> subprocess.CompletedProcess[str]:  # fmt: skip
         command = [str(client_command(environment, program)), *arguments]
         given = client_environment() | {
             "HOME": str(tmp_path),
@@ -58,7 +62,7 @@ def client(door: int, database: str, tmp_path: Path) -> Client:
             env=given,
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=deadline,
             check=False,
             stdin=subprocess.DEVNULL,
         )
@@ -91,7 +95,7 @@ def node(program: str, port: int, database: str, **variables: str) -> subprocess
     given = {"SNOWMELT_PORT": str(port), "SNOWMELT_ADMIN_PASSWORD": PASSWORD, "SNOWMELT_DATABASE": database}
     return subprocess.run(
         ["node", str(node_modules(NODE) / program)], env=client_environment() | given | variables, capture_output=True,
-        text=True, timeout=200, check=False,
+        text=True, timeout=DEADLINE, check=False,
     )  # fmt: skip
 
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from snowmelt.runtime.account import Account
+from snowmelt.serve.address import Address
 from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import load_credentials
 from snowmelt.serve.protocol.door import HELD
 from snowmelt.serve.protocol.sessions import Lifetimes
-from snowmelt.serve.run import Address, serving_beside
-from snowmelt.service.account import Account
+from snowmelt.serve.run import serving_beside
 
 PASSWORD = "correct horse"
 """For servers that tests start and stop; nothing else has it."""

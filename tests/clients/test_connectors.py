@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.runtime.account import Account
 from snowmelt.serve.protocol.sessions import Lifetimes
-from snowmelt.service.account import Account
 from tests.clients.conftest import Client, passed
 from tests.clients.server import serving
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from tests.clients.conftest import Client, passed
 
 ROOT = Path(__file__).parents[2]
@@ -119,7 +119,6 @@ def _readers(session: Session) -> dict[str, set[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_everything_else_of_dbt(tmp_path: Path, client: Client, account: Account, database: str) -> None:
     project = Project(FEATURES, tmp_path, client)
     session = account.session(database=database)

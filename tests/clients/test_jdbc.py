@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 from cryptography.x509 import load_pem_x509_certificate
 from py4j.protocol import Py4JJavaError
 
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from tests.clients import jdbc
 from tests.clients.certificates import make_certificate
 from tests.clients.server import PASSWORD, serving

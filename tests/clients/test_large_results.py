@@ -11,6 +11,7 @@ import pytest
 from tests.clients.environments import client_environment, client_python
 from tests.crash.serving import await_that, served
 from tests.crash.test_processes import small_spark
+from tests.support.waiting import DEADLINE
 
 SUITES = Path(__file__).parent / "suites"
 ROWS = 1_500_000
@@ -26,7 +27,6 @@ def _most_memory(pid: int) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is measured as Linux shows it")
 @pytest.mark.parametrize("source", ["generated", "stored"])
 def test_rows_are_never_in_memory_together(tmp_path: Path, source: str) -> None:
@@ -51,7 +51,7 @@ def test_rows_are_never_in_memory_together(tmp_path: Path, source: str) -> None:
             grown = _most_memory(server.process.process.pid) - before
             assert grown < BOUND, f"{grown / 2**20:.0f} MB"
             assert _files(data), "the rows lie in files while somebody may ask for them"
-            client.communicate("\n", timeout=60)
+            client.communicate("\n", timeout=DEADLINE)
         await_that(lambda: not _files(data), "the files of the session are removed")
         server.stop()
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from snowmelt.cli.main import app
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from tests.clients.certificates import make_certificate
 from tests.clients.conftest import Client, passed
 from tests.clients.server import serving

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from tests.clients import jdbc
 from tests.clients.conftest import Client, Snow, node, passed
 from tests.clients.server import PASSWORD

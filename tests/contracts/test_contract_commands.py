@@ -14,8 +14,8 @@ from typer.testing import CliRunner, Result
 
 from snowmelt.cli.catalogue import catalogue_commands
 from snowmelt.cli.contracts import contract_commands
-from snowmelt.cli.main import _guarded
-from snowmelt.service.session import Session
+from snowmelt.cli.guarding import guarded
+from snowmelt.runtime.session import Session
 from tests.contracts.documents import column, text
 
 ID, AMOUNT = column("id", "INT", primaryKey=True), column("amount", "NUMBER(10,2)")
@@ -28,8 +28,8 @@ class Commands:
     def __init__(self, session: Session | None, folder: Path) -> None:
         self.folder = folder
         self._app = typer.Typer()
-        self._app.add_typer(contract_commands(lambda data, url: nullcontext(self._session), _guarded), name="contract")
-        self._app.add_typer(catalogue_commands(lambda data, url: nullcontext(self._session), _guarded), name="catalog")
+        self._app.add_typer(contract_commands(lambda data, url: nullcontext(self._session), guarded), name="contract")
+        self._app.add_typer(catalogue_commands(lambda data, url: nullcontext(self._session), guarded), name="catalog")
         self._given = session
 
     @property

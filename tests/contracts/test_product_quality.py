@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.govern.catalogue.model import Snapshot
 from snowmelt.govern.catalogue.site import pages
-from snowmelt.service.account import Account
 
 
 def test_a_product_tells_what_its_checks_said(tmp_path: Path) -> None:
-    with Account.open(tmp_path) as account:
+    with open_account(tmp_path) as account:
         session = account.session()
         session.execute("CREATE TABLE orders (id INT)")
         session.execute("CREATE DATA PRODUCT sales OBJECTS = (orders)")

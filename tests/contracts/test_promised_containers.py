@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 
 _REMOVALS = (
     "DROP SCHEMA shop.sales", "DROP SCHEMA shop.sales CASCADE", "CREATE OR REPLACE SCHEMA shop.sales",
@@ -19,7 +19,7 @@ _REMOVALS = (
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    with Account.open(tmp_path) as account:
+    with open_account(tmp_path) as account:
         found = account.session()
         for statement in (
             "CREATE DATABASE shop", "CREATE SCHEMA sales", "CREATE TABLE orders (order_id INT NOT NULL, amount INT)",

@@ -6,16 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 
 _BROKEN = "370012"
 
 
 @pytest.fixture(scope="module")
 def without_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
-    with Account.open(tmp_path_factory.mktemp("promised")) as account:
+    with open_account(tmp_path_factory.mktemp("promised")) as account:
         yield account
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import pandas  # noqa: F401  (pyarrow imports it at first use, which takes a second)
 import pyarrow as pa
 
+from snowmelt.accounts import open_account
+from snowmelt.features.channels import compaction
 from snowmelt.ingest import Channel, StreamingIngestClient
-from snowmelt.service.account import Account
-from snowmelt.service.channels import compaction
+from snowmelt.runtime.account import Account
 from tests.crash.child import main
 
 BAD = 11
@@ -18,7 +19,7 @@ _BATCH = 7
 
 
 def live(order: dict[str, Any]) -> None:
-    with Account.open(order["data"]) as account:
+    with open_account(order["data"]) as account:
         session = account.session()
         session.execute("CREATE TABLE IF NOT EXISTS t (channel VARCHAR, id INT NOT NULL, raw VARCHAR)")
         with StreamingIngestClient("child", connection=session) as client:

@@ -18,14 +18,21 @@ from typing import Any
 
 import pandas  # noqa: F401  (pyarrow imports it at first use, which takes a second)
 
-from snowmelt.core.config import Settings
+from snowmelt.accounts import open_account
+from snowmelt.core.config import Settings, UpkeepSettings
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session as DatabaseSession
+from snowmelt.features.upkeep.service import Upkeep
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session as DatabaseSession
 from tests.conftest import SPARK
 from tests.crash import workload
 from tests.crash.inspection import check_at_rest, contents
 from tests.crash.workload import SHARED, Log, Session, Unit
+
+UPKEEP = UpkeepSettings(
+    small_files=2, vacuum_seconds=0, grace_seconds=0, orphan_hours=1e-6, history_seconds=0, query_history_days=1e-6
+)
+"""Everything at once, and nothing is spared."""
 
 
 def main(life: Callable[[dict[str, Any]], None]) -> None:
@@ -58,14 +65,17 @@ def _in_child(order: dict[str, Any], life: Callable[[dict[str, Any]], None]) -> 
 
 def live(order: dict[str, Any]) -> None:
     """One life: recover, report, work."""
-    settings = Settings(lock_timeout_seconds=20, spark=SPARK)
-    account = Account.open(order["data"], settings=settings)
+    settings = Settings(lock_timeout_seconds=120, spark=SPARK, upkeep=UPKEEP)
+    account = open_account(order["data"], settings=settings)
     sessions = range(order["sessions"])
     setup = account.session()
     for name in SHARED:
         setup.execute(f"CREATE TABLE IF NOT EXISTS {name} {workload.COLUMNS}")
+    if order["upkeep"]:
+        for name in SHARED:
+            setup.execute(f"ALTER TABLE {name} SET DATA_RETENTION_TIME_IN_DAYS = 0")
     setup.close()
-    check_at_rest(account)
+    check_at_rest(account, whole_feed=not order["upkeep"])
     tables = contents(account)
     if order["spark"]:
         account.engine.session()
@@ -79,6 +89,8 @@ def live(order: dict[str, Any]) -> None:
     ]
     for thread in threads:
         thread.start()
+    if order["upkeep"]:
+        _upkeep(account, threads, failures)
     for thread in threads:
         thread.join()
     if failures:
@@ -87,6 +99,14 @@ def live(order: dict[str, Any]) -> None:
         account.close()
     if order["kill_at"] is None and order["spark"]:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _upkeep(account: Account, working: list[threading.Thread], failures: list[str]) -> None:
+    """For as long as the others work, and once behind them."""
+    going_on = True
+    while going_on:
+        going_on = any(thread.is_alive() for thread in working)
+        failures += [f"{done}" for done in account.services[Upkeep].run() if done.outcome == "FAILED"]
 
 
 def _report(path: Path, tables: dict[str, Any]) -> None:

@@ -79,6 +79,8 @@ class Directory:
     sessions: int = 3
     spark: bool = False
     shared_only: bool = False
+    upkeep: bool = False
+    """Whether small files are put together, and versions and files removed, all the time beside the sessions."""
     life: int = 0
     known: dict[int, State] = field(default_factory=dict)
     log: Path | None = None
@@ -105,6 +107,7 @@ class Directory:
         order = {
             "data": str(self.folder / "data"), "seed": self.seed, "life": self.life, "sessions": self.sessions,
             "units": units, "kill_at": kill_at, "close": close, "spark": self.spark, "shared_only": self.shared_only,
+            "upkeep": self.upkeep,
             **{name: str(path) for name, path in paths.items()},
         }  # fmt: skip
         status = self.zygote.run(order, kill_after)

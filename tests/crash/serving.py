@@ -14,14 +14,14 @@ from typing import Any
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.serve.client import RemoteSession
 from tests.crash.test_processes import Process, running, serve
+from tests.support.waiting import DEADLINE
 
-PATIENCE = 240.0
 LOCK_LOST = "000625"
 
 
 def await_that(condition: Callable[[], bool], what: str) -> None:
     pause = threading.Event()
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + DEADLINE
     while not condition():
         assert time.monotonic() < end, f"not in time: {what}"
         pause.wait(0.05)
@@ -102,7 +102,7 @@ class Writer(threading.Thread):
     def finish(self) -> None:
         """Nothing but the death of the server may have stopped it."""
         self._stop_asked.set()
-        self.join(PATIENCE)
+        self.join(DEADLINE)
         assert not self.is_alive()
         assert self.failure is None or "connection" in str(self.failure), self.failure
 

@@ -6,17 +6,19 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from snowmelt.service.account import Account
+from snowmelt.accounts import open_account
+from snowmelt.features.tasks.service import Tasks
+from snowmelt.runtime.account import Account
 from tests.crash.child import main
 
 
 def live(order: dict[str, Any]) -> None:
-    with Account.open(Path(order["data"])) as account:
+    with open_account(Path(order["data"])) as account:
         session = account.session()
         if order["once"]:
             session.execute("EXECUTE TASK r")
             return
-        account.tasks.start()
+        account.services[Tasks].start()
         for table in ("noise0", "noise1"):
             threading.Thread(target=_load, args=(account, table), daemon=True).start()
         pause = threading.Event()

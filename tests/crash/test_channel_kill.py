@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from snowmelt.service.account import Account
-from snowmelt.service.channels.committing import application
+from snowmelt.accounts import open_account
+from snowmelt.features.channels.committing import application
 from tests.channels.conftest import Lake
 from tests.crash.channel_child import BAD
 from tests.crash.driver import Zygote
@@ -52,7 +52,7 @@ class Lives:
         return status == 0
 
     def check(self) -> None:
-        with Account.open(self.folder / "data") as account:
+        with open_account(self.folder / "data") as account:
             lake = Lake(account, account.session())
             found = sorted((row["CHANNEL"], row["ID"]) for row in lake.rows("T"))
             assert found == sorted((name, n) for name in CHANNELS for n in range(self.rows) if n % BAD)

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from snowmelt.state.store import StateStore
 from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.table import DeltaStore
@@ -27,7 +28,7 @@ DATA = "data"
 
 
 def opened(folder: Path, **settings: Any) -> Account:
-    return Account.open(folder / DATA, settings=Settings(**settings))
+    return open_account(folder / DATA, settings=Settings(**settings))
 
 
 @pytest.fixture

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
-from snowmelt.core.config import Settings
+from snowmelt.accounts import open_account
+from snowmelt.core.config import Settings, UpkeepSettings
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.recovery import Recovered
-from snowmelt.service.session import Session
+from snowmelt.features.upkeep.service import Upkeep
+from snowmelt.runtime.recovery import Recovered
+from snowmelt.runtime.session import Session
 from tests.crash.inspection import check_at_rest, contents
 from tests.transactions.seeing import location, seen
 
@@ -43,12 +45,12 @@ class Disk:
         self._ballast.unlink(missing_ok=True)
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
-    folder = tmp_path / "disk"
+@contextlib.contextmanager
+def small_disk(parent: Path, size: str) -> Iterator[Disk]:
+    folder = parent / "disk"
     folder.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], check=False, capture_output=True
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=False, capture_output=True
     )
     if mounted.returncode != 0:
         pytest.skip("only root can make a small file system")
@@ -56,6 +58,12 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
         yield Disk(folder)
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    with small_disk(tmp_path, "8m") as found:
+        yield found
 
 
 def attempt(session: Session, *statements: str) -> bool:
@@ -73,7 +81,7 @@ def attempt(session: Session, *statements: str) -> bool:
 
 
 def test_statements_on_a_full_disk(disk: Disk) -> None:
-    with Account.open(disk.folder / "data", settings=Settings()) as account:
+    with open_account(disk.folder / "data", settings=Settings()) as account:
         session = account.session()
         for name in ("A", "B"):
             session.execute(f"CREATE TABLE {name} (ID INT)")
@@ -101,7 +109,7 @@ def test_statements_on_a_full_disk(disk: Disk) -> None:
         check_at_rest(account)
         for name in ("A", "B"):
             assert unnamed_files(account.store.root.path(location(account, name))) == []
-    with Account.open(disk.folder / "data", settings=Settings()) as account:
+    with open_account(disk.folder / "data", settings=Settings()) as account:
         assert account.recovered == Recovered()
         check_at_rest(account)
 
@@ -113,7 +121,7 @@ def unnamed_files(folder: Path) -> list[str]:
 
 
 def test_recovery_on_a_full_disk(disk: Disk) -> None:
-    account = Account.open(disk.folder / "data", settings=Settings())
+    account = open_account(disk.folder / "data", settings=Settings())
     session = account.session()
     session.execute("CREATE TABLE A (ID INT)")
     session.execute("INSERT INTO A VALUES (1)")
@@ -121,11 +129,39 @@ def test_recovery_on_a_full_disk(disk: Disk) -> None:
     for free in (0, _BLOCK, 8 * _BLOCK, 64 * _BLOCK):
         disk.leave(free)
         try:
-            with Account.open(disk.folder / "data", settings=Settings()) as again:
+            with open_account(disk.folder / "data", settings=Settings()) as again:
                 assert {name: rows for name, rows in contents(again).items() if name == "A"} == {"A": [[1]]}
         except SnowmeltError as error:
             assert "disk" in str(error), error
     disk.clear()
-    with Account.open(disk.folder / "data", settings=Settings()) as again:
+    with open_account(disk.folder / "data", settings=Settings()) as again:
         check_at_rest(again)
         assert contents(again) == {"A": [[1]]}
+
+
+def test_upkeep_on_a_full_disk(disk: Disk) -> None:
+    """It stops, says so once, leaves nothing behind, and goes on when there is space."""
+    settings = Settings(upkeep=UpkeepSettings(small_files=4, history_seconds=10**6))
+    with open_account(disk.folder / "data", settings=settings) as account:
+        session = account.session()
+        session.execute("CREATE TABLE A (ID INT)")
+        for number in range(12):
+            session.execute(f"INSERT INTO A VALUES ({number})")
+        account.services[Upkeep].run()
+        for number in range(12, 24):
+            session.execute(f"INSERT INTO A VALUES ({number})")
+        folder = account.store.root.path(location(account, "A"))
+        before = len(list(folder.glob("*.parquet")))
+        disk.leave(0)
+        with structlog.testing.capture_logs() as logs:
+            outcomes = [done.outcome for _ in range(3) for done in account.services[Upkeep].run()]
+        assert outcomes and set(outcomes) == {"FAILED"}
+        warnings = [entry["event"] for entry in logs if entry["log_level"] == "warning"]
+        assert warnings.count("upkeep_stopped_for_now") == 1
+        assert len(list(folder.glob("*.parquet"))) == before
+        assert seen(session, "A") == [list(range(24))]
+        disk.clear()
+        assert {done.outcome for done in account.services[Upkeep].run()} == {"DONE"}
+        where = location(account, "A")
+        assert len(account.store.files(where, account.store.latest_version(where)).files) < 4
+        assert seen(session, "A") == [list(range(24))]

@@ -108,7 +108,7 @@ def test_others_rows_survive_recovery_and_its_death(zygote: Zygote, tmp_path: Pa
         directory.rest()
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.slow
 def test_killed_with_spark_at_work(zygote: Zygote, tmp_path: Path) -> None:
     directory = Directory(zygote, tmp_path, seed=8, spark=True)
     directory.live(kill_at="table-filled:2", units=12)

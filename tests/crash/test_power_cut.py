@@ -10,8 +10,9 @@ from urllib.parse import unquote
 import pytest
 from sqlalchemy import text
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from snowmelt.state.model import TableDefinition, TableVersion
 from snowmelt.state.versions import Versions
 from snowmelt.storage.log import commit_name, parse_actions
@@ -79,7 +80,7 @@ class Disk:
 
 @pytest.fixture
 def account(tmp_path: Path) -> Account:
-    return Account.open(tmp_path / "data", settings=Settings())
+    return open_account(tmp_path / "data", settings=Settings())
 
 
 def test_files_first_then_their_version(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +128,7 @@ def test_recovery_does_the_same(account: Account, monkeypatch: pytest.MonkeyPatc
     # As a kill leaves it: nothing is closed but what the operating system closes.
     account.ownership.release()
     disk = Disk(account, monkeypatch)
-    with Account.open(tmp_path / "data", settings=Settings()) as again:
+    with open_account(tmp_path / "data", settings=Settings()) as again:
         assert again.recovered.undone == ("SNOWMELT.PUBLIC.A",)
         assert contents(again) == {"A": [[1], [3]]}
     assert [operation for operation, _ in disk.flips] == ["FOREIGN"]

@@ -18,16 +18,16 @@ from queue import Empty, Queue
 import httpx
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.runtime.ownership import Ownership, current_owner
 from snowmelt.serve.client import RemoteSession
-from snowmelt.service.account import Account
-from snowmelt.service.ownership import Ownership, current_owner
 from tests.conftest import SPARK
 from tests.crash.inspection import check_at_rest, contents
+from tests.support.waiting import DEADLINE, wait_until
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 240.0
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -42,7 +42,7 @@ def snowmelt(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     """Runs the command to its end."""
     command = [sys.executable, "-m", "snowmelt", *arguments]
     return subprocess.run(
-        command, env=environment(**more), check=False, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT
+        command, env=environment(**more), check=False, capture_output=True, text=True, timeout=DEADLINE, cwd=ROOT
     )
 
 
@@ -68,7 +68,7 @@ class Process:
 
     def line(self, pattern: str) -> re.Match[str]:
         """The first line from here on that matches."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + DEADLINE
         while True:
             try:
                 line = self._lines.get(timeout=max(deadline - time.monotonic(), 0.01))
@@ -90,8 +90,8 @@ class Process:
         return self.wait()
 
     def wait(self) -> int:
-        code = self.process.wait(PATIENCE)
-        self._reader.join(PATIENCE)
+        code = self.process.wait(DEADLINE)
+        self._reader.join(DEADLINE)
         while not self._lines.empty():
             self.printed += [line for line in [self._lines.get()] if line is not None]
         for stream in (self.process.stdin, self.process.stdout):
@@ -112,9 +112,9 @@ def running(command: list[str], **more: str) -> Iterator[Process]:
 
 OWNER = """
 import sys
-from snowmelt.service.account import Account
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-account = Account.open(sys.argv[1], settings=Settings())
+account = open_account(sys.argv[1], settings=Settings())
 session = account.session()
 session.execute("CREATE TABLE IF NOT EXISTS T (ID INT)")
 session.execute("BEGIN")
@@ -133,7 +133,7 @@ def test_the_second_process_learns_who_the_first_is(tmp_path: Path) -> None:
     with running(owner(data)) as first:
         first.line("ready")
         with pytest.raises(SnowmeltError, match=f"in use by process {first.process.pid}\\.") as caught:
-            Account.open(data, settings=Settings())
+            open_account(data, settings=Settings())
         assert caught.value.code == "370001"
         assert "snowmelt serve" in str(caught.value)
         refused = snowmelt("sql", "--data", str(data), "-q", "SELECT 1")
@@ -143,7 +143,7 @@ def test_the_second_process_learns_who_the_first_is(tmp_path: Path) -> None:
         assert first.end(signal.SIGKILL) == -signal.SIGKILL
         assert json.loads((data / "owner.json").read_text())["pid"] == first.process.pid
         assert current_owner(data) is None
-        with Account.open(data, settings=Settings()) as account:
+        with open_account(data, settings=Settings()) as account:
             assert account.recovered.undone == ("SNOWMELT.PUBLIC.T",)
             assert contents(account) == {"T": []}
             check_at_rest(account)
@@ -175,16 +175,16 @@ def test_many_want_it_at_once(tmp_path: Path) -> None:
 
 def test_two_accounts_in_one_process(tmp_path: Path) -> None:
     with (
-        Account.open(tmp_path / "data", settings=Settings()),
+        open_account(tmp_path / "data", settings=Settings()),
         pytest.raises(SnowmeltError, match=f"in use by process {os.getpid()}"),
     ):
-        Account.open(tmp_path / "data", settings=Settings())
+        open_account(tmp_path / "data", settings=Settings())
 
 
 def test_a_data_directory_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(SnowmeltError, match="can't be used") as caught:
-        Account.open(tmp_path / "file" / "data", settings=Settings())
+        open_account(tmp_path / "file" / "data", settings=Settings())
     assert caught.value.code == "370001"
 
 
@@ -204,16 +204,16 @@ def small_spark(path: Path) -> Path:
     return path
 
 
-@pytest.mark.timeout(600)
 def test_a_server_and_those_who_come_to_its_directory(tmp_path: Path, config: Path) -> None:
     data = tmp_path / "data"
     with running(serve(data, config)) as server:
         password = server.line(r"User admin, password (\S+) ")[1]
         url = server.line(r"Snowmelt serves \S+ at (http://\S+)")[1]
-        assert httpx.get(f"{url}/healthz").json()["status"] == "ok"
+        wait_until(lambda: httpx.get(f"{url}/healthz").status_code == 200, lambda: httpx.get(f"{url}/healthz").text)
+        assert httpx.get(f"{url}/healthz").json()["state"] == "ready"
 
         with pytest.raises(SnowmeltError, match=f"process {server.process.pid} at {url}") as caught:
-            Account.open(data, settings=Settings())
+            open_account(data, settings=Settings())
         assert f"--url {url}" in str(caught.value)
 
         statements = "CREATE TABLE T (ID INT); INSERT INTO T VALUES (1), (2); SELECT SUM(ID) AS TOTAL FROM T"
@@ -240,7 +240,7 @@ def test_a_server_and_those_who_come_to_its_directory(tmp_path: Path, config: Pa
             session.execute("COMMIT")
         session.close()
         assert sum(password in line for line in server.printed) == 1, "the password was printed again"
-    with Account.open(data, settings=Settings()) as account:
+    with open_account(data, settings=Settings()) as account:
         assert contents(account) == {"T": [[1], [2]]}
 
     with running(serve(data, config), SNOWMELT_ADMIN_PASSWORD="chosen") as server:
@@ -259,7 +259,7 @@ def test_a_server_and_those_who_come_to_its_directory(tmp_path: Path, config: Pa
         assert server.end(signal.SIGTERM, everyone=True) == 0, f"the server did not stop cleanly: {server.printed}"
         assert not (data / "owner.json").exists()
         assert "Traceback" not in "".join(server.printed)
-    with Account.open(data, settings=Settings()) as account:
+    with open_account(data, settings=Settings()) as account:
         assert account.recovered.undone == (), "the open transaction was left to recovery"
         assert contents(account) == {"T": [[1], [2]]}
         check_at_rest(account)

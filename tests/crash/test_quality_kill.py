@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from tests.conftest import SPARK
 from tests.crash.inspection import check_at_rest
 from tests.crash.test_refresh_kill import killed
@@ -46,7 +47,7 @@ def data(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Path:
     # The account of the other tests keeps Spark up between the lives.
     account.engine.session()
     folder = tmp_path_factory.mktemp("gate") / "data"
-    with Account.open(folder, settings=Settings(spark=SPARK)) as opened:
+    with open_account(folder, settings=Settings(spark=SPARK)) as opened:
         session = opened.session()
         session.execute("CREATE TABLE t (id INT, v INT)")
         session.execute("ALTER TABLE t ADD QUALITY CHECK positive AS RANGE (v) MIN = 0 ON_FAILURE = QUARANTINE")
@@ -71,15 +72,14 @@ def found(session: Session) -> tuple[Rows, Rows]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("statement", "place"), DEATHS)
 def test_a_gate_that_is_killed_lets_nothing_bad_through_and_loses_nothing(
     data: Path, statement: str, place: str
 ) -> None:
-    with Account.open(data, settings=Settings(spark=SPARK)) as opened:
+    with open_account(data, settings=Settings(spark=SPARK)) as opened:
         begin(opened.session())
     assert killed(data, place, statement) == -9, "it did not come there"
-    with Account.open(data, settings=Settings(spark=SPARK)) as opened:
+    with open_account(data, settings=Settings(spark=SPARK)) as opened:
         check_at_rest(opened)
         session = opened.session()
         passed, kept = found(session)

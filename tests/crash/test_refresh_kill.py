@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.features.dynamic_tables.service import DynamicTables
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from snowmelt.state.dynamic_model import RefreshState
 from tests.conftest import SPARK
 
@@ -35,12 +37,11 @@ def killed(data: Path, place: str, statement: str) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 def test_a_refresh_that_is_killed_leaves_no_wrong_table(account: Account, tmp_path: Path) -> None:
     # The account of the other tests keeps Spark up between the lives.
     account.engine.session()
     data = tmp_path / "data"
-    with Account.open(data, settings=Settings(spark=SPARK)) as opened:
+    with open_account(data, settings=Settings(spark=SPARK)) as opened:
         session = opened.session()
         session.execute("CREATE TABLE s (k INT, n INT)")
         for name, query in zip(
@@ -48,21 +49,21 @@ def test_a_refresh_that_is_killed_leaves_no_wrong_table(account: Account, tmp_pa
         ):
             session.execute(f"CREATE DYNAMIC TABLE {name} TARGET_LAG = DOWNSTREAM WAREHOUSE = COMPUTE_WH AS {query}")
     for life, place in enumerate(PLACES):
-        with Account.open(data, settings=Settings(spark=SPARK)) as opened:
+        with open_account(data, settings=Settings(spark=SPARK)) as opened:
             opened.session().execute(f"INSERT INTO s VALUES (1, {life}), ({life}, 1)")
         assert killed(data, place, "ALTER DYNAMIC TABLE lower_ REFRESH") == -9, place
-        with Account.open(data, settings=Settings(spark=SPARK)) as opened:
+        with open_account(data, settings=Settings(spark=SPARK)) as opened:
             _check(opened, opened.session(), place)
 
 
 def _check(opened: Account, session: Session, place: str) -> None:
     with opened.state.read() as state:
         assert state.dynamic.executing() == [], place
-    graph = opened.dynamic_tables.graph()
+    graph = opened.services[DynamicTables].graph()
     assert {node.table.name.name for node in graph.nodes.values()} == set(TABLES)
     for node in graph.nodes.values():
         consistent(opened, node.table.id, place)
-        assert opened.dynamic_tables.check(node.table)["equal"], place
+        assert opened.services[DynamicTables].check(node.table)["equal"], place
     session.execute("ALTER DYNAMIC TABLE lower_ REFRESH")
     expected = session.execute("SELECT k, SUM(n) FROM s GROUP BY k ORDER BY k").rows()
     assert session.execute("SELECT k, n FROM lower_ ORDER BY k").rows() == expected, place

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
-from snowmelt.service.dynamic_tables.operator_states import FOLDER
+from snowmelt.features.dynamic_tables.service import DynamicTables
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.incremental.operator_states import FOLDER
 from snowmelt.state.dynamic_model import RefreshAction, RefreshTrigger
 from snowmelt.state.model import CatalogObject, TableDefinition
 from tests.conftest import SPARK
@@ -28,7 +30,6 @@ REFRESHES = 6
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
 def test_a_refresh_that_dies_leaves_its_states_right(account: Account, tmp_path: Path) -> None:
     rnd = random.Random(4)
     data = created(account, tmp_path)
@@ -40,7 +41,6 @@ def test_a_refresh_that_dies_leaves_its_states_right(account: Account, tmp_path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_a_refresh_that_dies_while_it_fills_its_states(account: Account, tmp_path: Path) -> None:
     rnd = random.Random(5)
     data = created(account, tmp_path)
@@ -64,7 +64,7 @@ def created(account: Account, folder: Path) -> Path:
 
 
 def opened(data: Path) -> Account:
-    return Account.open(data, settings=Settings(spark=SPARK))
+    return open_account(data, settings=Settings(spark=SPARK))
 
 
 def live(data: Path, place: str, rnd: random.Random, *, lost: bool) -> None:
@@ -81,10 +81,10 @@ def live(data: Path, place: str, rnd: random.Random, *, lost: bool) -> None:
         with account.state.read() as state:
             assert state.dynamic.executing() == [], place
         consistent(account, table.id, place)
-        assert account.dynamic_tables.check(table)["equal"], place
+        assert account.services[DynamicTables].check(table)["equal"], place
         session = account.session()
         session.execute("ALTER DYNAMIC TABLE d REFRESH")
-        assert account.dynamic_tables.check(table)["equal"], place
+        assert account.services[DynamicTables].check(table)["equal"], place
         assert session.execute("SELECT * FROM d ORDER BY 1").rows() == session.execute(f"{QUERY} ORDER BY 1").rows()
         # What the states hold decides about this one: they must be neither too old nor too new.
         refreshed(account, rnd)
@@ -103,13 +103,13 @@ def change(account: Account, rnd: random.Random) -> None:
 def refreshed(account: Account, rnd: random.Random) -> None:
     change(account, rnd)
     table = table_of(account)
-    outcome = next(iter(account.dynamic_tables.refresh([table.id], RefreshTrigger.MANUAL).values()))
+    outcome = next(iter(account.services[DynamicTables].refresh([table.id], RefreshTrigger.MANUAL).values()))
     assert outcome.succeeded and outcome.action is RefreshAction.INCREMENTAL, outcome
-    assert account.dynamic_tables.check(table)["equal"]
+    assert account.services[DynamicTables].check(table)["equal"]
 
 
 def table_of(account: Account) -> CatalogObject:
-    (node,) = account.dynamic_tables.graph().nodes.values()
+    (node,) = account.services[DynamicTables].graph().nodes.values()
     return node.table
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from tests.conftest import SPARK
 from tests.crash.test_refresh_kill import killed
 
@@ -17,23 +18,22 @@ CONSUME = "INSERT INTO target SELECT id FROM s"
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 def test_every_change_arrives_once(account: Account, tmp_path: Path) -> None:
     # The account of the other tests keeps Spark up between the lives.
     account.engine.session()
     data = tmp_path / "data"
-    with Account.open(data, settings=Settings(spark=SPARK)) as opened:
+    with open_account(data, settings=Settings(spark=SPARK)) as opened:
         session = opened.session()
         session.execute("CREATE TABLE t (id INT)")
         session.execute("CREATE TABLE target (id INT)")
         session.execute("CREATE STREAM s ON TABLE t")
     expected: list[int] = []
     for life, place in enumerate(PLACES):
-        with Account.open(data, settings=Settings(spark=SPARK)) as opened:
+        with open_account(data, settings=Settings(spark=SPARK)) as opened:
             opened.session().execute(f"INSERT INTO t VALUES ({life}), ({life + 100})")
         expected += [life, life + 100]
         assert killed(data, place, CONSUME) == -9, place
-        with Account.open(data, settings=Settings(spark=SPARK)) as opened:
+        with open_account(data, settings=Settings(spark=SPARK)) as opened:
             session = opened.session()
             arrived = [row[0] for row in session.execute("SELECT id FROM target").rows()]
             left = [row[0] for row in session.execute("SELECT id FROM s").rows()]

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from snowmelt.service.account import Account
+from snowmelt.accounts import open_account
+from snowmelt.features.tasks.service import Tasks
+from snowmelt.runtime.account import Account
 from snowmelt.state.model import TableDefinition
 from snowmelt.state.task_model import RunState
 from tests.crash.driver import Zygote
@@ -24,7 +26,7 @@ PLACES = (
 
 
 def create(data: Path) -> None:
-    with Account.open(data) as account:
+    with open_account(data) as account:
         session = account.session()
         for table in ("a", "b", "noise0", "noise1"):
             session.execute(f"CREATE TABLE {table} (n INT)")
@@ -66,32 +68,30 @@ def die(zygote: Zygote, data: Path, *, at: str | None = None, after: float | Non
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_a_task_that_is_killed_runs_exactly_once(zygote: Zygote, tmp_path: Path) -> None:
     data = tmp_path / "data"
     create(data)
     for life, place in enumerate(PLACES, start=1):
         die(zygote, data, at=place)
-        with Account.open(data) as account:
-            account.tasks.carry_out()
+        with open_account(data) as account:
+            account.services[Tasks].run_due()
             assert (rows(account, "A"), rows(account, "B")) == (life, life), place
             for task in ("R", "C"):
                 assert outcomes(account, task) == [RunState.SUCCEEDED] * life, place
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_killed_at_any_time_under_load(zygote: Zygote, tmp_path: Path) -> None:
     data = tmp_path / "data"
     create(data)
     chance = random.Random(7)
     for life in range(10):
         die(zygote, data, after=chance.uniform(0.5, 4.0))
-        with Account.open(data) as account:
-            account.tasks.carry_out()
+        with open_account(data) as account:
+            account.services[Tasks].run_due()
             for task, table in (("R", "A"), ("C", "B")):
                 ran = outcomes(account, task)
                 assert set(ran) <= {RunState.SUCCEEDED}, life
                 assert rows(account, table) == len(ran), life
-    with Account.open(data) as account:
+    with open_account(data) as account:
         assert rows(account, "B") > 10

@@ -5,8 +5,8 @@ from __future__ import annotations
 from deltalake import DeltaTable
 
 from snowmelt.core.names import ObjectName
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from snowmelt.state.model import ObjectKind, TableDefinition
 
 

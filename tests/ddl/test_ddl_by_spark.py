@@ -8,8 +8,8 @@ import pytest
 from deltalake import DeltaTable
 
 from snowmelt.core.names import ObjectName
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 
 

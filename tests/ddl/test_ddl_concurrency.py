@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from snowmelt.accounts import open_account
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.results import Result
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.results import Result
+from snowmelt.runtime.session import Session
 from snowmelt.state.model import TableDefinition
 
 
 @pytest.fixture
 def account(tmp_path: Path) -> Iterator[Account]:
-    with Account.open(tmp_path) as opened:
+    with open_account(tmp_path) as opened:
         opened.session().execute_script("CREATE TABLE t (a INT, b VARCHAR(3)); INSERT INTO t VALUES (1, 'x')")
         yield opened
 

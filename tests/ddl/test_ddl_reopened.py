@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from snowmelt.accounts import open_account
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from snowmelt.state.model import CatalogObject, Column, ObjectKind, TableDefinition
 from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.table import Reshape
@@ -67,7 +68,7 @@ def _definition(account: Account, name: str) -> TableDefinition:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A data directory in which everything was defined, and the process ended."""
-    with Account.open(tmp_path) as account:
+    with open_account(tmp_path) as account:
         session = account.session()
         session.execute_script(SCRIPT)
         session.execute("DROP TABLE only_now")
@@ -76,7 +77,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_everything_is_there_again(folder: Path) -> None:
-    with Account.open(folder) as account:
+    with open_account(folder) as account:
         session = account.session()
         assert repr(_seen(session)) == (folder / "seen").read_text()
         session.execute("USE SCHEMA shop.sales")
@@ -97,11 +98,11 @@ def test_everything_is_there_again(folder: Path) -> None:
 
 def test_what_was_not_finished_is_undone(folder: Path) -> None:
     """Killed after the Delta commit of an ALTER TABLE, before it became visible."""
-    with Account.open(folder) as account:
+    with open_account(folder) as account:
         definition = _definition(account, "CUSTOMERS")
         other = Reshape(columns=(Column(name="X", type=definition.columns[0].type),), sources={"X": "ID"})
         account.store.reshape(definition.location, other, CommitTag("never-finished"))
-    with Account.open(folder) as account:
+    with open_account(folder) as account:
         assert account.recovered.undone == ("SHOP.SALES.CUSTOMERS",)
         session = account.session(database="SHOP", schema="SALES")
         session.execute("INSERT INTO customers (full_name) VALUES ('dan')")
@@ -112,7 +113,7 @@ def test_what_was_not_finished_is_undone(folder: Path) -> None:
 
 
 def test_a_failed_alter_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Account.open(folder) as account:
+    with open_account(folder) as account:
         session = account.session(database="SHOP", schema="SALES")
         before = session.execute("DESCRIBE TABLE customers").rows()
 
@@ -130,11 +131,11 @@ def test_a_failed_alter_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_clones_stand_by_themselves(folder: Path) -> None:
-    with Account.open(folder) as account:
+    with open_account(folder) as account:
         session = account.session(database="SHOP", schema="SALES")
         session.execute("CREATE DATABASE shop2 CLONE shop")
         session.execute("DROP DATABASE shop")
-    with Account.open(folder) as account:
+    with open_account(folder) as account:
         session = account.session(database="SHOP2", schema="SALES")
         session.execute("INSERT INTO customers (full_name) VALUES ('fay')")
         with account.state.read() as state:

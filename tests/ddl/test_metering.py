@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.clock import ManualClock
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.metering import hourly
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.metering import hourly
 from snowmelt.state.model import Warehouse, WarehouseState
 
 START = datetime(2026, 1, 1, 10, 0, tzinfo=UTC)
@@ -25,7 +26,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def account(tmp_path: Path, clock: ManualClock) -> Iterator[Account]:
-    with Account.open(tmp_path, clock=clock) as opened:
+    with open_account(tmp_path, clock=clock) as opened:
         yield opened
 
 
@@ -131,12 +132,12 @@ def test_hours_are_charged_where_they_are(account: Account, clock: ManualClock) 
 
 
 def test_costs_survive_a_restart(tmp_path: Path, clock: ManualClock) -> None:
-    with Account.open(tmp_path, clock=clock) as account:
+    with open_account(tmp_path, clock=clock) as account:
         _define(account, "AUTO_SUSPEND = 0")
         account.session().execute("CREATE WAREHOUSE always AUTO_RESUME = FALSE AUTO_SUSPEND = 0")
         _use(account, clock, 600)
     clock.advance(timedelta(hours=10))
-    with Account.open(tmp_path, clock=clock) as account:
+    with open_account(tmp_path, clock=clock) as account:
         assert _credits(account, clock) == (Decimal(600) / 3600).quantize(Decimal("1e-6"))
         assert account.metering.state_of(_warehouse(account)) is WarehouseState.SUSPENDED
         # It can't come up by itself, so a restart must not leave it down.

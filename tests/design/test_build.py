@@ -16,6 +16,7 @@ import yaml
 from snowmelt.design.antipatterns.linting import lint_paths
 from snowmelt.design.requirements.model import SinkKind, SourceKind
 from tests.design.building import HERE, PROJECTS, built, call, designed, environment, texts
+from tests.support.waiting import DEADLINE
 
 EXPECTED = (
     "README.md", "data-pipeline-spec.md", "config/pipeline_config.yaml", "config/connections.yaml.example",
@@ -51,7 +52,7 @@ def test_code_is_as_ruff_wants_it(projects: dict[str, Path], tmp_path: Path) -> 
     paths = [*projects.values(), built(long, tmp_path)]
     ruff = Path(sys.executable).with_name("ruff")
     for arguments in (["check"], ["format", "--check"]):
-        subprocess.run([ruff, *arguments, "--quiet", "--no-cache", *paths], check=True, timeout=60)
+        subprocess.run([ruff, *arguments, "--quiet", "--no-cache", *paths], check=True, timeout=DEADLINE)
 
 
 @pytest.mark.parametrize("name", PROJECTS)
@@ -150,7 +151,7 @@ def test_a_project_passes_its_unit_tests(projects: dict[str, Path]) -> None:
     project = projects["kafka_postgres"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit"], cwd=project,
-        env=environment(project), timeout=290, capture_output=True, text=True, check=False,
+        env=environment(project), timeout=DEADLINE, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 

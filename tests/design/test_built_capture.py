@@ -15,7 +15,7 @@ import pytest
 from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
 from tests.design.building import PROJECTS, built, environment, killed_in_the_middle, made, queried, streaming
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.slow
 Source = psycopg.Connection[Any]
 SHOP: dict[str, Any] = {
     "name": "shop_stream", "owner": "sales", "recipe": "cdc", "latency": "20 seconds",

@@ -18,6 +18,7 @@ from snowmelt.observe.metrics import METRICS
 from tests.clients.environments import client_command, client_environment, client_python
 from tests.design.building import PROJECTS, built, environment, queried
 from tests.support.promtool import checked
+from tests.support.waiting import DEADLINE
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +49,11 @@ def test_prometheus_takes_the_rules(projects: dict[str, Path], promtool: str) ->
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_hadolint_takes_the_docker_files(projects: dict[str, Path]) -> None:
     for project in projects.values():
         done = subprocess.run(
             [client_command("hadolint", "hadolint"), project / "docker" / "Dockerfile"], capture_output=True, text=True,
-            timeout=120, check=False,
+            timeout=DEADLINE, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         composed = yaml.safe_load((project / "docker" / "compose.yaml").read_text(encoding="utf-8"))
@@ -62,7 +62,6 @@ def test_hadolint_takes_the_docker_files(projects: dict[str, Path]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_a_playbook_takes_a_project_into_operation(tmp_path: Path) -> None:
     """And again, which does nothing; and the tables are those that a run of the project finds."""
     project = built(PROJECTS["files_scd"], tmp_path)
@@ -72,7 +71,13 @@ def test_a_playbook_takes_a_project_into_operation(tmp_path: Path) -> None:
     ]  # fmt: skip
     for _ in range(2):
         done = subprocess.run(
-            command, cwd=project, env=environment(project), timeout=400, capture_output=True, text=True, check=False
+            command,
+            cwd=project,
+            env=environment(project),
+            timeout=DEADLINE,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
     assert queried(project, "SELECT COUNT(*) FROM stg_customers") == ["0"]
@@ -92,7 +97,6 @@ def with_customers(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 def test_dagster_takes_the_definitions_and_runs_the_job(tmp_path: Path) -> None:
     project = with_customers(tmp_path)
     home = tmp_path / "dagster"
@@ -114,7 +118,6 @@ def test_dagster_takes_the_definitions_and_runs_the_job(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_the_line_of_the_crontab_runs_as_cron_runs_it(tmp_path: Path) -> None:
     """By /bin/sh, from the home folder, with next to no variables; what it needs is in the project."""
     project = with_customers(tmp_path)
@@ -163,7 +166,6 @@ def airflow(home: Path, folder: Path, project: Path, *command: str | Path) -> st
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 def test_airflow_imports_every_dag_and_runs_one(projects: dict[str, Path], tmp_path: Path) -> None:
     home = tmp_path / "airflow"
     python, command = client_python("airflow"), client_command("airflow", "airflow")

@@ -16,7 +16,7 @@ from tests.pipeline.web import Web
 from tests.support.postgres import empty_schema
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("name", PROJECTS)

@@ -14,7 +14,7 @@ from uv import find_uv_bin
 
 from tests.design.building import HERE, PROJECTS, built, environment, made, queried, streaming
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.slow
 ORDERS: dict[str, Any] = {
     "name": "orders_out", "owner": "sales", "latency": "20 seconds", "volume": {"per_day": "20 MB"},
     "pii": {"present": False}, "approvals": {"ASK-LATENCY": "the board"},

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
 from snowmelt.design.antipatterns.library import library
 from snowmelt.design.deciding import decide
@@ -15,7 +16,6 @@ from snowmelt.design.making.designing import design
 from snowmelt.design.model import Design
 from snowmelt.design.requirements.missing import questions
 from snowmelt.design.requirements.model import Check, Requirements
-from snowmelt.service.account import Account
 from snowmelt.sql.statements import parse_statement, split_statements
 
 
@@ -31,7 +31,7 @@ DESIGNS = dict(designs())
 
 
 def test_an_account_takes_every_stage(tmp_path: Path) -> None:
-    with Account.open(tmp_path, settings=Settings()) as account:
+    with open_account(tmp_path, settings=Settings()) as account:
         session = account.session()
         for number, made in enumerate(DESIGNS.values()):
             session.execute(f"CREATE SCHEMA s{number}")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+from snowmelt.accounts import open_account
 from snowmelt.cli.main import app
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
 
 SETUP = """
 CREATE DATABASE shop;
@@ -25,7 +25,7 @@ ALTER DYNAMIC TABLE stg SUSPEND;
 
 
 def test_an_account_is_looked_at_through_sql(tmp_path: Path) -> None:
-    with Account.open(tmp_path / "data", settings=Settings()) as account:
+    with open_account(tmp_path / "data", settings=Settings()) as account:
         session = account.session()
         for statement in SETUP.split(";"):
             if statement.strip():

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 
 QUERIES = {
     "rows": "SELECT k, at, n FROM s WHERE n <> 3",

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.dynamic_tables import group
-from snowmelt.service.dynamic_tables.refresh import RefreshOutcome
-from snowmelt.service.session import Session
+from snowmelt.features.dynamic_tables import group
+from snowmelt.features.dynamic_tables.refresh import RefreshOutcome
+from snowmelt.features.dynamic_tables.service import DynamicTables
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from snowmelt.state.dynamic_model import DynamicRefresh, RefreshAction, RefreshState, RefreshTrigger
 from snowmelt.state.model import CatalogObject
 
@@ -183,14 +184,14 @@ def work(account: Account, session: Session, rounds: int, seconds: float) -> Non
     """Lets the scheduler refresh, and refreshes by hand, until both did so many rounds."""
     rnd = random.Random(rounds)
     until = time.monotonic() + seconds
-    account.dynamic_tables.start()
+    account.services[DynamicTables].start()
     try:
         for _ in range(rounds):
             session.execute(f"ALTER DYNAMIC TABLE {rnd.choice(list(GRAPH))} REFRESH")
         while scheduled_rounds(account, session) < rounds and time.monotonic() < until:
             time.sleep(0.1)
     finally:
-        account.dynamic_tables.stop(60)
+        account.services[DynamicTables].stop(60)
     assert scheduled_rounds(account, session) >= rounds
 
 
@@ -221,7 +222,7 @@ def check_history(account: Account, session: Session, rnd: random.Random, most: 
 
 
 def check_now(account: Account, session: Session) -> None:
-    graph = account.dynamic_tables.graph()
+    graph = account.services[DynamicTables].graph()
     for node in graph.nodes.values():
         if node.table.name.database != session.database:
             continue
@@ -244,6 +245,7 @@ def finish(account: Account, session: Session) -> None:
         assert counted(session, f"SELECT * FROM {name}") == counted(session, expanded(name, None)), name
 
 
+@pytest.mark.slow
 def test_a_graph_is_right_while_sessions_write(session: Session, account: Account) -> None:
     create(session)
     with writing(account, session, 2):
@@ -264,13 +266,13 @@ def test_a_table_that_others_bring_beyond_the_data_timestamp(
         ("c", "SELECT (SELECT COUNT(*) FROM a) AS by_rows, n FROM b"),
     ):
         session.execute(f"CREATE DYNAMIC TABLE {name} TARGET_LAG = DOWNSTREAM WAREHOUSE = COMPUTE_WH AS {query}")
-    ids = {node.table.name.name: node.table.id for node in account.dynamic_tables.graph().nodes.values()}
+    ids = {node.table.name.name: node.table.id for node in account.services[DynamicTables].graph().nodes.values()}
     refresh = group.refresh_table
 
     def overtaken(owner: Account, table: CatalogObject, *rest: Any, **options: Any) -> RefreshOutcome:
         if table.id == ids["B"]:
             monkeypatch.setattr(group, "refresh_table", refresh)
-            account.dynamic_tables.refresh([table.id], RefreshTrigger.MANUAL)
+            account.services[DynamicTables].refresh([table.id], RefreshTrigger.MANUAL)
         return refresh(owner, table, *rest, **options)
 
     session.execute("INSERT INTO s VALUES (2)")
@@ -280,7 +282,6 @@ def test_a_table_that_others_bring_beyond_the_data_timestamp(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_a_graph_is_right_at_many_data_timestamps(session: Session, account: Account) -> None:
     assert sum(map(len, LEVELS)) == len(GRAPH) == 8
     create(session)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from tests.ivm.cases import Case, make_case
 from tests.ivm.duck import Columns, Row
 from tests.ivm.randomdata import random_changes
@@ -109,7 +109,6 @@ def _check_seeds(session: Session, first: int, number: int) -> None:
     assert ran >= number * 0.6
 
 
-@pytest.mark.timeout(600)
 def test_random_queries_on_spark(session: Session) -> None:
     _check_seeds(session, 0, QUICK)
 

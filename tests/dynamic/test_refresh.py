@@ -14,9 +14,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.dynamic_tables import refresh as refreshing
-from snowmelt.service.session import Session
+from snowmelt.features.dynamic_tables import refresh as refreshing
+from snowmelt.features.dynamic_tables.service import DynamicTables
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from snowmelt.state.dynamic_model import (
     DynamicRefresh,
     DynamicState,
@@ -25,6 +26,7 @@ from snowmelt.state.dynamic_model import (
     RefreshTrigger,
 )
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
+from tests.support.waiting import DEADLINE
 
 MANUAL, SCHEDULED = RefreshTrigger.MANUAL, RefreshTrigger.SCHEDULED
 COMPUTED = (RefreshAction.FULL, RefreshAction.INCREMENTAL)
@@ -95,10 +97,10 @@ def test_nothing_new_costs_neither_spark_nor_a_commit(
         raise AssertionError("Spark was asked")
 
     monkeypatch.setattr(account.engine, "session", refuse)
-    monkeypatch.setattr(account.engine, "_lane", refuse)
+    monkeypatch.setattr(account.engine, "_present", refuse)
     for _ in range(3):
         at = account.state.settle()
-        outcome = account.dynamic_tables.refresh_table(table, at, SCHEDULED)
+        outcome = account.services[DynamicTables].refresh_table(table, at, SCHEDULED)
         assert outcome.action is RefreshAction.NO_DATA and outcome.succeeded
         assert standing(account, table).data_timestamp == at
     assert visible(account, table) == version
@@ -111,16 +113,16 @@ def test_a_source_that_is_dynamic_is_read_as_of_the_data_timestamp(session: Sess
     lower = make(session, "lower_", "SELECT COUNT(*) AS n FROM upper_ u JOIN s ON u.id = s.id")
     session.execute("INSERT INTO s VALUES (2)")
     early = account.state.settle()
-    assert account.dynamic_tables.refresh_table(upper, early, MANUAL).action in COMPUTED
+    assert account.services[DynamicTables].refresh_table(upper, early, MANUAL).action in COMPUTED
     session.execute("INSERT INTO s VALUES (3)")
     late = account.state.settle()
-    assert account.dynamic_tables.refresh_table(upper, late, MANUAL).action in COMPUTED
-    assert account.dynamic_tables.refresh_table(lower, early, MANUAL).succeeded
+    assert account.services[DynamicTables].refresh_table(upper, late, MANUAL).action in COMPUTED
+    assert account.services[DynamicTables].refresh_table(lower, early, MANUAL).succeeded
     assert rows(session, "SELECT n FROM lower_") == [(2,)]
-    assert account.dynamic_tables.refresh_table(lower, late, MANUAL).succeeded
+    assert account.services[DynamicTables].refresh_table(lower, late, MANUAL).succeeded
     assert rows(session, "SELECT n FROM lower_") == [(3,)]
     # Back in time is nothing to do.
-    again = account.dynamic_tables.refresh_table(lower, early, MANUAL)
+    again = account.services[DynamicTables].refresh_table(lower, early, MANUAL)
     assert again.succeeded and again.refresh_id is None
 
 
@@ -132,12 +134,12 @@ def test_five_scheduled_failures_in_a_row_suspend_a_table_and_what_reads_it(sess
     session.execute("INSERT INTO s VALUES (0)")
     for count in range(1, 6):
         assert not standing(account, table).suspended
-        outcome = account.dynamic_tables.refresh_table(table, account.state.settle(), SCHEDULED)
+        outcome = account.services[DynamicTables].refresh_table(table, account.state.settle(), SCHEDULED)
         assert outcome.state is RefreshState.FAILED and outcome.error is not None and outcome.error.code == "100051"
         assert standing(account, table).failures == count
         # Neither a refresh by hand nor an attempt that will be repeated counts.
-        account.dynamic_tables.refresh_table(table, account.state.settle(), MANUAL)
-        account.dynamic_tables.refresh_table(table, account.state.settle(), SCHEDULED, counts_as_failure=False)
+        account.services[DynamicTables].refresh_table(table, account.state.settle(), MANUAL)
+        account.services[DynamicTables].refresh_table(table, account.state.settle(), SCHEDULED, counts_as_failure=False)
         assert standing(account, table).failures == count
     assert standing(account, table).reason_code == "SUSPENDED_DUE_TO_ERRORS"
     assert standing(account, below).reason_code == "UPSTREAM_SUSPENDED_DUE_TO_ERRORS"
@@ -145,7 +147,7 @@ def test_five_scheduled_failures_in_a_row_suspend_a_table_and_what_reads_it(sess
     session.execute("DELETE FROM s WHERE id = 0")
     session.execute("ALTER DYNAMIC TABLE d RESUME")
     assert (standing(account, table).suspended, standing(account, below).suspended) == (False, False)
-    assert account.dynamic_tables.refresh_table(table, account.state.settle(), SCHEDULED).succeeded
+    assert account.services[DynamicTables].refresh_table(table, account.state.settle(), SCHEDULED).succeeded
     assert standing(account, table).failures == 0
 
 
@@ -157,7 +159,7 @@ def test_a_table_is_never_refreshed_twice_at_once(session: Session, account: Acc
     outcomes: list[refreshing.RefreshOutcome] = []
 
     def refresh() -> None:
-        outcomes.append(account.dynamic_tables.refresh_table(table, at, MANUAL))
+        outcomes.append(account.services[DynamicTables].refresh_table(table, at, MANUAL))
 
     threads = [threading.Thread(target=refresh) for _ in range(4)]
     for thread in threads:
@@ -190,7 +192,7 @@ def test_all_tables_of_a_group_see_the_same_base(session: Session, account: Acco
     thread.start()
     try:
         for _ in range(4):
-            outcomes = account.dynamic_tables.refresh([bottom.id], MANUAL)
+            outcomes = account.services[DynamicTables].refresh([bottom.id], MANUAL)
             assert all(outcome.succeeded for outcome in outcomes.values())
             [(first, second)] = rows(session, "SELECT n, m FROM c")
             assert first == second
@@ -229,7 +231,7 @@ def test_what_another_tool_wrote_into_a_dynamic_table_is_found_and_goes(session:
     session.execute("CREATE TABLE s (id INT)")
     session.execute("INSERT INTO s VALUES (1), (1), (2)")
     table = make(session, "d", "SELECT id FROM s")
-    assert account.dynamic_tables.check(table)["equal"]
+    assert account.services[DynamicTables].check(table)["equal"]
     assert isinstance(table.definition, TableDefinition)
     uri = account.store.root.uri_of(table.definition.location)
     kept = pa.schema(DeltaTable(uri).schema().to_arrow())
@@ -244,7 +246,7 @@ def test_what_another_tool_wrote_into_a_dynamic_table_is_found_and_goes(session:
     ]
     session.execute("ALTER DYNAMIC TABLE d REFRESH")
     assert history(account, table)[-1].action is RefreshAction.REINITIALIZE
-    assert account.dynamic_tables.check(table)["equal"]
+    assert account.services[DynamicTables].check(table)["equal"]
 
 
 def test_what_another_tool_wrote_into_a_source_is_part_of_the_next_refresh(session: Session, account: Account) -> None:
@@ -260,7 +262,7 @@ def test_what_another_tool_wrote_into_a_source_is_part_of_the_next_refresh(sessi
 
 
 def _until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + DEADLINE
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.005)

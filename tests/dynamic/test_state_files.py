@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from snowmelt.service.account import Account
-from snowmelt.service.dynamic_tables import operator_states
-from snowmelt.service.session import Session
+from snowmelt.features.dynamic_tables.service import DynamicTables
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.incremental import operator_states
+from snowmelt.runtime.session import Session
 from snowmelt.state.dynamic_model import DynamicState, RefreshAction, RefreshTrigger
 from snowmelt.state.model import CatalogObject, TableDefinition
 
 
 def dynamic_table(account: Account, session: Session) -> tuple[CatalogObject, DynamicState]:
-    graph = account.dynamic_tables.graph()
+    graph = account.services[DynamicTables].graph()
     node = next(node for node in graph.nodes.values() if node.table.name.database == session.database)
     return node.table, node.state
 
@@ -39,12 +40,12 @@ def test_a_refresh_leaves_the_files_of_the_next_one_alone(
     def late(entries: Iterable[Path]) -> None:
         monkeypatch.setattr(operator_states, "remove", remove)
         session.execute("INSERT INTO s VALUES (1, 3)")
-        account.dynamic_tables.refresh([table.id], RefreshTrigger.MANUAL)
+        account.services[DynamicTables].refresh([table.id], RefreshTrigger.MANUAL)
         remove(entries)
 
     monkeypatch.setattr(operator_states, "remove", late)
     session.execute("INSERT INTO s VALUES (1, 2)")
-    outcomes = account.dynamic_tables.refresh([table.id], RefreshTrigger.MANUAL)
+    outcomes = account.services[DynamicTables].refresh([table.id], RefreshTrigger.MANUAL)
     assert outcomes[table.id].action is RefreshAction.INCREMENTAL
     _, stands = dynamic_table(account, session)
     named = {file for recorded in stands.operator_states.values() for file in recorded.files}
@@ -75,7 +76,7 @@ def test_full_refreshes_in_a_row_keep_no_states(session: Session, account: Accou
         with account.state.begin() as state:
             state.dynamic.put(stands.model_copy(update={"costs": stands.costs.model_copy(update=costs)}))
         session.execute("INSERT INTO s VALUES (1, 1)")
-        outcome = account.dynamic_tables.refresh([table.id], RefreshTrigger.MANUAL)[table.id]
+        outcome = account.services[DynamicTables].refresh([table.id], RefreshTrigger.MANUAL)[table.id]
         _, stands = dynamic_table(account, session)
         assert (outcome.action, bool(stands.operator_states)) == (action, has_states)
         assert session.execute("SELECT n FROM d").rows() == [(total,)]

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.tpch.queries import query_names, query_text
 from benchmarks.tpch.tables import TABLES, create_table
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from tests.support.tiny_tpch import Row, tiny_change, tiny_rows
 
 SCALE = 0.002
@@ -64,7 +64,6 @@ def carry_out(session: Session, table: str, before: Counter[Row], change: Counte
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1500)
 def test_the_22_queries_stay_equal(session: Session) -> None:
     rnd = random.Random(22)
     rows = tiny_rows(rnd)

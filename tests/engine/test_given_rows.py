@@ -9,8 +9,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from snowmelt.engine.engine import Lane
-from snowmelt.service.account import Account
+from snowmelt.engine.model import Lane
+from snowmelt.runtime.account import Account
 
 _UTC = dt.UTC
 _TYPES = [

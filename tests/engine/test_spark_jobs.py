@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 
 
 def _jobs(session: Session, query_id: str) -> list[int]:

@@ -19,11 +19,12 @@ import pytest
 from snowmelt.cli.projects import planned
 from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
 from snowmelt.projects.applying import apply_plan
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
+from snowmelt.serve.address import Address
 from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import load_credentials
-from snowmelt.serve.run import Address, serving_beside
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.serve.run import serving_beside
 from snowmelt.sql.tokens import split_statements
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cdc"
@@ -98,7 +99,6 @@ def applied(session: Session) -> Session:
     return session
 
 
-@pytest.mark.timeout(900)
 def test_the_pipeline_and_its_queries(applied: Session) -> None:
     session, shop = applied, Shop()
     run_file(session, "start.sql")
@@ -176,7 +176,6 @@ def test_kafka_connect_gets_what_the_connector_says(session: Session, monkeypatc
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_terraform_deploys_it(account: Account, tmp_path: Path) -> None:
     terraform = shutil.which("terraform")
     if terraform is None:

@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from time import monotonic
 
-import pytest
-
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.features.dynamic_tables.service import DynamicTables
+from snowmelt.features.tasks.service import Tasks
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
+from tests.support.waiting import DEADLINE
 
 PIPELINE = Path(__file__).parents[2] / "examples" / "cdc_sql" / "pipeline.sql"
-DEADLINE = 240.0
 BATCHES = 3
 CITIES = ("Bern", "Graz", "Ulm")
 
@@ -74,11 +74,10 @@ def await_that(condition: Callable[[], bool]) -> None:
         pause.wait(0.5)
 
 
-@pytest.mark.timeout(900)
 def test_changes_flow_through_the_graph_by_themselves(account: Account, session: Session) -> None:
     session.execute_script(PIPELINE.read_text())
-    account.tasks.start()
-    account.dynamic_tables.start()
+    account.services[Tasks].start()
+    account.services[DynamicTables].start()
     source = Source()
     try:
         for batch in range(BATCHES):
@@ -87,8 +86,8 @@ def test_changes_flow_through_the_graph_by_themselves(account: Account, session:
         check(session, source)
     finally:
         session.execute("ALTER TASK parse_changes SUSPEND")
-        account.tasks.stop(DEADLINE)
-        account.dynamic_tables.stop(DEADLINE)
+        account.services[Tasks].stop(DEADLINE)
+        account.services[DynamicTables].stop(DEADLINE)
 
 
 def caught_up(session: Session, source: Source) -> bool:

@@ -20,11 +20,11 @@ from sqlglot.dialects.duckdb import DuckDB
 
 from snowmelt.core import errors
 from snowmelt.core.types import DataType
+from snowmelt.ivm.algebra import TARGET, WEIGHT, table_name
 from snowmelt.ivm.changes import TableChange
 from snowmelt.ivm.lowering import lower
 from snowmelt.ivm.plan import Apply, ApplyKind, Planner
-from snowmelt.ivm.rendering import WEIGHT, table_name
-from snowmelt.ivm.top_rows import TARGET, TopRows
+from snowmelt.ivm.top_rows import TopRows
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment

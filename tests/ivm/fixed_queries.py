@@ -23,6 +23,10 @@ select x.k, y.k as k2, z.k as k3 from t x left join t y on x.a = y.b left join t
 select t.k from t join u on t.a is not distinct from u.a
 select t.k, u.c, w.d from t left join u on t.a = u.a full join w on w.a = u.c
 select t.k from t left join u on t.a = u.a and t.b > 1 left join w on w.d = u.c and w.a = t.a
+select t.k, u.c from t, u where t.a = u.a (+) and u.c (+) > 1 and t.b > 0
+select t.k, u.c from t, u where t.a (+) = u.a
+select t.k, u.c, w.d from t, u, w where t.a = u.a (+) and u.c = w.a (+)
+select t.k, u.c, w.d from t left join (u join w on u.c = w.a) on t.a = u.a
 select 1 as x, 'a' as y union all select a, s from t
 select v.x, t.k from (values (1), (2)) v(x) left join t on t.a = v.x
 select a from t union all select a from u
@@ -71,6 +75,7 @@ select a from (select a, count(*) n from t group by a) where n > (select count(*
 with x as (select a, sum(b) s from t group by a) select x.a, x.s, y.s as s2 from x join x y on x.a = y.a + 1
 with x as (select a, sum(b) s from t group by a) select u.k, x.s from u left join x on u.a = x.a
 with x as (select a, count(*) n from t group by a), y as (select a from x where n > 1) select * from y union all select n from x where a in (select a from y)
+select t.k, u.c, w.d from t join u on t.k = u.k and t.a = (select max(a) from w) left join w on w.a = t.a
 """
 
 GROUPS = """
@@ -151,6 +156,16 @@ select k, (select count(*) from t where t.k = u.k and t.d <= current_date()) as 
 select distinct a from t where d = current_date() or b = 1
 select t.k from t, u where t.d < current_date() and t.k = u.k or t.d = current_date()
 """
+
+TOP = (
+    "SELECT k, a FROM t ORDER BY a DESC, k LIMIT 3",
+    "SELECT k, a, s FROM t ORDER BY s, a DESC NULLS LAST, k LIMIT 5",
+    "SELECT a, COUNT(*) AS n, SUM(b) AS s FROM t GROUP BY a ORDER BY n DESC, s, a LIMIT 2",
+    "SELECT t.k, u.c FROM t JOIN u ON t.k = u.k ORDER BY c, t.k LIMIT 4",
+    "SELECT DISTINCT a FROM t ORDER BY a LIMIT 3",
+    "SELECT d, k + 1 AS k1 FROM t ORDER BY d, k1 DESC LIMIT 1",
+    "SELECT TOP 2 z, k FROM t WHERE a > 0 ORDER BY z DESC, k",
+)
 
 
 def listed(text: str) -> list[str]:

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from snowmelt.ivm.algebra import Aggregate
 from snowmelt.ivm.changes import TableChange
+from snowmelt.ivm.operators.aggregate import Aggregate
 from tests.ivm.duck import Columns, View
 from tests.ivm.randomdata import CODES
 from tests.ivm.views import StatefulView
@@ -21,6 +21,10 @@ ONE_LIST = (
     "SELECT COUNT(DISTINCT X) AS N, COUNT(*) AS A, COUNT_IF(X > 1) AS C, SUM(Z) AS S, AVG(Z) AS V FROM T",
     "SELECT K, SUM(DISTINCT X) AS S, MIN(Z) AS LOW, MAX(Y) AS HIGH, SUM(X) AS A FROM T GROUP BY K",
     "SELECT K, COUNT(DISTINCT X + K) AS N, BOOLOR_AGG(X > 1) AS B, BOOLAND_AGG(X > 1) AS C FROM T GROUP BY K",
+)
+SEVERAL_LISTS = (
+    "SELECT K, COUNT(DISTINCT X) AS N, COUNT(DISTINCT Y) AS M FROM T GROUP BY K",
+    "SELECT K, COUNT(DISTINCT X) AS N, LISTAGG(Y) WITHIN GROUP (ORDER BY Y) AS L FROM T GROUP BY K",
 )
 
 
@@ -55,9 +59,6 @@ def test_no_row_is_read_that_did_not_change() -> None:
     assert not any("T__new" in text or "T__old" in text for text in texts), texts
 
 
-@pytest.mark.parametrize(
-    "query", ["SELECT K, COUNT(DISTINCT X) AS N, COUNT(DISTINCT Y) AS M FROM T GROUP BY K",
-              "SELECT K, COUNT(DISTINCT X) AS N, LISTAGG(Y) WITHIN GROUP (ORDER BY Y) AS L FROM T GROUP BY K"],
-)  # fmt: skip
+@pytest.mark.parametrize("query", SEVERAL_LISTS)
 def test_what_has_no_two_steps_stays_one(query: str) -> None:
     assert steps(StatefulView(query, TABLES, {})) == 1

@@ -34,7 +34,6 @@ def check_all(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     check(View, number)
 
 
-@pytest.mark.timeout(900)
 def test_every_way_gives_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     check_all(16, monkeypatch)
 

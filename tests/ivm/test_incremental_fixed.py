@@ -11,7 +11,7 @@ from itertools import chain, combinations
 import pytest
 
 from tests.ivm.duck import NOW, Columns, Row, View
-from tests.ivm.fixed_queries import TIMED, UNTIMED
+from tests.ivm.fixed_queries import TIMED, TOP, UNTIMED
 from tests.ivm.randomdata import CODES, random_changes, random_row, random_rows
 
 TABLES: dict[str, Columns] = {
@@ -86,17 +86,6 @@ def test_time_moves(query: str) -> None:
         changes = random_changes(rnd, TABLES, view.rows) if day % 2 else {}
         view.refresh(changes, now=NOW + timedelta(days=day // 2 * 2 - 2))
         assert_right(view, day)
-
-
-TOP = (
-    "SELECT k, a FROM t ORDER BY a DESC, k LIMIT 3",
-    "SELECT k, a, s FROM t ORDER BY s, a DESC NULLS LAST, k LIMIT 5",
-    "SELECT a, COUNT(*) AS n, SUM(b) AS s FROM t GROUP BY a ORDER BY n DESC, s, a LIMIT 2",
-    "SELECT t.k, u.c FROM t JOIN u ON t.k = u.k ORDER BY c, t.k LIMIT 4",
-    "SELECT DISTINCT a FROM t ORDER BY a LIMIT 3",
-    "SELECT d, k + 1 AS k1 FROM t ORDER BY d, k1 DESC LIMIT 1",
-    "SELECT TOP 2 z, k FROM t WHERE a > 0 ORDER BY z DESC, k",
-)
 
 
 @pytest.mark.parametrize("query", TOP)

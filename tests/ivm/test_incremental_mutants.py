@@ -11,7 +11,6 @@ from tests.ivm.mutants import KILLED, MUTANTS, Mutant
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_wrong_rule_is_noticed(mutant: Mutant) -> None:
     done = subprocess.run(

@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import Node
+from snowmelt.ivm.algebra import When
 from snowmelt.ivm.changes import Rules, TableChange
 from snowmelt.ivm.lowering import lower
 from snowmelt.ivm.plan import Apply, ApplyKind, Planner
-from snowmelt.ivm.rendering import Renderer, Restriction, When
+from snowmelt.ivm.rendering import Renderer, Restriction, Rows
 from tests.ivm.duck import Row, View
 
 
@@ -51,5 +51,5 @@ class StatefulView(View):
 class UnpushedRenderer(Renderer):
     """Restrictions are tested above a node, never pushed below it."""
 
-    def some_rows(self, node: Node, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
+    def some_rows(self, node: Rows, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
         return super().some_rows(node, when, None)[0], restriction is None

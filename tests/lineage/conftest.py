@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.accounts import open_account
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 
 Ask = Callable[..., dict[str, Any]]
 PIPELINE = (
@@ -28,7 +29,7 @@ PIPELINE = (
 
 @pytest.fixture(scope="session")
 def own_account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
-    with Account.open(tmp_path_factory.mktemp("lineage")) as account:
+    with open_account(tmp_path_factory.mktemp("lineage")) as account:
         yield account
 
 

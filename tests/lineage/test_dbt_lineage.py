@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from tests.lineage.conftest import Ask, edges
 
 _HERE = Path(__file__).parent

@@ -8,8 +8,8 @@ import pytest
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest import StreamingIngestClient
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from tests.lineage.conftest import Ask, edges
 
 

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
+from snowmelt.accounts import open_account
 from snowmelt.cli.main import app
 from snowmelt.govern.lineage.pictures import Arrow, Picture, mermaid, svg
-from snowmelt.service.account import Account
 from tests.lineage.conftest import PIPELINE
 
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -19,7 +19,7 @@ _SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    with Account.open(tmp_path / "data") as account:
+    with open_account(tmp_path / "data") as account:
         session = account.session()
         for statement in PIPELINE:
             session.execute(statement)

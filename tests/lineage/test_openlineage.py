@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import OpenLineageSettings, Settings
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.features.lineage.events import RunEvents
 from snowmelt.govern.lineage.emitting import Emitter
 from snowmelt.govern.lineage.flows import Influence
 from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, Link, Process
-from snowmelt.govern.lineage.openlineage import EventType, JobRun, Known, Outcome, event
-from snowmelt.service.account import Account
+from snowmelt.govern.lineage.openlineage import EventType, JobRun, Known, Outcome, Written, event
 from tests.cdc.kafka_stack import KafkaStack
 from tests.lineage.events import validated
 from tests.support.waiting import wait_until
@@ -39,7 +40,7 @@ def _full_event() -> dict[str, Any]:
     )
     outcome = Outcome(
         [Edge(_SOURCE, _TARGET, Process("QUERY"), links)],
-        rows_written=3,
+        written={"2": Written(3, 512, 1)},
         error="002003 (02000): no such table",
         known={"1": Known([("A", "NUMBER(38,0)")], 10, 2048), "2": Known([("X", "VARCHAR(10)")], 3, 512)},
     )
@@ -67,8 +68,8 @@ def test_column_lineage_says_how_each_column_takes_part() -> None:
 
 
 def test_a_statement_begins_and_completes_or_fails(tmp_path: Path) -> None:
-    settings = Settings(openlineage=OpenLineageSettings(file="events.jsonl", namespace="shop"))
-    with Account.open(tmp_path / "data", settings=settings) as account:
+    settings = Settings(openlineage=OpenLineageSettings(file="events.jsonl", namespace="shop", running_seconds=3600))
+    with open_account(tmp_path / "data", settings=settings) as account:
         session = account.session()
         session.execute("CREATE TABLE people (id INT, name VARCHAR)")
         (tmp_path / "a.csv").write_text("1,ada\n2,bob\n", encoding="utf-8")
@@ -111,7 +112,7 @@ def test_an_endpoint_gets_events(tmp_path: Path) -> None:
     thread.start()
     try:
         url = f"http://127.0.0.1:{server.server_port}/api/v1/lineage"
-        with Account.open(tmp_path, settings=Settings(openlineage=OpenLineageSettings(url=url))) as account:
+        with open_account(tmp_path, settings=Settings(openlineage=OpenLineageSettings(url=url))) as account:
             session = account.session()
             session.execute("CREATE TABLE t (a INT)")
             session.execute("INSERT INTO t VALUES (1)")
@@ -125,12 +126,12 @@ def test_an_endpoint_gets_events(tmp_path: Path) -> None:
 def test_an_endpoint_that_is_down_disturbs_nobody(tmp_path: Path) -> None:
     # A port that nobody listens on.
     settings = Settings(openlineage=OpenLineageSettings(url="http://127.0.0.1:9/", queue=1, timeout_seconds=1))
-    with Account.open(tmp_path, settings=settings) as account:
+    with open_account(tmp_path, settings=settings) as account:
         session = account.session()
         session.execute("CREATE TABLE t (a INT)")
         for _ in range(5):
             session.execute("INSERT INTO t VALUES (1)")
-        emitter = account.run_events.emitter
+        emitter = account.services[RunEvents].emitter
         assert emitter is not None
         wait_until(lambda: emitter.dropped > 0, "nothing was dropped")
         assert emitter.sent == 0
@@ -140,7 +141,7 @@ def test_a_run_that_goes_on_says_so(tmp_path: Path) -> None:
     """It waits for another transaction's table."""
     file = tmp_path / "events.jsonl"
     settings = Settings(openlineage=OpenLineageSettings(file=str(file), running_seconds=0.05))
-    with Account.open(tmp_path / "data", settings=settings) as account:
+    with open_account(tmp_path / "data", settings=settings) as account:
         writer, waiting = account.session(), account.session()
         writer.execute("CREATE TABLE t (a INT)")
         writer.execute("BEGIN")
@@ -168,11 +169,11 @@ def test_a_topic_gets_events(tmp_path: Path) -> None:
         place = OpenLineageSettings(
             kafka=kafka.bootstrap_servers, topic="runs", kafka_properties_file=str(properties), timeout_seconds=60
         )
-        with Account.open(tmp_path / "data", settings=Settings(openlineage=place)) as account:
+        with open_account(tmp_path / "data", settings=Settings(openlineage=place)) as account:
             session = account.session()
             session.execute("CREATE TABLE t (a INT)")
             session.execute("INSERT INTO t VALUES (1)")
-            emitter = account.run_events.emitter
+            emitter = account.services[RunEvents].emitter
             assert emitter is not None
             wait_until(lambda: emitter.sent + emitter.dropped == 2, "they never arrive")
         reader = Consumer(
@@ -190,11 +191,11 @@ def test_a_topic_gets_events(tmp_path: Path) -> None:
 
 def test_a_broker_that_is_down_disturbs_nobody(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     settings = Settings(openlineage=OpenLineageSettings(kafka="127.0.0.1:9", timeout_seconds=0.1))
-    with Account.open(tmp_path, settings=settings) as account:
+    with open_account(tmp_path, settings=settings) as account:
         session = account.session()
         session.execute("CREATE TABLE t (a INT)")
         session.execute("INSERT INTO t VALUES (1)")
-        emitter = account.run_events.emitter
+        emitter = account.services[RunEvents].emitter
         assert emitter is not None
         wait_until(lambda: emitter.dropped > 0, "nothing was dropped")
         assert emitter.sent == 0

@@ -9,12 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import OpenLineageSettings, Settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest import StreamingIngestClient
-from snowmelt.service.account import Account
-from snowmelt.service.results import status
-from snowmelt.service.run import Run
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.results import status
+from snowmelt.runtime.run import Run
 from tests.cdc.test_landing import Lander, put
 from tests.lineage.events import events_in
 
@@ -25,7 +26,7 @@ def told(tmp_path: Path) -> Callable[[Callable[[Account], None]], list[dict[str,
 
     def during(work: Callable[[Account], None]) -> list[dict[str, Any]]:
         settings = Settings(openlineage=OpenLineageSettings(file="events.jsonl", running_seconds=3600))
-        with Account.open(tmp_path, settings=settings) as account:
+        with open_account(tmp_path, settings=settings) as account:
             work(account)
         return events_in(tmp_path / "events.jsonl")
 

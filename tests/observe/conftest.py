@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.clock import ManualClock
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from tests.support.promtool import promtool
 
 __all__ = ["promtool"]
@@ -24,5 +25,5 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def opened(tmp_path: Path, clock: ManualClock) -> Iterator[Account]:
-    with Account.open(tmp_path / "data", settings=Settings(), clock=clock) as account:
+    with open_account(tmp_path / "data", settings=Settings(), clock=clock) as account:
         yield account

@@ -5,9 +5,9 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
+from snowmelt.runtime.account import Account
 from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import load_credentials
-from snowmelt.service.account import Account
 
 LOCAL = ("127.0.0.1", 40_000)
 Scraped = dict[tuple[str, frozenset[tuple[str, str]]], float]

@@ -8,8 +8,8 @@ import pytest
 
 from snowmelt.core.clock import ManualClock
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from tests.observe.asking import rows_of
 
 ALERT = """CREATE ALERT low WAREHOUSE = compute_wh SCHEDULE = '1 MINUTE' COMMENT = 'stock'

@@ -9,10 +9,11 @@ from datetime import timedelta
 import pytest
 
 from snowmelt.core.clock import ManualClock
+from snowmelt.core.names import ObjectName
 from snowmelt.observe.costs import TableCost
-from snowmelt.service.account import Account
-from snowmelt.service.spark_usage import SparkUsage
-from snowmelt.state.model import QueryRecord
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.spark_usage import SparkUsage
+from snowmelt.state.model import ObjectKind, QueryRecord
 from tests.observe.asking import rows_of
 
 STEADY = TableCost(
@@ -44,7 +45,7 @@ def test_advice(change: dict[str, object], said: str) -> None:
 
 def test_statements_inside_a_statement_are_paid_once(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("snowmelt.service.spark_usage.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("snowmelt.runtime.spark_usage.time.monotonic", lambda: now[0])
     outer, inner = SparkUsage(), SparkUsage()
     outer.began(2)
     now[0] += 10
@@ -93,3 +94,37 @@ def test_a_stranger_sees_only_what_he_ran(opened: Account) -> None:
     _ran(opened, "q2", spark_seconds=36.0, credits=0.01, user="ANN")
     stranger = opened.session(user="ANN", role="PUBLIC")
     assert [row["QUERY_ID"] for row in rows_of(stranger, "QUERY_ATTRIBUTION_HISTORY")] == ["q2"]
+
+
+def test_costs_of_a_replaced_table_start_at_zero(opened: Account, clock: ManualClock) -> None:
+    session = opened.session()
+    session.execute("CREATE TABLE s (a INT)")
+
+    def create(query: str) -> str:
+        session.execute(
+            "CREATE OR REPLACE DYNAMIC TABLE d TARGET_LAG = '1 hour' WAREHOUSE = compute_wh INITIALIZE = ON_SCHEDULE "
+            f"AS {query}"
+        )
+        with opened.state.read() as state:
+            found = state.catalog.find(ObjectName("SNOWMELT", "PUBLIC", "D"), [ObjectKind.TABLE])
+        assert found is not None
+        return found.id
+
+    def reported() -> tuple[float, float]:
+        report = json.loads(session.execute("SELECT SYSTEM$COST_REPORT(1, 'd')").rows()[0][0])
+        (found,) = report["tables"]
+        return found["spark_seconds_per_day"], found["cost_per_day"]
+
+    first = create("SELECT a FROM s")
+    of_it = {"purpose": "REFRESH", "target": "SNOWMELT.PUBLIC.D"}
+    _ran(opened, "q1", spark_seconds=36.0, credits=0.01, target_id=first, **of_it)
+    clock.advance(timedelta(seconds=5))
+    assert reported()[0] == pytest.approx(36)
+    assert create("SELECT a FROM s") == first, "the same definition replaces nothing"
+    second = create("SELECT a + 1 AS a FROM s")
+    assert reported() == (0, 0), "what the table before it cost is not its own"
+    _ran(opened, "q2", spark_seconds=3.6, credits=0.001, target_id=second, **of_it)
+    clock.advance(timedelta(seconds=5))
+    assert reported()[0] == pytest.approx(3.6)
+    by_id = {row["OBJECT_ID"]: row["STATEMENTS"] for row in rows_of(session, "OBJECT_COST_HISTORY", name="d")}
+    assert by_id == {first: 1, second: 1}

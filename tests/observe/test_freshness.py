@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 
 import deltalake
 import pyarrow as pa
 
 from snowmelt.core.clock import ManualClock
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.features.observing.service import Observing
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from snowmelt.state.model import ObjectKind, TableDefinition
 from tests.observe.asking import rows_of
 from tests.observe.scraping import scraped, value
+from tests.support.waiting import wait_until
 
 PROMISE = "CREATE DATA PRODUCT sales OBJECTS = (orders) FRESHNESS = '10 minutes' AVAILABILITY_TIER = 1"
 
@@ -28,16 +29,16 @@ def _offered(account: Account) -> Session:
 
 def test_a_product_is_fresh_then_breached_then_fresh_again(opened: Account, clock: ManualClock) -> None:
     session = _offered(opened)
-    assert opened.observing.check() == 30.0
+    assert opened.services[Observing].check() == 30.0
     found = {row["NAME"]: row for row in rows_of(session, "FRESHNESS")}
     assert found["SALES"]["STATUS"] == "FRESH" and found["SALES"]["LIMIT_SEC"] == 600
     # Nothing is promised for the table, and it was not written often enough to have a usual interval.
     assert found["ORDERS"]["STATUS"] == "UNKNOWN"
     clock.advance(timedelta(minutes=15))
-    opened.observing.check()
+    opened.services[Observing].check()
     clock.advance(timedelta(minutes=5))
     session.execute("INSERT INTO orders VALUES (2)")
-    opened.observing.check()
+    opened.services[Observing].check()
     history = [(row["STATUS"], row["DURATION_SEC"]) for row in rows_of(session, "FRESHNESS_HISTORY", name="sales")]
     # The breach began ten minutes after the insert, not when somebody looked.
     assert history == [("FRESH", 0), ("BREACHED", 600), ("FRESH", 600)]
@@ -45,11 +46,11 @@ def test_a_product_is_fresh_then_breached_then_fresh_again(opened: Account, cloc
 
 def test_availability_by_tier_over_the_month(opened: Account, clock: ManualClock) -> None:
     session = _offered(opened)
-    opened.observing.check()
+    opened.services[Observing].check()
     clock.advance(timedelta(minutes=15))
-    opened.observing.check()
+    opened.services[Observing].check()
     session.execute("INSERT INTO orders VALUES (2)")
-    opened.observing.check()
+    opened.services[Observing].check()
     for _ in range(9):
         clock.advance(timedelta(minutes=9, seconds=30))
         session.execute("INSERT INTO orders VALUES (3)")
@@ -84,8 +85,6 @@ def test_columns_that_another_tool_added_are_shown_as_a_diff(opened: Account) ->
 
 def test_a_served_account_is_checked_by_itself(opened: Account) -> None:
     session = _offered(opened)
-    opened.observing.start()
-    deadline = time.monotonic() + 20
-    while not rows_of(session, "FRESHNESS_HISTORY"):
-        assert time.monotonic() < deadline, "nobody looked"
-    opened.observing.stop()
+    opened.services[Observing].start()
+    wait_until(lambda: rows_of(session, "FRESHNESS_HISTORY"), "nobody looked")
+    opened.services[Observing].stop()

@@ -14,15 +14,18 @@ import pyarrow as pa
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.clock import ManualClock
 from snowmelt.core.config import Settings, TracingSettings
 from snowmelt.core.names import ObjectName
+from snowmelt.core.slots import Places
+from snowmelt.features.observing.monitor import Monitor
+from snowmelt.features.observing.service import Observing
 from snowmelt.ingest import StreamingIngestClient
 from snowmelt.observe.freshness import Freshness, Status, Watched
 from snowmelt.observe.levels import Level, Pool
+from snowmelt.runtime.account import Account
 from snowmelt.serve.protocol.executions import StatementPool
-from snowmelt.service.account import Account
-from snowmelt.service.observing.monitor import Monitor
 from snowmelt.state.model import ObjectKind
 from tests.cdc.envelopes import column
 from tests.cdc.test_landing import _BODY, _ID, Lander, put
@@ -54,20 +57,20 @@ def test_statements_fill_the_pool_and_its_queue(
     opened: Account, running: int, waiting: int, levels: tuple[int, int]
 ) -> None:
     """As many as there are workers run, the others wait: GET /metrics and alert rules see both."""
-    pool, go_on = StatementPool(5, 10), Event()
-    opened.observing.server_load = pool.load
+    pool, go_on = StatementPool(5, 10, Places(5)), Event()
+    opened.services[Observing].server_load = pool.load
 
     def statement() -> Any:
-        return SimpleNamespace(beside=True, answer=SimpleNamespace(set_result=lambda _: None))
+        return SimpleNamespace(beside=True, reply=lambda _: None)
 
     try:
         for _ in range(running + waiting):
             pool.submit(statement(), lambda _: go_on.wait(60))
         wait_until(lambda: pool.load()[0].used == running, "they do not start")
-        found = {pool.name: (pool.used, pool.size, pool.level) for pool in opened.observing.load()}
+        found = {pool.name: (pool.used, pool.size, pool.level) for pool in opened.services[Observing].load()}
         assert found["statements"] == (running, 5, levels[0])
         assert found["waiting_statements"] == (waiting, 10, levels[1])
-        samples = {(each.metric.name, each.labels): each.value for each in opened.observing.samples()}
+        samples = {(each.metric.name, each.labels): each.value for each in opened.services[Observing].samples()}
         assert samples["snowmelt_pool_level", ("statements",)] == levels[0]
         assert samples["snowmelt_pool_level", ("waiting_statements",)] == levels[1]
     finally:
@@ -84,7 +87,7 @@ def test_freshness_is_looked_at_twice_an_interval_at_least(opened: Account, limi
     session.execute("CREATE TABLE orders (id INT)")
     session.execute("CREATE DATA PRODUCT slow OBJECTS = (orders) FRESHNESS = '1 day'")
     session.execute(f"CREATE DATA PRODUCT sales OBJECTS = (orders) FRESHNESS = '{limit}'")
-    assert opened.observing.check() == wait
+    assert opened.services[Observing].check() == wait
 
 
 def test_the_monitor_looks_again_as_soon_as_a_look_says() -> None:
@@ -208,7 +211,7 @@ def collector() -> Iterator[_Collector]:
 
 def test_a_collector_gets_traces(tmp_path: Path, collector: _Collector) -> None:
     settings = Settings(tracing=TracingSettings(url=collector.url, service_name="shop"))
-    with Account.open(tmp_path, settings=settings) as account:
+    with open_account(tmp_path, settings=settings) as account:
         session = account.session()
         session.execute("CREATE TABLE t (a INT)")
         query_id = session.execute("INSERT INTO t VALUES (1)").query_id
@@ -222,5 +225,5 @@ def test_a_collector_gets_traces(tmp_path: Path, collector: _Collector) -> None:
 @pytest.mark.slow
 def test_a_collector_that_is_down_disturbs_nobody(tmp_path: Path) -> None:
     settings = Settings(tracing=TracingSettings(url="http://127.0.0.1:9/v1/traces"))
-    with Account.open(tmp_path, settings=settings) as account:
+    with open_account(tmp_path, settings=settings) as account:
         account.session().execute("CREATE TABLE t (a INT)")

@@ -9,8 +9,8 @@ from starlette.testclient import TestClient
 
 from snowmelt.core.clock import ManualClock
 from snowmelt.observe.metrics import METRICS, Kind
+from snowmelt.runtime.account import Account
 from snowmelt.serve.metrics import TOKEN_VARIABLE
-from snowmelt.service.account import Account
 from tests.observe.scraping import LOCAL, scraped, server, value
 from tools import metric_reference
 

@@ -16,7 +16,7 @@ from snowmelt.cli.main import app
 from snowmelt.core.clock import ManualClock
 from snowmelt.observe.metrics import METRICS, Kind
 from snowmelt.observe.monitoring.exporting import DASHBOARD, RULES
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from tests.observe.scraping import text
 from tests.support.promtool import checked
 

@@ -17,12 +17,16 @@ import requests
 from aiosmtpd.controller import Controller
 from aiosmtpd.handlers import Message as MailHandler
 
+from snowmelt.accounts import open_account
 from snowmelt.core.clock import ManualClock
 from snowmelt.core.config import AlertRuleSettings, NotificationSettings, Settings
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.features.notifications.rules import Rules
+from snowmelt.features.observing.service import Observing
 from snowmelt.observe.alerting import Series, evaluate, silence
+from snowmelt.observe.meters import COUNTED_HERE
 from snowmelt.observe.notifying import Message, Severity, send
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from snowmelt.state.observing_model import AlertStanding
 from tests.observe.asking import rows_of
 
@@ -89,7 +93,7 @@ CHANNELS = {
 @pytest.fixture
 def notifying(tmp_path: Path, clock: ManualClock) -> Iterator[Account]:
     settings = Settings(notifications=CHANNELS, alert_rules=(RULE,))
-    with Account.open(tmp_path / "data", settings=settings, clock=clock) as account:
+    with open_account(tmp_path / "data", settings=settings, clock=clock) as account:
         yield account
 
 
@@ -159,21 +163,21 @@ def test_a_late_product_is_told_once_then_escalated_then_resolved(
     session.execute("CREATE TABLE orders (id INT)")
     session.execute("CREATE DATA PRODUCT sales OBJECTS = (orders) FRESHNESS = '10 minutes'")
     session.execute("INSERT INTO orders VALUES (1)")
-    notifying.observing.check()
+    notifying.services[Observing].check()
     clock.advance(timedelta(minutes=11))
-    notifying.observing.check()
+    notifying.services[Observing].check()
     assert not posts, "it must hold for a minute"
     for _ in range(3):
         clock.advance(timedelta(minutes=2))
-        notifying.observing.check()
+        notifying.services[Observing].check()
     assert [post["title"] for post in posts] == ["[critical] late"]
     assert "name=SALES" in posts[0]["message"] and posts[0]["type"] == "failure"
     assert [row["STATE"] for row in rows_of(session, "ALERT_RULE_STATUS")] == ["FIRING"]
     clock.advance(timedelta(minutes=30))
-    notifying.observing.check()
+    notifying.services[Observing].check()
     assert [mail["subject"] for mail in mails] == ["[escalated] late"]
     session.execute("INSERT INTO orders VALUES (2)")
-    notifying.observing.check()
+    notifying.services[Observing].check()
     assert posts[-1]["title"] == "[resolved] late" and rows_of(session, "ALERT_RULE_STATUS") == []
 
 
@@ -185,11 +189,11 @@ def test_a_silenced_rule_says_nothing(notifying: Account, clock: ManualClock, po
     session.execute("CALL SYSTEM$SILENCE_ALERT_RULE('late', 20)")
     clock.advance(timedelta(minutes=11))
     for _ in range(2):
-        notifying.observing.check()
+        notifying.services[Observing].check()
         clock.advance(timedelta(minutes=2))
     assert not posts
     clock.advance(timedelta(minutes=10))
-    notifying.observing.check()
+    notifying.services[Observing].check()
     assert [post["title"] for post in posts] == ["[critical] late"]
     with pytest.raises(SnowmeltError, match="does not exist"):
         session.execute("CALL SYSTEM$SILENCE_ALERT_RULE('never', 20)")
@@ -202,14 +206,14 @@ def test_a_rule_on_a_query(tmp_path: Path, clock: ManualClock, posts: list[dict[
         escalate_seconds=600, escalate_to=("mail",), summary="Something is broken",
     )  # fmt: skip
     settings = Settings(notifications=CHANNELS, alert_rules=(rule,))
-    with Account.open(tmp_path / "data", settings=settings, clock=clock) as account:
+    with open_account(tmp_path / "data", settings=settings, clock=clock) as account:
         session = account.session()
 
         def looked(minutes: int) -> list[str]:
             clock.advance(timedelta(minutes=minutes))
-            account.observing.check()
-            account.alert_rules.conditions.wait()
-            account.observing.check()
+            account.services[Observing].check()
+            account.services[Rules].conditions.wait()
+            account.services[Observing].check()
             return [post["title"] for post in posts]
 
         assert looked(1) == []
@@ -232,16 +236,65 @@ def test_a_rule_on_a_query_that_fails_is_not_over(
 ) -> None:
     rule = AlertRuleSettings(name="r", sql="SHOW TABLES IN SCHEMA shop", channels=("hook",), every_seconds=1)
     settings = Settings(notifications=CHANNELS, alert_rules=(rule,))
-    with Account.open(tmp_path / "data", settings=settings, clock=clock) as account:
+    with open_account(tmp_path / "data", settings=settings, clock=clock) as account:
         session = account.session()
         session.execute_script("CREATE SCHEMA shop; CREATE TABLE t (a INT)")
         for statement in ("SELECT 1", "DROP SCHEMA shop"):
             session.execute(statement)
             for _ in range(2):
-                account.observing.check()
-                account.alert_rules.conditions.wait()
+                account.services[Observing].check()
+                account.services[Rules].conditions.wait()
                 clock.advance(timedelta(minutes=1))
         assert [post["title"] for post in posts] == ["[warning] r"]
+
+
+def test_a_restart_says_nothing_until_the_query_has_a_result(
+    tmp_path: Path, clock: ManualClock, posts: list[dict[str, Any]]
+) -> None:
+    """What fired before goes on firing, unheard, until the query says otherwise; a new rule is unknown."""
+    rules = tuple(
+        AlertRuleSettings(name=name, sql=f"SHOW TABLES LIKE '{name.upper()}'", channels=("hook",), every_seconds=1)
+        for name in ("broken", "mended", "unknown")
+    )
+    settings = Settings(notifications=CHANNELS, alert_rules=rules[:2])
+
+    def looked(account: Account) -> list[str]:
+        account.services[Observing].check()
+        clock.advance(timedelta(minutes=1))
+        return [post["title"] for post in posts]
+
+    with open_account(tmp_path / "data", settings=settings, clock=clock) as account:
+        session = account.session()
+        session.execute_script("CREATE TABLE broken (a INT); CREATE TABLE mended (a INT)")
+        looked(account)
+        account.services[Rules].conditions.wait()
+        assert looked(account) == ["[warning] broken", "[warning] mended"]
+        session.execute("DROP TABLE mended")
+        account.services[Rules].conditions.wait()
+    posts.clear()
+    settings = Settings(notifications=CHANNELS, alert_rules=rules)
+    with open_account(tmp_path / "data", settings=settings, clock=clock) as account:
+        session = account.session()
+        states = {row["RULE_NAME"]: row["STATE"] for row in rows_of(session, "ALERT_RULE_STATUS")}
+        assert states == dict.fromkeys(("broken", "mended", "unknown"), "UNKNOWN")
+        assert looked(account) == [], "no query has a result yet"
+        account.services[Rules].conditions.wait()
+        assert looked(account) == ["[resolved] mended"]
+        states = {row["RULE_NAME"]: row["STATE"] for row in rows_of(session, "ALERT_RULE_STATUS")}
+        assert states == {"broken": "FIRING"}
+
+
+def test_a_counter_that_begins_with_the_process_resolves_nothing() -> None:
+    rule = AlertRuleSettings(name="failing", metric="snowmelt_queries_total", above=5, channels=("hook",))
+    labels = {"type": "SELECT", "status": "FAILED"}
+    first = evaluate([rule], [Series("snowmelt_queries_total", labels, 6)], {}, START)
+    (told,) = first.tell
+    assert told.after is not None
+    before = {told.key: told.after}
+    restarted = evaluate([rule], [], before, START, COUNTED_HERE)
+    assert not restarted.tell and not restarted.gone and "snowmelt_queries_total" in COUNTED_HERE
+    again = evaluate([rule], [Series("snowmelt_queries_total", labels, 0)], before, START, COUNTED_HERE)
+    assert [item.message.title for item in again.tell] == ["[resolved] failing"]
 
 
 def test_a_channel_that_is_down_costs_the_others_nothing(
@@ -251,7 +304,7 @@ def test_a_channel_that_is_down_costs_the_others_nothing(
     rule = AlertRuleSettings(name="r", sql="SHOW TABLES LIKE 'BROKEN'", channels=("hook", "mail"), every_seconds=1)
     settings = Settings(notifications=CHANNELS, alert_rules=(rule,))
     working = os.environ["OPS_MAIL"]
-    with Account.open(tmp_path / "data", settings=settings, clock=clock) as account:
+    with open_account(tmp_path / "data", settings=settings, clock=clock) as account:
 
         def looked(address: str) -> tuple[list[str], list[str]]:
             monkeypatch.setenv("OPS_MAIL", address)
@@ -259,8 +312,8 @@ def test_a_channel_that_is_down_costs_the_others_nothing(
             mails.clear()
             for _ in range(3):
                 clock.advance(timedelta(minutes=1))
-                account.observing.check()
-                account.alert_rules.conditions.wait()
+                account.services[Observing].check()
+                account.services[Rules].conditions.wait()
             return [post["title"] for post in posts], [mail["subject"] for mail in mails]
 
         down = "mailto://127.0.0.1:1?from=snowmelt@example.com"

@@ -14,8 +14,8 @@ from snowmelt.cli.main import app
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.logs import configure_logging
 from snowmelt.observe.tracing import Tracing
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from tests.observe.scraping import scraped, value
 
 

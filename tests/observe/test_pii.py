@@ -9,8 +9,8 @@ import pytest
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.govern.pii.classes import by_name
 from snowmelt.govern.pii.classifying import Confidence, classify
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from tests.observe.asking import rows_of
 
 

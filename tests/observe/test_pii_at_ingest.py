@@ -12,8 +12,8 @@ import pytest
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
 from snowmelt.ingest import StreamingIngestClient
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from snowmelt.state.model import ObjectKind, TableDefinition
 from tests.cdc.envelopes import column
 from tests.cdc.test_landing import Lander, delete, put
@@ -142,3 +142,16 @@ def test_what_is_refused(opened: Account, statement: str, said: str) -> None:
     session.execute("CREATE VIEW looked AS SELECT short FROM narrow")
     with pytest.raises(SnowmeltError, match=said):
         session.execute(statement)
+
+
+def test_short_values_are_masked_whole_and_unknown_fields_are_not_kept(session: Session) -> None:
+    client = StreamingIngestClient("test", connection=session)
+    channel = client.open_channel("c", "people")
+    channel.append_row({"id": 1, "masked": "4711"}, "1")
+    channel.append_row({"id": 2, "emial": ANN}, "2")
+    assert channel.wait_for_flush(120)
+    client.close()
+    (row,) = stored(session.account, "PEOPLE")
+    assert row["MASKED"] == "****"
+    (rejected,) = stored(session.account, "PEOPLE_CHANNEL_ERRORS")
+    assert "ann@example" not in str(rejected)

@@ -20,7 +20,7 @@ from tests.clients.environments import client_command, client_environment, clien
 from tests.support.debian import library_path, unpacked
 from tests.support.mariadb_server import MariaDbServer
 from tests.support.ports import free_port
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def s3() -> Iterator[dict[str, str]]:
     with scratch() as folder, program(command, folder, lambda: listens(port), client_environment()):
         signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=a/x/us-east-1/s3"}
         request = urllib.request.Request(f"{settings['endpoint']}/bucket", method="PUT", headers=signed)
-        urllib.request.urlopen(request, timeout=60).close()
+        urllib.request.urlopen(request, timeout=DEADLINE).close()
         yield settings
 
 

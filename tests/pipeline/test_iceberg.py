@@ -28,6 +28,7 @@ from snowmelt.pipeline.destinations.delta import delta_options
 from snowmelt.state.ids import new_id
 from tests.clients.environments import client_environment, client_python
 from tests.pipeline.test_destinations import CutOffError, cut_off
+from tests.support.waiting import DEADLINE
 
 HERE = Path(__file__).parent
 Rows = list[dict[str, str | None]]
@@ -120,7 +121,7 @@ class Readers:
         return ordered(answer["rows"])
 
     def close(self) -> None:
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=DEADLINE)
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +219,7 @@ def test_spark_finds_them_too(tmp_path: Path) -> None:
     tables = examples(tmp_path)
     (jar,) = ensure_jars(jars=parse_lock((HERE / "iceberg_spark.lock").read_text()))
     command = [sys.executable, HERE / "iceberg_spark.py", jar, *[table.place for table in tables]]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=280, check=False)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=DEADLINE, check=False)
     found = [line.removeprefix("ROWS ") for line in done.stdout.splitlines() if line.startswith("ROWS ")]
     assert len(found) == len(tables), done.stderr[-3000:]
     for table, rows in zip(tables, found, strict=True):

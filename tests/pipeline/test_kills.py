@@ -17,7 +17,7 @@ from tests.pipeline.test_destinations import DeltaTarget, FilesTarget, PostgresT
 from tests.pipeline.test_iceberg import Readers, Table
 
 FILES = 3
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.slow
 
 
 def run_killed_at(step: int, kind: str, target: str, folder: Path) -> bool:

@@ -29,7 +29,7 @@ from snowmelt.pipeline import (
 from snowmelt.pipeline.sources.ordering import parts, whole_batches
 from tests.pipeline.web import Web
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -155,7 +155,6 @@ def send_until_killed(data: Path, address: str, at: int) -> None:
             run_flow(Flow("people", People(people(25)), loader, attempts=1))
 
 
-@pytest.mark.timeout(900)
 def test_killed_in_the_middle_nothing_is_lost_and_nothing_counts_twice(tmp_path: Path, web: Web) -> None:
     """What is repeated has the same keys: the API knows it."""
     context = multiprocessing.get_context("spawn")

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from snowmelt.pipeline import FilesLoader, Flow, LoadStrategy, SnowmeltExtractor, SqlLoader, run_flow
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 COLUMNS = ("id", "name")
 
 

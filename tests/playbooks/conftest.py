@@ -10,8 +10,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from snowmelt.cli.main import app
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from tests.clients.server import PASSWORD, serving
 
 Command = Callable[..., Result]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 
 PIPELINE = {
     "source": "orders", "columns": "id, customer_id, amount", "clean_where": "amount > 0", "dimension": "customers",

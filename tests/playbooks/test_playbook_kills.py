@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from snowmelt.playbooks.journal import run_ids
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from tests.crash.driver import Zygote
 from tests.playbooks.lives import Commands, zygote
 from tests.playbooks.shop import PIPELINE, SUMMARY, objects, open_shop, summary, tracked

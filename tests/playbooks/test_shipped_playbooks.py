@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from tests.playbooks.conftest import Command
 from tests.playbooks.shop import PIPELINE, SUMMARY, objects, open_shop, summary, tracked
 
 ALL = ("--approve", "critical")
-pytestmark = pytest.mark.timeout(900)
 
 
 def run_of(result: Result) -> str:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from snowmelt.core import errors, types
 from snowmelt.playbooks.model import Decision, Probe, Step
 from snowmelt.playbooks.ports import Answer, Question
-from snowmelt.service.results import Result, ResultColumn
+from snowmelt.runtime.results import Result, ResultColumn
 
 _CREATE = re.compile(r"CREATE TABLE IF NOT EXISTS (\S+)")
 _DROP = re.compile(r"DROP TABLE IF EXISTS (\S+)")

@@ -7,19 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.cli.projects import planned
 from snowmelt.core.config import Settings
 from snowmelt.projects.applying import apply_plan
 from snowmelt.projects.catalog import Execute
 from snowmelt.projects.plan import Plan
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 
 
 @pytest.fixture(scope="session")
 def project_account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     folder: Path = tmp_path_factory.mktemp("projects")
-    with Account.open(folder, settings=Settings()) as opened:
+    with open_account(folder, settings=Settings()) as opened:
         yield opened
         assert not opened.engine.started.is_set(), "planning started Spark"
 

@@ -12,8 +12,8 @@ from snowmelt import Window
 from snowmelt import functions as F
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.projects.frames import DataFrame, Tables
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 
 COLUMNS = {
     ("ORDERS",): ["ID", "CUSTOMER", "AMOUNT", "AT", "Odd Name"],

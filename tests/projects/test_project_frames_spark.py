@@ -12,8 +12,8 @@ from pyspark.sql import functions as spark_functions
 
 from snowmelt import Window, functions
 from snowmelt.projects.frames import Tables
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 
 ORDERS = [
     (1, 1, 10, "a"), (2, 1, 20, None), (3, 2, 5, "b"), (4, 2, None, "b"), (5, None, 7, "c"), (6, 9, 7, "c"),

@@ -17,12 +17,12 @@ from snowmelt.cli.main import app
 from snowmelt.cli.projects import planned
 from snowmelt.core.error_json import error_from_json
 from snowmelt.projects.applying import apply_plan
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.results import Result
+from snowmelt.runtime.session import Session
 from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import load_credentials
 from snowmelt.serve.wire import result_from_json
-from snowmelt.service.account import Account
-from snowmelt.service.results import Result
-from snowmelt.service.session import Session
 from tests.support.slt import drop_database
 
 SHOP = Path(__file__).parents[2] / "examples" / "shop_project"

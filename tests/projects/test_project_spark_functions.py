@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from tests.projects.conftest import Project
 from tests.support.slt import drop_database
 

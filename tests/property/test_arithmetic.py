@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from snowmelt.core.types import DataType, int64, number
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from snowmelt.sql import arithmetic
 from snowmelt.sql.dialect import spark, to_spark_sql
 

@@ -9,10 +9,10 @@ import pytest
 
 from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service import folding
-from snowmelt.service.scripting.frames import Frame, Slot, variables_of
-from snowmelt.service.session import Session
-from snowmelt.service.variables import Variable
+from snowmelt.features.scripting.frames import Frame, Slot, variables_of
+from snowmelt.runtime import folding
+from snowmelt.runtime.session import Session
+from snowmelt.runtime.variables import Variable
 from snowmelt.sql.dialect import parse_snowflake
 
 VARIABLES = {

@@ -9,8 +9,9 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from snowmelt.accounts import open_account
 from snowmelt.cli.main import app
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 
 _CHECKS = """
 tables:
@@ -24,7 +25,7 @@ tables:
 def folder(account: Account, tmp_path: Path) -> Path:
     """A data directory with a table; `account` keeps Spark up meanwhile."""
     account.engine.session()
-    with Account.open(tmp_path / "data") as opened:
+    with open_account(tmp_path / "data") as opened:
         opened.session().execute_script("CREATE TABLE t (a INT); INSERT INTO t VALUES (1), (NULL)")
     return tmp_path / "data"
 
@@ -80,13 +81,13 @@ def test_checks_of_other_tools(folder: Path, tmp_path: Path) -> None:
 
 
 def test_quarantined_rows_are_replayed(folder: Path) -> None:
-    with Account.open(folder) as opened:
+    with open_account(folder) as opened:
         opened.session().execute_script(
             "ALTER TABLE t ADD QUALITY CHECK small AS RANGE (a) MAX = 9 ON_FAILURE = QUARANTINE;"
             "INSERT INTO t VALUES (20), (30); UPDATE t_quarantine SET a = 3 WHERE a = 30"
         )
     assert "1 quarantined rows" in call(folder, "replay", "t", "--where", "a < 10").stdout
-    with Account.open(folder) as opened:
+    with open_account(folder) as opened:
         session = opened.session()
         assert sorted(session.execute("SELECT a FROM t WHERE a > 1").rows()) == [(3,)]
         assert session.execute("SELECT a FROM t_quarantine").rows() == [(20,)]

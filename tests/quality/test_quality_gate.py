@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.quality import new_keys
-from snowmelt.service.session import Session
-from snowmelt.service.transactions import PendingTable, Transaction
+from snowmelt.features.quality import new_keys
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
+from snowmelt.runtime.transactions import PendingTable, Transaction
 
 Row = tuple[int | None, int | None]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    with Account.open(tmp_path) as account:
+    with open_account(tmp_path) as account:
         yield account.session()
         assert not account.engine.started.is_set(), "a look at keys started Spark"
 

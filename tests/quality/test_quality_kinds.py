@@ -8,7 +8,7 @@ import pytest
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.govern.quality.kinds import RULES, Level
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from snowmelt.state.quality_model import CheckKind, FailureAction
 
 NOW = "CURRENT_TIMESTAMP()"

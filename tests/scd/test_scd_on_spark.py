@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from tests.scd.reference import COLUMNS, Event, Version, assert_sound, current, versions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

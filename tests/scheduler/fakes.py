@@ -13,9 +13,9 @@ from snowmelt.scheduler.graph import DynamicTable, Graph, Round, SchedulingState
 from snowmelt.scheduler.ports import Outcome, RefreshRequest, RefreshState
 from snowmelt.scheduler.retries import Retries
 from snowmelt.scheduler.runner import Runner
+from tests.support.waiting import DEADLINE
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-DEADLINE = 120.0
 AT_ONCE = Retries(attempts=3, first_wait=0.0, longest_wait=0.0)
 
 Behaviour = Callable[[RefreshRequest], RefreshState | None]

@@ -8,17 +8,17 @@ from time import monotonic
 
 import pytest
 
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
-
-DEADLINE = 120.0
+from snowmelt.features.dynamic_tables.service import DynamicTables
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
+from tests.support.waiting import DEADLINE
 
 
 @pytest.fixture(autouse=True)
 def scheduler(account: Account) -> Iterator[None]:
-    account.dynamic_tables.start()
+    account.services[DynamicTables].start()
     yield
-    account.dynamic_tables.stop(DEADLINE)
+    account.services[DynamicTables].stop(DEADLINE)
 
 
 def await_that(condition: Callable[[], bool]) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.features.dynamic_tables.scheduled import ScheduledTables
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.incremental import filling
+from snowmelt.runtime.session import Session
 from snowmelt.scheduler.ports import Outcome, RefreshRequest, RefreshState
-from snowmelt.service.account import Account
-from snowmelt.service.dynamic_tables import filling
-from snowmelt.service.dynamic_tables.scheduled import ScheduledTables
-from snowmelt.service.session import Session
 
 
 @pytest.fixture

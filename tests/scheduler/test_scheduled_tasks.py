@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.features.tasks.service import Tasks
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from snowmelt.state.task_model import GraphRun, RunState, TaskRun
-
-DEADLINE = 120.0
+from tests.support.waiting import DEADLINE
 
 
 class ShiftedClock:
@@ -40,7 +41,7 @@ class Place:
 
     def advance(self, **step: float) -> None:
         self.clock.advance(timedelta(**step))
-        self.account.tasks.wake()
+        self.account.services[Tasks].wake()
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
         return self.session.execute(text).rows()
@@ -69,8 +70,8 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
     clock = ShiftedClock()
-    with Account.open(tmp_path / "data", clock=clock) as account:
-        account.tasks.start()
+    with open_account(tmp_path / "data", clock=clock) as account:
+        account.services[Tasks].start()
         yield Place(account, clock)
 
 
@@ -134,7 +135,7 @@ def test_timeouts_fail_and_failures_suspend(place: Place) -> None:
         place.advance(minutes=1)
         await_that(lambda count=count: len(place.runs("R")) == count)  # type: ignore[misc]
         # The worker must have begun to be stopped.
-        await_that(lambda: bool(place.account.tasks.running()))
+        await_that(lambda: bool(place.account.services[Tasks].running()))
         place.advance(seconds=21)
         await_that(lambda count=count: place.runs("R")[count - 1].state is not RunState.EXECUTING)  # type: ignore[misc]
     await_that(lambda: place.states("R") == [RunState.FAILED, RunState.FAILED_AND_AUTO_SUSPENDED])
@@ -243,19 +244,19 @@ def test_a_graph_keeps_its_version_while_it_runs(place: Place) -> None:
 
 def test_stopping_leaves_what_can_be_repeated_for_the_next_start(tmp_path: Path) -> None:
     clock = ShiftedClock()
-    with Account.open(tmp_path / "data", clock=clock) as account:
+    with open_account(tmp_path / "data", clock=clock) as account:
         session = account.session()
         session.execute("CREATE TASK r AS CALL SYSTEM$WAIT(600)")
         session.execute("CREATE TASK f FINALIZE = r AS SELECT 1")
         session.execute("ALTER TASK f RESUME")
-        account.tasks.start()
+        account.services[Tasks].start()
         session.execute("EXECUTE TASK r")
         place = Place(account, clock)
         await_that(lambda: place.states("R") == [RunState.EXECUTING])
-        account.tasks.stop(0.0)
+        account.services[Tasks].stop(0.0)
         assert place.states("R") == [RunState.FAILED]
         assert place.states("F") == []
-        account.tasks.start()
+        account.services[Tasks].start()
         await_that(lambda: place.states("F") == [RunState.SUCCEEDED])
         with account.state.read() as state:
             assert state.tasks.standing(place.runs("R")[0].task_id).failures == 0

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Collection, Sequence
+from contextlib import closing
+from pathlib import Path
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.security.privileges import OWNERSHIP
-from snowmelt.service.session import Session
+from snowmelt.features.loading.places import stage_root
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.rights.privileges import OWNERSHIP
+from snowmelt.runtime.session import Session
 
 _FIRST = """
 CREATE DATABASE {db}; CREATE SCHEMA s; CREATE WAREHOUSE w_{n};
@@ -24,6 +28,7 @@ _OBJECTS = {
     "v": "CREATE VIEW v AS SELECT a FROM t",
     "st": "CREATE STREAM st ON TABLE t",
     "sg": "CREATE STAGE sg",
+    "xs": "CREATE STAGE xs URL = 'file:///nowhere/'",
     "ff": "CREATE FILE FORMAT ff TYPE = CSV",
     "sq": "CREATE SEQUENCE sq",
     "f": "CREATE FUNCTION f() RETURNS INT AS '1'",
@@ -41,8 +46,16 @@ _PAUSED_CONNECTOR = (
     "TYPE = POSTGRES HOST = '127.0.0.1' PORT = 1 DATABASE = 'd' USER = 'u' TABLES = ('t') INITIALLY_PAUSED = TRUE"
 )
 _OVER_T = {"v", "st", "dt", "ct"}
-DENIED = {"003001", "002003", "002043", "002140", "002725", "001007", "000904"}
-"""The last four are what CALL, the warehouse of a dynamic table or task, and NEXTVAL say of a name nobody has."""
+_SEEN, _HIDDEN = "003001", {"002003", "002043"}
+_HIDDEN_ELSEWHERE = (
+    ("CALL", "002140"), ("SELECT f", "002140"), ("CREATE DYNAMIC TABLE", "002725"), ("CREATE TASK", "002725"),
+    ("CREATE TASK", "001007"), ("CREATE ALERT", "001007"), ("SELECT sq.NEXTVAL", "000904"),
+)  # fmt: skip
+"""What statements say of a name that nobody has, where that is a code of their own."""
+_ALWAYS_SEEN = ("SCHEMA ", "DATABASE ", "ACCOUNT", "ROLE ", "USER ")
+"""The role has USAGE of the first two, and everybody knows the names of the others."""
+_NOTES = {"queries", "audit_events", "warehouse_usage", "ledger"}
+"""What is written of a refused statement, too: that it was tried. The ledger counts transactions, such notes' too."""
 
 
 class Place:
@@ -100,13 +113,42 @@ class Place:
             return error.code
         return None
 
-    def check(self, sql: str, wanted: Sequence[tuple[str, str]]) -> None:
-        """The statement is denied while one of the privileges is missing, and allowed with all of them."""
+    def standing(self) -> dict[str, list[str]]:
+        """All that the account knows, by the table of the state store, and the files of stages."""
+        with closing(sqlite3.connect(f"file:{self.account.data_dir / 'state.db'}?mode=ro", uri=True)) as connection:
+            names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            kept = [name for name in names if name not in _NOTES]
+            rows = {name: sorted(map(repr, connection.execute(f"SELECT * FROM {name}"))) for name in kept}
+        # Warehouses of other tests go down when somebody looks.
+        rows["warehouses"] = [row for row in rows["warehouses"] if f"_{self.words['n']}'" in row]
+        stages = Path(stage_root(self.account)) / "stages"
+        return rows | {"files of stages": sorted(str(path) for path in stages.rglob("*") if path.is_file())}
+
+    def refused(self, sql: str) -> str | None:
+        """The code of the error that the user gets. Nothing may have changed by it."""
+        before = self.standing()
+        code = self.outcome(sql)
+        after = self.standing()
+        changed = {name: after[name] for name in after if after[name] != before[name]}
+        assert code is None or not changed, f"refused with {code}, and yet changed {list(changed)}"
+        return code
+
+    def check(self, sql: str, wanted: Sequence[tuple[str, str]], seen: Collection[str] = ()) -> None:
+        """The statement is denied while one of the privileges is missing, and allowed with all of them.
+
+        What the role sees, among it what `seen` names, it has insufficient privileges on; all else does not exist.
+        """
+        plain = sql.replace("OR REPLACE ", "")
         for missing in wanted:
             held = [item for item in wanted if item != missing]
             for privilege, on in held:
                 self.grant(privilege, on)
-            assert self.outcome(sql) in DENIED, f"without {missing}"
+            code, on = self.refused(sql), missing[1]
+            # Of a hidden thing, whoever may create learns that its name is taken.
+            replaced = sql.startswith("CREATE OR REPLACE") and missing[0] == OWNERSHIP
+            known = replaced or on.startswith(_ALWAYS_SEEN) or on in seen or on in [on for _, on in held]
+            hidden = _HIDDEN | {own for start, own in _HIDDEN_ELSEWHERE if plain.startswith(start)}
+            assert code in ({_SEEN} if known else hidden), f"{code} without {missing}, known: {known}"
             for privilege, on in held:
                 self.revoke(privilege, on)
         for privilege, on in wanted:

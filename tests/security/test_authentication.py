@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,11 +14,13 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from snowmelt.accounts import open_account
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.security.authentication import FAILURES, Authenticator
-from snowmelt.service.security.credentials import fingerprint, public_key
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.rights.attempts import FAILURES
+from snowmelt.runtime.rights.authentication import Authenticator, RefusedLoginError
+from snowmelt.runtime.rights.credentials import fingerprint, public_key
+from snowmelt.runtime.session import Session
 
 PASSWORD = "correct horse battery"
 
@@ -39,7 +42,7 @@ def clock() -> _Clock:
 @pytest.fixture
 def opened(tmp_path: Path, clock: _Clock) -> Iterator[Account]:
     """An account without Spark: nothing here needs it."""
-    with Account.open(tmp_path / "data", clock=clock) as account:
+    with open_account(tmp_path / "data", clock=clock) as account:
         yield account
 
 
@@ -56,13 +59,8 @@ def admin(opened: Account) -> Session:
 
 
 @pytest.fixture
-def pauses() -> list[float]:
-    return []
-
-
-@pytest.fixture
-def authenticator(opened: Account, pauses: list[float]) -> Authenticator:
-    return Authenticator(opened, pause=pauses.append)
+def authenticator(opened: Account) -> Authenticator:
+    return Authenticator(opened)
 
 
 def _code(authenticator: Authenticator, user: str = "ann", **secrets: str) -> str | None:
@@ -71,6 +69,13 @@ def _code(authenticator: Authenticator, user: str = "ann", **secrets: str) -> st
     except SnowmeltError as error:
         return error.code
     return None
+
+
+def _pause(authenticator: Authenticator, user: str = "ann", **secrets: str) -> float:
+    """How long the answer to a failure is to be kept back."""
+    with pytest.raises(RefusedLoginError) as refused:
+        authenticator.login(user, **secrets)  # type: ignore[arg-type]
+    return refused.value.pause
 
 
 # -- passwords ---------------------------------------------------------------------------------------------------------
@@ -82,22 +87,22 @@ def test_a_password_gives_the_user_with_all_defaults(admin: Session, authenticat
     assert (identity.warehouse, identity.database, identity.schema) == ("COMPUTE_WH", "SNOWMELT", "PUBLIC")
 
 
-def test_wrong_ones_say_the_same_whatever_is_wrong(
-    admin: Session, authenticator: Authenticator, pauses: list[float]
-) -> None:
+def test_wrong_ones_say_the_same_whatever_is_wrong(admin: Session, authenticator: Authenticator) -> None:
     admin.execute("CREATE USER keyless")
     for user, password in (("ann", "wrong"), ("nobody", PASSWORD), ("keyless", ""), ("", "")):
         assert _code(authenticator, user, password=password) == "390100"
-    assert len(pauses) == 4
 
 
 def test_failures_in_a_row_take_longer_and_lock_the_user_for_a_while(
-    admin: Session, authenticator: Authenticator, pauses: list[float], clock: _Clock
+    admin: Session, authenticator: Authenticator, clock: _Clock
 ) -> None:
-    assert [_code(authenticator, password="wrong") for _ in range(FAILURES)] == ["390100"] * FAILURES
-    assert pauses == sorted(pauses) and pauses[-1] > pauses[0]
-    assert _code(authenticator, password=PASSWORD) == "390102"
+    """Of a name that nobody has, too: nobody learns from the answers who exists."""
+    for user in ("ann", "nobody"):
+        pauses = [_pause(authenticator, user, password="wrong") for _ in range(FAILURES)]
+        assert pauses == sorted(pauses) and 0 < pauses[0] < pauses[-1] <= 2
+        assert _code(authenticator, user, password=PASSWORD) == "390102"
     clock.instant += timedelta(minutes=16)
+    assert _code(authenticator, "nobody", password=PASSWORD) == "390100"
     assert _code(authenticator, password=PASSWORD) is None
 
 
@@ -127,7 +132,7 @@ def test_a_default_role_that_was_revoked_leaves_public(admin: Session, authentic
 def test_the_password_of_the_data_directory_is_the_administrators_until_there_is_another(
     admin: Session, opened: Account
 ) -> None:
-    authenticator = Authenticator(opened, admin_password=lambda user, given: given == "first", pause=lambda _: None)
+    authenticator = Authenticator(opened, admin_password=lambda user, given: given == "first")
     assert authenticator.login("admin", password="first").role == "ACCOUNTADMIN"
     admin.execute(f"ALTER USER admin SET PASSWORD = '{PASSWORD}'")
     assert _code(authenticator, "admin", password="first") == "390100"
@@ -137,6 +142,50 @@ def test_the_password_of_the_data_directory_is_the_administrators_until_there_is
 def test_a_short_password_is_refused(admin: Session) -> None:
     with pytest.raises(SnowmeltError, match="003002"):
         admin.execute("ALTER USER ann SET PASSWORD = 'short'")
+
+
+def test_failures_of_an_address_are_slow_whatever_names_it_tries(admin: Session, authenticator: Authenticator) -> None:
+    pauses = [_pause(authenticator, f"u{n}", token="x", client="192.0.2.1") for n in range(30)]
+    assert pauses == sorted(pauses) and pauses[-1] > 10 * pauses[0]
+    assert _pause(authenticator, "other", token="x", client="192.0.2.2") == pauses[0]
+
+
+def test_guesses_at_the_same_time_are_counted_before_they_are_compared(
+    admin: Session, authenticator: Authenticator
+) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        codes = list(pool.map(lambda n: _code(authenticator, password=f"guess {n}"), range(32)))
+    assert sorted(codes) == ["390100"] * FAILURES + ["390102"] * (32 - FAILURES)  # type: ignore[type-var]
+
+
+def test_many_good_ones_at_the_same_time_are_no_guesses(admin: Session, authenticator: Authenticator) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(lambda _: _code(authenticator, password=PASSWORD), range(16))) == [None] * 16
+
+
+def test_nobody_can_lock_a_user_out_of_where_they_log_in(
+    admin: Session, authenticator: Authenticator, clock: _Clock
+) -> None:
+    home, elsewhere = "198.51.100.7", "192.0.2.1"
+    assert _code(authenticator, password=PASSWORD, client=home) is None
+    for _ in range(3):
+        for _ in range(FAILURES):
+            _code(authenticator, password="wrong", client=elsewhere)
+        assert _code(authenticator, password=PASSWORD, client=elsewhere) == "390102"
+        assert _code(authenticator, password=PASSWORD, client=home) is None
+    for _ in range(2 * FAILURES):
+        assert _code(authenticator, password="wrong", client=home) in ("390100", "390102")
+    assert _code(authenticator, password=PASSWORD, client=home) == "390102", "trust is spent by guessing"
+    admin.execute("ALTER USER ann SET MINS_TO_UNLOCK = 0")
+    assert _code(authenticator, password=PASSWORD, client=home) is None
+    admin.execute("ALTER USER ann SET MINS_TO_UNLOCK = 10")
+    assert _code(authenticator, password=PASSWORD, client=home) == "390102", "an administrator locks for everywhere"
+
+
+def test_what_is_remembered_of_failures_is_bounded(authenticator: Authenticator) -> None:
+    for number in range(25_000):
+        authenticator.attempts.failed(f"U{number}", f"a{number}")
+    assert authenticator.attempts.kept() <= 10_000
 
 
 # -- key pairs ---------------------------------------------------------------------------------------------------------

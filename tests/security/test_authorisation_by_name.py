@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from snowmelt.service.account import Account
-from snowmelt.service.dispatch import HANDLERS
+from snowmelt.accounts import FEATURES
+from snowmelt.runtime.account import Account
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.statements.session import Begin, Commit, Rollback, UnsetVariables
@@ -109,4 +109,4 @@ def test_only_what_a_role_may_know_of_is_shown(place: Place, sql: str, asked: st
 def test_every_kind_of_statement_has_a_case(place: Place) -> None:
     texts = [case.sql for case in CASES] + [sql for sql, _ in (*NAMED, *SHOWN)]
     covered = {type(parse_statement(SqlText(place.sql(text)))) for text in texts}
-    assert set(HANDLERS) - covered == ASK_NOTHING
+    assert set(FEATURES.handlers) - covered == ASK_NOTHING

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from snowmelt.service.account import Account
-from snowmelt.service.security.privileges import OWNERSHIP, PRIVILEGES, RULES, Subject
-from snowmelt.sql.statements.base import ObjectType
+from snowmelt.core.kinds import OWN_TYPES
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.kinds import all_kinds
+from snowmelt.runtime.rights.asks import OWNERSHIP, Subject
+from snowmelt.runtime.rights.privileges import privileges, rules
 from tests.security.places import Place
 
 T, S, D = Subject.TARGET, Subject.SCHEMA, Subject.DATABASE
@@ -88,9 +90,12 @@ CASES = (
          {WAREHOUSE: "WAREHOUSE W_{n}", REPLACED: "ALERT AL"}),
     Case("CREATE ALERT CLONE", "CREATE ALERT fresh CLONE al", {SOURCE: "ALERT AL"}),
     Case("CREATE TASK CLONE", "CREATE TASK fresh CLONE tk", {SOURCE: "TASK TK"}),
-    Case("CREATE CONNECTOR", "CREATE CONNECTOR fresh {paused_connector}"),
+    Case("CREATE CONNECTOR", "CREATE CONNECTOR fresh {paused_connector}", also=("CREATE INTEGRATION ON ACCOUNT",)),
+    Case("ADDRESS", "CREATE CONNECTOR fresh {paused_connector}", also=("CREATE CONNECTOR ON SCHEMA {db}.S",)),
+    Case("ADDRESS", "ALTER CONNECTOR cn SET PORT = 2", also=("OWNERSHIP ON CONNECTOR CN",)),
+    Case("ADDRESS", "ALTER STAGE xs SET URL = 'file:///elsewhere/'", also=("OWNERSHIP ON STAGE XS",)),
     Case("CREATE STAGE", "CREATE STAGE fresh"),
-    Case("CREATE STAGE URL", "CREATE STAGE fresh URL = 'file:///nowhere/'"),
+    Case("ADDRESS", "CREATE STAGE fresh URL = 'file:///nowhere/'", also=("CREATE STAGE ON SCHEMA {db}.S",)),
     Case("CREATE FILE FORMAT", "CREATE FILE FORMAT fresh TYPE = CSV"),
     Case("CREATE SEQUENCE", "CREATE SEQUENCE fresh"),
     Case("CREATE FUNCTION", "CREATE FUNCTION fresh() RETURNS INT AS '1'"),
@@ -117,7 +122,7 @@ CASES = (
     Case("ALTER ALERT OPERATE", "ALTER ALERT al SUSPEND", {T: "ALERT AL"}),
     Case("EXECUTE ALERT", "EXECUTE ALERT al", {T: "ALERT AL"}),
     Case("ALTER TASK OPERATE", "ALTER TASK tk SUSPEND", {T: "TASK TK"}),
-    Case("ALTER CONNECTOR", "ALTER CONNECTOR cn SET PORT = 2", {T: "CONNECTOR CN"}),
+    Case("ALTER CONNECTOR", "ALTER CONNECTOR cn SET SLOT_WARNING_MB = 2", {T: "CONNECTOR CN"}),
     Case("ALTER CONNECTOR OPERATE", "ALTER CONNECTOR cn PAUSE", {T: "CONNECTOR CN"}),
     Case("CHECK CONNECTOR", "ALTER CONNECTOR cn CHECK", {T: "CONNECTOR CN"}),
     Case("CHECK CONNECTOR", "ALTER CONNECTOR kc CONFIG", {T: "CONNECTOR KC"}),
@@ -193,7 +198,7 @@ def place(account: Account, request: pytest.FixtureRequest) -> Iterator[Place]:
     ("place", "case"), [(case, case) for case in CASES], ids=lambda case: case.sql[:40], indirect=["place"]
 )
 def test_a_statement_is_denied_without_each_privilege_and_allowed_with_all(place: Place, case: Case) -> None:
-    asks = [(ask.subject, ask.privileges[0]) for ask in RULES[case.rule]]
+    asks = [(ask.subject, ask.privileges[0]) for ask in rules()[case.rule]]
     asks = [(subject, privilege) for subject, privilege in asks if subject is not REPLACED or REPLACED in case.subjects]
     wanted = [(privilege, case.on(subject)) for subject, privilege in asks if (subject, privilege) != (S, "USAGE")]
     if not any("WAREHOUSE" in on for on in case.subjects.values()):
@@ -205,17 +210,17 @@ def test_a_statement_is_denied_without_each_privilege_and_allowed_with_all(place
         place.grant(privilege, on)
     if case.rule == "UNDROP":
         place.admin.execute("DROP TABLE gone")
-        assert place.outcome(case.sql) == "090025", "as if it had never been there"
+        assert place.refused(case.sql) == "090025", "as if it had never been there"
         place.admin.execute("UNDROP TABLE gone")
         place.grant(OWNERSHIP, "TABLE GONE")
         place.admin.execute("DROP TABLE gone")
         wanted = []
-    place.check(case.sql, wanted)
+    place.check(case.sql, wanted, [grant.partition(" ON ")[2] for grant in case.also])
 
 
 def test_every_rule_has_a_case() -> None:
-    assert {case.rule for case in CASES} | _ELSEWHERE == set(RULES)
+    assert {case.rule for case in CASES} | _ELSEWHERE == set(rules())
 
 
 def test_every_kind_has_its_privileges() -> None:
-    assert set(PRIVILEGES) == {"ACCOUNT", *ObjectType}
+    assert set(privileges()) == {"ACCOUNT", *OWN_TYPES, *(kind.name for kind in all_kinds().descriptions)}

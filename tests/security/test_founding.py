@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from snowmelt.accounts import open_account
 from snowmelt.core.clock import SystemClock
-from snowmelt.service.account import Account
-from snowmelt.service.objects import create_database
-from snowmelt.service.security import founding
-from snowmelt.service.security.authority import AccessControl
-from snowmelt.service.security.privileges import ACCOUNT_PRIVILEGES, SYSTEM_ROLES
+from snowmelt.runtime.objects import create_database
+from snowmelt.runtime.rights import founding
+from snowmelt.runtime.rights.authority import AccessControl
+from snowmelt.runtime.rights.privileges import SYSTEM_ROLES, account_privileges
 from snowmelt.state.store import StateStore
 
 
 def test_the_system_roles_have_snowflakes_hierarchy(tmp_path: Path) -> None:
-    with Account.open(tmp_path / "data") as account:
+    with open_account(tmp_path / "data") as account:
         assert account.access.available("ADMIN") == set(SYSTEM_ROLES)
         assert account.access.inherited("SECURITYADMIN") == {"SECURITYADMIN", "USERADMIN", "PUBLIC"}
         assert account.access.inherited("SYSADMIN") == {"SYSADMIN", "PUBLIC"}
         everything = account.access.of_role("ACCOUNTADMIN")
-        assert all(everything.on_account(privilege) for privilege in ACCOUNT_PRIVILEGES)
+        assert all(everything.on_account(privilege) for privilege in account_privileges())
         assert not account.access.of_role("SYSADMIN").manages_grants
 
 
@@ -42,7 +42,7 @@ def test_objects_of_an_older_account_keep_their_owners(tmp_path: Path) -> None:
 
 
 def test_founding_again_changes_nothing(tmp_path: Path) -> None:
-    with Account.open(tmp_path / "data") as account:
+    with open_account(tmp_path / "data") as account:
         account.session().execute("REVOKE ROLE useradmin FROM ROLE securityadmin")
-    with Account.open(tmp_path / "data") as account:
+    with open_account(tmp_path / "data") as account:
         assert account.access.inherited("SECURITYADMIN") == {"SECURITYADMIN", "PUBLIC"}

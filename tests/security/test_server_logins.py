@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from snowmelt.accounts import open_account
 from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import PASSWORD_VARIABLE, load_credentials
 from snowmelt.serve.wire import result_from_json
-from snowmelt.service.account import Account
 
 PASSWORD = "correct horse battery"
 
@@ -20,7 +20,7 @@ PASSWORD = "correct horse battery"
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv(PASSWORD_VARIABLE, "of the first start")
-    with Account.open(tmp_path / "data") as account:
+    with open_account(tmp_path / "data") as account:
         credentials, _ = load_credentials(account.data_dir)
         opened = Server(account, credentials)
         admin = account.session()

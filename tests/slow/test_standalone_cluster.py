@@ -64,10 +64,11 @@ def master_url(tmp_path: Path) -> Iterator[str]:
 
 STATEMENTS = """
 import json, sys
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 
-with Account.open(sys.argv[1], settings=Settings(spark=json.loads(sys.argv[2]))) as account:
+with open_account(sys.argv[1], settings=Settings(spark=json.loads(sys.argv[2]))) as account:
     session = account.session()
     session.execute("CREATE TABLE t (id INT, v VARIANT)")
     session.execute(
@@ -84,9 +85,9 @@ HIDDEN = """
 import json, os, sys
 from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 
-with Account.open(sys.argv[1], settings=Settings(spark=json.loads(sys.argv[2]))) as account:
+with open_account(sys.argv[1], settings=Settings(spark=json.loads(sys.argv[2]))) as account:
     account.engine._storage_uri = "file:/proc/self/cwd/tables"
     try:
         account.engine.session()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from tests.support.slt import SltFile
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
 from tests.conftest import SPARK
 
 Row = tuple[int, str]
@@ -60,7 +60,7 @@ class Streams(RuleBasedStateMachine):
         self.consume()
 
     def open(self) -> None:
-        self.account = Account.open(Path(self.folder.name) / "data", settings=Settings(spark=SPARK))
+        self.account = open_account(Path(self.folder.name) / "data", settings=Settings(spark=SPARK))
         self.writer, self.consumer = self.account.session(), self.account.session()
 
     # -- changes --------------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ class Streams(RuleBasedStateMachine):
 Streams.TestCase.settings = settings(
     max_examples=4, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
 )
-TestStreams = pytest.mark.usefixtures("spark_stays_up")(pytest.mark.timeout(600)(Streams.TestCase))
+TestStreams = pytest.mark.usefixtures("spark_stays_up")(Streams.TestCase)
 
 
 class LongStreams(Streams):

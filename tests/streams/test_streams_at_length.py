@@ -13,11 +13,12 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from snowmelt.accounts import open_account
 from snowmelt.core.clock import ManualClock
 from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from tests.conftest import SPARK
 
 CHANGES = "SELECT id, name, metadata$action, metadata$isupdate, metadata$row_id FROM"
@@ -48,7 +49,7 @@ def clock() -> ManualClock:
 @pytest.fixture
 def timed(tmp_path: Path, clock: ManualClock) -> Iterator[Session]:
     """A session without Spark in an account with a clock of its own."""
-    with Account.open(tmp_path / "data", settings=Settings(), clock=clock) as opened:
+    with open_account(tmp_path / "data", settings=Settings(), clock=clock) as opened:
         session = opened.session()
         session.execute("CREATE TABLE t (id INT)")
         session.execute("CREATE STREAM s ON TABLE t")
@@ -135,11 +136,10 @@ def test_two_consumers_get_every_row_once(account: Account, session: Session) ->
 def by_spark(tmp_path: Path, spark_stays_up: None) -> Iterator[Session]:
     """An account in which Spark carries out every change of rows."""
     settings = Settings(spark=SPARK, small_write_rows=0)
-    with Account.open(tmp_path / "data", settings=settings) as opened:
+    with open_account(tmp_path / "data", settings=settings) as opened:
         yield opened.session()
 
 
-@pytest.mark.timeout(300)
 def test_changes_that_spark_carries_out(by_spark: Session) -> None:
     by_spark.execute("CREATE TABLE t (id INT, name VARCHAR)")
     by_spark.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd')")
@@ -173,9 +173,8 @@ def their_table(account: Account) -> DeltaTable:
     return DeltaTable(next((Path(account.data_dir) / "tables").glob("*/*/t-*")))
 
 
-@pytest.mark.timeout(300)
 def test_changes_of_other_tools(tmp_path: Path, spark_stays_up: None) -> None:
-    with Account.open(tmp_path / "data", settings=Settings(spark=SPARK)) as opened:
+    with open_account(tmp_path / "data", settings=Settings(spark=SPARK)) as opened:
         session = opened.session()
         session.execute("CREATE TABLE t (id INT, name VARCHAR)")
         session.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
@@ -199,11 +198,10 @@ def test_changes_of_other_tools(tmp_path: Path, spark_stays_up: None) -> None:
         assert changes(session) == []
 
 
-@pytest.mark.timeout(300)
 def test_tables_that_only_spark_can_read(tmp_path: Path, spark_stays_up: None) -> None:
     """Their columns have other names on disk."""
     settings = Settings(spark=SPARK, small_query_bytes=0)
-    with Account.open(tmp_path / "data", settings=settings) as opened:
+    with open_account(tmp_path / "data", settings=settings) as opened:
         session = opened.session()
         session.execute("CREATE TABLE t (id INT, gone INT, name VARCHAR)")
         session.execute("INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b')")

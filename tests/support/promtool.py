@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from tests.support.debian import unpacked
+from tests.support.waiting import DEADLINE
 
 
 @pytest.fixture(scope="session")
@@ -17,5 +18,7 @@ def promtool() -> str:
 
 
 def checked(promtool: str, *arguments: str, given: str | None = None) -> None:
-    done = subprocess.run([promtool, *arguments], input=given, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [promtool, *arguments], input=given, capture_output=True, text=True, check=False, timeout=DEADLINE
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.account import Account
-from snowmelt.service.render import render
-from snowmelt.service.results import Result
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.render import render
+from snowmelt.runtime.results import Result
+from snowmelt.runtime.session import Session
 
 
 @dataclass

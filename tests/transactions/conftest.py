@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 
 
 @pytest.fixture
 def plain(tmp_path: Path) -> Iterator[Account]:
     """A fresh account of this test alone, in which Spark is not started."""
-    with Account.open(tmp_path / "data", settings=Settings(lock_timeout_seconds=10)) as opened:
+    with open_account(tmp_path / "data", settings=Settings(lock_timeout_seconds=120)) as opened:
         yield opened
         assert not opened.engine.started.is_set(), "this test was to do without Spark"

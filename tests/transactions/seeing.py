@@ -8,10 +8,10 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from snowmelt.core.names import ObjectName
-from snowmelt.service.account import Account
-from snowmelt.service.resolver import StatementCatalog
-from snowmelt.service.run import Run
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.resolver import StatementCatalog
+from snowmelt.runtime.run import Run
+from snowmelt.runtime.session import Session
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition, TableVersion
 from snowmelt.storage.commits import CommitTag

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from structlog.testing import capture_logs
 
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 from snowmelt.storage.table import DeltaStore
 from tests.crash.inspection import check_at_rest, check_feed
 from tests.transactions.seeing import (
@@ -139,6 +139,7 @@ def test_our_change_meets_theirs_every_time(plain: Account, session: Session, mo
         return rewrite(self, where, *arguments, **options)
 
     monkeypatch.setattr(DeltaStore, "rewrite", disturbed)
+    session.execute("ALTER SESSION SET LOCK_TIMEOUT = 0")
     with pytest.raises(Exception, match="Another writer changed the table") as caught:
         session.execute("DELETE FROM T WHERE ID = 1")
     assert getattr(caught.value, "transient", False)

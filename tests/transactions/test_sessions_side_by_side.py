@@ -6,22 +6,25 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.errors import SnowmeltError, TableChangedError
 from snowmelt.core.names import ObjectName
-from snowmelt.service.account import Account
-from snowmelt.service.resolver import StatementCatalog
-from snowmelt.service.run import Run
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.resolver import StatementCatalog
+from snowmelt.runtime.run import Run
+from snowmelt.runtime.session import Session
 from snowmelt.sql.tokens import SqlText
-from snowmelt.state.model import ObjectKind, TableDefinition
+from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from tests.crash.inspection import check_at_rest, check_history
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 from tests.transactions.seeing import find, seen, they_append, visible
 
 
@@ -95,6 +98,53 @@ def test_tables_that_come_and_go(plain: Account) -> None:
 
     in_threads(3, work)
     check_at_rest(plain)
+
+
+def altered(plain: Account, times: int) -> AbstractContextManager[object]:
+    """So often in a row, a table is another one when a statement gets to it."""
+    left = iter(range(times))
+
+    def check(table: CatalogObject) -> None:
+        if next(left, None) is not None:
+            raise TableChangedError(str(table.name))
+
+    return patch.object(plain.transactions, "_check_unchanged", check)
+
+
+@pytest.mark.parametrize("before", ["SELECT 1", "BEGIN", "ALTER SESSION SET AUTOCOMMIT = FALSE"])
+def test_a_statement_that_meets_altered_tables_starts_again_by_itself(plain: Account, before: str) -> None:
+    session = plain.session()
+    session.execute("CREATE TABLE T (ID INT)")
+    session.execute(before)
+    with altered(plain, 25):
+        session.execute("INSERT INTO T VALUES (1)")
+    session.execute("COMMIT")
+    assert seen(session, "T") == [[1]]
+    check_at_rest(plain)
+
+
+def test_with_no_patience_a_statement_starts_again_a_few_times(plain: Account) -> None:
+    session = plain.session()
+    session.execute("CREATE TABLE T (ID INT)")
+    session.execute("ALTER SESSION SET LOCK_TIMEOUT = 0")
+    with altered(plain, 1000), pytest.raises(SnowmeltError, match="was altered") as caught:
+        session.execute("INSERT INTO T VALUES (1)")
+    assert (caught.value.code, caught.value.transient) == ("000625", True)
+    with altered(plain, 5):
+        session.execute("INSERT INTO T VALUES (2)")
+    assert seen(session, "T") == [[2]]
+
+
+def test_a_statement_that_starts_again_can_be_cancelled(plain: Account) -> None:
+    session = plain.session()
+    session.execute("CREATE TABLE T (ID INT)")
+    with altered(plain, 1_000_000), ThreadPoolExecutor(1) as pool:
+        trying = pool.submit(session.execute, "INSERT INTO T VALUES (1)")
+        wait_until(lambda: session.running is not None, "the statement does not run")
+        session.cancel()
+        with pytest.raises(SnowmeltError, match="canceled"):
+            trying.result(timeout=DEADLINE)
+    assert seen(session, "T") == [[]]
 
 
 def test_transfers_keep_the_total_at_every_moment(plain: Account) -> None:
@@ -178,13 +228,13 @@ def test_a_deadlock_is_refused_at_once(plain: Account) -> None:
         started = time.monotonic()
         with pytest.raises(SnowmeltError, match="Deadlock") as caught:
             two.execute("INSERT INTO A VALUES (2)")
-        assert time.monotonic() - started < 5, "it was not refused, it ran out of time"
+        assert time.monotonic() - started < DEADLINE / 2, "it was not refused, it ran out of time"
         assert caught.value.transient
         assert not waiting.done()
         # The refused transaction still has what it wrote, and may be ended either way.
         assert seen(two, "B") == [[1]]
         two.execute("ROLLBACK")
-        waiting.result(timeout=120)
+        waiting.result(timeout=DEADLINE)
     one.execute("COMMIT")
     assert seen(one, "A", "B") == [[1], [2]]
     check_at_rest(plain)
@@ -203,9 +253,9 @@ def test_three_in_a_ring(plain: Account) -> None:
         with pytest.raises(SnowmeltError, match="Deadlock"):
             sessions[2].execute("INSERT INTO T0 VALUES (1)")
         sessions[2].execute("COMMIT")
-        waits[1].result(timeout=120)
+        waits[1].result(timeout=DEADLINE)
         sessions[1].execute("COMMIT")
-        waits[0].result(timeout=120)
+        waits[0].result(timeout=DEADLINE)
         sessions[0].execute("COMMIT")
     assert [len(rows) for rows in seen(sessions[0], "T0", "T1", "T2")] == [1, 2, 2]
 
@@ -225,7 +275,7 @@ def test_closing_a_session_lets_its_tables_go(plain: Account) -> None:
     with ThreadPoolExecutor(1) as pool:
         holder, waiter, outcome = waiting_insert(plain, pool)
         holder.close()
-        outcome.result(timeout=120)
+        outcome.result(timeout=DEADLINE)
     assert seen(waiter, "T") == [[2]]
     with pytest.raises(SnowmeltError, match="no longer exists"):
         holder.execute("SELECT 1")
@@ -237,7 +287,7 @@ def test_a_wait_can_be_cancelled(plain: Account) -> None:
         holder, waiter, outcome = waiting_insert(plain, pool)
         waiter.cancel()
         with pytest.raises(SnowmeltError, match="canceled") as caught:
-            outcome.result(timeout=120)
+            outcome.result(timeout=DEADLINE)
         assert caught.value.code == "000604"
     holder.execute("COMMIT")
     waiter.execute("INSERT INTO T VALUES (3)")
@@ -249,22 +299,22 @@ def test_a_table_replaced_while_a_statement_waits_for_it(plain: Account) -> None
         holder, waiter, outcome = waiting_insert(plain, pool)
         # DDL commits the transaction and then gives the name to another table: the INSERT finds that one.
         holder.execute("CREATE OR REPLACE TABLE T (X INT)")
-        outcome.result(timeout=120)
+        outcome.result(timeout=DEADLINE)
         assert seen(waiter, "T")[0] in ([2], [])
     check_at_rest(plain)
 
 
 def test_closing_an_account_ends_what_waits(tmp_path: Path) -> None:
-    account = Account.open(tmp_path / "data", settings=Settings(lock_timeout_seconds=120))
+    account = open_account(tmp_path / "data", settings=Settings(lock_timeout_seconds=2 * DEADLINE))
     with ThreadPoolExecutor(1) as pool:
         _, _, outcome = waiting_insert(account, pool)
         started = time.monotonic()
         account.close()
         with pytest.raises(SnowmeltError):
-            outcome.result(timeout=120)
-        assert time.monotonic() - started < 30
+            outcome.result(timeout=DEADLINE)
+        assert time.monotonic() - started < DEADLINE
     account.close()
-    with Account.open(tmp_path / "data", settings=Settings()) as again:
+    with open_account(tmp_path / "data", settings=Settings()) as again:
         assert seen(again.session(), "T") == [[]]
         check_at_rest(again)
 

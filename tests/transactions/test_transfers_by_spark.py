@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 
 TOTAL = (
     "SELECT (SELECT COALESCE(SUM(X), 0) FROM A) + (SELECT COALESCE(SUM(X), 0) FROM B), "

@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 from typer.testing import CliRunner
 
 from snowmelt.cli.main import app
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 
 
 @pytest.fixture
@@ -31,6 +31,10 @@ def test_formats(run) -> None:  # type: ignore[no-untyped-def]
     assert run("-q", query, "--format", "csv").stdout == 'A,B,C,D\n1,"x,y",,1.50\n'
     assert json.loads(run("-q", query, "--format", "json").stdout) == [{"A": 1, "B": "x,y", "C": None, "D": "1.50"}]
     assert "x,y" in run("-q", query).stdout
+    document = """SELECT PARSE_JSON('{"a": [1]}') AS v"""
+    assert '{\n   "a": [\n     1\n   ]\n }' in "\n".join(map(str.rstrip, run("-q", document).stdout.splitlines()))
+    assert run("-q", document, "--format", "csv").stdout == 'V\n"{""a"":[1]}"\n'
+    assert json.loads(run("-q", document, "--format", "json").stdout) == [{"V": {"a": [1]}}]
 
 
 def test_several_statements_from_a_file_and_from_standard_input(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

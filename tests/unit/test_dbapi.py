@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import snowmelt
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 
 
 @pytest.fixture
@@ -35,7 +35,8 @@ def test_values_come_back_as_python_types(connection: snowmelt.Connection) -> No
         "'ab'::BINARY, PARSE_JSON('{\"a\":1}')"
     ).fetchone()
     assert row == (
-        1, Decimal("1.50"), 1.5, "x", True, None, date(2026, 1, 31), datetime(2026, 1, 31, 10), b"\xab", '{"a":1}'
+        1, Decimal("1.50"), 1.5, "x", True, None, date(2026, 1, 31), datetime(2026, 1, 31, 10), b"\xab",
+        '{\n  "a": 1\n}',
     )  # fmt: skip
 
 
@@ -129,3 +130,41 @@ def test_documents_go_in_as_variants(connection: snowmelt.Connection) -> None:
     connection.cursor().executemany("INSERT INTO documents VALUES (?, ?)", list(enumerate(given)))
     found = connection.execute("SELECT v FROM documents ORDER BY n").fetchall()
     assert [value if value is None else json.loads(value) for (value,) in found] == given
+
+
+def test_json_is_indented_as_the_session_asks(connection: snowmelt.Connection) -> None:
+    query = """SELECT PARSE_JSON('{"b":[1,{}],"a":1.5}') AS v, [] AS a, TO_JSON(v), v::VARCHAR"""
+    compact = '{"a":1.5,"b":[1,{}]}'
+    shown = '{\n  "a": 1.5,\n  "b": [\n    1,\n    {}\n  ]\n}'
+    assert connection.execute(query).fetchone() == (shown, "[]", compact, compact)
+    assert connection.execute(query).fetch_arrow_table().column("V").to_pylist() == [shown]
+    connection.execute("ALTER SESSION SET JSON_INDENT = 0")
+    assert connection.execute(query).fetchone() == (compact, "[]", compact, compact)
+    connection.execute("ALTER SESSION SET JSON_INDENT = 1")
+    assert connection.execute(query).fetchone()[0] == shown.replace("  ", " ")  # type: ignore[index]
+    for wrong in ("-1", "17", "'x'"):
+        with pytest.raises(snowmelt.Error, match="JSON_INDENT"):
+            connection.execute(f"ALTER SESSION SET JSON_INDENT = {wrong}")
+
+
+def test_the_history_keeps_what_was_sent(connection: snowmelt.Connection) -> None:
+    session = connection.session
+
+    def last(count: int) -> list[str]:
+        history = "TABLE(INFORMATION_SCHEMA.QUERY_HISTORY_BY_SESSION()) WHERE query_text NOT ILIKE '%query_history%'"
+        rows = session.execute(f"SELECT query_text FROM {history} ORDER BY start_time DESC LIMIT {count}").rows()
+        return [text for (text,) in reversed(rows)]
+
+    commented = "-- before\nSELECT 1 AS a -- behind\n;  /* the end */"
+    connection.execute(commented)
+    assert last(1) == [commented]
+    session.execute_script("/* one */ SELECT 1; -- of two\nSELECT 2 -- two\n; -- last")
+    assert last(2) == ["/* one */ SELECT 1", "-- of two\nSELECT 2 -- two\n; -- last"]
+    connection.execute("CREATE TABLE sent (n INT, word VARCHAR)")
+    cursor = connection.execute("INSERT INTO sent VALUES (?, ?) -- bound", [1, "a"])
+    cursor.executemany("INSERT INTO sent VALUES (?, ?) /* many */", [(2, "b"), (3, "c")])
+    assert last(2) == ["INSERT INTO sent VALUES (?, ?) -- bound", "INSERT INTO sent VALUES (?, ?) /* many */"]
+    assert connection.execute("SELECT n FROM sent").fetchall() == [(1,), (2,), (3,)]
+    with pytest.raises(snowmelt.Error):
+        connection.execute("/* wrong */ SELEC 1 -- indeed")
+    assert last(1) == ["/* wrong */ SELEC 1 -- indeed"]

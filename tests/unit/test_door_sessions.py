@@ -68,3 +68,61 @@ def test_asking_again_makes_no_second_session(sessions: Sessions, clock: ManualC
     clock.advance(timedelta(hours=5))
     sessions.close_expired()
     assert sessions.all() == [] and other is not opened
+
+
+def _session(user: str = "ANN") -> Mock:
+    return Mock(user=user, closed=False, running=None)
+
+
+def test_a_session_ends_however_often_it_is_renewed(sessions: Sessions, clock: ManualClock) -> None:
+    opened, token, master = sessions.open(_session(), "PythonConnector")
+    for _ in range(7 * 24):
+        clock.advance(timedelta(hours=1))
+        if clock.now() < opened.ends:
+            _, token, master = sessions.renew(master)
+            sessions.keep(opened)
+    with _refused("390111"):
+        sessions.by_token(token)
+    with _refused("390114"):
+        sessions.renew(master)
+    sessions.close_expired()
+    assert sessions.all() == []
+
+
+def test_a_session_of_our_own_api_lasts_while_it_is_used(sessions: Sessions, clock: ManualClock) -> None:
+    opened, token, _ = sessions.open(_session(), "snowmelt", own=True)
+    for _ in range(10):
+        clock.advance(timedelta(hours=3))
+        assert sessions.by_token(token, own=True) is opened
+    clock.advance(timedelta(hours=5))
+    with _refused("390111"):
+        sessions.by_token(token, own=True)
+    sessions.close_expired()
+    assert sessions.all() == []
+
+
+def test_a_session_of_our_own_api_does_not_expire_while_it_works_but_ends(
+    sessions: Sessions, clock: ManualClock
+) -> None:
+    opened, _, _ = sessions.open(_session(), "snowmelt", own=True)
+    opened.session.running = Mock()
+    clock.advance(timedelta(hours=5))
+    sessions.close_expired()
+    assert sessions.all() == [opened]
+    clock.advance(timedelta(days=7))
+    sessions.close_expired()
+    assert sessions.all() == []
+
+
+def test_one_user_can_not_take_every_place(clock: ManualClock) -> None:
+    sessions = Sessions(clock, Lifetimes(), 4, lambda _: None, most_of_user=2)
+    for own in (False, True):
+        sessions.open(_session(), "x", own=own)
+    refused = _session()
+    with _refused("390202"):
+        sessions.open(refused, "x")
+    refused.close.assert_called_once()
+    for _ in range(2):
+        sessions.open(_session("BOB"), "x")
+    with _refused("390201"):
+        sessions.open(_session("CARL"), "x", own=True)

@@ -8,7 +8,7 @@ import pytest
 
 from snowmelt.core.lag import parse_lag, show_lag
 from snowmelt.core.names import ObjectName
-from snowmelt.service.dynamic_tables.lags import measure
+from snowmelt.features.dynamic_tables.lags import measure
 from snowmelt.state.dynamic_model import DynamicRefresh, RefreshState, RefreshTrigger
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)

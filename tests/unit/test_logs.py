@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from snowmelt.service.account import Account
+from snowmelt.accounts import open_account
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def not_set_up() -> None:
 
 @pytest.mark.usefixtures("not_set_up")
 def test_no_news_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Account.open(tmp_path / "data") as account:
+    with open_account(tmp_path / "data") as account:
         account.audit.write("LOGIN", user="ANN", succeeded=False)
         account.audit.write("LOGIN", user="ANN")
     captured = capsys.readouterr()

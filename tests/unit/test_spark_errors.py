@@ -13,8 +13,14 @@ Caused by: {cause}
 
 
 def test_the_cause_is_told_and_not_the_call() -> None:
+    found = translate(Exception(_JAVA.format(cause="java.io.IOException: Stream closed")))
+    assert (found.code, found.message) == ("300002", "Execution failed: IOException: Stream closed")
+
+
+def test_a_full_disk_is_one_wherever_it_shows() -> None:
     found = translate(Exception(_JAVA.format(cause="java.io.IOException: No space left on device")))
-    assert (found.code, found.message) == ("300002", "Execution failed: IOException: No space left on device")
+    assert (found.code, found.sqlstate) == ("370002", "53100")
+    assert "disk is full" in found.message
 
 
 def test_memory_that_is_short_says_what_to_do() -> None:
@@ -27,3 +33,11 @@ def test_memory_that_is_short_says_what_to_do() -> None:
 
 def test_without_a_cause_the_first_line_is_all() -> None:
     assert translate(Exception("something broke\nsomewhere")).message == "Execution failed: something broke"
+
+
+def test_a_subquery_that_spark_can_not_take_apart_is_refused_by_name() -> None:
+    cause = "org.apache.spark.SparkException: [INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND] Could not find c0#1L in [N#2L]."
+    found = translate(Exception(_JAVA.format(cause=cause)))
+    assert (found.code, found.sqlstate) == ("002031", "42601")
+    assert "Unsupported subquery type" in found.message and "c0#1L" not in found.message
+    assert "derived table" in found.text

@@ -6,7 +6,11 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from snowmelt.core.names import ObjectName, quote
+from snowmelt.core.names import ObjectName, literal, quote
+
+AFTER = "after"
+"""Begins the claim that says what a chunk left: its number, its digest, and when."""
+CHANGED = "changed"
 
 
 class Streams(StrEnum):
@@ -61,18 +65,52 @@ class Plan:
     def listed(self) -> str:
         return ", ".join(map(quote, self.columns))
 
-    def replacing(self, chunk: int) -> tuple[str, str]:
-        """The statements of one chunk, which belong into one transaction."""
-        return self._statements(chunk, self.source)
+    def replacing(self, chunk: int, claims: ObjectName) -> str:
+        """The script of one chunk: what it replaces is what the old version has, and what it leaves is noted.
 
-    def restoring(self, chunk: int) -> tuple[str, str]:
-        return self._statements(chunk, self.saved)
-
-    def _statements(self, chunk: int, source: str) -> tuple[str, str]:
+        The table is locked first. What others wrote to the chunk since the old version was cloned is put into the
+        clone, so that undoing brings back the rows that were there right before.
+        """
         condition = self.chunks[chunk]
         return (
-            f"DELETE FROM {self.name} WHERE {condition}",
-            f"INSERT INTO {self.name} ({self.listed}) SELECT {self.listed} FROM {source} WHERE {condition}",
+            f"{self._locking()}"
+            f"LET now VARCHAR := '';\nLET kept VARCHAR := '';\n"
+            f"{self._noting('now', str(self.name), chunk)}{self._noting('kept', self.saved, chunk)}"
+            "IF (now <> kept) THEN\n"
+            f"DELETE FROM {self.saved} WHERE {condition};\n"
+            f"INSERT INTO {self.saved} ({self.listed}) SELECT {self.listed} FROM {self.name} WHERE {condition};\n"
+            "END IF;\n"
+            f"{self._exchanging(chunk, self.source)}"
+            f"{self._noting('now', str(self.name), chunk)}"
+            f"INSERT INTO {claims} SELECT '{AFTER}/{chunk}/' || :now || '/' || "
+            "TO_VARCHAR(CURRENT_TIMESTAMP(), 'YYYY-MM-DD HH24:MI:SS.FF6 TZHTZM');"
+        )
+
+    def restoring(self, chunk: int, expected: str | None) -> str:
+        """The script that brings the old rows back, if the chunk still has the expected ones; None: whatever it has."""
+        guard = "" if expected is None else (
+            f"LET now VARCHAR := '';\n{self._noting('now', str(self.name), chunk)}"
+            f"IF (now <> {literal(expected)}) THEN\nROLLBACK;\nRETURN '{CHANGED}';\nEND IF;\n"
+        )  # fmt: skip
+        return f"{self._locking()}{guard}{self._exchanging(chunk, self.saved)}"
+
+    def digest(self, relation: str, chunk: int) -> str:
+        """A query for how many rows a chunk has and a hash over them, in no order. NULLs count by their place."""
+        parts = ", ".join(f"{quote(name)}, {quote(name)} IS NULL" for name in self.columns)
+        return f"SELECT COUNT(*) || ':' || HASH_AGG({parts}) AS DIGEST FROM {relation} WHERE {self.chunks[chunk]}"
+
+    def _locking(self) -> str:
+        return f"DELETE FROM {self.name} WHERE FALSE;\n"
+
+    def _noting(self, variable: str, relation: str, chunk: int) -> str:
+        return f"SELECT DIGEST INTO :{variable} FROM ({self.digest(relation, chunk)});\n"
+
+    def _exchanging(self, chunk: int, source: str) -> str:
+        condition = self.chunks[chunk]
+        return (
+            f"DELETE FROM {self.name} WHERE {condition};\nLET deleted INT := SQLROWCOUNT;\n"
+            f"INSERT INTO {self.name} ({self.listed}) SELECT {self.listed} FROM {source} WHERE {condition};\n"
+            "LET inserted INT := SQLROWCOUNT;\ntold := deleted || '/' || inserted;\n"
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -6,13 +6,14 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
+from snowmelt.backfill import errors as backfill_errors
 from snowmelt.backfill.model import Downstream, Estimate, Plan, Request, Streams
 from snowmelt.backfill.ranges import Bound, RangeColumn, as_bound, cut_at, cut_keys, even_edges
 from snowmelt.backfill.rates import Rate
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, literal, quote, split_name
 from snowmelt.core.types import parse_type
-from snowmelt.engine.session import WAREHOUSE_SIZES
+from snowmelt.engine.pools import WAREHOUSE_SIZES
 from snowmelt.playbooks.claims import Execute
 from snowmelt.playbooks.expecting import column as column_of
 from snowmelt.playbooks.objects import shown
@@ -39,7 +40,7 @@ class Planner:
         within, chunks = self._range(request, ranged, source)
         downstream = self.downstream(table)
         if downstream.streams and request.streams is Streams.REFUSE:
-            raise errors.backfill(
+            raise backfill_errors.backfill(
                 f"Streams see the replaced rows of {table} as deletes and inserts: {', '.join(downstream.streams)}. "
                 "A consumer that adds up inserts alone would count them twice.",
                 hint="--streams follow says that their consumers apply deletes, too.",
@@ -53,7 +54,7 @@ class Planner:
     def _target(self, written: str, home: tuple[str, str]) -> ObjectName:
         name = _full(written, home)
         if shown(self._execute, "DYNAMIC TABLE", str(name)) is not None:
-            raise errors.backfill(
+            raise backfill_errors.backfill(
                 f"{name} is a dynamic table: it is always its query.",
                 hint="Backfill what it reads; it follows by its refresh.",
             )
@@ -70,7 +71,7 @@ class Planner:
     def _range_column(self, written: str, columns: dict[str, str]) -> RangeColumn:
         parts = split_name(written)
         if parts is None or len(parts) != 1 or parts[0] not in columns:
-            raise errors.backfill(f"The table has no column '{written}'; it has {', '.join(columns)}.")
+            raise backfill_errors.backfill(f"The table has no column '{written}'; it has {', '.join(columns)}.")
         type_ = parse_type(columns[parts[0]])
         assert type_ is not None
         return RangeColumn(parts[0], type_)
@@ -80,12 +81,12 @@ class Planner:
         if request.query is not None:
             text = request.query.strip().removesuffix(";")
             if not isinstance(parse_statement(text), Query):
-                raise errors.backfill("The text of --query is not a query.")
+                raise backfill_errors.backfill("The text of --query is not a query.")
             if request.at is not None:
-                raise errors.backfill("--at is for --from: a query says itself what it reads.")
+                raise backfill_errors.backfill("--at is for --from: a query says itself what it reads.")
             return f"(\n{text}\n) AS {_SOURCE_ALIAS}", None
         if request.source is None:
-            raise errors.backfill("Where the rows come from is missing: --from TABLE, or --query FILE.")
+            raise backfill_errors.backfill("Where the rows come from is missing: --from TABLE, or --query FILE.")
         name = _full(request.source, home)
         if shown(self._execute, "VIEW", str(name)) is not None and request.at is None:
             return str(name), None
@@ -98,14 +99,14 @@ class Planner:
         """The condition of the whole range, and those of its chunks."""
         if request.keys:
             if request.start is not None or request.end is not None:
-                raise errors.backfill("Either keys, or a start and an end.")
+                raise backfill_errors.backfill("Either keys, or a start and an end.")
             chunks = cut_keys(column, request.keys)
             return " OR ".join(chunks), chunks
         if request.start is None or request.end is None:
-            raise errors.backfill("The range is missing: --start and --end, or --keys.")
+            raise backfill_errors.backfill("The range is missing: --start and --end, or --keys.")
         low, high = self._bound(column, request.start), self._bound(column, request.end)
         if not low < high:  # type: ignore[operator]
-            raise errors.backfill("The range is empty: its start must be before its end.")
+            raise backfill_errors.backfill("The range is empty: its start must be before its end.")
         edges = (
             even_edges(column, low, high, request.chunk) if request.chunk is not None
             else self._edges(column, low, high, source, request.chunk_rows)
@@ -185,5 +186,5 @@ class Planner:
 def _full(written: str, home: tuple[str, str]) -> ObjectName:
     parts = split_name(written)
     if parts is None or len(parts) > 3:
-        raise errors.backfill(f"'{written}' is not the name of a table.")
+        raise backfill_errors.backfill(f"'{written}' is not the name of a table.")
     return ObjectName(*(*home, *parts)[-3:])

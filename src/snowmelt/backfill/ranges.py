@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from typing import Any
 
-from snowmelt.core import errors
+from snowmelt.backfill import errors as backfill_errors
 from snowmelt.core.lag import parse_lag
 from snowmelt.core.names import literal, quote
 from snowmelt.core.types import DataType, Kind
@@ -39,8 +39,8 @@ class RangeColumn:
             if kind in (Kind.NUMBER, Kind.FLOAT):
                 return _finite(text)
         except (ValueError, InvalidOperation):
-            raise errors.backfill(f"'{text}' is not a value of {self.name}, which is {self.type}.") from None
-        raise errors.backfill(
+            raise backfill_errors.backfill(f"'{text}' is not a value of {self.name}, which is {self.type}.") from None
+        raise backfill_errors.backfill(
             f"{self.name} is {self.type}: a range needs a date, a timestamp or a number.",
             hint="Other columns can be chosen by --keys.",
         )
@@ -53,7 +53,9 @@ class RangeColumn:
     def _moment(self, text: str) -> datetime:
         found = datetime.fromisoformat(text)
         if found.tzinfo is not None and not self.is_instant:
-            raise errors.backfill(f"'{text}' has a time zone, and {self.name}, which is {self.type}, has none.")
+            raise backfill_errors.backfill(
+                f"'{text}' has a time zone, and {self.name}, which is {self.type}, has none."
+            )
         return found
 
     def sql(self, value: Bound) -> str:
@@ -87,7 +89,7 @@ def cut_keys(column: RangeColumn, keys: Sequence[str], size: int = KEYS_IN_A_CHU
     """Conditions, one a chunk; together they hold for every key, and no two for the same one."""
     distinct = list(dict.fromkeys(key.strip() for key in keys if key.strip()))
     if not distinct:
-        raise errors.backfill("There are no keys.")
+        raise backfill_errors.backfill("There are no keys.")
     # Different spellings of one key, as 1 and 1.0, must not be in two chunks.
     spelled = {column.key_sql(key) if column.type.kind is Kind.VARCHAR else column.bound(key): key for key in distinct}
     chosen = list(spelled.values())
@@ -115,9 +117,9 @@ def even_edges(column: RangeColumn, low: Bound, high: Bound, step: str) -> list[
         return edges
     seconds = parse_lag(step)
     if not seconds:
-        raise errors.backfill(f"'{step}' is not a length of time, as '1 day' or '6 hours'.")
+        raise backfill_errors.backfill(f"'{step}' is not a length of time, as '1 day' or '6 hours'.")
     if column.type.kind is Kind.DATE and seconds % 86_400:
-        raise errors.backfill(f"{column.name} is a date: a chunk has whole days.")
+        raise backfill_errors.backfill(f"{column.name} is a date: a chunk has whole days.")
     span = timedelta(seconds=seconds)
     _check_count(math.ceil((high - low) / span))  # type: ignore[operator]
     edge = low + span  # type: ignore[operator]
@@ -133,13 +135,15 @@ def _length(step: str) -> Decimal:
     except InvalidOperation:
         length = Decimal(0)
     if length <= 0:
-        raise errors.backfill(f"'{step}' is not the length of a chunk of numbers.")
+        raise backfill_errors.backfill(f"'{step}' is not the length of a chunk of numbers.")
     return length
 
 
 def _check_count(chunks: int) -> None:
     if chunks > MOST_CHUNKS:
-        raise errors.backfill(f"That would be {chunks} chunks, and {MOST_CHUNKS} is the most: take longer ones.")
+        raise backfill_errors.backfill(
+            f"That would be {chunks} chunks, and {MOST_CHUNKS} is the most: take longer ones."
+        )
 
 
 def as_bound(column: RangeColumn, value: Any) -> Bound:

@@ -2,69 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import StrEnum
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from snowmelt.backfill.model import Plan
-from snowmelt.core import errors
+from snowmelt.backfill import errors as backfill_errors
+from snowmelt.backfill.losses import Losses, refusal
+from snowmelt.backfill.model import CHANGED, Plan
+from snowmelt.backfill.standing import BEGAN, Standing, State, standing_of
 from snowmelt.core.faults import reached
 from snowmelt.core.names import ObjectName
 from snowmelt.playbooks.claims import Claims, Execute
-from snowmelt.playbooks.journal import Event, Journal, read_events, run_ids
+from snowmelt.playbooks.journal import Journal
 
-BEGAN = "backfill"
 Clock = Callable[[], float]
 Announce = Callable[[str], None]
-
-
-class State(StrEnum):
-    RUNNING = "running"
-    FINISHED = "finished"
-    UNDOING = "undoing"
-    UNDONE = "undone"
-    ACCEPTED = "accepted"
-
-
-@dataclass(slots=True)
-class Standing:
-    """Where a backfill stands: a fold over its journal."""
-
-    plan: Plan
-    account: str
-    state: State = State.RUNNING
-    saved: bool = False
-    begun: set[int] = field(default_factory=set)
-    done: set[int] = field(default_factory=set)
-    restored: set[int] = field(default_factory=set)
-
-    def take(self, event: Event) -> None:
-        match event["event"]:
-            case "saved":
-                self.saved = True
-            case "chunk":
-                self.begun.add(event["chunk"])
-            case "chunk_done":
-                self.done.add(event["chunk"])
-            case "restored":
-                self.restored.add(event["chunk"])
-            case "state":
-                self.state = State(event["state"])
-
-
-def standing_of(events: list[Event]) -> Standing:
-    standing = Standing(Plan.from_json(events[0]["plan"]), events[0]["account"])
-    for event in events[1:]:
-        standing.take(event)
-    return standing
-
-
-def backfills_in(folder: Path) -> list[list[Event]]:
-    """The journals of all backfills, the oldest first."""
-    found = (read_events(folder, run) for run in run_ids(folder))
-    return [events for events in found if events[0]["event"] == BEGAN]
 
 
 def begin(journal: Journal, plan: Plan, account: str) -> None:
@@ -74,13 +25,20 @@ def begin(journal: Journal, plan: Plan, account: str) -> None:
 class Backfill:
     """Works on a run; every method goes on where the journal says it is."""
 
-    def __init__(self, execute: Execute, journal: Journal, announce: Announce, clock: Clock) -> None:
+    def __init__(
+        self, execute: Execute, journal: Journal, others: Sequence[Standing], announce: Announce, clock: Clock
+    ) -> None:
+        """`others`: all backfills in the folder, the oldest first; this one may be among them."""
         self._execute = execute
         self._journal = journal
         self._announce = announce
         self._clock = clock
         self.standing = standing_of(journal.events)
         plan = self.standing.plan
+        runs = [other.plan.run for other in others]
+        place = runs.index(plan.run) if plan.run in runs else len(runs)
+        self._others = [other for other in others if other.plan.run != plan.run]
+        self._later = others[place + 1 :]
         claims = f"SNOWMELT_CLAIMS_{plan.run}".upper().replace("-", "_")
         self._claims = Claims(execute, ObjectName(plan.name.database, plan.name.schema, claims))
 
@@ -96,30 +54,36 @@ class Backfill:
         for chunk in range(len(plan.chunks)):
             if chunk not in standing.done:
                 self._replace(chunk)
+        self._note_left()
         self._refresh()
         self._claims.drop()
         self._note("state", state=State.FINISHED.value)
 
-    def undo(self) -> None:
-        """Brings the old rows of every chunk back that may have been replaced."""
+    def undo(self, *, force: bool = False) -> None:
+        """Brings the old rows of every chunk back that was replaced.
+
+        Refused when rows that came after it would be lost, unless forced; then the table is cloned first.
+        """
         standing, plan = self.standing, self.standing.plan
         if standing.state is State.UNDONE:
             return
         self._must_be("undone", State.RUNNING, State.FINISHED, State.UNDOING)
+        self._block_chunks()
+        if not standing.forced:
+            self._check_losses(force)
         if standing.state is not State.UNDOING:
             self._note("state", state=State.UNDOING.value)
         for chunk in sorted(standing.begun - standing.restored):
-            if chunk not in standing.done:
-                # A chunk that a server is still about to begin for a process that died finds its claim taken.
-                self._claims.once(f"chunk/{chunk}", ())
-            self._claims.once(f"restore/{chunk}", plan.restoring(chunk))
-            reached("backfill restored")
-            self._note("restored", chunk=chunk)
-            self._announce(f"chunk {chunk + 1} of {len(plan.chunks)} is as it was")
+            self._restore(chunk)
         self._refresh()
         self._claims.drop()
-        self._execute(f"DROP TABLE IF EXISTS {plan.saved}")
+        if standing.over:
+            self._announce(f"{plan.saved} is kept until {', '.join(sorted(standing.over))} is undone or accepted.")
+        else:
+            self._execute(f"DROP TABLE IF EXISTS {plan.saved}")
         self._note("state", state=State.UNDONE.value)
+        if not standing.forced:
+            self._let_go()
 
     def accept(self) -> None:
         """Lets go of the old version."""
@@ -128,18 +92,75 @@ class Backfill:
         self._must_be("accepted", State.FINISHED)
         self._execute(f"DROP TABLE IF EXISTS {self.standing.plan.saved}")
         self._note("state", state=State.ACCEPTED.value)
+        self._let_go()
 
     def _replace(self, chunk: int) -> None:
         plan = self.standing.plan
         self._note("chunk", chunk=chunk)
         began = self._clock()
         reached("backfill chunk")
-        rows = self._claims.once(f"chunk/{chunk}", plan.replacing(chunk))
+        told = self._claims.script(f"chunk/{chunk}", plan.replacing(chunk, self._claims.table))
         reached("backfill chunk done")
         seconds = round(self._clock() - began, 3)
+        deleted, inserted = _counts(told)
+        rows = None if told is None else deleted + inserted
         self._note("chunk_done", chunk=chunk, rows=rows, seconds=seconds)
-        told = "was done before" if rows is None else f"{rows} rows deleted and inserted"
-        self._announce(f"chunk {chunk + 1} of {len(plan.chunks)}: {told} ({plan.chunks[chunk]})")
+        what = "was done before" if told is None else f"{deleted} rows deleted, {inserted} inserted"
+        self._announce(f"chunk {chunk + 1} of {len(plan.chunks)}: {what} ({plan.chunks[chunk]})")
+
+    def _note_left(self) -> None:
+        """What the claims say about the chunks outlives them."""
+        self.standing.take_claims(self._claims.taken())
+        left = {chunk: (item.digest, item.at) for chunk, item in self.standing.left.items()}
+        self._note("left", chunks=left)
+
+    def _block_chunks(self) -> None:
+        """A chunk that a server is still about to begin for a process that died finds its claim taken."""
+        for chunk in sorted(self.standing.begun - self.standing.done):
+            self._claims.once(f"chunk/{chunk}", ())
+        self.standing.take_claims(self._claims.taken())
+
+    def _check_losses(self, force: bool) -> None:
+        plan, losses = self.standing.plan, Losses(self._execute, self.standing, self._later)
+        found = losses.found()
+        if not found:
+            return
+        if not force:
+            raise refusal(plan.run, found)
+        kept = plan.saved.replace("_BEFORE_", "_LOST_")
+        self._execute(f"CREATE TABLE IF NOT EXISTS {kept} CLONE {plan.name}")
+        over = [other.plan.run for other in losses.later_backfills() if other.state is not State.ACCEPTED]
+        self._note("forced", over=over)
+        for loss in found:
+            self._announce(f"lost: {loss}")
+        self._announce(f"{plan.name} as it was until now is {kept}.")
+
+    def _restore(self, chunk: int) -> None:
+        standing, plan = self.standing, self.standing.plan
+        left = standing.left.get(chunk)
+        if left is None and chunk not in standing.done:
+            # It never began: there is nothing to bring back, and others may have written there.
+            self._note("restored", chunk=chunk)
+            return
+        expected = None if standing.forced or left is None else left.digest
+        told = self._claims.script(f"restore/{chunk}", plan.restoring(chunk, expected))
+        if told == CHANGED:
+            raise refusal(plan.run, [f"rows that came to {plan.chunks[chunk]} while it was being undone"])
+        reached("backfill restored")
+        self._note("restored", chunk=chunk)
+        deleted, inserted = _counts(told)
+        what = "" if told is None else f": {deleted} rows deleted, {inserted} inserted"
+        self._announce(f"chunk {chunk + 1} of {len(plan.chunks)} is as it was{what}")
+
+    def _let_go(self) -> None:
+        """Drops clones that were kept for this backfill and for others, once all of these are settled."""
+        settled = {
+            other.plan.run for other in self._others
+            if other.state is State.ACCEPTED or (other.state is State.UNDONE and not other.forced)
+        } | {self.standing.plan.run}  # fmt: skip
+        for other in self._others:
+            if other.state is State.UNDONE and self.standing.plan.run in other.over and other.over <= settled:
+                self._execute(f"DROP TABLE IF EXISTS {other.plan.saved}")
 
     def _refresh(self) -> None:
         for name in self.standing.plan.leaves:
@@ -148,9 +169,14 @@ class Backfill:
 
     def _must_be(self, what: str, *states: State) -> None:
         if self.standing.state not in states:
-            raise errors.backfill(
+            raise backfill_errors.backfill(
                 f"The backfill {self.standing.plan.run} is {self.standing.state}: it can't be {what}."
             )
 
     def _note(self, event: str, **values: Any) -> None:
         self.standing.take(self._journal.append(event, **values))
+
+
+def _counts(told: str | None) -> tuple[int, int]:
+    deleted, _, inserted = (told or "0/0").partition("/")
+    return int(deleted), int(inserted)

@@ -12,13 +12,16 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from snowmelt.backfill import errors as backfill_errors
+from snowmelt.backfill.losses import check_may_begin
 from snowmelt.backfill.model import Estimate, Plan, Request, Streams
 from snowmelt.backfill.planning import Planner
 from snowmelt.backfill.rates import measured
-from snowmelt.backfill.running import Backfill, backfills_in, begin, standing_of
-from snowmelt.cli.groups import DATA, DataOption, Executes, Guard, Opener, UrlOption
+from snowmelt.backfill.running import Backfill, begin
+from snowmelt.backfill.standing import Standing, backfills_in, standing_of
+from snowmelt.cli.groups import DataOption, Executes, Guard, Opener, UrlOption
+from snowmelt.cli.guarding import DATA
 from snowmelt.cli.playbooks import RUNS, RunsOption, account_of, account_text
-from snowmelt.core import errors
 from snowmelt.core.config import load_settings
 from snowmelt.playbooks.journal import created, opened
 
@@ -48,6 +51,9 @@ def backfill_command(app: typer.Typer, opener: Opener, guarded: Guard) -> None:
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Show rows, time and cost; change nothing.")] = False,
         resume: Annotated[str | None, typer.Option(metavar="RUN", help="Go on with a backfill.")] = None,
         undo: Annotated[str | None, typer.Option(metavar="RUN", help="Bring the old rows back.")] = None,
+        force: Annotated[
+            bool, typer.Option("--force", help="With --undo: also over what came later; says what, and keeps a clone.")
+        ] = False,
         accept: Annotated[str | None, typer.Option(metavar="RUN", help="Drop the old version.")] = None,
         status: Annotated[bool, typer.Option("--status", help="List backfills.")] = False,
         data: DataOption = DATA,
@@ -61,6 +67,8 @@ def backfill_command(app: typer.Typer, opener: Opener, guarded: Guard) -> None:
         chosen = [item for item in (table, resume, undo, accept, status or None) if item is not None]
         if len(chosen) != 1:
             raise typer.BadParameter("One of TABLE, --resume, --undo, --accept and --status.")
+        if force and undo is None:
+            raise typer.BadParameter("--force is for --undo.")
 
         def work() -> int:
             if status:
@@ -68,7 +76,7 @@ def backfill_command(app: typer.Typer, opener: Opener, guarded: Guard) -> None:
             if table is not None:
                 listed = [*(keys.split(",") if keys else ()), *(_read(keys_file).splitlines() if keys_file else ())]
                 if column is None:
-                    raise errors.backfill("The column is missing: --column.")
+                    raise backfill_errors.backfill("The column is missing: --column.")
                 text = _read(query) if query is not None else None
                 request = Request(
                     table, source, text, at, column, start, end, tuple(listed), chunk, chunk_rows, streams, refresh
@@ -77,8 +85,13 @@ def backfill_command(app: typer.Typer, opener: Opener, guarded: Guard) -> None:
             with opened(runs, str(chosen[0])) as journal:
                 where = account_of(journal.events[0]["account"], None, url)
                 with opener(*where) as session:
-                    running = Backfill(session.execute, journal, typer.echo, time.monotonic)
-                    {resume: running.go_on, undo: running.undo, accept: running.accept}[str(chosen[0])]()
+                    running = Backfill(session.execute, journal, _standings(runs), typer.echo, time.monotonic)
+                    if undo is not None:
+                        running.undo(force=force)
+                    elif resume is not None:
+                        running.go_on()
+                    else:
+                        running.accept()
                     typer.echo(f"{running.standing.plan.run} is {running.standing.state}.")
             return 0
 
@@ -88,9 +101,10 @@ def backfill_command(app: typer.Typer, opener: Opener, guarded: Guard) -> None:
 def _begin(opener: Opener, request: Request, data: Path, url: str | None, runs: Path, *, dry_run: bool) -> int:
     before = backfills_in(runs)
     with opener(data, url) as session:
-        saved = [standing_of(events).plan.saved for events in before]
-        planner = Planner(session.execute, saved)
+        standings = [standing_of(events) for events in before]
+        planner = Planner(session.execute, [standing.plan.saved for standing in standings])
         plan, downstream = planner.plan(request)
+        check_may_begin(session.execute, plan, standings)
         price = load_settings(data).credit_price
         estimate = planner.estimate(plan, downstream, measured(before, str(plan.name)), price)
         _show(plan, estimate)
@@ -101,10 +115,14 @@ def _run(session: Executes, plan: Plan, account: str, runs: Path) -> int:
     with created(runs, plan.run) as journal:
         begin(journal, plan, account)
         typer.echo(f"backfill {plan.run}")
-        Backfill(session.execute, journal, typer.echo, time.monotonic).go_on()
+        Backfill(session.execute, journal, _standings(runs), typer.echo, time.monotonic).go_on()
     typer.echo(f"Finished. The old version is {plan.saved}.")
     typer.echo(f"snowmelt backfill --accept {plan.run}, or: snowmelt backfill --undo {plan.run}")
     return 0
+
+
+def _standings(runs: Path) -> list[Standing]:
+    return [standing_of(events) for events in backfills_in(runs)]
 
 
 def _show(plan: Plan, estimate: Estimate) -> None:
@@ -148,4 +166,4 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise errors.backfill(f"{path} can't be read: {error.strerror}.") from None
+        raise backfill_errors.backfill(f"{path} can't be read: {error.strerror}.") from None

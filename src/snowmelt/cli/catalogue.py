@@ -10,7 +10,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from snowmelt.cli.groups import DATA, DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.guarding import DATA
 from snowmelt.cli.output import Format
 from snowmelt.govern.catalogue.model import Snapshot
 from snowmelt.govern.catalogue.searching import search as search_snapshot

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from snowmelt.core.names import quote
-from snowmelt.service.results import Result
+from snowmelt.runtime.results import Result
 
 EXIT_DIFFERENT = 1
 

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from snowmelt.cli.groups import DATA, DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.guarding import DATA
 from snowmelt.cli.output import Format, write_result
 from snowmelt.core.names import literal
 

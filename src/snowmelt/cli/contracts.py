@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from snowmelt.cli.groups import DATA, DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.guarding import DATA
 from snowmelt.cli.output import Format
 from snowmelt.core import errors
 from snowmelt.core.names import literal, quote, split_name
 from snowmelt.core.types import parse_type
+from snowmelt.features.contracts import errors as contract_errors
 from snowmelt.govern.contracts import making
 from snowmelt.govern.contracts.compatibility import breaks, compare
 from snowmelt.govern.contracts.conformance import breaches
@@ -232,7 +234,7 @@ def _test(session: Executes, contract: Contract, table: str, *, rows: bool) -> i
     columns, _ = _described(session, table)
     described = contract.table(folded(table))
     if described is None:
-        raise errors.contract_version(f"The contract describes no table '{table}'.")
+        raise contract_errors.contract_version(f"The contract describes no table '{table}'.")
     problems = [str(breach) for breach in breaches(contract, described, columns)]
     present = {column.name for column in columns}
     checks = [check for check in data_checks(described) if check.column in present] if rows else []

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from snowmelt.core.names import literal
-from snowmelt.service.results import Result
+from snowmelt.runtime.results import Result
 
 
 def run_cost(execute: Callable[[str], Result], console: Console, name: str | None, days: float) -> int:

@@ -12,12 +12,11 @@ import typer
 from rich.console import Console
 
 from snowmelt.cli.output import Format, write_result
-from snowmelt.service.results import Result
+from snowmelt.runtime.results import Result
 
 DataOption = Annotated[Path, typer.Option("--data", help="Data directory.", envvar="SNOWMELT_DATA")]
 UrlOption = Annotated[str | None, typer.Option("--url", help="Address of a running server.", envvar="SNOWMELT_URL")]
 FormatOption = Annotated[Format, typer.Option("--format", help="How results are printed.")]
-DATA = Path("snowmelt-data")
 
 
 class Executes(Protocol):

@@ -13,7 +13,7 @@ from rich.table import Table
 from snowmelt.core.names import literal
 from snowmelt.govern.lineage.flows import Influence
 from snowmelt.govern.lineage.pictures import Arrow, Picture, mermaid, svg
-from snowmelt.service.results import Result
+from snowmelt.runtime.results import Result
 
 
 class LineageFormat(StrEnum):

@@ -53,7 +53,7 @@ def lint_command(app: typer.Typer, sessions: Sessions) -> None:
         def chosen(found: list[Finding]) -> list[Finding]:
             return [item for item in ordered(found) if _chosen(item, select or [], ignore or [])]
 
-        def told(found: list[Finding]) -> int:
+        def report(found: list[Finding]) -> int:
             _print(chosen(found), form, output)
             least = _ORDER.index(fail_on)
             return EXIT_FOUND if any(_ORDER.index(item.pattern.level) >= least for item in chosen(found)) else 0
@@ -62,8 +62,8 @@ def lint_command(app: typer.Typer, sessions: Sessions) -> None:
             return _in_files(paths or [], chosen if fix else None)
 
         if data is not None or url is not None:
-            sessions.run(data or Path(), url, lambda session: told(files() + account_findings(_asking(session))))
-        raise typer.Exit(sessions.guarded(lambda: told(files())))
+            sessions.run(data or Path(), url, lambda session: report(files() + account_findings(_asking(session))))
+        raise typer.Exit(sessions.guarded(lambda: report(files())))
 
 
 def _chosen(item: Finding, select: list[str], ignore: list[str]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -12,6 +11,7 @@ import typer
 from rich.console import Console
 
 from snowmelt import __version__
+from snowmelt.accounts import open_account
 from snowmelt.cli.backfill import backfill_command
 from snowmelt.cli.build import build_command
 from snowmelt.cli.catalogue import catalogue_commands
@@ -21,7 +21,8 @@ from snowmelt.cli.contracts import contract_commands
 from snowmelt.cli.cost import run_cost
 from snowmelt.cli.demo import called_as, duration
 from snowmelt.cli.design import design_commands
-from snowmelt.cli.groups import DATA, Sessions, UrlOption
+from snowmelt.cli.groups import Sessions, UrlOption
+from snowmelt.cli.guarding import CONFIGURATION_CODE, DATA, ConfigOption, DataOption, guarded, settings_of
 from snowmelt.cli.lineage import LineageFormat, run_lineage
 from snowmelt.cli.lint import lint_command
 from snowmelt.cli.monitoring import monitoring_commands
@@ -29,28 +30,20 @@ from snowmelt.cli.output import Format, is_interactive, progress, write_result
 from snowmelt.cli.playbooks import playbook_commands
 from snowmelt.cli.projects import planned, run_apply, run_plan
 from snowmelt.cli.quality import quality_commands
+from snowmelt.cli.serving import serve_command
 from snowmelt.cli.shell import run_shell
+from snowmelt.cli.upkeep import run_upkeep
 from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.logs import configure_logging
 from snowmelt.demo.running import Plan, run_demo
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.ownership import current_owner
+from snowmelt.runtime.results import Result
 from snowmelt.serve.client import RemoteSession
-from snowmelt.serve.run import Address
-from snowmelt.serve.run import serve as run_server
-from snowmelt.service.account import Account
-from snowmelt.service.ownership import current_owner
-from snowmelt.service.results import Result
 from snowmelt.sql.tokens import SqlText, split_statements
 
-EXIT_SQL_ERROR = 1
-EXIT_USAGE = 2
-EXIT_CONFIGURATION = 3
-_CONFIGURATION_CODE = "370001"
-
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-
-DataOption = Annotated[Path, typer.Option("--data", help="Data directory (made on first use).", envvar="SNOWMELT_DATA")]
-ConfigOption = Annotated[Path | None, typer.Option("--config", help="Configuration file instead of snowmelt.toml.")]
 
 
 class AnySession(Protocol):
@@ -87,7 +80,7 @@ def sql(
     console = Console(soft_wrap=form is not Format.TABLE)
 
     def work() -> int:
-        settings = _settings(data, config)
+        settings = settings_of(data, config)
         if query is None and file is None and is_interactive():
             with _Opened(data, url, settings, database, schema) as session:
                 return run_shell(session, console, form)
@@ -100,7 +93,7 @@ def sql(
                 write_result(result, form, console)
         return 0
 
-    raise typer.Exit(_guarded(work))
+    raise typer.Exit(guarded(work))
 
 
 @app.command()
@@ -113,10 +106,10 @@ def check(
     """Recompute dynamic tables at their data timestamp and compare. The exit code is 1 when one differs."""
 
     def work() -> int:
-        with _Opened(data, url, _settings(data, config), None, None) as session:
+        with _Opened(data, url, settings_of(data, config), None, None) as session:
             return run_check(session.execute, Console(highlight=False), name)
 
-    raise typer.Exit(_guarded(work))
+    raise typer.Exit(guarded(work))
 
 
 @app.command()
@@ -130,10 +123,26 @@ def cost(
     """What dynamic tables cost a day, what full refreshes would have cost, and what to change."""
 
     def work() -> int:
-        with _Opened(data, url, _settings(data, config), None, None) as session:
+        with _Opened(data, url, settings_of(data, config), None, None) as session:
             return run_cost(session.execute, Console(highlight=False), name, days)
 
-    raise typer.Exit(_guarded(work))
+    raise typer.Exit(guarded(work))
+
+
+@app.command()
+def upkeep(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what there is to do, and do nothing.")] = False,
+    data: DataOption = DATA,
+    url: UrlOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Put small files together, and remove files, versions and histories beyond their retention, now."""
+
+    def work() -> int:
+        with _Opened(data, url, settings_of(data, config), None, None) as session:
+            return run_upkeep(session.execute, Console(highlight=False), dry_run=dry_run)
+
+    raise typer.Exit(guarded(work))
 
 
 @app.command()
@@ -154,11 +163,11 @@ def lineage(
         raise typer.BadParameter("--upstream and --downstream are two questions: ask one at a time.")
 
     def work() -> int:
-        with _Opened(data, url, _settings(data, config), None, None) as session:
+        with _Opened(data, url, settings_of(data, config), None, None) as session:
             direction = "DOWNSTREAM" if downstream else "UPSTREAM"
             return run_lineage(session.execute, Console(highlight=False), name, direction, distance, form)
 
-    raise typer.Exit(_guarded(work))
+    raise typer.Exit(guarded(work))
 
 
 FolderArgument = Annotated[Path, typer.Argument(help="The folder with the definitions.")]
@@ -178,11 +187,11 @@ def plan(
     """Show how a folder of definitions differs from the catalog. The exit code is 2 when it does, and 0 when not."""
 
     def work() -> int:
-        with _Opened(data, url, _settings(data, config), None, None) as session:
+        with _Opened(data, url, settings_of(data, config), None, None) as session:
             found, _ = planned(session.execute, folder, database, schema)
             return run_plan(found, form, Console(highlight=False))
 
-    raise typer.Exit(_guarded(work))
+    raise typer.Exit(guarded(work))
 
 
 @app.command()
@@ -204,38 +213,15 @@ def apply(
         return is_interactive() and typer.confirm(question)
 
     def work() -> int:
-        with _Opened(data, url, _settings(data, config), None, None) as session:
+        with _Opened(data, url, settings_of(data, config), None, None) as session:
             found, catalog = planned(session.execute, folder, database, schema)
             console = Console(highlight=False)
             return run_apply(found, catalog, form, console, allow_drop=allow_drop, confirm=confirm)
 
-    raise typer.Exit(_guarded(work))
+    raise typer.Exit(guarded(work))
 
 
-@app.command()
-def serve(
-    data: DataOption = DATA,
-    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8085,
-    host: Annotated[str, typer.Option(help="Address to listen on; other machines reach only what is not loopback.")] = (
-        "127.0.0.1"
-    ),
-    certificate: Annotated[
-        Path | None, typer.Option("--tls-certificate", help="PEM file with the server's certificate.")
-    ] = None,
-    key: Annotated[Path | None, typer.Option("--tls-key", help="PEM file with the certificate's key.")] = None,
-    insecure: Annotated[
-        bool, typer.Option("--insecure", help="Listen on a network without TLS: anybody on the way can read passwords.")
-    ] = False,
-    config: ConfigOption = None,
-) -> None:
-    """Serve a data directory to Snowflake's clients until stopped with Ctrl-C."""
-    address = Address(port, host, certificate, key, insecure)
-
-    def work() -> int:
-        run_server(data, address, settings=_settings(data, config), announce=lambda line: print(line, flush=True))
-        return 0
-
-    raise typer.Exit(_guarded(work))
+serve_command(app)
 
 
 @app.command()
@@ -256,7 +242,7 @@ def demo(
         configure_logging(level, as_json=settings.log_json)
         return run_demo(Console(highlight=False), Plan(data, lasting, rate, called_as()), settings)
 
-    raise typer.Exit(_guarded(work))
+    raise typer.Exit(guarded(work))
 
 
 class _Opened:
@@ -276,7 +262,7 @@ class _Opened:
         if owner is not None and owner.url is not None:
             self.session = RemoteSession.of_directory(owner.url, path, **names)
             return
-        self._account = Account.open(path, settings=settings)
+        self._account = open_account(path, settings=settings)
         self.session = self._account.session(database=database, schema=schema)
 
     def __enter__(self) -> AnySession:
@@ -294,50 +280,26 @@ def _ask_password(url: str) -> str:
     return str(typer.prompt(f"Password of admin at {url}", hide_input=True))
 
 
-def _settings(data: Path, config: Path | None) -> Settings:
-    settings = load_settings(data, file=config)
-    configure_logging(settings.log_level, as_json=settings.log_json)
-    return settings
-
-
 def _read(file: Path | None) -> str:
     if file is None or str(file) == "-":
         return sys.stdin.read()
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
-        raise SnowmeltError(_CONFIGURATION_CODE, "F0000", f"{file} can't be read: {error.strerror}.") from None
-
-
-def _guarded(work: Callable[[], int]) -> int:
-    """Runs a command; errors go to standard error in one piece, and into the exit code."""
-    try:
-        return work()
-    except SnowmeltError as error:
-        Console(stderr=True, soft_wrap=True, highlight=False).print(str(error), style="red", markup=False)
-        return EXIT_CONFIGURATION if error.code == _CONFIGURATION_CODE else EXIT_SQL_ERROR
-    except OSError as error:
-        if error.filename is None:
-            raise
-        # A file that somebody named: their mistake, and not one of the program.
-        told = f"{_CONFIGURATION_CODE} (F0000): {error.filename} can't be read or written: {error.strerror}."
-        Console(stderr=True, soft_wrap=True, highlight=False).print(told, style="red", markup=False)
-        return EXIT_CONFIGURATION
-    except KeyboardInterrupt:
-        return 130
+        raise SnowmeltError(CONFIGURATION_CODE, "F0000", f"{file} can't be read: {error.strerror}.") from None
 
 
 def _open(data: Path, url: str | None) -> _Opened:
-    return _Opened(data, url, _settings(data, None), None, None)
+    return _Opened(data, url, settings_of(data, None), None, None)
 
 
-app.add_typer(connector_commands(_open, _guarded), name="connector")
-app.add_typer(contract_commands(_open, _guarded), name="contract")
-app.add_typer(catalogue_commands(_open, _guarded), name="catalog")
-app.add_typer(quality_commands(_open, _guarded), name="quality")
+app.add_typer(connector_commands(_open, guarded), name="connector")
+app.add_typer(contract_commands(_open, guarded), name="contract")
+app.add_typer(catalogue_commands(_open, guarded), name="catalog")
+app.add_typer(quality_commands(_open, guarded), name="quality")
 app.add_typer(monitoring_commands(), name="monitoring")
-app.add_typer(design_commands(_guarded), name="design")
-lint_command(app, Sessions(_open, _guarded))
-build_command(app, _guarded)
-app.add_typer(playbook_commands(_open, _guarded), name="playbook")
-backfill_command(app, _open, _guarded)
+app.add_typer(design_commands(guarded), name="design")
+lint_command(app, Sessions(_open, guarded))
+build_command(app, guarded)
+app.add_typer(playbook_commands(_open, guarded), name="playbook")
+backfill_command(app, _open, guarded)

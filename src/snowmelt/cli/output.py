@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from snowmelt.core.types import Kind
-from snowmelt.service.render import render
-from snowmelt.service.results import Result
+from snowmelt.core.types import DataType, Kind
+from snowmelt.runtime.render import indented_json, render
+from snowmelt.runtime.results import Result
 
 _SHOWN_ROWS = 1_000
 _LEGIBLE = 12
@@ -79,7 +79,7 @@ def _csv(result: Result) -> str:
 def _table(result: Result, console: Console) -> None:
     rows = result.rows()
     shown = [
-        [None if value is None else render(value, column.type) or "" for value, column in
+        [None if value is None else _shown(value, column.type, result.json_indent) for value, column in
          zip(row, result.columns, strict=True)]
         for row in rows[:_SHOWN_ROWS]
     ]  # fmt: skip
@@ -90,6 +90,12 @@ def _table(result: Result, console: Console) -> None:
         console.print(_side_by_side(result, shown))
     if len(rows) > _SHOWN_ROWS:
         console.print(f"… {len(rows) - _SHOWN_ROWS} more rows", style="dim")
+
+
+def _shown(value: Any, type_: DataType, indent: int) -> str:
+    """For people: semi-structured values over several lines, as Snowflake's clients show them."""
+    text = render(value, type_) or ""
+    return indented_json(text, indent) if type_.is_semi_structured else text
 
 
 def _side_by_side(result: Result, rows: list[list[str | None]]) -> Table:
@@ -107,7 +113,8 @@ def _least_width(result: Result, rows: list[list[str | None]]) -> int:
     """The width at which every column still has what it needs to be read."""
     total = 0
     for index, column in enumerate(result.columns):
-        longest = max(len(column.name), *(len(row[index] or "NULL") for row in rows))
+        lines = (line for row in rows for line in (row[index] or "NULL").split("\n"))
+        longest = max(len(column.name), *map(len, lines))
         total += min(longest, _LEGIBLE) + _PADDING
     return total
 

@@ -15,7 +15,7 @@ from snowmelt.cli.output import Format, write_result
 from snowmelt.playbooks.answers import Answers
 from snowmelt.playbooks.model import Decision, Probe, Severity, Step
 from snowmelt.playbooks.ports import Answer, Question
-from snowmelt.service.results import Result
+from snowmelt.runtime.results import Result
 
 Prompt = Callable[[str], str]
 _SHOWN_ROWS = 20

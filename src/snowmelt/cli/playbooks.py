@@ -11,11 +11,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from snowmelt.cli.groups import DATA, DataOption, Executes, FormatOption, Guard, Opener, UrlOption
+from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, UrlOption
+from snowmelt.cli.guarding import DATA
 from snowmelt.cli.output import Format, is_interactive
 from snowmelt.cli.playbook_terminal import Terminal
 from snowmelt.cli.playbook_views import lint_one, list_shipped, show_plan, show_status, show_text
-from snowmelt.core import errors
+from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks import library
 from snowmelt.playbooks.answers import Answers, load_answers
 from snowmelt.playbooks.inputs import InputSpec, Scalar
@@ -258,7 +259,7 @@ def _given(inputs: list[str] | None, answers: Answers) -> dict[str, Scalar]:
     for item in inputs or ():
         name, separator, value = item.partition("=")
         if not separator:
-            raise errors.playbook(f"'{item}' is no input: write name=value.")
+            raise playbook_errors.playbook(f"'{item}' is no input: write name=value.")
         given[name.strip()] = value.strip()
     return given
 

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from snowmelt.cli.groups import DATA, DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.guarding import DATA
 from snowmelt.cli.output import Format, write_result
 from snowmelt.core import errors
 from snowmelt.govern.quality import documents, great_expectations, soda
 from snowmelt.govern.quality.imported import Imported
-from snowmelt.service.results import Result
+from snowmelt.runtime.results import Result
 from snowmelt.sql.statements.spelling import spelled
 
 EXIT_FAILED = 1

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from snowmelt.core import errors
 
@@ -18,7 +18,9 @@ _NOT_SETTINGS = {"SNOWMELT_ADMIN_PASSWORD", "SNOWMELT_JARS", "SNOWMELT_METRICS_T
 """Variables with the prefix that other parts read: secrets never become settings, so they can't be printed."""
 
 
-_TABLES = frozenset({"spark", "storage_options", "openlineage", "tracing", "notifications", "alert_rules"})
+_STORAGE_PREFIXES = ("AWS_", "AZURE_", "GOOGLE_")
+"""Of variables from which object stores take their credentials."""
+_TABLES = frozenset({"spark", "storage_options", "openlineage", "tracing", "notifications", "alert_rules", "upkeep"})
 """Settings that no single variable can hold."""
 
 
@@ -136,6 +138,44 @@ class AlertRuleSettings(BaseModel):
         return value > (self.above or 0.0)
 
 
+class UpkeepSettings(BaseModel):
+    """What the server does for its tables and its own records while it runs, and how much of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool = True
+    every_seconds: float = Field(default=5.0, gt=0)
+    """How often it looks whether there is something to do."""
+    share: float = Field(default=0.1, gt=0, le=1)
+    """Of one thread's time."""
+    bytes_per_hour: int = Field(default=8 << 30, ge=1)
+    """Of data files that are read to be put together."""
+    small_files: int = Field(default=32, ge=2)
+    """So many small files next to each other are put together."""
+    vacuum_seconds: float = Field(default=600.0, ge=0)
+    """How often, at most, files and versions of a table beyond its retention are removed."""
+    grace_seconds: float = Field(default=600.0, ge=0)
+    """Nothing that was replaced a shorter time ago goes, whatever the retention."""
+    orphan_hours: float = Field(default=24.0, gt=0)
+    """How long a file lies untouched that no table names before it goes."""
+    history_seconds: float = Field(default=3600.0, ge=0)
+    """How often histories are trimmed and leftovers looked for."""
+    query_history_days: float = Field(default=31.0, gt=0)
+    usage_days: float = Field(default=365.0, gt=0)
+    """Of warehouses: what they cost."""
+    audit_days: float = Field(default=365.0, gt=0)
+    task_history_days: float = Field(default=14.0, gt=0)
+    """So long a run that failed can be tried again."""
+    refresh_history_days: float = Field(default=7.0, gt=0)
+    channel_history_days: float = Field(default=14.0, gt=0)
+    load_history_days: float = Field(default=64.0, gt=0)
+    quality_days: float = Field(default=90.0, gt=0)
+    observation_days: float = Field(default=400.0, gt=0)
+    """Freshness, drifts of schemas, notifications: a year of availability by month, and a little more."""
+    result_hours: float = Field(default=24.0, gt=0)
+    """How long the files of large results stay while their session goes on."""
+
+
 class Settings(BaseModel):
     """Everything that can be configured. Unknown keys are errors: a typo must not be silence."""
 
@@ -165,13 +205,23 @@ class Settings(BaseModel):
     held_result_bytes: int = 64 * 1024 * 1024
     """Results of queries over large inputs are kept in files beyond this size, and in memory below it."""
     parallel_statements: int = Field(default=16, ge=1)
-    """How many statements of clients the server runs at once."""
+    """How many statements of clients the server runs at once; and of large ones as many besides."""
     waiting_statements: int = Field(default=1000, ge=0)
     """How many more may wait for their turn; the rest is refused at once."""
     max_sessions: int = Field(default=1000, ge=1)
     """How many sessions clients may have open on the server."""
+    max_sessions_per_user: int = Field(default=500, ge=1)
+    """How many of them may be one user's."""
+    session_idle_hours: float = Field(default=4.0, gt=0)
+    """How long a session lasts without a request of its client."""
+    session_hours: float = Field(default=168.0, gt=0)
+    """How long a session lasts at most; then its client has to log in again."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names under which clients may call a server that listens on loopback, as behind a proxy; localhost always may."""
     stop_seconds: float = 10.0
-    """How long refreshes and tasks that run may go on when the account is closed. Then they are cancelled."""
+    """How long closing the account takes at most. What runs gets a third of it to end, then is cancelled."""
+    cancel_seconds: float = Field(default=5.0, gt=0)
+    """How long tasks of a cancelled statement may go on. Then Spark's process is replaced, to end them."""
     small_query_bytes: int = 64 * 1024 * 1024
     """Below this input size a query runs without adaptive execution, and a small result is committed by delta-rs."""
     small_write_rows: int = 100_000
@@ -184,8 +234,17 @@ class Settings(BaseModel):
     """Ways to reach people, by name."""
     alert_rules: tuple[AlertRuleSettings, ...] = ()
     """Conditions on metrics."""
+    upkeep: UpkeepSettings = UpkeepSettings()
+    """What happens to tables and histories in the background."""
     log_level: str = "WARNING"
     log_json: bool = False
+
+    _file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> Path | None:
+        """The file that the settings came from."""
+        return self._file
 
 
 def load_settings(
@@ -193,16 +252,19 @@ def load_settings(
 ) -> Settings:
     """Settings from the named file, else `snowmelt.toml` here or in the data directory, then the environment."""
     values: dict[str, Any] = {}
+    read: Path | None = None
     candidates = [file] if file else [Path(FILE_NAME), *([data_dir / FILE_NAME] if data_dir else [])]
     for candidate in candidates:
         if candidate.is_file():
-            values = _read(candidate)
+            values, read = _read(candidate), candidate.absolute()
             break
         if file is not None:
             raise errors.configuration(f"The configuration file {file} does not exist.")
     values.update(_from_environment(os.environ if environ is None else environ))
     try:
-        return Settings.model_validate(values)
+        settings = Settings.model_validate(values)
+        settings._file = read
+        return settings
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
@@ -235,6 +297,17 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def is_own_variable(settings: Settings, name: str) -> bool:
+    """Whether a variable is for the account itself: its settings, its secrets, the credentials of its storage."""
+    named = {channel.url_env for channel in settings.notifications.values()}
+    if settings.openlineage is not None:
+        named.add(settings.openlineage.token_env or "")
+    key = name.upper()
+    if key in _NOT_SETTINGS or name in named or key.startswith(_STORAGE_PREFIXES):
+        return True
+    return key.startswith(_PREFIX) and key.removeprefix(_PREFIX).lower() in Settings.model_fields
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:

@@ -22,6 +22,10 @@ MAX_BINARY = 8_388_608
 TZ_INSTANT = "INSTANT"
 TZ_OFFSET = "OFFSET_MINUTES"
 
+UNDEFINED = "\ufdd0"
+"""Stands in an ARRAY for `undefined`, which is not a JSON null. Unicode reserves the character for use inside of
+programs, so no document has such a text."""
+
 
 class Kind(StrEnum):
     NUMBER = "NUMBER"
@@ -163,6 +167,13 @@ _WITH_FRACTION = {
     "TIMESTAMPLTZ": TIMESTAMP_LTZ, "TIMESTAMP WITH LOCAL TIME ZONE": TIMESTAMP_LTZ, "TIMESTAMP_TZ": TIMESTAMP_TZ,
     "TIMESTAMPTZ": TIMESTAMP_TZ, "TIMESTAMP WITH TIME ZONE": TIMESTAMP_TZ,
 }  # fmt: skip
+_BINARY_WORDS = {"BINARY", "VARBINARY"}
+TYPE_WORDS = tuple(
+    sorted(
+        {*_INTEGER_WORDS, *_NUMBER_WORDS, *_TEXT_WORDS, *_ONE_CHARACTER_WORDS, *_BINARY_WORDS, *_FIXED, *_WITH_FRACTION}
+    )
+)
+"""Every word that names a type."""
 _TYPE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_ ]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*\Z")
 
 
@@ -188,7 +199,7 @@ def parse_type(text: str) -> DataType | None:
     if word in _TEXT_WORDS or word in _ONE_CHARACTER_WORDS:
         length = first if first is not None else (1 if word in _ONE_CHARACTER_WORDS else MAX_VARCHAR)
         return varchar(length) if 1 <= length <= 8 * MAX_VARCHAR else None
-    if word in {"BINARY", "VARBINARY"}:
+    if word in _BINARY_WORDS:
         length = first if first is not None else MAX_BINARY
         return binary(length) if 1 <= length <= 8 * MAX_BINARY else None
     if word in _WITH_FRACTION:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol
 
-from snowmelt.service.results import Result
+from snowmelt.runtime.results import Result
 
 
 @dataclass(frozen=True, slots=True)

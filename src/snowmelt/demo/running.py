@@ -16,6 +16,7 @@ from types import FrameType
 from rich.console import Console
 from rich.live import Live
 
+from snowmelt.accounts import open_account
 from snowmelt.core import errors
 from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
@@ -26,12 +27,16 @@ from snowmelt.demo.shop import Clerk, Shop, WriteLoad
 from snowmelt.demo.snapshot import Snapshot
 from snowmelt.demo.watching import CONNECTOR, DATABASE, STAGES, RevenueReader, Watcher
 from snowmelt.engine.jars import ensure_jars, locked_jars
+from snowmelt.features.connectors.service import Connectors
+from snowmelt.features.dynamic_tables.service import DynamicTables
+from snowmelt.features.tasks.service import Tasks
 from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
+from snowmelt.serve.address import Address
 from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import load_credentials
-from snowmelt.serve.run import Address, serving_beside
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.serve.run import serving_beside
 from snowmelt.sql.tokens import split_statements
 
 EXIT_SOUND, EXIT_UNSOUND = 0, 1
@@ -91,11 +96,11 @@ def _open_account(console: Console, started: ExitStack, data: Path, settings: Se
         ensure_jars(report=tell)
         ensure_jars(jars=locked_jars("snowmelt.ingest.cdc"), report=tell)
     with step(console, "Starting Spark", f"Spark runs; the data is in {data}"):
-        account = started.enter_context(Account.open(data, settings=settings))
+        account = started.enter_context(open_account(data, settings=settings))
         account.engine.session()
-        account.dynamic_tables.start()
-        account.tasks.start()
-        account.connectors.start()
+        account.services[DynamicTables].start()
+        account.services[Tasks].start()
+        account.services[Connectors].start()
         # So that `snowmelt sql --data …` can look on from another terminal.
         credentials, _ = load_credentials(account.data_dir)
         port = started.enter_context(serving_beside(Server(account, credentials), Address(0)))

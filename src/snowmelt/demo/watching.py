@@ -19,8 +19,8 @@ from snowmelt.demo import stopwatch
 from snowmelt.demo.shop import WriteLoad
 from snowmelt.demo.snapshot import CityRevenue, Latency, Snapshot, TableStatus, TaskStatus
 from snowmelt.demo.stopwatch import Mark, Step
-from snowmelt.service.account import Account
-from snowmelt.service.dynamic_tables.lags import measure
+from snowmelt.features.dynamic_tables.lags import measure
+from snowmelt.runtime.account import Account
 from snowmelt.state.connector_model import ConnectorState
 from snowmelt.state.dynamic_model import DynamicRefresh, RefreshAction, RefreshState
 from snowmelt.state.model import ObjectKind, TableDefinition

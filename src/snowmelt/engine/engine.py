@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -16,160 +14,129 @@ from typing import TypeVar
 import pyarrow as pa
 import structlog
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
+from snowmelt.core import errors, slots
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.core.types import DataType, Kind
 from snowmelt.engine import errors as spark_errors
+from snowmelt.engine import jvm
+from snowmelt.engine.application import APPLICATION, EngineState, Health, Life
 from snowmelt.engine.arrow import to_arrow
+from snowmelt.engine.endless import is_endless
 from snowmelt.engine.frames import SESSION as FRAME_SESSION
-from snowmelt.engine.frames import FrameView, SparkTables, view_of
+from snowmelt.engine.frames import SparkTables, view_of
 from snowmelt.engine.given import frame_of, with_rows
-from snowmelt.engine.jars import ensure_jars, locked_jars
+from snowmelt.engine.halting import Halting
+from snowmelt.engine.keyed import KeyedFunctions
+from snowmelt.engine.model import FrameView, Lane, TableFiles
 from snowmelt.engine.probe import check_storage
-from snowmelt.engine.session import APPLICATION, CHANGES, LIGHT, TINY, choose_pool, jobs_tagged, sibling, with_jars
-from snowmelt.state.model import Column
-from snowmelt.storage.origins import ORIGIN_FILE, ORIGIN_ROW
-from snowmelt.storage.rewrite import FILE, ROW
+from snowmelt.engine.session import choose_pool, jobs_tagged, plan, sibling
+from snowmelt.engine.sessions import Sessions
+from snowmelt.engine.views import LaneState, register
 
 Result = TypeVar("Result")
 _log = structlog.get_logger(__name__)
-_KEPT_VIEWS = 2_000
-"""Temporary views kept a lane; the least recently used one goes first."""
-_WRITERS = 4
-_GIVERS = 3
-_KEPT_FRAMES = 100
-"""Results of users' functions; a refresh needs its own for as long as it lasts."""
 _KNOWN_TAGS = 2_000
 
 
-class Lane(StrEnum):
-    """Which of Spark's settings fit the work."""
-
-    LIGHT = "light"
-    """Small inputs: no adaptive execution, one shuffle partition, no code generation."""
-    HEAVY = "heavy"
-    TINY = "tiny"
-    """Nothing but a few rows that are given with the query: all of it is one task, and nothing is compiled."""
-    CHANGES = "changes"
-    """A few rows joined to whole tables, as in incremental refreshes."""
-
-
 @dataclass(frozen=True, slots=True)
-class ColumnSource:
-    """Where a column is found in files that were written when the table had another shape."""
-
-    name: str | None
-    """As it was called then; None when it was not there."""
-    type: DataType
-    """As it was then."""
-    fill: str = "NULL"
-    """Spark SQL for what rows of that time have in a column that was not there."""
+class _Query:
+    text: str
+    lane: Lane
+    tables: Sequence[TableFiles]
+    inputs: Mapping[str, pa.Table]
+    tag: str | None
+    pool: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TableFiles:
-    """One version of a table, as the files that hold it."""
-
-    reference: str
-    """The name of its temporary view; it names the version too, so that a view never changes."""
-    columns: tuple[Column, ...]
-    files: tuple[str, ...]
-    delta_path: str | None = None
-    """Set when only Delta's own reader will do (column mapping, type widening); then `version` counts."""
-    version: int = 0
-    positions: bool = False
-    """Adds `__file` and `__row`, which tell rows apart: the file's name, and the place in it where Spark knows that."""
-    origins: bool = False
-    """With `positions`: those where a row was born, in files that carry them. See `storage.origins`."""
-    bytes: int = 0
-    """Of the files together."""
-    ddl: str | None = None
-    """The columns as Spark writes them, for files of ours that are no table's."""
-    sources: tuple[ColumnSource, ...] | None = None
-    """One for each column when the files have another shape than the table has now."""
-
-
-_SETTINGS: Mapping[Lane, Mapping[str, str]] = {
-    Lane.HEAVY: {}, Lane.LIGHT: LIGHT, Lane.TINY: TINY, Lane.CHANGES: CHANGES,
-}  # fmt: skip
-
-
-class _LaneState:
-    def __init__(self, session: SparkSession) -> None:
-        self.session = session
-        self.views: OrderedDict[str, None] = OrderedDict()
-        self.lock = threading.Lock()
+class _Endless:
+    """In place of a result: the query belongs into the narrow lane."""
 
 
 class SparkEngine:
-    """One Spark application, started when first needed. Safe to use from many threads."""
+    """Spark for one account, started when first needed and again when it dies. Safe to use from many threads."""
 
-    def __init__(self, settings: Mapping[str, str], work_dir: Path, storage_uri: str) -> None:
+    def __init__(
+        self, settings: Mapping[str, str], work_dir: Path, storage_uri: str, token_key: str, cancel_seconds: float = 5.0
+    ) -> None:
+        """A statement that still runs so many seconds after it was cancelled is ended with Spark's process."""
+        self._keyed = KeyedFunctions(token_key)
+        self._halting = Halting(cancel_seconds)
         self._settings = settings
         self._work_dir = work_dir
         self._storage_uri = storage_uri
         self._lock = threading.Lock()
-        self._session: SparkSession | None = None
-        self._lanes: dict[Lane, _LaneState] = {}
-        self._writers: list[SparkSession] = []
-        self._extended: dict[str, SparkSession] = {}
-        self._frames: deque[str] = deque()
-        self._writer_slots = threading.Semaphore(_WRITERS)
+        self._sessions: Sessions | None = None
+        """Of the present life, or of one that ended since."""
         self._tags: deque[str] = deque(maxlen=_KNOWN_TAGS)
         """Under which something ran lately."""
-        self._givers: ThreadPoolExecutor
-        """Makes views of given rows, as long as there is a session."""
         self.started = threading.Event()
+        """Whether Spark was needed."""
 
     # -- life -----------------------------------------------------------------------------------------------------
 
-    def session(self) -> SparkSession:
+    def start(self) -> None:
+        """Starts Spark in the background, unless that has been done."""
         with self._lock:
-            if self._session is None:
-                session = APPLICATION.acquire(self._settings, self._work_dir)
-                self._checked(session)
-                self._lanes = {
-                    lane: _LaneState(sibling(session, self._not_set(settings))) for lane, settings in _SETTINGS.items()
-                }
-                self._session = session
-                self._givers = ThreadPoolExecutor(_GIVERS, thread_name_prefix="snowmelt-given")
+            if not self.started.is_set():
+                APPLICATION.join(self._settings, self._work_dir)
                 self.started.set()
-            return self._session
 
-    def session_with(self, package: str) -> SparkSession:
-        """A session that has the jars of the package's lock too; the same one each time."""
-        session = self.session()
+    def health(self) -> Health:
+        return APPLICATION.health() if self.started.is_set() else Health(EngineState.IDLE)
+
+    def session(self) -> SparkSession:
+        """Spark's session, waiting until there is one."""
+        return self._present(None).session
+
+    def _present(self, tag: str | None) -> Sessions:
+        self.start()
+        life = APPLICATION.life(lambda: self._check(tag))
         with self._lock:
-            if package not in self._extended:
-                self._extended[package] = with_jars(session, ensure_jars(jars=locked_jars(package)))
-            return self._extended[package]
+            if self._sessions is None or self._sessions.life.number != life.number:
+                if self._sessions is not None:
+                    self._sessions.close()
+                with self._guarded_life(life):
+                    check_storage(life.session, self._storage_uri)
+                    self._sessions = Sessions(life, self._settings)
+            return self._sessions
 
-    def _not_set(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """Those that the user has not decided."""
-        return {key: value for key, value in settings.items() if key not in self._settings}
-
-    def _checked(self, session: SparkSession) -> None:
-        try:
-            check_storage(session, self._storage_uri)
-        except BaseException:
-            APPLICATION.release()
-            raise
+    def _check(self, tag: str | None) -> None:
+        if self._halting.cancelled(tag):
+            raise errors.cancelled()
 
     def stop(self) -> None:
         with self._lock:
-            if self._session is not None:
-                self._session = None
-                APPLICATION.release()
-                self._lanes = {}
-                self._writers = []
-                self._extended = {}
-                self._givers.shutdown(wait=False)
+            if self.started.is_set():
                 self.started.clear()
+                if self._sessions is not None:
+                    self._sessions.close()
+                    self._sessions = None
+                APPLICATION.leave()
 
-    def _lane(self, lane: Lane) -> _LaneState:
-        self.session()
-        return self._lanes[lane]
+    @contextmanager
+    def alive(self, tag: str | None = None) -> Iterator[Sessions]:
+        """Spark as it is now. What fails inside because it dies is told as that, and all else in Snowflake's words."""
+        sessions = self._present(tag)
+        with self._guarded_life(sessions.life):
+            yield sessions
+        APPLICATION.worked(sessions.life)
+
+    @contextmanager
+    def _guarded_life(self, life: Life) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            if APPLICATION.is_lost(life, error):
+                raise errors.EngineLostError from error
+            if spark_errors.was_halted(error):
+                # By mistake, in place of a task that ended just then; who meant this one is told otherwise.
+                raise errors.EngineLostError from error
+            if spark_errors.is_out_of_memory(error):
+                # Any thread of that process may have been hit. This statement is told; all others begin again.
+                APPLICATION.condemn(life, "Spark ran out of memory")
+            if isinstance(error, SnowmeltError):
+                raise
+            raise spark_errors.translate(error) from error
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -179,8 +146,7 @@ class SparkEngine:
     ) -> pa.Table:  # fmt: skip
         """The result of a query over the named tables. `inputs` are Arrow tables the query may name too."""
         text, given = with_rows(sql, inputs or {}) if lane is Lane.TINY else (sql, inputs or {})
-        with self._prepared(lane, tables, given) as state:
-            return self._run(state.session, tag, pool, lambda: to_arrow(state.session.sql(text)))
+        return self._query(_Query(text, lane, tables, given, tag, pool), to_arrow)
 
     def batches(
         self, sql: str, tables: Sequence[TableFiles] = (), *, lane: Lane = Lane.HEAVY, tag: str | None = None,
@@ -198,14 +164,13 @@ class SparkEngine:
 
         `positional` names the columns c0, c1, …, since results may name two columns alike. `options` are the writer's.
         """
-        with self._prepared(Lane.HEAVY, tables, inputs or {}) as state:
 
-            def write() -> None:
-                frame = state.session.sql(sql)
-                names = [f"c{index}" for index in range(len(frame.columns))] if positional else frame.columns
-                frame.toDF(*names).write.options(**(options or {})).parquet(path)
+        def write(frame: DataFrame) -> None:
+            names = [f"c{index}" for index in range(len(frame.columns))] if positional else frame.columns
+            # The folder is the statement's own: what is there was left by a first attempt that met Spark's death.
+            frame.toDF(*names).write.mode("overwrite").options(**(options or {})).parquet(path)
 
-            self._run(state.session, tag, pool, write)
+        self._query(_Query(sql, Lane.HEAVY, tables, inputs or {}, tag, pool), write)
 
     def append(
         self, sql: str, tables: Sequence[TableFiles], path: str, *, user_metadata: str, tag: str | None = None,
@@ -213,14 +178,12 @@ class SparkEngine:
         options: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         """Writes a query's result to a Delta table with Spark's own writer, and `options` of it."""
-        with self._prepared(Lane.HEAVY, tables, inputs or {}) as state:
 
-            def write() -> None:
-                frame: DataFrame = state.session.sql(sql)
-                writer = frame.write.format("delta").option("userMetadata", user_metadata).options(**(options or {}))
-                writer.mode("overwrite" if overwrite else "append").save(path)
+        def write(frame: DataFrame) -> None:
+            writer = frame.write.format("delta").option("userMetadata", user_metadata).options(**(options or {}))
+            writer.mode("overwrite" if overwrite else "append").save(path)
 
-            self._run(state.session, tag, pool, write)
+        self._query(_Query(sql, Lane.HEAVY, tables, inputs or {}, tag, pool), write)
 
     def execute(
         self, sql: str, tables: Sequence[TableFiles] = (), *, user_metadata: str, tag: str | None = None,
@@ -230,30 +193,18 @@ class SparkEngine:
 
         The commit's tag is a session setting there, so one session must not run two commands at once.
         """
-        with self._writer() as session:
-            state = _LaneState(session)
+        with slots.large(partial(self._check, tag)), self.alive(tag) as sessions, sessions.writer() as session:
+            state = LaneState(session)
             session.conf.set("spark.databricks.delta.commitInfo.userMetadata", user_metadata)
-            names = [self._register(state, table) for table in tables]
+            names = [register(state, table) for table in tables]
             for name, data in (inputs or {}).items():
                 frame_of(session, data).createOrReplaceTempView(name)
                 names.append(name)
             try:
-                return self._run(session, tag, pool, lambda: to_arrow(session.sql(sql)))
+                return self._run(session, tag, pool, lambda: to_arrow(self._keyed.sql(session, sql)))
             finally:
                 for name in names:
                     session.catalog.dropTempView(name)
-
-    @contextmanager
-    def _writer(self) -> Iterator[SparkSession]:
-        main = self.session()
-        with self._writer_slots:
-            with self._lock:
-                session = self._writers.pop() if self._writers else sibling(main, {})
-            try:
-                yield session
-            finally:
-                with self._lock:
-                    self._writers.append(session)
 
     # -- functions of users ---------------------------------------------------------------------------------------
 
@@ -263,20 +214,18 @@ class SparkEngine:
         inputs: Mapping[str, pa.Table] | None = None,
     ) -> FrameView:  # fmt: skip
         """What a function returns that asks for DataFrames of `sources`, queries by name; kept for a while."""
-        session = sibling(self.session(), FRAME_SESSION)
-        state = _LaneState(session)
-        for table in tables:
-            self._register(state, table)
-        for name, data in (inputs or {}).items():
-            frame_of(session, data).createOrReplaceTempView(name)
-        given = {name: partial(session.sql, sql) for name, sql in sources.items()}
-        found = self._run(session, tag, pool, lambda: view_of(work(SparkTables(session, given)), handler))
-        with self._lock:
-            self._frames.append(found.name)
-            dropped = [self._frames.popleft() for _ in range(len(self._frames) - _KEPT_FRAMES)]
-        for name in dropped:
-            session.catalog.dropGlobalTempView(name)
-        return found
+        with self.alive(tag) as sessions:
+            session = sibling(sessions.session, FRAME_SESSION)
+            state = LaneState(session)
+            for table in tables:
+                register(state, table)
+            for name, data in (inputs or {}).items():
+                frame_of(session, data).createOrReplaceTempView(name)
+            given = {name: partial(self._keyed.sql, session, sql) for name, sql in sources.items()}
+            found = self._run(session, tag, pool, lambda: view_of(work(SparkTables(session, given)), handler))
+            for name in sessions.keep_frame(found.name):
+                session.catalog.dropGlobalTempView(name)
+            return found
 
     # -- watching and stopping ------------------------------------------------------------------------------------
 
@@ -286,121 +235,105 @@ class SparkEngine:
         Takes a while: not for somebody who waits.
         """
         ran = set(self._tags).intersection(tags)
-        session = self._session
-        if session is None or not ran:
+        sessions = self._sessions
+        if sessions is None or not ran:
             return {}
         try:
-            return jobs_tagged(session, ran)
+            return jobs_tagged(sessions.session, ran)
         except Exception as error:
             # Spark is being stopped, or is gone: what it did is not worth failing for.
             _log.debug("spark_jobs_unknown", error=type(error).__name__)
             return {}
 
+    def is_busy(self, tag: str) -> bool:
+        """Whether Spark is at something of the statement's, be it only to plan it."""
+        sessions = self._sessions
+        return sessions is not None and self._halting.is_busy(sessions, tag)
+
     def cancel(self, tag: str) -> None:
-        """Stops the jobs of the statement that runs under the tag."""
-        if self.started.is_set():
+        """Stops what the statement does that runs under the tag, and lets it start no more.
+
+        To be called again until the statement has ended: it is stopped harder the longer it takes.
+        """
+        self._halting.note(tag)
+        sessions = self._sessions
+        if sessions is not None and tag in self._tags:
             # A session's own interruptTag finds only tags that the calling thread has set, and this is another thread.
-            self.session().sparkContext.cancelJobsWithTag(tag)
+            # Where nobody answers, nothing runs.
+            with suppress(Exception):
+                self._halting.press(sessions, tag)
+
+    def _query(self, query: _Query, work: Callable[[DataFrame], Result]) -> Result:
+        """Does the work with the query's frame: in its lane, or in the narrow one when it may take very long."""
+        heavy = query.lane is Lane.HEAVY
+        check = partial(self._check, query.tag)
+        with slots.large(check) if heavy else nullcontext(), self.alive(query.tag) as sessions:
+            found = self._in_lane(sessions, query, query.lane, work)
+            if not isinstance(found, _Endless):
+                return found
+            with slots.large(check), sessions.turns.taken(check):
+                found = self._in_lane(sessions, query, Lane.NARROW, work)
+                assert not isinstance(found, _Endless)
+                return found
+
+    def _in_lane(
+        self, sessions: Sessions, query: _Query, lane: Lane, work: Callable[[DataFrame], Result]
+    ) -> Result | _Endless:
+        def attempt() -> Result | _Endless:
+            frame = self._keyed.sql(state.session, query.text)
+            if lane in (Lane.LIGHT, Lane.HEAVY) and is_endless(query.text, frame):
+                return _Endless()
+            plan(frame)
+            return work(frame)
+
+        with self._given(sessions, lane, query) as state:
+            return self._run(state.session, query.tag, query.pool, attempt)
 
     def _run(self, session: SparkSession, tag: str | None, pool: str | None, work: Callable[[], Result]) -> Result:
+        self._check(tag)
         choose_pool(session, pool)
-        if tag is not None:
-            self._tags.append(tag)
-            session.sparkContext.addJobTag(tag)
-        try:
+        if tag is None:
             return work()
-        except SnowmeltError:
+        self._tags.append(tag)
+        session.sparkContext.addJobTag(tag)
+        try:
+            with jvm.interruptible(session), self._halting.driving(session, tag):
+                return work()
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                # Ctrl-C: the work would go on in Spark.
+                self.cancel(tag)
+            if self._halting.cancelled(tag):
+                self._await_end(tag)
             raise
-        except Exception as error:
-            raise spark_errors.translate(error) from error
         finally:
-            if tag is not None:
-                session.sparkContext.removeJobTag(tag)
+            session.sparkContext.removeJobTag(tag)
+
+    def _await_end(self, tag: str) -> None:
+        """A cancelled statement counts as running until its tasks have ended, or Spark was restarted to end them."""
+        sessions = self._sessions
+        if sessions is None:
+            return
+        # Where nobody answers, nothing runs.
+        with suppress(Exception):
+            self._halting.await_end(sessions, tag)
 
     # -- views ----------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _prepared(
-        self, lane: Lane, tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table]
-    ) -> Iterator[_LaneState]:
-        state = self._lane(lane)
-        for table in tables:
-            self._register(state, table)
+    def _given(self, sessions: Sessions, lane: Lane, query: _Query) -> Iterator[LaneState]:
+        """The lane with views of the query's tables and of the rows that are given with it."""
+        state = sessions.lanes[lane]
+        for table in query.tables:
+            register(state, table)
 
         def make(name: str) -> None:
-            frame = frame_of(state.session, inputs[name])
+            frame = frame_of(state.session, query.inputs[name])
             (frame.coalesce(1) if lane is Lane.TINY else frame).createOrReplaceTempView(name)
 
-        # Mostly waiting for Spark to answer: side by side it is done sooner.
-        list(self._givers.map(make, inputs))
+        sessions.side_by_side(make, query.inputs)
         try:
             yield state
         finally:
-            for name in inputs:
+            for name in query.inputs:
                 state.session.catalog.dropTempView(name)
-
-    def _register(self, state: _LaneState, table: TableFiles) -> str:
-        """Makes the view of one table version, once a lane."""
-        with state.lock:
-            if table.reference in state.views:
-                state.views.move_to_end(table.reference)
-                return table.reference
-        frame = self._frame(state.session, table)
-        frame.createOrReplaceTempView(table.reference)
-        with state.lock:
-            state.views[table.reference] = None
-            dropped = [state.views.popitem(last=False)[0] for _ in range(len(state.views) - _KEPT_VIEWS)]
-        for name in dropped:
-            state.session.catalog.dropTempView(name)
-        return table.reference
-
-    def _frame(self, session: SparkSession, table: TableFiles) -> DataFrame:
-        if table.ddl is not None:
-            return session.read.schema(table.ddl).parquet(*table.files)
-        sources = table.sources or tuple(ColumnSource(column.name, column.type) for column in table.columns)
-        fields = {source.name: source.type.stored for source in sources if source.name is not None}
-        if table.origins and table.delta_path is None:
-            fields |= {ORIGIN_FILE: "STRING", ORIGIN_ROW: "BIGINT"}
-        ddl = ", ".join(f"{_quoted(name)} {type_}" for name, type_ in fields.items())
-        # Rows of a time when the table had none of its present columns still count.
-        stored = ddl or StructType([])
-        scanned = [_scan(column, source) for column, source in zip(table.columns, sources, strict=True)]
-        if table.delta_path is not None:
-            frame = session.read.format("delta").option("versionAsOf", table.version).load(table.delta_path)
-        elif not table.files:
-            # From a list of Python rows Spark would start Python workers, which nothing else here needs.
-            empty = [f"CAST(NULL AS {type_}) AS {_quoted(name)}" for name, type_ in fields.items()]
-            frame = session.range(0).selectExpr(*empty)
-        else:
-            frame = session.read.schema(stored).parquet(*table.files)
-        return frame.selectExpr(*scanned, *_positions(table))
-
-
-def _scan(column: Column, source: ColumnSource) -> str:
-    """A stored column as its value in queries."""
-    name = _quoted(column.name)
-    if source.name is None:
-        return f"CAST({source.fill} AS {column.type.spark}) AS {name}"
-    found = _quoted(source.name)
-    if source.type.spark == column.type.spark and column.type.kind is not Kind.TIME:
-        return found if found == name else f"{found} AS {name}"
-    return f"CAST({found} AS {column.type.spark}) AS {name}"
-
-
-def _positions(table: TableFiles) -> list[str]:
-    if not table.positions:
-        return []
-    if table.delta_path is not None:
-        return [f"_metadata.file_name AS {FILE}", f"monotonically_increasing_id() AS {ROW}"]
-    if not table.files:
-        return [f"CAST(NULL AS STRING) AS {FILE}", f"CAST(NULL AS BIGINT) AS {ROW}"]
-    if table.origins:
-        return [
-            f"coalesce({ORIGIN_FILE}, _metadata.file_name) AS {FILE}",
-            f"coalesce({ORIGIN_ROW}, _metadata.row_index) AS {ROW}",
-        ]
-    return [f"_metadata.file_name AS {FILE}", f"_metadata.row_index AS {ROW}"]
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from errno import EDQUOT, ENOSPC
+from os import strerror
 
 from pyspark.errors import AnalysisException, PySparkException
 
@@ -10,8 +12,25 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 
 _OWN = re.compile(r"SNOWMELT:([0-9]{6}):([0-9A-Z]{5}):(.*?)(?:\s*SQLSTATE: [0-9A-Z]{5}\s*)?\Z", re.DOTALL)
+_SQLSTATE = re.compile(r"\s*SQLSTATE: .*", re.DOTALL)
 _CALL = "An error occurred while calling "
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'")
+
+
+_NO_MEMORY = re.compile(
+    r"java\.lang\.OutOfMemoryError: (?:Java heap space|GC overhead|Metaspace|unable to create native)"
+)
+_HALTED = "java.lang.ThreadDeath"
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether Java had none left, as opposed to a task that asked for more than Spark gives it."""
+    return _NO_MEMORY.search(str(error)) is not None
+
+
+def was_halted(error: Exception) -> bool:
+    """Whether the work ended because its thread was stopped."""
+    return _HALTED in str(error)
 
 
 def translate(error: Exception) -> SnowmeltError:
@@ -21,7 +40,8 @@ def translate(error: Exception) -> SnowmeltError:
     condition, parameters, text = _condition(error)
     own = _OWN.search(_unquoted(parameters.get("errorMessage", "")))
     if own is None and not _quotes_a_plan(error, condition):
-        own = _OWN.search(text)
+        # What follows quotes the expression, with the errors in it that nobody raised.
+        own = _OWN.search(text.partition("\n== SQL")[0])
     if own is not None:
         return SnowmeltError(own[1], own[2], own[3].strip())
     if "DIVIDE_BY_ZERO" in condition or "REMAINDER_BY_ZERO" in condition:
@@ -36,6 +56,12 @@ def translate(error: Exception) -> SnowmeltError:
             "42601",
             f"[{_plain(parameters.get('expression', ''))}] is not a valid group by expression",
         )
+    if "UNSUPPORTED_SUBQUERY" in condition or "SCALAR_SUBQUERY_IS_IN_GROUP_BY" in condition:
+        reason = _SQLSTATE.sub("", _first_line(text)).partition("] ")[2]
+        return _unsupported_subquery(reason.removeprefix("Unsupported subquery expression: "))
+    if "INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND" in condition:
+        # Every name was resolved when the query was bound: Spark loses columns where it makes joins of subqueries.
+        return _unsupported_subquery("Spark lost a column while it made a join of a correlated subquery.")
     if "SCALAR_SUBQUERY_TOO_MANY_ROWS" in condition:
         return SnowmeltError("090150", "22000", "Single-row subquery returns more than one row.")
     if "MULTIPLE_SOURCE_ROW_MATCHING" in text or "MERGE_MULTIPLE" in condition:
@@ -48,6 +74,8 @@ def translate(error: Exception) -> SnowmeltError:
         return errors.cancelled()
     if isinstance(error, AnalysisException):
         return errors.compilation("001065", "22023", _first_line(text))
+    if any(strerror(code) in text for code in (ENOSPC, EDQUOT)):
+        return errors.storage_failed("The data of the statement", OSError(ENOSPC, strerror(ENOSPC)))
     if "UNABLE_TO_ACQUIRE_MEMORY" in text or "OutOfMemoryError" in text:
         reason = f"Execution failed: Spark ran out of memory ({_first_line(_cause(text))})"
         return SnowmeltError("300002", "XX000", reason, hint="Give it more, such as spark.driver.memory under [spark].")
@@ -91,6 +119,15 @@ def _bad_cast(parameters: dict[str, str], text: str) -> SnowmeltError:
     if "BOOLEAN" in target.upper():
         return errors.not_recognized("Boolean value", value)
     return errors.not_recognized("Numeric value", value)
+
+
+def _unsupported_subquery(reason: str) -> SnowmeltError:
+    return errors.compilation(
+        "002031",
+        "42601",
+        f"Unsupported subquery type cannot be evaluated. {reason}",
+        hint="Put the subquery's value into a column of a derived table or a common table first, or write a join.",
+    )
 
 
 def _plain(text: str) -> str:

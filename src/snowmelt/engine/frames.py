@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,27 +15,11 @@ from pyspark.sql import types as spark_types
 
 from snowmelt.core import errors, types
 from snowmelt.core.types import DataType
+from snowmelt.engine.model import FrameColumn, FrameView
 
 SCHEMA = "global_temp"
 SESSION = {"spark.sql.caseSensitive": "false"}
 """Names in a function may be written in any case, as everywhere in Spark and in Snowflake."""
-
-
-@dataclass(frozen=True, slots=True)
-class FrameColumn:
-    name: str
-    """As the function's DataFrame has it."""
-    type: DataType
-    nested: bool = False
-    """A struct, a map or an array of Spark's, which becomes a VARIANT by way of JSON."""
-
-
-@dataclass(frozen=True, slots=True)
-class FrameView:
-    """What a function returned, as a view in `global_temp`."""
-
-    name: str
-    columns: tuple[FrameColumn, ...]
 
 
 class SparkTables:

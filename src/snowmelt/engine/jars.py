@@ -43,6 +43,7 @@ _IVY_MODULE = """\
 """Two locks may hold two versions of one jar, each for a process of its own: Ivy is to keep both."""
 
 _JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+_RELEASE = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,11 @@ def require_java() -> Path:
 
 def _java_version(java: Path) -> int | None:
     """Return the major version, or None when `java` is not a working one (macOS ships such a placeholder)."""
+    # What every Java since 7 has beside it: asking Java itself takes a start of it.
+    with suppress(OSError):
+        told = (java.resolve().parent.parent / "release").read_text(encoding="utf-8", errors="replace")
+        if release := _RELEASE.search(told):
+            return int(release.group(1))
     answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     match = _JAVA_VERSION.search(answer.stderr + answer.stdout)
     return int(match.group(1)) if match and answer.returncode == 0 else None

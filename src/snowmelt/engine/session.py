@@ -1,28 +1,22 @@
-"""Starting Spark. The only module that knows more than Spark Connect's part of PySpark's API."""
+"""Starting Spark. With `jvm`, the only module that knows more than Spark Connect's part of PySpark's API."""
 
 from __future__ import annotations
 
-import atexit
-import gc
 import logging
 import os
 import sys
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from snowmelt.core import errors
+from snowmelt.engine import jvm
+from snowmelt.engine.archive import with_archive
 from snowmelt.engine.jars import ensure_jars, require_java
+from snowmelt.engine.pools import pools_xml
 from snowmelt.sql import arithmetic
-
-WAREHOUSE_SIZES = {
-    "X-Small": 1, "Small": 2, "Medium": 4, "Large": 8, "X-Large": 16, "2X-Large": 32, "3X-Large": 64,
-    "4X-Large": 128, "5X-Large": 256, "6X-Large": 512,
-}  # fmt: skip
-"""A warehouse's size is its weight in Spark's fair scheduler, and its credits an hour."""
 
 _FIXED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -67,6 +61,13 @@ _DEFAULTS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.log.level": "ERROR",
 }
+_LOCAL = {
+    # A task's fatal error would end this process, which is everybody's: a thread that was stopped (`halting`) has one.
+    # One for want of memory is followed by a new process, when its statement has been told (`SparkEngine`).
+    "spark.executor.killOnFatalError.depth": "0",
+    # A function's worker is killed so soon after its task was cancelled.
+    "spark.python.task.killTimeout": "500ms",
+}
 LIGHT = {
     # On tiny inputs adaptive execution and generated code cost more than they give.
     "spark.sql.adaptive.enabled": "false",
@@ -106,85 +107,41 @@ CHANGES = {
 }
 
 
-class Application:
-    """The one Spark application of this process, which accounts share: the first starts it, the last stops it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._session: SparkSession | None = None
-        self._users = 0
-
-    def acquire(self, settings: Mapping[str, str], work_dir: Path) -> SparkSession:
-        """A session of the application. Settings that Spark reads at its start are those of the first account."""
-        with self._lock:
-            if self._session is None:
-                self._session = _start(settings, work_dir)
-                # All that was imported stays: when Python looks for garbage it need not walk through it, which takes
-                # longer than a small refresh. At the end it wants to see everything again.
-                gc.freeze()
-                atexit.register(gc.unfreeze)
-            self._users += 1
-            return self._session
-
-    def release(self) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users == 0 and self._session is not None:
-                session, self._session = self._session, None
-                # A supervisor's signal reaches Spark's process too, which may be gone by now.
-                with suppress(Exception):
-                    session.stop()
-
-
-APPLICATION = Application()
-
-
-def _start(settings: Mapping[str, str], work_dir: Path) -> SparkSession:
+def start(settings: Mapping[str, str], work_dir: Path) -> SparkSession:
     """The Spark application, configured so that translated SQL means what it should. `settings` win over defaults."""
     chosen = {**_DEFAULTS, **settings, **_FIXED}
     if chosen.get("spark.remote"):
         raise errors.configuration(
             "spark.remote (Spark Connect) is not supported yet.", hint="Set spark.master instead."
         )
-    require_java()
+    if not chosen["spark.master"].startswith("local"):
+        # An executor whose cancelled task does not end is replaced. In this process the engine itself sees to that.
+        chosen = {"spark.task.reaper.enabled": "true", "spark.task.reaper.killTimeout": "10s", **chosen}
+    java = require_java()
     pools = work_dir / "spark-pools.xml"
     pools.parent.mkdir(parents=True, exist_ok=True)
-    pools.write_text(_pools_xml(), encoding="utf-8")
-    jars = [str(path) for path in ensure_jars()]
-    if settings.get("spark.jars"):
-        jars.append(settings["spark.jars"])
-    builder = SparkSession.builder
-    for key, value in chosen.items():
-        builder = builder.config(key, value)
-    builder = (
-        builder.config("spark.jars", ",".join(jars))
-        .config("spark.scheduler.allocation.file", pools.resolve().as_uri())
-        .config("spark.sql.warehouse.dir", (work_dir / "spark-warehouse").resolve().as_uri())
-    )
+    pools.write_text(pools_xml(), encoding="utf-8")
+    if chosen["spark.master"].startswith("local"):
+        chosen = {**_LOCAL, **with_archive(chosen, java, ensure_jars())}
+    else:
+        more = [settings["spark.jars"]] if settings.get("spark.jars") else []
+        chosen["spark.jars"] = ",".join([*(str(path) for path in ensure_jars()), *more])
+    chosen |= {
+        "spark.scheduler.allocation.file": pools.resolve().as_uri(),
+        "spark.sql.warehouse.dir": (work_dir / "spark-warehouse").resolve().as_uri(),
+    }
     # Spark writes the JSON of every failed statement to this logger; the user gets a SnowmeltError instead.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     if chosen["spark.master"].startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         # Functions of users run in workers of this very Python, with what is installed here.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with _stderr_to(work_dir / "spark.log"):
-        session = builder.getOrCreate()
+    # Of the short-lived Java that puts the command for the real one together.
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    jvm.launch(chosen, work_dir / "spark.log")
+    session = SparkSession.builder.config(map=dict(chosen)).getOrCreate()
     session.sparkContext.setLogLevel(chosen["spark.log.level"])
     return session
-
-
-@contextmanager
-def _stderr_to(path: Path) -> Iterator[None]:
-    """The JVM started inside writes its log there, for as long as it lives; our own stderr is as before after."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    try:
-        with path.open("ab") as log:
-            os.dup2(log.fileno(), 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
@@ -218,11 +175,38 @@ def class_loader_of(session: SparkSession) -> Iterator[None]:
 
 
 def choose_pool(session: SparkSession, pool: str | None) -> None:
-    """Jobs that this thread starts from now on run in the pool."""
+    """Jobs that this thread starts from now on run in the pool, and their tasks are interrupted when cancelled."""
+    session.sparkContext.setLocalProperty("spark.job.interruptOnCancel", "true")
     session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)  # type: ignore[arg-type]  # None clears it
 
 
 _LATE_MILLISECONDS = 200
+
+
+def active_stages(session: SparkSession, tag: str) -> set[int]:
+    """The stages of jobs under the tag that have tasks at work."""
+    tracker = session.sparkContext._jsc.sc().statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForTag(tag)]
+    stages = {stage for job in jobs if job.isDefined() for stage in job.get().stageIds()}
+    found = {stage: tracker.getStageInfo(stage) for stage in stages}
+    return {stage for stage, told in found.items() if told.isDefined() and told.get().numActiveTasks() > 0}
+
+
+def plan(frame: DataFrame) -> None:
+    """Plans the query in this thread's own Java thread, where it can be stopped: that of Arrow's rows is nobody's."""
+    frame._jdf.queryExecution().executedPlan()
+
+
+def plan_with_sizes(frame: DataFrame) -> str:
+    """The plans of the query that the frame is about to run, with how large Spark takes their parts to be."""
+    jvm_view = frame.sparkSession._jvm
+    assert jvm_view is not None
+    return str(jvm_view.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "cost"))
+
+
+def is_local(session: SparkSession) -> bool:
+    """Whether tasks run in the very process that we speak to."""
+    return (session.conf.get("spark.master", "local") or "local").startswith("local")
 
 
 def jobs_tagged(session: SparkSession, tags: Iterable[str]) -> dict[str, tuple[int, ...]]:
@@ -234,24 +218,3 @@ def jobs_tagged(session: SparkSession, tags: Iterable[str]) -> dict[str, tuple[i
     tracker = context.statusTracker()
     found = {tag: tuple(sorted(tracker.getJobIdsForTag(tag))) for tag in tags}
     return {tag: jobs for tag, jobs in found.items() if jobs}
-
-
-def pool_of(warehouse_id: str, size: str) -> str:
-    """The scheduling pool of a warehouse. Spark reads pools once, so each size has a few to share."""
-    return f"{size}-{sum(warehouse_id.encode()) % _POOLS_PER_SIZE}"
-
-
-_POOLS_PER_SIZE = 8
-
-
-def _pools_xml() -> str:
-    def pool(name: str, weight: int) -> str:
-        return (
-            f'  <pool name="{name}"><schedulingMode>FAIR</schedulingMode><weight>{weight}</weight>'
-            "<minShare>0</minShare></pool>"
-        )
-
-    lines: Iterable[str] = (
-        pool(f"{size}-{slot}", weight) for size, weight in WAREHOUSE_SIZES.items() for slot in range(_POOLS_PER_SIZE)
-    )
-    return "\n".join(['<?xml version="1.0"?>', "<allocations>", *lines, "</allocations>", ""])

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _FIXED_MS = 400.0
-"""Of an incremental refresh that was never measured: a few Spark jobs over little."""
+"""The fixed cost of an incremental refresh that was never measured: a few small Spark jobs."""
 _FIXED_FULL_MS = 2_000.0
-"""Of a full refresh, what does not grow with the sources: at most so much."""
+"""The most that a full refresh can cost without growing with its sources."""
 _SHARE_OF_FULL = 0.15
-"""Of a full refresh that an incremental one costs at least, when it was never measured: reading what changes meet."""
+"""The least share of a full refresh that an incremental one costs, if it was never measured."""
 _GROWTH = 4.0
-"""How much dearer a changed row is than a row that is read in order."""
+"""A changed row costs so many times as much as a row that is read in order."""
 _ROW_MS = 0.002
-"""Of a changed row at least: it is read from the change feed and brought to Spark, however simple the query is."""
+"""The least that a changed row costs: it is read from the change feed and brought to Spark."""
 _FEW_ROWS = 10_000
-"""Changes that cost what any change costs, however small the tables are."""
+"""Up to so many changed rows, the number makes no difference, however small the tables are."""
 _CLEARLY = 1.1
 _WORTH_MS = 500.0
 _SMOOTHING = 0.5
 _FORGETTING = 0.95
-"""Of what changes took, each full refresh believes so much: the first one was slow because all was new to Spark, or the
-machine was busy, and nobody would ever find out."""
+"""Each full refresh lowers the measured time of incremental ones by this factor. Otherwise a first one that was slow,
+with Spark just started or the machine busy, would never be tried again."""
 _MOST_SCALING = 20.0
 
 
@@ -36,14 +36,14 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What refreshes of the table took so far; None where there was none."""
+    """What refreshes of the table took so far; None if there was none yet."""
 
     full_ms: float | None = None
     full_rows: int = 0
-    """Rows of the sources then."""
+    """Rows of the sources at that time."""
     incremental_ms: float | None = None
     incremental_rows: int = 0
-    """Changed rows then."""
+    """Changed rows at that time."""
 
     def with_full(self, milliseconds: float, source_rows: int) -> Measured:
         believed = None if self.incremental_ms is None else self.incremental_ms * _FORGETTING
@@ -60,12 +60,12 @@ class Estimate:
 
     @property
     def prefers_full(self) -> bool:
-        """By more than what measuring can tell: a full refresh also rewrites the table for all who read its changes."""
+        """Only by a clear margin: a full refresh also rewrites the table for all who read its changes."""
         return self.incremental_ms > self.full_ms * _CLEARLY and self.incremental_ms - self.full_ms > _WORTH_MS
 
 
 def estimate(work: Work, measured: Measured) -> Estimate | None:
-    """None while nothing is known of a full refresh: then the changes are taken."""
+    """None if no full refresh was measured yet: then the refresh is incremental."""
     if measured.full_ms is None:
         return None
     constant = min(measured.full_ms, _FIXED_FULL_MS)
@@ -88,7 +88,7 @@ def _ratio(now: int, then: int) -> float:
 
 
 def _smoothed(before: float | None, now: float) -> float:
-    """What is faster than before is believed at once: it was possible. What is much slower too: that is no noise."""
+    """A faster time counts at once, since it was possible. So does a much slower one, which is no noise."""
     if before is None or not before <= now <= 2 * before:
         return now
     return _SMOOTHING * before + (1 - _SMOOTHING) * now

@@ -7,12 +7,17 @@ from itertools import combinations, product
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import Aggregate, Column, Item, Node, Project, Union
-from snowmelt.ivm.subqueries import Fresh, passed
+from snowmelt.ivm.algebra import Column, Fresh, Item, passed
+from snowmelt.ivm.operators.aggregate import Aggregate
+from snowmelt.ivm.operators.base import Operator
+from snowmelt.ivm.operators.project import Project
+from snowmelt.ivm.operators.union import Union
 from snowmelt.ivm.trees import aggregate_name, number, unwrapped
 from snowmelt.sql.notes import note_of
 
 Keys = tuple[exp.Expr, ...]
+_KeyItems = Mapping[exp.Expr, Item]
+_Calls = Mapping[exp.Expr, exp.Expr]
 _MARKS = {"grouping", "grouping_id"}
 
 
@@ -25,12 +30,16 @@ def sets_of(group: exp.Expr | None) -> list[Keys]:
     for name in ("grouping_sets", "rollup", "cube"):
         constructs += group.args.get(name) or []
     choices = [_expanded(construct) for construct in constructs]
-    return [_unique((*plain, *(key for part in chosen for key in part))) for chosen in product(*choices)]
+    return [tuple(dict.fromkeys((*plain, *_flat(chosen)))) for chosen in product(*choices)]
 
 
 def aggregate(
-    fresh: Fresh, below: Node, sets: Sequence[Keys], keys: Mapping[exp.Expr, Item], calls: Mapping[exp.Expr, exp.Expr]
-) -> tuple[Node, dict[exp.Expr, exp.Expr]]:
+    fresh: Fresh,
+    below: Operator,
+    sets: Sequence[Keys],
+    keys: Mapping[exp.Expr, Item],
+    calls: _Calls,
+) -> tuple[Operator, dict[exp.Expr, exp.Expr]]:
     """The grouped node, and what stands for each key and each call, as they were written."""
     if len(sets) == 1:
         return _single(fresh, below, sets[0], keys, calls)
@@ -43,8 +52,8 @@ def aggregate(
 
 
 def _single(
-    fresh: Fresh, below: Node, chosen: Keys, keys: Mapping[exp.Expr, Item], calls: Mapping[exp.Expr, exp.Expr]
-) -> tuple[Node, dict[exp.Expr, exp.Expr]]:
+    fresh: Fresh, below: Operator, chosen: Keys, keys: _KeyItems, calls: _Calls
+) -> tuple[Operator, dict[exp.Expr, exp.Expr]]:
     items = _items(fresh, calls)
     columns = _distinct([keys[key].column for key in chosen])
     node = Aggregate(below, columns, tuple(items.values()))
@@ -54,12 +63,10 @@ def _single(
     return node, replaced
 
 
-def _branch(
-    fresh: Fresh, below: Node, chosen: Keys, keys: Mapping[exp.Expr, Item], calls: Mapping[exp.Expr, exp.Expr]
-) -> Node:
+def _branch(fresh: Fresh, below: Operator, chosen: Keys, keys: _KeyItems, calls: _Calls) -> Operator:
     columns = _distinct([keys[key].column for key in chosen])
     if not columns:
-        # Unlike GROUP BY nothing, a grouping set without keys has no row when there are none.
+        # Over no rows, an aggregate without GROUP BY has one row; an empty grouping set has none.
         one = fresh(None)
         below = Project(below, (*passed(below.columns), Item(one, number(1))))
         columns = (one,)
@@ -74,7 +81,7 @@ def _branch(
     return Project(node, tuple(outputs))
 
 
-def _items(fresh: Fresh, calls: Mapping[exp.Expr, exp.Expr]) -> dict[exp.Expr, Item]:
+def _items(fresh: Fresh, calls: _Calls) -> dict[exp.Expr, Item]:
     return {
         call: Item(fresh(note_of(call).type), tree)
         for call, tree in calls.items()
@@ -117,10 +124,6 @@ def _keys(part: exp.Expr) -> Keys:
 
 def _flat(parts: Sequence[Keys]) -> Keys:
     return tuple(key for part in parts for key in part)
-
-
-def _unique(keys: Keys) -> Keys:
-    return tuple(dict.fromkeys(keys))
 
 
 def _distinct(columns: Sequence[Column]) -> tuple[Column, ...]:

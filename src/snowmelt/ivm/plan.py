@@ -9,14 +9,17 @@ from enum import StrEnum
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import Aggregate, Filter, Limit, Node, Project, Window
-from snowmelt.ivm.changes import Rules, Stage, TableChange
-from snowmelt.ivm.checks import check
-from snowmelt.ivm.exactness import inexact_ids
-from snowmelt.ivm.lowering import View
-from snowmelt.ivm.rendering import WEIGHT, Renderer, Restriction, When, quoted
-from snowmelt.ivm.states import State, states_of
-from snowmelt.ivm.top_rows import TopRows, top_rows
+from snowmelt.ivm.algebra import WEIGHT, When
+from snowmelt.ivm.changes import Rules, TableChange
+from snowmelt.ivm.expressions import View
+from snowmelt.ivm.operators.base import Operator, Passage
+from snowmelt.ivm.reasons import NotIncrementalError, Reason
+from snowmelt.ivm.rendering import Renderer, Restriction, Stage, moves
+from snowmelt.ivm.state_rows import initial
+from snowmelt.ivm.states import State
+from snowmelt.ivm.top_rows import TopRows
+from snowmelt.ivm.trees import quoted
+from snowmelt.sql.notes import note_of
 
 
 class ApplyKind(StrEnum):
@@ -67,7 +70,7 @@ class Planner:
     def __init__(self, view: View) -> None:
         check(view.root)
         self.view = view
-        self._inexact = inexact_ids(view.root)
+        self._inexact = view.root.inexact_ids
 
     def plan(
         self,
@@ -86,14 +89,14 @@ class Planner:
         renderer = Renderer(frozenset(changes), instants, states)
         rules = Rules(renderer, changes, time_moved=bool(instants) and before != after)
         apply = self._apply(rules)
-        for state in states.values():
-            rules.grows(state)
-        return RefreshPlan(tuple(rules.stages), apply, tuple(s for s in states.values() if rules.grows(s)))
+        grown = tuple(states[id(node)] for node in self.view.root.walk() if id(node) in states and rules.grows(node))
+        return RefreshPlan(tuple(rules.lookups.stages), apply, grown)
 
     def initial(self, at: datetime | None = None) -> InitialPlan:
         states = states_of(self.view.root)
         renderer = Renderer(frozenset(), {When.NEW: at} if at is not None else {}, states)
-        queries = tuple((state, renderer.initial(state)) for state in states.values())
+        stateful = [(states[id(node)], node.inputs[0]) for node in self.view.root.walk() if id(node) in states]
+        queries = tuple((s, initial(renderer, s, renderer.rows(below, When.NEW))) for s, below in stateful)
         return InitialPlan(queries, self._named(renderer, renderer.rows(self.view.root, When.NEW)))
 
     def full(self, at: datetime | None = None) -> exp.Select:
@@ -103,17 +106,18 @@ class Planner:
 
     def _apply(self, rules: Rules) -> Apply:
         root = self.view.root
-        grouped, filters = _below_projections(root)
+        passage = root.passage()
+        bottom = passage.bottom
         # Rows of groups that did not change come and go with time where a filter above them asks for it.
-        passing = any(rules.passes_with_time(step.condition) for step in filters)
-        if isinstance(grouped, Aggregate | Window) and not passing:
-            replaced = self._replace(rules, grouped)
+        passing = rules.passes_with_time(*passage.conditions)
+        if bottom.group_keys and not passing:
+            replaced = self._replace(rules, passage)
             if replaced is not None:
                 return replaced
-        if isinstance(grouped, Limit) or (isinstance(grouped, Aggregate) and not grouped.keys):
-            if rules.change(grouped.input) is None and not passing:
+        if bottom.group_keys == ():
+            if all(rules.change(below) is None for below in bottom.inputs) and not passing:
                 return Apply(ApplyKind.NOTHING)
-            top = self._top(rules, grouped) if isinstance(grouped, Limit) and not filters else None
+            top = self._top(rules, passage) if not passage.conditions else None
             rows = self._named(rules.renderer, rules.renderer.rows(root, When.NEW))
             return Apply(ApplyKind.OVERWRITE, rows, top=top)
         change = rules.change(root)
@@ -126,34 +130,28 @@ class Planner:
         netted = rules.netted(change.query, root.columns)
         return Apply(ApplyKind.BAG, self._weighted_out(rules, netted))
 
-    def _replace(self, rules: Rules, grouped: Aggregate | Window) -> Apply | None:
+    def _replace(self, rules: Rules, passage: Passage) -> Apply | None:
         """By group or partition, if the table has all their keys."""
-        keys = grouped.keys if isinstance(grouped, Aggregate) else grouped.partition
-        outputs = _traced(self.view.root, grouped)
-        if not keys or not all(column.id in outputs for column in keys):
+        if not all(column.id in passage.names for column in passage.bottom.group_keys or ()):
             return None
-        affected = rules.affected(grouped)
+        affected = passage.bottom.affected(rules)
         if affected is None:
             return Apply(ApplyKind.NOTHING)
-        keyed = affected.renamed(outputs)
+        keyed = affected.renamed(passage.names)
         assert keyed is not None
         return self._replaced(rules, keyed)
 
-    def _top(self, rules: Rules, limit: Limit) -> TopRows | None:
-        if self._inexact & limit.ids:
+    def _top(self, rules: Rules, passage: Passage) -> TopRows | None:
+        if self._inexact & passage.bottom.ids:
             return None
         outputs = {column.id: name for name, column in self.view.outputs}
-        traced = _traced(self.view.root, limit)
-        return top_rows(rules, limit, {own: outputs[there] for own, there in traced.items() if there in outputs})
+        names = {own: outputs[there] for own, there in passage.names.items() if there in outputs}
+        return passage.bottom.top_rows(rules, names)
 
     def _replace_exact(self, rules: Rules, change: exp.Select) -> Apply:
         """By all columns that are the same each time, for results that have others too."""
         root = self.view.root
-        exact = [
-            column
-            for column in root.columns
-            if column.id not in self._inexact and not (column.type is not None and column.type.is_semi_structured)
-        ]
+        exact = [column for column in root.columns if column.id not in self._inexact and not column.is_variant]
         if not exact:
             return Apply(ApplyKind.OVERWRITE, self._named(rules.renderer, rules.renderer.rows(root, When.NEW)))
         return self._replaced(rules, rules.distinct_keys("rows that changed, by their exact columns", change, exact))
@@ -178,26 +176,52 @@ class Planner:
         return self._named(rules.renderer, query).select(exp.column(quoted(WEIGHT)), copy=False)
 
 
-def _below_projections(node: Node) -> tuple[Node, list[Filter]]:
-    """The first node that is neither a projection nor a filter, and the filters above it."""
-    filters: list[Filter] = []
-    while isinstance(node, Project | Filter):
-        filters += [node] if isinstance(node, Filter) else []
-        node = node.input
-    return node, filters
+def states_of(root: Operator, types: Mapping[str, Mapping[str, str]] | None = None) -> dict[int, State]:
+    """The states of a view by the identity of their nodes, inner ones first; they have the same names each time."""
+    found: dict[int, State] = {}
+    for node in root.walk():
+        # What is not the same when it is computed again can't be taken from a sum that it was added to.
+        if node.tables and not any(below.ids & root.inexact_ids for below in node.inputs):
+            name = f"a{len(found) + 1}"
+            state = node.state(name, (types or {}).get(name, {}))
+            if state is not None:
+                found[id(node)] = state
+    return found
 
 
-def _traced(root: Node, grouped: Node) -> dict[str, str]:
-    """Ids of the grouped node's columns, and the root's ids for them, where they come through unchanged."""
-    path: list[Node] = []
-    node = root
-    while node is not grouped:
-        path.append(node)
-        assert isinstance(node, Project | Filter)
-        node = node.input
-    names = {column.id: column.id for column in grouped.columns}
-    for step in reversed(path):
-        if isinstance(step, Project):
-            passed = {i.value.name: i.column.id for i in step.items if isinstance(i.value, exp.Column)}
-            names = {own: passed[there] for own, there in names.items() if there in passed}
-    return names
+def check(root: Operator) -> None:
+    """Raises the first reason why the query is not incremental."""
+    for node in root.walk():
+        for tree in (*node.constants, *node.expressions):
+            _check_functions(tree, may_move=node.finds_clock)
+        problem = node.problem()
+        if problem is not None:
+            raise problem
+    for node in root.walk():
+        for where, keys in node.exact_keys():
+            if not root.inexact_ids.isdisjoint(keys):
+                raise NotIncrementalError(
+                    Reason.INEXACT_KEY,
+                    f"{where} by a value that is not the same each time it is computed"
+                    " (a sum of FLOAT, ANY_VALUE, a list)",
+                    "Round or cast it to NUMBER before it is used as a key.",
+                )
+
+
+def _check_functions(tree: exp.Expr, *, may_move: bool) -> None:
+    for part in tree.walk():
+        name = note_of(part).volatile
+        if name is not None:
+            raise NotIncrementalError(
+                Reason.VOLATILE_FUNCTION,
+                name,
+                "It gives another value each time: compute it before, in a table.",
+                note_of(part).place,
+            )
+    if not may_move and moves(tree):
+        raise NotIncrementalError(
+            Reason.CLOCK_OUTSIDE_WHERE,
+            "CURRENT_TIMESTAMP or its like outside WHERE",
+            "Use the current time only in WHERE, HAVING or QUALIFY.",
+            next((note_of(part).place for part in tree.walk() if note_of(part).clock is not None), None),
+        )

@@ -20,10 +20,18 @@ class NotIncrementalError(Exception):
     `operator` is what stands in the way, as the user would call it, and where; `advice` says what to change.
     """
 
-    def __init__(self, reason: Reason, operator: str, advice: str, place: tuple[int, int] | None = None) -> None:
+    def __init__(self, reason: Reason, operator: str, advice: str, position: tuple[int, int] | None = None) -> None:
         # People count positions from 1; here the first one is 0.
-        where = f" at line {place[0]}, position {place[1] + 1} of the query" if place is not None else ""
+        where = f" at line {position[0]}, position {position[1] + 1} of the query" if position is not None else ""
         super().__init__(f"{operator}{where} ({reason}): {advice}")
         self.reason = reason
         self.operator = operator + where
         self.advice = advice
+
+
+class NoIdentityError(Exception):
+    """A query whose rows are not made of single rows; `feature` says why."""
+
+    def __init__(self, feature: str) -> None:
+        super().__init__(feature)
+        self.feature = feature

@@ -1,39 +1,44 @@
 """State of aggregates: sums beside the table, so that a change adds to them and nothing is computed again.
 
-The state of an aggregate is a set of rows (keys, number of rows, partial sums) of which those with equal keys belong
-together: its value is their sum. A refresh appends the sums of what changed, with signs, and never looks for the rows
-it changes. Sums must be exact to have a state. MIN and MAX have one as well (`ivm/extremes.py`): of them each row has
-the whole value, and the newest row counts. Other aggregates are computed again for the groups that changed.
+Rows of a state with equal keys belong together: its value is their sum, of MIN and MAX what the newest row has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from sqlglot import exp
 
 from snowmelt.core.types import DataType, Kind
-from snowmelt.ivm.algebra import Aggregate, Column, Node
-from snowmelt.ivm.exactness import inexact_ids
-from snowmelt.ivm.trees import call, number
+from snowmelt.ivm.algebra import WEIGHT, Column, Item
+from snowmelt.ivm.trees import call, is_null, number, quoted
 from snowmelt.sql.notes import note_of
 
 ROWS = "n"
 AGE = "g"
-"""How often a group's extremes were told, where there are any: the row with the largest number counts."""
-_WEIGHT = "__w"
+"""The column that numbers the rows of a group with extremes: the row with the largest number counts."""
 _EXACT_DIGITS = 27
 """Digits that leave room to multiply by a weight; beyond, Spark keeps six fractional digits and no more."""
 _KEPT_SCALE = 6
 EQUAL_IS_SAME = {Kind.NUMBER, Kind.VARCHAR, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP_NTZ, Kind.TIMESTAMP_LTZ}
-"""Whose values are the same when they are equal: FLOAT has two zeros, a zone is a part of TIMESTAMP_TZ."""
+"""Kinds whose equal values are the same. FLOAT has two zeros; a TIMESTAMP_TZ has a zone besides its instant."""
+
+
+class Grouped(Protocol):
+    """What a state needs of the operator that it belongs to."""
+
+    @property
+    def keys(self) -> tuple[Column, ...]: ...
+
+    @property
+    def items(self) -> tuple[Item, ...]: ...
 
 
 class _Partials(Protocol):
     def __call__(self, initial: exp.Expr, change: exp.Expr, gone: exp.Expr | None = None) -> exp.Expr:
-        """The column of a partial, by what it is at first and what it is of a change."""
+        """The column of a partial, given how it is computed from all rows and from a change."""
         ...
 
 
@@ -43,11 +48,11 @@ class Partial:
 
     name: str
     initial: exp.Expr
-    """Over the rows there are."""
+    """Its value over all rows."""
     change: exp.Expr
-    """Over rows with weights; of an extreme, over those that came."""
+    """Its value over a change, whose rows have weights. For an extreme: over the rows that came."""
     gone: exp.Expr | None = None
-    """Of an extreme: over the rows that went."""
+    """For an extreme: its value over the rows that went."""
 
     @property
     def is_extreme(self) -> bool:
@@ -65,16 +70,16 @@ class Partial:
 @dataclass(frozen=True, eq=False)
 class State:
     name: str
-    node: Aggregate
+    node: Grouped
     partials: tuple[Partial, ...]
     finals: Mapping[str, exp.Expr]
-    """What each item is, over the sums, by its id."""
+    """The value of each item, computed from the sums, by its id."""
     types: Mapping[str, str] = field(default_factory=dict)
     """Spark's types of the partials, once they are known."""
 
     @property
     def stored(self) -> str:
-        """What plans call the rows there are."""
+        """What plans call its rows."""
         return f"{self.name}__state"
 
     @property
@@ -93,16 +98,20 @@ class State:
 
     @property
     def names(self) -> list[str]:
-        """Of the columns behind the keys."""
+        """The names of the columns that follow the keys."""
         return [ROWS, *(partial.name for partial in self.partials), *([AGE] if self.extremes else [])]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (*self.node.keys, *map(Column, self.names))
 
     def together(self, name: str) -> exp.Expr:
         """The column over all rows of a group."""
-        column = exp.column(exp.Identifier(this=name, quoted=True))
+        column = exp.column(quoted(name))
         if name == AGE:
             return call("max", column)
         if any(partial.name == name for partial in self.extremes):
-            return call("max_by", column, exp.column(exp.Identifier(this=AGE, quoted=True)))
+            return call("max_by", column, exp.column(quoted(AGE)))
         return self.typed(name, call("sum", column))
 
     def typed(self, name: str, tree: exp.Expr) -> exp.Expr:
@@ -111,30 +120,17 @@ class State:
         return exp.cast(tree, exp.DataType.build(type_, dialect="spark")) if type_ else tree
 
 
-def states_of(root: Node, types: Mapping[str, Mapping[str, str]] | None = None) -> dict[int, State]:
-    """The states of a view by the identity of their nodes, inner ones first; they have the same names each time."""
-    found: dict[int, State] = {}
-    inexact = inexact_ids(root)
-    for node in root.walk():
-        # What is not the same when it is computed again can't be taken from a sum that it was added to.
-        if isinstance(node, Aggregate) and node.tables and not node.input.ids & inexact:
-            name = f"a{len(found) + 1}"
-            state = _state(name, node, (types or {}).get(name, {}))
-            if state is not None:
-                found[id(node)] = state
-    return found
-
-
-def _state(name: str, node: Aggregate, types: Mapping[str, str]) -> State | None:
+def state_of(name: str, node: Grouped, below: Sequence[Column], types: Mapping[str, str]) -> State | None:
+    """The state of an aggregate over these columns; None when one of its functions has none."""
     if any(column.type is not None and column.type.kind is Kind.TIME for column in node.keys):
         return None
-    known = {column.id: column for column in node.input.columns}
+    known = {column.id: column for column in below}
     partials: dict[exp.Expr, Partial] = {}
     finals: dict[str, exp.Expr] = {}
 
     def partial(initial: exp.Expr, change: exp.Expr, gone: exp.Expr | None = None) -> exp.Expr:
         made = partials.setdefault(initial, Partial(f"p{len(partials) + 1}", initial, change, gone))
-        return exp.column(exp.Identifier(this=made.name, quoted=True))
+        return exp.column(quoted(made.name))
 
     for item in node.items:
         final = _final(item.value, known, partial)
@@ -159,7 +155,7 @@ def _final(value: exp.Expr, known: Mapping[str, Column], partial: _Partials) -> 
         total = partial(value, call("sum", _signed(arguments[0])))
         present = _count(arguments, partial)
         return exp.Case(ifs=[exp.If(this=exp.GT(this=present, expression=number(0)), true=total)])
-    if name in ("min", "max") and len(arguments) == 1 and _is_comparable(arguments[0], known):
+    if name in ("min", "max") and len(arguments) == 1 and is_comparable(arguments[0], known):
         came, gone = (_among(arguments[0], sign) for sign in (exp.GT, exp.LT))
         return partial(value, call(name, came), call(name, gone))
     if name in ("bool_or", "bool_and"):
@@ -174,8 +170,8 @@ def _final(value: exp.Expr, known: Mapping[str, Column], partial: _Partials) -> 
 
 def _count(arguments: list[exp.Expr], partial: _Partials) -> exp.Expr:
     if all(isinstance(argument, exp.Literal | exp.Star) for argument in arguments):
-        return exp.column(exp.Identifier(this=ROWS, quoted=True))
-    present = exp.and_(*[exp.Not(this=exp.Is(this=_tight(a), expression=exp.null())) for a in arguments])
+        return exp.column(quoted(ROWS))
+    present = exp.and_(*[exp.Not(this=is_null(_tight(a))) for a in arguments])
     return _counted(present, partial)
 
 
@@ -185,7 +181,7 @@ def _counted(condition: exp.Expr, partial: _Partials) -> exp.Expr:
 
 
 def _signed(tree: exp.Expr) -> exp.Expr:
-    """The value times the weight; the type of the value stays as long as the weight is 1 or -1, as it nearly is."""
+    """The value times the weight; the type of the value stays if the weight is 1 or -1, which it nearly always is."""
     value = _tight(tree)
     factor = exp.cast(_weight(), exp.DataType.build("DECIMAL(10, 0)", dialect="spark"))
     return exp.Case(
@@ -204,7 +200,7 @@ def _summable(tree: exp.Expr, known: Mapping[str, Column]) -> bool:
     return type_.int64 or (type_.precision or 38) <= _EXACT_DIGITS or (type_.scale or 0) <= _KEPT_SCALE
 
 
-def _is_comparable(tree: exp.Expr, known: Mapping[str, Column]) -> bool:
+def is_comparable(tree: exp.Expr, known: Mapping[str, Column]) -> bool:
     type_ = type_of(tree, known)
     return type_ is not None and type_.kind in EQUAL_IS_SAME
 
@@ -228,7 +224,7 @@ def type_of(tree: exp.Expr, known: Mapping[str, Column]) -> DataType | None:
 
 
 def _weight() -> exp.Expr:
-    return exp.column(exp.Identifier(this=_WEIGHT, quoted=True))
+    return exp.column(quoted(WEIGHT))
 
 
 def _tight(tree: exp.Expr) -> exp.Expr:

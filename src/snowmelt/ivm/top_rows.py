@@ -1,33 +1,30 @@
 """ORDER BY … LIMIT from the rows that the table has and those that changed, without reading all others again.
 
-Whatever is not among them comes behind the last row of the table. So the new first rows are right if enough of them do
-not come behind it; if too many went, the order has to be read anew.
+Any other row comes behind the last one of the table: the new first rows are right if enough do not come behind it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from snowmelt.core.types import Kind
-from snowmelt.ivm.algebra import Column, Limit
-from snowmelt.ivm.changes import Rules
-from snowmelt.ivm.rendering import WEIGHT, quoted, total_order
-from snowmelt.ivm.trees import number
+from snowmelt.ivm.algebra import TARGET, WEIGHT, Column
+from snowmelt.ivm.changes import Change, Rules, weighted, with_value
+from snowmelt.ivm.rendering import total_order
+from snowmelt.ivm.trees import number, quoted
 
-TARGET = "__target"
-"""What plans call the table as it is, under the names of its columns."""
 LAST = "__last"
 _MOST_ROWS = 10_000
 _COMPARED = {Kind.NUMBER, Kind.VARCHAR, Kind.DATE, Kind.BOOLEAN, Kind.TIMESTAMP_NTZ}
-"""Kinds whose values are equal here exactly if they are in the table."""
+"""Kinds for which a computed value equals the stored one exactly if it is the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopRows:
-    """Rows in their order with how often each one is there, and among them one that says where the table ended."""
+    """Rows in their order, each with how often it occurs. One of them marks where the table ended."""
 
     query: exp.Select
     """With the ids of the columns, the weight, and `LAST`, which is 1 for that one."""
@@ -36,50 +33,43 @@ class TopRows:
     count: int
 
     def places(self, weights: Sequence[int], last: Sequence[int]) -> list[int] | None:
-        """Which of the query's rows make the table, each as often as it is there; None when that is not known."""
-        places: list[int] = []
-        for place, (weight, ended) in enumerate(zip(weights, last, strict=True)):
-            if len(places) == self.count:
+        """The positions of the rows that the table gets, repeated for duplicates; None if these rows do not suffice."""
+        chosen: list[int] = []
+        for position, (weight, ended) in enumerate(zip(weights, last, strict=True)):
+            if len(chosen) == self.count:
                 break
             if ended:
                 return None
-            places += [place] * min(weight, self.count - len(places))
-        return places
+            chosen += [position] * min(weight, self.count - len(chosen))
+        return chosen
 
 
-def top_rows(rules: Rules, limit: Limit, names: dict[str, str]) -> TopRows | None:
-    """`names` has the table's names by id, of those columns that it has."""
-    change = rules.change(limit.input)
-    known = all(column.id in names and _comparable(column) for column in limit.columns)
-    if change is None or not known or limit.offset or limit.count is None or not 0 < limit.count <= _MOST_ROWS:
+def top_rows(
+    rules: Rules, change: Change, columns: Sequence[Column], order: Sequence[exp.Expr], limit: int,
+    names: Mapping[str, str],
+) -> TopRows | None:  # fmt: skip
+    """The first rows of an order, given how what is ordered changed; `names` has the table's names by id, of those
+    columns that it has."""
+    if not 0 < limit <= _MOST_ROWS or not all(
+        c.id in names and c.type is not None and c.type.kind in _COMPARED for c in columns
+    ):
         return None
-    renderer, ids = rules.renderer, [column.id for column in limit.columns]
+    renderer, ids = rules.renderer, [column.id for column in columns]
 
     def present() -> exp.Select:
-        table = exp.Table(this=quoted(TARGET))
-        return renderer.of(table, limit.columns, [names[id_] for id_ in ids])
+        return renderer.of_table(TARGET, columns, [names[id_] for id_ in ids])
 
-    rows = renderer.united([_with(present(), WEIGHT, 1), change.query.copy()], [*ids, WEIGHT])
-    there = renderer.of(rules.netted(rows, limit.columns), limit.columns).select(
-        exp.column(quoted(WEIGHT)), exp.alias_(number(0), quoted(LAST)), copy=False
-    )
+    rows = renderer.united([with_value(present(), WEIGHT, 1), change.query.copy()], [*ids, WEIGHT])
+    there = with_value(weighted(renderer.of(rules.netted(rows, columns), columns)), LAST, 0)
     there.set("where", exp.Where(this=exp.GT(this=exp.column(quoted(WEIGHT)), expression=number(0))))
-    order = exp.Order(expressions=total_order(limit.order, limit.columns))
-    end = renderer.of(present(), limit.columns)
-    end.set("order", order)
+    total = exp.Order(expressions=total_order(order, columns))
+    end = renderer.of(present(), columns)
+    end.set("order", total)
     end.set("limit", exp.Limit(expression=number(1)))
-    end.set("offset", exp.Offset(expression=number(limit.count - 1)))
-    ended = _with(_with(renderer.of(end, limit.columns), WEIGHT, 0), LAST, 1)
+    end.set("offset", exp.Offset(expression=number(limit - 1)))
+    ended = with_value(with_value(renderer.of(end, columns), WEIGHT, 0), LAST, 1)
     both = renderer.united([there, ended], [*ids, WEIGHT, LAST])
     # Behind the rows that equal the last one: they are not behind it.
-    both.set("order", exp.Order(expressions=[*order.copy().expressions, exp.Ordered(this=exp.column(quoted(LAST)))]))
-    both.set("limit", exp.Limit(expression=number(limit.count + 1)))
-    return TopRows(both, tuple((names[id_], id_) for id_ in ids), limit.count)
-
-
-def _with(query: exp.Select, name: str, value: int) -> exp.Select:
-    return query.select(exp.alias_(number(value), quoted(name)), copy=False)
-
-
-def _comparable(column: Column) -> bool:
-    return column.type is not None and column.type.kind in _COMPARED
+    both.set("order", exp.Order(expressions=[*total.copy().expressions, exp.Ordered(this=exp.column(quoted(LAST)))]))
+    both.set("limit", exp.Limit(expression=number(limit + 1)))
+    return TopRows(both, tuple((names[id_], id_) for id_ in ids), limit)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
+from snowmelt.core.types import Kind
+from snowmelt.ivm.algebra import Column
+from snowmelt.sql.notes import note_of
 from snowmelt.sql.windows import SPARK_WINDOWED
 
 _ONLY_WINDOWS = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "nth_value"}
@@ -14,6 +17,13 @@ AGGREGATES = (SPARK_WINDOWED - _ONLY_WINDOWS) | {
     "grouping", "grouping_id", "hll_union_agg", "histogram_numeric", "max_by", "min_by", "product", "theta_sketch_agg",
 }  # fmt: skip
 _WRAPPERS = (exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup, exp.Filter)
+_EXACT_FOR_NUMBERS = {"sum", "avg", "try_sum", "try_avg", "mean"}
+_ALWAYS_EXACT = {
+    "count", "count_if", "min", "max", "bool_and", "bool_or", "any", "some", "every", "bit_and", "bit_or", "bit_xor",
+    "approx_count_distinct", "grouping", "grouping_id", "regr_count", "row_number", "rank", "dense_rank",
+    "percent_rank", "cume_dist", "ntile", "lag", "lead", "nth_value", "first_value", "last_value",
+}  # fmt: skip
+"""Functions whose result does not depend on the order in which rows come."""
 
 
 def mapped(tree: exp.Expr, change: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr:
@@ -55,17 +65,20 @@ def has_subquery(tree: exp.Expr) -> bool:
     return any(is_subquery(node) for node in tree.walk())
 
 
-def is_aggregate(node: exp.Expr) -> bool:
-    """Whether the node is an aggregate call with all that belongs to it (FILTER, WITHIN GROUP, …)."""
+def _bare(node: exp.Expr) -> exp.Expr:
     while isinstance(node, _WRAPPERS):
         node = node.this
+    return node
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether the node is an aggregate call with all that belongs to it (FILTER, WITHIN GROUP, …)."""
+    node = _bare(node)
     return isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES
 
 
 def aggregate_name(node: exp.Expr) -> str:
-    while isinstance(node, _WRAPPERS):
-        node = node.this
-    return node.name.lower()
+    return _bare(node).name.lower()
 
 
 def aggregates_in(tree: exp.Expr) -> Iterator[exp.Expr]:
@@ -76,10 +89,7 @@ def aggregates_in(tree: exp.Expr) -> Iterator[exp.Expr]:
         yield tree
         return
     if isinstance(tree, exp.Window):
-        call = tree.this
-        while isinstance(call, _WRAPPERS):
-            call = call.this
-        for child in call.iter_expressions():
+        for child in _bare(tree.this).iter_expressions():
             yield from aggregates_in(child)
         children = [child for key in ("partition_by", "order") for child in _listed(tree.args.get(key))]
     else:
@@ -111,6 +121,14 @@ def unwrapped(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
+def quoted(name: str) -> exp.Identifier:
+    return exp.Identifier(this=name, quoted=True)
+
+
+def is_null(tree: exp.Expr) -> exp.Expr:
+    return exp.Is(this=tree.copy(), expression=exp.null())
+
+
 def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
     return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
 
@@ -122,3 +140,38 @@ def number(value: int) -> exp.Expr:
 def same(left: exp.Expr, right: exp.Expr) -> exp.Expr:
     """Equal, or both NULL."""
     return exp.NullSafeEQ(this=left.copy(), expression=right.copy())
+
+
+def is_exact(call: exp.Expr, below: Sequence[Column]) -> bool:
+    """Whether a function over these columns gives the same each time, in whichever order rows come."""
+    name = aggregate_name(call)
+    if name in _ALWAYS_EXACT:
+        return True
+    while not isinstance(call, exp.Anonymous):
+        call = call.this
+    if name in _EXACT_FOR_NUMBERS:
+        return bool(call.expressions) and _is_number(call.expressions[0], {column.id: column for column in below})
+    # A list that the translation sorts afterwards looks here like one that it does not sort.
+    return False
+
+
+def _is_number(tree: exp.Expr, columns: dict[str, Column]) -> bool:
+    if isinstance(tree, exp.Distinct) and tree.expressions:
+        tree = tree.expressions[0]
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    type_ = note_of(tree).type
+    if type_ is None and isinstance(tree, exp.Column) and tree.name in columns:
+        type_ = columns[tree.name].type
+    if type_ is not None:
+        return type_.kind is Kind.NUMBER
+    if isinstance(tree, exp.Cast):
+        return tree.to.this in (exp.DType.DECIMAL, exp.DType.BIGINT, exp.DType.INT)
+    if isinstance(tree, exp.Add | exp.Sub | exp.Mul | exp.Neg):
+        return all(_is_number(part, columns) for part in tree.iter_expressions())
+    if isinstance(tree, exp.Case):
+        values = [branch.args["true"] for branch in tree.args["ifs"]] + [tree.args.get("default")]
+        return all(value is None or isinstance(value, exp.Null) or _is_number(value, columns) for value in values)
+    if isinstance(tree, exp.Var):
+        return tree.name.endswith(("L", "BD"))
+    return isinstance(tree, exp.Literal) and not tree.is_string

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -46,22 +46,36 @@ class Verdict:
 
 
 def evaluate(
-    rules: Sequence[AlertRuleSettings], series: Iterable[Series], before: Mapping[str, AlertStanding], now: datetime
+    rules: Sequence[AlertRuleSettings],
+    series: Iterable[Series],
+    before: Mapping[str, AlertStanding],
+    now: datetime,
+    unheard_of: Collection[str] = (),
 ) -> Verdict:
+    """`unheard_of`: sources of which a series that is not there says nothing, since the process may not know it yet.
+
+    What such a series said before stands, and nobody is told anything, until it is there again.
+    """
     by_metric: dict[str, list[Series]] = {}
     for each in series:
         by_metric.setdefault(each.metric, []).append(each)
     standings: dict[str, AlertStanding] = {}
     tell: list[Tell] = []
     known = {rule.name: rule for rule in rules}
+    seen: set[str] = set()
     for rule in rules:
         for each in by_metric.get(rule.source, ()):
+            seen.add(_key(rule, each))
             if _holds(rule, each):
                 standing = _standing(rule, each, before, now)
                 standings[standing.key] = standing
                 if not _silenced(rule, before, now):
                     tell += _due(rule, standing, now)
-    ended = [item for key, item in before.items() if key not in standings and not is_silence(item)]
+    unknown = {
+        key for key, item in before.items()
+        if key not in seen and item.rule in known and known[item.rule].source in unheard_of
+    }  # fmt: skip
+    ended = [item for key, item in before.items() if key not in {*standings, *unknown} and not is_silence(item)]
     tell += [_resolved(known[item.rule], item) for item in ended if _heard(item) and item.rule in known]
     gone = [item.key for item in ended if not _heard(item) or item.rule not in known]
     gone += [item.key for item in before.values() if is_silence(item) and not _silences(item, now)]
@@ -100,8 +114,7 @@ def _holds(rule: AlertRuleSettings, series: Series) -> bool:
 def _standing(
     rule: AlertRuleSettings, series: Series, before: Mapping[str, AlertStanding], now: datetime
 ) -> AlertStanding:
-    subject = ", ".join(f"{name}={value}" for name, value in sorted(series.labels.items()))
-    key = f"{rule.name} {{{subject}}}"
+    subject, key = _subject(series), _key(rule, series)
     about = f" ({subject})" if subject else ""
     summary = f"{rule.summary or rule.name}: {rule.source} is {series.value:g}{about}"
     found = before.get(key)
@@ -115,6 +128,14 @@ def _standing(
     fresh = AlertStanding(key=key, rule=rule.name, severity=rule.severity, summary=summary, since=since)
     told = {} if found is None else {name: getattr(found, name) for name in _TOLD}
     return fresh.model_copy(update={"firing_since": firing, **told})
+
+
+def _subject(series: Series) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(series.labels.items()))
+
+
+def _key(rule: AlertRuleSettings, series: Series) -> str:
+    return f"{rule.name} {{{_subject(series)}}}"
 
 
 def _title(what: str, rule: AlertRuleSettings) -> str:

@@ -14,6 +14,8 @@ from snowmelt.core.names import ObjectName
 EARLY_WARNING = 1.5
 """How many expected intervals may pass without an update before somebody should look."""
 _LEAST_GAPS = 3
+_WITHIN_A_BURST = 0.1
+"""A pause shorter than this part of the longest one is within a burst."""
 
 
 class Status(StrEnum):
@@ -50,6 +52,10 @@ class Freshness:
     """Seconds that usually pass between updates."""
     suspended: bool = False
     tier: int | None = None
+    promised_at: datetime | None = None
+    """Since when the limit holds, at the latest. Time before it is nobody's loss."""
+    missing: bool = False
+    """Something that it consists of is not there: nobody can read it."""
 
     @property
     def behind(self) -> float | None:
@@ -62,6 +68,8 @@ class Freshness:
     @property
     def status(self) -> Status:
         behind, since = self.behind, self.since_update
+        if self.missing:
+            return Status.BREACHED
         if behind is None or since is None:
             return Status.UNKNOWN
         if self.limit is not None and behind > self.limit:
@@ -79,9 +87,10 @@ def usual_interval(updates: Sequence[datetime], *, regular: bool) -> float | Non
     """Seconds between updates, from the instants of the last ones, ascending; None when there were too few.
 
     What a scheduler updates is `regular`, and the median says when the next is due. Somebody's loads come in bursts:
-    only a pause longer than all recent ones is unusual.
+    only a pause longer than all recent ones is unusual, and a burst is one update.
     """
     gaps = [(after - before).total_seconds() for before, after in pairwise(updates)]
-    if len(gaps) < _LEAST_GAPS:
-        return None
-    return median(gaps) if regular else max(gaps)
+    if regular:
+        return median(gaps) if len(gaps) >= _LEAST_GAPS else None
+    pauses = [gap for gap in gaps if gap >= max(gaps) * _WITHIN_A_BURST]
+    return max(pauses) if len(pauses) >= _LEAST_GAPS else None

@@ -15,6 +15,15 @@ from snowmelt.observe import metrics
 from snowmelt.observe.metrics import Kind, Metric, Sample
 
 _BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
+COUNTED_HERE = frozenset(
+    metric.name
+    for metric in (
+        metrics.QUERIES, metrics.QUERY_SECONDS, metrics.REFRESHES, metrics.REFRESH_SECONDS, metrics.REFRESH_ROWS,
+        metrics.REFRESH_LAST_SECONDS, metrics.TASK_RUNS, metrics.TASK_SECONDS, metrics.SPARK_SECONDS,
+        metrics.BYTES_READ,
+    )
+)  # fmt: skip
+"""Metrics that begin with the process: one that is not there was not counted yet, and nothing more is known."""
 Samples = Callable[[], Iterable[Sample]]
 
 
@@ -36,6 +45,10 @@ class Meters:
         self._task_seconds = self._histogram(metrics.TASK_SECONDS)
         self._spark_seconds = self._counter(metrics.SPARK_SECONDS)
         self._bytes = self._counter(metrics.BYTES_READ)
+        self._upkeep = self._counter(metrics.UPKEEP_JOBS)
+        self._upkeep_seconds = self._counter(metrics.UPKEEP_SECONDS)
+        self._upkeep_files = self._counter(metrics.UPKEEP_FILES)
+        self._upkeep_bytes = self._counter(metrics.UPKEEP_BYTES)
 
     def _counter(self, metric: Metric) -> Counter:
         return Counter(metric.name, metric.help, metric.labels, registry=self._registry)
@@ -69,6 +82,12 @@ class Meters:
     def spark(self, warehouse: str, purpose: str, seconds: float, scanned: int) -> None:
         self._spark_seconds.labels(warehouse, purpose).inc(seconds)
         self._bytes.labels(warehouse, purpose).inc(scanned)
+
+    def upkeep(self, job: str, outcome: str, seconds: float, files: int, size: int) -> None:
+        self._upkeep.labels(job, outcome).inc()
+        self._upkeep_seconds.labels(job).inc(seconds)
+        self._upkeep_files.labels(job).inc(files)
+        self._upkeep_bytes.labels(job).inc(size)
 
     # -- reading --------------------------------------------------------------------------------------------------
 

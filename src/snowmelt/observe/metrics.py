@@ -122,6 +122,12 @@ CONNECTOR_CHANGES = Metric(
 QUERIES = Metric("snowmelt_queries_total", "Statements that ended, by type and how.", ("type", "status"), Kind.COUNTER)
 QUERY_SECONDS = Metric("snowmelt_query_duration_seconds", "How long statements took.", ("type",), Kind.HISTOGRAM)
 QUERIES_RUNNING = Metric("snowmelt_queries_running", "Statements that run now.")
+RECORDS_SET_ASIDE = Metric(
+    "snowmelt_records_set_aside_total",
+    "Records of the query history and the audit log that could not be stored and were given up.",
+    ("of",),
+    Kind.COUNTER,
+)
 POOL_USED = Metric("snowmelt_pool_used", "How much of a pool or queue is in use.", ("pool",))
 POOL_SIZE = Metric("snowmelt_pool_size", "How much of it there is.", ("pool",))
 POOL_LEVEL = Metric("snowmelt_pool_level", "0 below 80 % in use, 1 from 80 %, 2 from 95 %.", ("pool",))
@@ -130,6 +136,18 @@ SPARK_SECONDS = Metric(
 )
 BYTES_READ = Metric(
     "snowmelt_scanned_bytes_total", "Bytes of the tables that statements read.", ("warehouse", "purpose"), Kind.COUNTER
+)
+
+# -- upkeep -------------------------------------------------------------------------------------------------------
+UPKEEP_JOBS = Metric(
+    "snowmelt_upkeep_jobs_total", "Jobs of upkeep, by kind and how they ended.", ("job", "outcome"), Kind.COUNTER
+)
+UPKEEP_SECONDS = Metric("snowmelt_upkeep_seconds_total", "Time that upkeep took.", ("job",), Kind.COUNTER)
+UPKEEP_FILES = Metric(
+    "snowmelt_upkeep_files_total", "Files that upkeep put together or removed.", ("job",), Kind.COUNTER
+)
+UPKEEP_BYTES = Metric(
+    "snowmelt_upkeep_bytes_total", "Bytes of the files that upkeep put together or removed.", ("job",), Kind.COUNTER
 )
 
 

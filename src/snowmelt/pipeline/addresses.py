@@ -42,7 +42,7 @@ def _engine(address: str, driver: str, arguments: dict[str, Any], extra: str) ->
 
 
 @contextmanager
-def told(engine: Engine) -> Iterator[None]:
+def database_errors(engine: Engine) -> Iterator[None]:
     """Errors of a database as ours: which may pass, without statements, values or passwords."""
     where = engine.url.set(query={}).render_as_string()
     try:
@@ -60,10 +60,10 @@ def told(engine: Engine) -> Iterator[None]:
 
 def problem(where: str, error: BaseException, *, operational: bool) -> SnowmeltError:
     """What a database or its client said. Operational errors may pass, but for those that a person must see to."""
-    told = str(error)
+    message = str(error)
     for detail in _DETAILS:
-        told = told.partition(detail)[0]
-    detail = " ".join(told.split())[:300].rstrip(".")
+        message = message.partition(detail)[0]
+    detail = " ".join(message.split())[:300].rstrip(".")
     if operational and not any(word in detail.lower() for word in _REFUSALS):
         return SourceUnavailableError(where, detail)
     return SourceRefusedError(where, detail, "Look at the user's rights, and at the names of the table.")

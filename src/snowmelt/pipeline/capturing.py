@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import literal
-from snowmelt.pipeline.addresses import engine_of, told
+from snowmelt.pipeline.addresses import database_errors, engine_of
 from snowmelt.pipeline.running import FlowResult
 from snowmelt.sql.statements.connectors import CreateConnector
 from snowmelt.sql.statements.parse import parse_statement
@@ -138,7 +138,7 @@ def _tables(standing: dict[str, Any]) -> list[str]:
 def _end_of_log(address: str) -> int:
     """A place behind all that is committed now."""
     engine = engine_of(address, "snowmelt pipeline")
-    with told(engine), engine.connect() as source:
+    with database_errors(engine), engine.connect() as source:
         until = source.execute(text("SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")).scalar_one()
         # A commit of its own, which is sent at once: without one, the end of a quiet log is told with a heartbeat.
         source.execute(text("SELECT pg_logical_emit_message(true, 'snowmelt', 'here')"))

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snowmelt.core.result_json import with_nulls
 from snowmelt.ingest.channels.rows import DOCUMENTS
 
 _NO_VALUE_OF_THAT_TYPE = (pa.ArrowException, OverflowError, ValueError, TypeError)
@@ -126,7 +127,7 @@ def with_documents(table: pa.Table) -> pa.Table:
 def values_of(column: Any, field: pa.Field) -> list[Any]:
     """As JSON holds them."""
     if is_documents(field):
-        return [None if text is None else json.loads(text) for text in column.to_pylist()]
+        return [None if text is None else json.loads(with_nulls(text)) for text in column.to_pylist()]
     if _is_iso(field.type) or pa.types.is_decimal(field.type):
         column = text_of(column, field)
     found: list[Any] = column.to_pylist()

@@ -14,7 +14,7 @@ from typing import Annotated
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from snowmelt.core import errors
+from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks.inputs import Scalar
 from snowmelt.playbooks.model import Decision
 from snowmelt.playbooks.ports import Answer, Question
@@ -54,10 +54,10 @@ def load_answers(path: Path | None) -> Answers:
     try:
         return Answers.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader) or {})
     except OSError as error:
-        raise errors.playbook(f"{path} can't be read: {error.strerror}.") from None
+        raise playbook_errors.playbook(f"{path} can't be read: {error.strerror}.") from None
     except yaml.YAMLError as error:
-        raise errors.playbook(f"{path} is not valid YAML: {error}.") from None
+        raise playbook_errors.playbook(f"{path} is not valid YAML: {error}.") from None
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise errors.playbook(f"'{where}' in {path} is not valid: {first['msg']}.") from None
+        raise playbook_errors.playbook(f"'{where}' in {path} is not valid: {first['msg']}.") from None

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName, literal
-from snowmelt.service.results import Result
+from snowmelt.runtime.results import Result
 
 Execute = Callable[[str], Result]
 
@@ -23,34 +24,55 @@ class Claims:
         self._table = table
         self._there = False
 
+    @property
+    def table(self) -> ObjectName:
+        return self._table
+
     def once(self, claim: str, statements: Sequence[str]) -> int | None:
         """Carries the statements out in one transaction; how many rows they changed, None if that was done before."""
+        counted = "\n".join(f"{statement};\nchanged := changed + NVL(SQLROWCOUNT, 0);" for statement in statements)
+        changed = self.script(claim, f"LET changed INT := 0;\n{counted}\ntold := changed::VARCHAR;")
+        return int(changed) if changed is not None else None
+
+    def script(self, claim: str, body: str) -> str | None:
+        """Carries the body out in one transaction; what it put into `told`, None if that was done before.
+
+        A body that ends with ROLLBACK and RETURN has not happened, and its claim is free again.
+        """
         if not self._there:
             self._execute(
                 f"CREATE TABLE IF NOT EXISTS {self._table} (CLAIM VARCHAR) "
                 "COMMENT = 'What an unfinished run has done; the run drops it at its end.'"
             )
             self._there = True
-        changed = self._execute(self._block(claim, statements)).rows()[0][0]
-        return None if changed is None or int(changed) < 0 else int(changed)
+        told = self._execute(self._block(claim, body)).rows()[0][0]
+        return str(told) if told is not None else None
+
+    def taken(self) -> list[str]:
+        """All claims that were committed; none when nothing was claimed yet, or all of it is over."""
+        try:
+            return [str(row[0]) for row in self._execute(f"SELECT CLAIM FROM {self._table}").rows()]
+        except SnowmeltError as error:
+            if error.code != "002003":
+                raise
+            return []
 
     def drop(self) -> None:
         self._execute(f"DROP TABLE IF EXISTS {self._table}")
         self._there = False
 
-    def _block(self, claim: str, statements: Sequence[str]) -> str:
-        carried_out = "\n".join(f"{statement};\nchanged := changed + NVL(SQLROWCOUNT, 0);" for statement in statements)
+    def _block(self, claim: str, body: str) -> str:
         return (
             "BEGIN\n"
-            "LET changed INT := -1;\n"
+            "LET told VARCHAR := NULL;\n"
             "BEGIN TRANSACTION;\n"
             f"MERGE INTO {self._table} claims USING (SELECT {literal(claim)} AS CLAIM) wanted "
             "ON claims.CLAIM = wanted.CLAIM WHEN NOT MATCHED THEN INSERT (CLAIM) VALUES (wanted.CLAIM);\n"
             "IF (SQLROWCOUNT = 1) THEN\n"
-            f"changed := 0;\n{carried_out}\n"
+            f"{body}\n"
             "END IF;\n"
             "COMMIT;\n"
-            "RETURN changed;\n"
+            "RETURN told;\n"
             "EXCEPTION WHEN OTHER THEN\n"
             "ROLLBACK;\n"
             "RAISE;\n"

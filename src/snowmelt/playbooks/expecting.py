@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from snowmelt.core import errors
+from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks.model import Expectation
-from snowmelt.service.render import render
-from snowmelt.service.results import Result
+from snowmelt.runtime.render import render
+from snowmelt.runtime.results import Result
 
 
 def unmet(expectations: Iterable[Expectation], result: Result) -> list[str]:
@@ -33,7 +33,7 @@ def column(result: Result, name: str) -> list[str | None]:
         if item.name.casefold() == name.casefold():
             return [None if row[index] is None else render(row[index], item.type) for row in result.rows()]
     names = ", ".join(item.name for item in result.columns)
-    raise errors.playbook(f"The result has no column '{name}'; it has {names}.")
+    raise playbook_errors.playbook(f"The result has no column '{name}'; it has {names}.")
 
 
 def is_true(result: Result) -> bool:

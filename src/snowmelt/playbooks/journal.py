@@ -12,8 +12,8 @@ from io import BufferedRandom
 from pathlib import Path
 from typing import Any
 
-from snowmelt.core import errors
 from snowmelt.core.faults import reached
+from snowmelt.playbooks import errors as playbook_errors
 
 Event = dict[str, Any]
 _SUFFIX = ".jsonl"
@@ -86,7 +86,7 @@ def run_ids(folder: Path) -> list[str]:
 def _existing(folder: Path, run: str) -> Path:
     path = folder / f"{run}{_SUFFIX}"
     if not path.is_file():
-        raise errors.playbook(
+        raise playbook_errors.playbook(
             f"There is no run '{run}' in {folder}.", hint="`status` lists the runs; --runs names a folder."
         )
     return path
@@ -96,7 +96,7 @@ def _lock(file: BufferedRandom, run: str) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise errors.playbook(f"Another process is working on the run '{run}'.") from None
+        raise playbook_errors.playbook(f"Another process is working on the run '{run}'.") from None
 
 
 def _parsed(content: bytes) -> tuple[list[Event], int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from snowmelt.core import errors
+from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks.linting import lint
 from snowmelt.playbooks.model import Playbook
 
@@ -25,9 +25,9 @@ def text_of(name: str) -> str:
         try:
             return path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise errors.playbook(f"{path} can't be read: {error}.") from None
+            raise playbook_errors.playbook(f"{path} can't be read: {error}.") from None
     if name not in shipped():
-        raise errors.playbook(
+        raise playbook_errors.playbook(
             f"There is no playbook '{name}': neither a file nor one of {', '.join(shipped())}.",
             hint="A file's name ends with .md.",
         )
@@ -43,5 +43,5 @@ def parsed(text: str, name: str) -> Playbook:
     playbook, problems = lint(text)
     if playbook is None:
         found = "\n".join(f"  {problem}" for problem in problems if not problem.warning)
-        raise errors.playbook(f"The playbook '{name}' has problems:\n{found}")
+        raise playbook_errors.playbook(f"The playbook '{name}' has problems:\n{found}")
     return playbook

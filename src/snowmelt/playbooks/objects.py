@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName, SchemaName, literal, quote, split_name
+from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks.claims import Execute
 from snowmelt.playbooks.expecting import column
 from snowmelt.playbooks.inputs import Home, Value
@@ -25,7 +25,7 @@ def full_name(created: Created, values: Mapping[str, Value], home: Home) -> str:
     parts = split_name(text.strip())
     size = 1 if created.kind in _IN_ACCOUNT else 2 if created.kind == "SCHEMA" else 3
     if parts is None or len(parts) > size:
-        raise errors.playbook(f"'{text}' is not the name of a {created.kind.lower()}.")
+        raise playbook_errors.playbook(f"'{text}' is not the name of a {created.kind.lower()}.")
     if size == 1:
         return quote(parts[0])
     if size == 2:

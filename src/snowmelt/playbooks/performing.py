@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
+from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks.claims import Claims, Execute
 from snowmelt.playbooks.expecting import unmet
 from snowmelt.playbooks.inputs import Value
@@ -14,7 +14,7 @@ from snowmelt.playbooks.model import Recovery, Sql, Step
 from snowmelt.playbooks.ports import Operator, Wait
 from snowmelt.playbooks.statements import Repeating, Unit, units_of
 from snowmelt.playbooks.templates import filled
-from snowmelt.service.results import Result
+from snowmelt.runtime.results import Result
 
 _LONGEST_WAIT = 30.0
 Note = Callable[..., None]
@@ -32,7 +32,7 @@ def units_in(blocks: Sequence[Sql], values: Mapping[str, Value]) -> list[Unit]:
         try:
             text = filled(sql.text, values)
         except ValueError as error:
-            raise errors.playbook(f"SQL of line {sql.line} can't be filled in: {error}.") from None
+            raise playbook_errors.playbook(f"SQL of line {sql.line} can't be filled in: {error}.") from None
         units += units_of(text, transaction=sql.transaction)
     return units
 
@@ -76,7 +76,7 @@ class Performer:
         problems = unmet(step.expectations, result)
         if problems:
             self._operator.result(result)
-            raise errors.playbook(f"Expectation not met: {'; '.join(problems)}. {step.otherwise}".rstrip())
+            raise playbook_errors.playbook(f"Expectation not met: {'; '.join(problems)}. {step.otherwise}".rstrip())
 
     def _recover(
         self, step: Step, error: SnowmeltError, claim: str, values: Mapping[str, Value], fixed: set[str], *, more: bool

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from snowmelt.playbooks.model import Checkpoint, Decision, Probe, Step
-from snowmelt.service.results import Result
+from snowmelt.runtime.results import Result
 
 Wait = Callable[[float], None]
 """Lets some seconds pass."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
+from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks.claims import Claims, Execute
 from snowmelt.playbooks.expecting import column, is_true, unmet
 from snowmelt.playbooks.inputs import Value
@@ -20,7 +20,7 @@ from snowmelt.playbooks.progress import Progress, Status, progress_of
 from snowmelt.playbooks.statements import Repeating, Unit, units_of
 from snowmelt.playbooks.templates import filled, names_in, plainly_filled
 from snowmelt.playbooks.values import values_of
-from snowmelt.service.results import Result
+from snowmelt.runtime.results import Result
 
 
 class _StoppedError(Exception):
@@ -60,7 +60,7 @@ class Runner:
                 step = self._next_step()
                 if step is None:
                     break
-                self._carry_out(step)
+                self._run_step(step)
             self._claims.drop()
             self._note("finished")
         except _StoppedError as stopped:
@@ -110,7 +110,7 @@ class Runner:
             if (probe.when is None or probe.when.holds(self._plain())) and not self._passed(probe)
         ]
         if failed:
-            text = "; ".join(f"{probe.title}: {self._told(probe.otherwise) or 'not as expected'}" for probe in failed)
+            text = "; ".join(f"{probe.title}: {self._filled(probe.otherwise) or 'not as expected'}" for probe in failed)
             raise _StoppedError(self._stop(Outcome.REFUSED, Status.FAILED, f"Nothing more is made. {text}"))
 
     def _passed(self, probe: Probe) -> bool:
@@ -142,7 +142,7 @@ class Runner:
             self._note("skipped", step=step.id)
         return None
 
-    def _carry_out(self, step: Step) -> None:
+    def _run_step(self, step: Step) -> None:
         """Brings a step to its end, or to where it has to begin anew."""
         progress = self.progress.step(step.id)
         if progress.undoing or progress.inputs_after:
@@ -151,7 +151,7 @@ class Runner:
         values = self._values
         units = units_in(step.sql, values)
         number = self.playbook.steps.index(step) + 1
-        self._operator.step(step, number, len(self.playbook.steps), self._told(step.prose))
+        self._operator.step(step, number, len(self.playbook.steps), self._filled(step.prose))
         for unit in units:
             self._operator.sql(unit.sql)
         if not self._goes_on(step, When.BEFORE):
@@ -173,7 +173,7 @@ class Runner:
             if not exists(self._execute, created.kind, name):
                 objects.append([created.kind, name])
             elif not created.name.endswith(IF_MISSING):
-                raise errors.playbook(
+                raise playbook_errors.playbook(
                     f"{created.kind.capitalize()} {name} exists already, and this run did not make it.",
                     hint="Choose another name (an input), or drop it, and resume; or abort.",
                 )
@@ -206,7 +206,7 @@ class Runner:
         (unit,) = units_of(filled(step.done_when.text, values), transaction=False)
         return is_true(self._execute(unit.sql))
 
-    def _told(self, prose: str) -> str:
+    def _filled(self, prose: str) -> str:
         return plainly_filled(prose, self._values)
 
     # -- checkpoints ----------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class Runner:
             return True
         for unit in units_in(checkpoint.sql, self._values):
             self._operator.result(self._execute(unit.sql))
-        question = Question(step, checkpoint, self._told(checkpoint.present), progress.answers)
+        question = Question(step, checkpoint, self._filled(checkpoint.present), progress.answers)
         answer = self._operator.decide(question)
         if answer is None:
             text = f"Waiting for an answer to the {checkpoint.severity} checkpoint of '{step.title}' ({step.id})."
@@ -236,25 +236,25 @@ class Runner:
     def _changed(self, step: Step, checkpoint: Checkpoint, answer: Answer) -> dict[str, str]:
         """The inputs that the answer gives other values. Raises for an answer that is not possible here."""
         if answer.decision not in checkpoint.options:
-            raise errors.playbook(
+            raise playbook_errors.playbook(
                 f"'{answer.decision}' is no option of the checkpoint of '{step.id}': {', '.join(checkpoint.options)}."
             )
         changed = dict(checkpoint.alternative if answer.decision is Decision.DIFFERENT_APPROACH else answer.inputs)
         if answer.decision is Decision.MODIFY and not changed:
-            raise errors.playbook(f"The answer to '{step.id}' modifies nothing: it needs inputs.")
+            raise playbook_errors.playbook(f"The answer to '{step.id}' modifies nothing: it needs inputs.")
         used = self._used_before(step)
         for name in changed:
             if name not in self.playbook.front.inputs:
-                raise errors.playbook(f"There is no input '{name}'.")
+                raise playbook_errors.playbook(f"There is no input '{name}'.")
             if name in used:
-                raise errors.playbook(
+                raise playbook_errors.playbook(
                     f"The input '{name}' can't be changed any more: the step '{used[name]}' used it.",
                     hint="Abort, and run the playbook with another value.",
                 )
         try:
             values_of(self.playbook, changed, {}, self.progress.home)
         except ValueError as error:
-            raise errors.playbook(f"The answer to '{step.id}' is not valid: {error}.") from None
+            raise playbook_errors.playbook(f"The answer to '{step.id}' is not valid: {error}.") from None
         return changed
 
     def _to_probe_again(self, step: Step, changed: Mapping[str, str]) -> list[str]:
@@ -285,7 +285,7 @@ class Runner:
         units = [*compensation, *(unit for drop in drops for unit in units_of(drop, transaction=False))]
         self._operator.say(f"Undoing '{step.title}'")
         if step.compensation is not None and step.compensation.prose:
-            self._operator.say(self._told(step.compensation.prose))
+            self._operator.say(self._filled(step.compensation.prose))
         if not progress.undoing:
             self._note("undoing", step=step.id)
         self._take_claims(step, values)

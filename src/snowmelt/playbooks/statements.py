@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from snowmelt.features.contracts import statements as contracts
 from snowmelt.sql.statements import (
     alter_table,
     base,
     calls,
     changes,
     connectors,
-    contracts,
     copy,
     files,
     streams,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from snowmelt.core import errors
+from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks.inputs import Home, InputSpec, Scalar, Value, parse_value
 from snowmelt.playbooks.model import Playbook
 from snowmelt.playbooks.templates import plainly_filled
@@ -33,7 +33,7 @@ def resolved(playbook: Playbook, given: Mapping[str, Scalar], home: Home, ask: A
         except ValueError as error:
             problems.append(f"input '{name}': {error}")
     if problems:
-        raise errors.playbook(
+        raise playbook_errors.playbook(
             f"The inputs of '{playbook.name}' are not right: {'; '.join(problems)}.",
             hint="Give them with --input name=value, or under 'inputs' in the file of --answers.",
         )

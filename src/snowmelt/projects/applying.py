@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.projects import errors as project_errors
 from snowmelt.projects.catalog import Catalog
 from snowmelt.projects.definitions import CONTAINERS
 from snowmelt.projects.plan import Action, Plan, Step
@@ -17,8 +17,8 @@ Announce = Callable[[Step, int, int], None]
 def apply_plan(plan: Plan, catalog: Catalog, *, allow_drop: bool, announce: Announce) -> None:
     """Stops at the first statement that fails; what was done until then stays done."""
     if plan.destructive and not allow_drop:
-        raise errors.project(
-            f"The plan loses data: {', '.join(_told(plan.destructive))}. Nothing was changed.",
+        raise project_errors.project(
+            f"The plan loses data: {', '.join(_descriptions(plan.destructive))}. Nothing was changed.",
             hint="Run it with --allow-drop if that is meant.",
         )
     for kind, name, fingerprint in plan.unfinished:
@@ -26,7 +26,7 @@ def apply_plan(plan: Plan, catalog: Catalog, *, allow_drop: bool, announce: Anno
     for number, step in enumerate(plan.steps, start=1):
         announce(step, number, len(plan.steps))
         try:
-            _carry_out(plan, step, catalog)
+            _apply_step(plan, step, catalog)
         except SnowmeltError as error:
             where = f"{step.place}: " if step.place else ""
             left = len(plan.steps) - number
@@ -38,17 +38,17 @@ def apply_plan(plan: Plan, catalog: Catalog, *, allow_drop: bool, announce: Anno
             ) from error  # fmt: skip
 
 
-def _told(steps: Sequence[Step]) -> list[str]:
+def _descriptions(steps: Sequence[Step]) -> list[str]:
     return [f"{step.action} {step.name}" for step in steps]
 
 
-def _carry_out(plan: Plan, step: Step, catalog: Catalog) -> None:
+def _apply_step(plan: Plan, step: Step, catalog: Catalog) -> None:
     if step.kind in CONTAINERS:
         catalog.execute(step.statement)
         catalog.forget()
         return
     if not catalog.ready:
-        raise errors.project(f"The schema {catalog.home.database}.{catalog.home.schema} does not exist.")
+        raise project_errors.project(f"The schema {catalog.home.database}.{catalog.home.schema} does not exist.")
     if step.action is Action.DROP:
         catalog.execute(step.statement)
         catalog.call("FORGET", plan.project, step.kind.value, step.name)

@@ -11,7 +11,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName, literal
 from snowmelt.projects.config import single_name
 from snowmelt.projects.definitions import RELATIONS, AnyCreate, Home
-from snowmelt.service.results import Result
+from snowmelt.runtime.results import Result
 from snowmelt.sql.statements import (
     CreateDynamicTable,
     CreateTable,

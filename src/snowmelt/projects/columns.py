@@ -13,9 +13,9 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
-from snowmelt.core import errors
 from snowmelt.core.names import fold
-from snowmelt.sql.expressions import fold_identifier
+from snowmelt.projects import errors as project_errors
+from snowmelt.sql.bound import fold_identifier
 from snowmelt.sql.statements.spelling import spelled
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*\Z")
@@ -38,7 +38,7 @@ def parsed(text: str) -> exp.Expr:
     try:
         return sqlglot.parse_one(text, read="spark")
     except (ParseError, TokenError) as error:
-        raise errors.project(f"'{text}' is not an expression: {str(error).splitlines()[0]}") from None
+        raise project_errors.project(f"'{text}' is not an expression: {str(error).splitlines()[0]}") from None
 
 
 class Column:
@@ -51,7 +51,7 @@ class Column:
         return f"Column<{self.tree.sql(dialect='snowflake')}>"
 
     def __bool__(self) -> bool:
-        raise errors.project("A column is neither true nor false: use '&' for and, '|' for or, '~' for not.")
+        raise project_errors.project("A column is neither true nor false: use '&' for and, '|' for or, '~' for not.")
 
     # -- operators ------------------------------------------------------------------------------------------------
 
@@ -211,7 +211,7 @@ class Column:
 
     def _case(self) -> exp.Case:
         if not isinstance(self.tree, exp.Case):
-            raise errors.project("when() and otherwise() follow functions.when(…).")
+            raise project_errors.project("when() and otherwise() follow functions.when(…).")
         return self.tree.copy()
 
 
@@ -255,7 +255,7 @@ def _literal(item: object) -> exp.Expr:
         return exp.cast(exp.Literal.string(item.isoformat(sep=" ")), "TIMESTAMPTZ" if item.tzinfo else "TIMESTAMPNTZ")
     if isinstance(item, date):
         return exp.cast(exp.Literal.string(item.isoformat()), "DATE")
-    raise errors.project(f"A {type(item).__name__} can't be a value in DataFrame code.")
+    raise project_errors.project(f"A {type(item).__name__} can't be a value in DataFrame code.")
 
 
 def as_column(item: Column | str) -> Column:

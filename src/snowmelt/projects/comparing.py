@@ -13,8 +13,8 @@ from snowmelt.core.names import quote
 from snowmelt.core.types import parse_type
 from snowmelt.projects.columns import identifier
 from snowmelt.projects.definitions import Home
+from snowmelt.sql.bound import fold_identifier
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.sql.expressions import fold_identifier
 from snowmelt.sql.scd import Dimension
 from snowmelt.sql.statements import (
     CheckSpec,

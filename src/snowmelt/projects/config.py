@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from snowmelt.core import errors
 from snowmelt.core.config import FILE_NAME
 from snowmelt.core.names import split_name
+from snowmelt.projects import errors as project_errors
 
 
 class ProjectConfig(BaseModel):
@@ -35,14 +35,14 @@ class ProjectConfig(BaseModel):
 def load_config(folder: Path, *, database: str | None = None, schema: str | None = None) -> ProjectConfig:
     """The project's configuration; what is given here counts before what the file says."""
     if not folder.is_dir():
-        raise errors.project(f"There is no folder {folder}.")
+        raise project_errors.project(f"There is no folder {folder}.")
     path = folder / FILE_NAME
     values: dict[str, object] = {"name": folder.resolve().name}
     if path.is_file():
         try:
             section = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {})
         except tomllib.TOMLDecodeError as error:
-            raise errors.project(f"{path} is not valid TOML: {error}.") from None
+            raise project_errors.project(f"{path} is not valid TOML: {error}.") from None
         values |= {("schema_name" if key == "schema" else key): value for key, value in section.items()}
     values |= {key: value for key, value in (("database", database), ("schema_name", schema)) if value is not None}
     try:
@@ -50,12 +50,12 @@ def load_config(folder: Path, *, database: str | None = None, schema: str | None
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"]).replace("schema_name", "schema")
-        raise errors.project(f"'{name}' in [project] of {path} is not valid: {first['msg']}.") from None
+        raise project_errors.project(f"'{name}' in [project] of {path} is not valid: {first['msg']}.") from None
 
 
 def single_name(text: str, what: str) -> str:
     """The stored form of a name of one part."""
     parts = split_name(text)
     if parts is None or len(parts) != 1:
-        raise errors.project(f"'{text}' is not the name of a {what}.")
+        raise project_errors.project(f"'{text}' is not the name of a {what}.")
     return parts[0]

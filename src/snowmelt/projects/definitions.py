@@ -5,22 +5,21 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import parse_type
+from snowmelt.projects import errors as project_errors
+from snowmelt.runtime.kinds import all_kinds
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.statements import (
-    CreateAlert,
     CreateConnector,
-    CreateContract,
     CreateDatabase,
-    CreateDataProduct,
     CreateDynamicTable,
     CreateFileFormat,
     CreateRoutine,
     CreateSchema,
     CreateSequence,
     CreateStage,
+    CreateStatement,
     CreateStream,
     CreateTable,
     CreateTask,
@@ -34,13 +33,12 @@ from snowmelt.sql.statements import (
 from snowmelt.sql.tokens import SqlText, tokenize
 
 AnyCreate = (
-    CreateAlert | CreateConnector | CreateContract | CreateDatabase | CreateDataProduct | CreateDynamicTable
+    CreateStatement | CreateConnector | CreateDatabase | CreateDynamicTable
     | CreateFileFormat | CreateRoutine | CreateSchema | CreateSequence | CreateStage | CreateStream | CreateTable
     | CreateTask | CreateView | CreateWarehouse
 )  # fmt: skip
 _KINDS: dict[type[Statement], ObjectType] = {
-    CreateAlert: ObjectType.ALERT, CreateConnector: ObjectType.CONNECTOR, CreateContract: ObjectType.CONTRACT,
-    CreateDataProduct: ObjectType.DATA_PRODUCT,
+    CreateConnector: ObjectType.CONNECTOR,
     CreateDatabase: ObjectType.DATABASE, CreateDynamicTable: ObjectType.DYNAMIC_TABLE,
     CreateFileFormat: ObjectType.FILE_FORMAT, CreateSchema: ObjectType.SCHEMA, CreateSequence: ObjectType.SEQUENCE,
     CreateStage: ObjectType.STAGE, CreateStream: ObjectType.STREAM, CreateTable: ObjectType.TABLE,
@@ -49,6 +47,11 @@ _KINDS: dict[type[Statement], ObjectType] = {
 CONTAINERS = frozenset({ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.WAREHOUSE})
 """Kinds that a project makes where they are missing, and that it neither alters nor drops."""
 RELATIONS = frozenset({ObjectType.TABLE, ObjectType.VIEW, ObjectType.DYNAMIC_TABLE})
+
+
+def _kinds() -> dict[type[Statement], ObjectType]:
+    held = ((kind, kind.in_projects) for kind in all_kinds().descriptions)
+    return _KINDS | {how.statement: kind.name for kind, how in held if how is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +112,14 @@ def read_definition(sql: SqlText, place: str, home: Home) -> Definition:
     statement = parse_statement(sql)
     if isinstance(statement, CreateRoutine):
         kind = ObjectType(statement.kind)
-    elif type(statement) in _KINDS:
-        kind = _KINDS[type(statement)]
+    elif (known := _kinds().get(type(statement))) is not None:
+        kind = known
     else:
         word = tokenize(sql).tokens[0].word or "this"
-        raise errors.project(f"A project holds definitions (CREATE …), and no {word} statement.")
+        raise project_errors.project(f"A project holds definitions (CREATE …), and no {word} statement.")
     assert isinstance(statement, AnyCreate)
     if getattr(statement, "temporary", False):
-        raise errors.project("A project can't hold a temporary object.")
+        raise project_errors.project("A project can't hold a temporary object.")
     text = sql.text
     if isinstance(statement, CreateDynamicTable) and statement.options.warehouse is None and home.warehouse is not None:
         text = f"{statement.head} WAREHOUSE = {home.warehouse}{text[len(statement.head) :]}"
@@ -136,7 +139,7 @@ def read_definition(sql: SqlText, place: str, home: Home) -> Definition:
 
 def _full_name(name: NameRef, kind: ObjectType, home: Home) -> tuple[str, ObjectName | None]:
     if name.variable is not None:
-        raise errors.project("The name of an object in a project must be written out.")
+        raise project_errors.project("The name of an object in a project must be written out.")
     if kind is ObjectType.SCHEMA:
         parts = name.parts if len(name.parts) == 2 else (home.database, *name.parts)
         return ".".join(map(quote, parts)), None

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from snowmelt.core import errors
 from snowmelt.core.names import quote
+from snowmelt.projects import errors as project_errors
 from snowmelt.projects.columns import Column, identifier, stored_name
 
 Known = tuple[tuple[str | None, str], ...]
@@ -39,6 +39,6 @@ def together(
         return None
     for key in keys:
         if any(key not in {name for _, name in side} for side in (left, right)):
-            raise errors.project(f"Column {quote(key)} of a join is not on both sides.")
+            raise project_errors.project(f"Column {quote(key)} of a join is not on both sides.")
     others = [(alias, name) for alias, name in (*left, *right) if name not in keys]
     return (*((None, key) for key in keys), *others)

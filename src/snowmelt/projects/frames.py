@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from snowmelt.core import errors
 from snowmelt.core.names import split_name
+from snowmelt.projects import errors as project_errors
 from snowmelt.projects.columns import (
     Column,
     as_column,
@@ -27,8 +27,8 @@ from snowmelt.projects.columns import (
 )
 from snowmelt.projects.frame_parts import Known, join_condition, join_keys, owned, together
 from snowmelt.projects.grouping import GroupedData
+from snowmelt.sql.bound import fold_identifier
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.sql.expressions import fold_identifier
 
 ColumnsOf = Callable[[tuple[str, ...]], Sequence[str] | None]
 """The columns of a table or view, by the parts of its name; None when nobody knows."""
@@ -49,7 +49,7 @@ class Tables:
     def table(self, name: str) -> DataFrame:
         parts = split_name(name)
         if parts is None or len(parts) > 3:
-            raise errors.project(f"'{name}' is not the name of a table.")
+            raise project_errors.project(f"'{name}' is not the name of a table.")
         names = [identifier(part) for part in parts]
         tree = exp.Table(**dict(zip(("this", "db", "catalog"), reversed(names), strict=False)))
         return self.scan(tree, self.columns_of(parts))
@@ -58,7 +58,7 @@ class Tables:
         """A query in Snowflake's SQL. Its columns are known to nobody: select those that follow."""
         tree = parse_snowflake(text.strip().rstrip(";"))
         if not isinstance(tree, exp.Query):
-            raise errors.project("sql() takes a query.")
+            raise project_errors.project("sql() takes a query.")
         return self.scan(exp.Subquery(this=tree), None)
 
     @property
@@ -119,7 +119,7 @@ class DataFrame:
 
     def _columns(self, method: str) -> Known:
         if self._known is None:
-            raise errors.project(
+            raise project_errors.project(
                 f"{method} needs to know the columns, and those of a SQL text or of a table that does not exist are "
                 "not known. Name them with select() first."
             )
@@ -257,7 +257,7 @@ class DataFrame:
     ) -> DataFrame:
         kind = how.lower().replace("_", "")
         if kind not in _JOINS and kind not in _SEMI:
-            raise errors.project(f"'{how}' is not a kind of join.")
+            raise project_errors.project(f"'{how}' is not a kind of join.")
         left = self._open()
         alias, source, lineage, known = _joined(other)
         # A frame joined to what was made of it: its own columns are those of the left side.

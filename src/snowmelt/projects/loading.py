@@ -12,10 +12,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName, split_name
 from snowmelt.engine.udfs import left_undone
+from snowmelt.projects import errors as project_errors
 from snowmelt.projects.config import ProjectConfig
 from snowmelt.projects.definitions import Definition, Home, read_definition
 from snowmelt.projects.frames import ColumnsOf, Tables
@@ -45,7 +45,7 @@ def load(folder: Path, config: ProjectConfig, home: Home, catalog: ColumnsOf) ->
     definitions = loader.finished()
     for item in definitions:
         if item.object is not None and not config.may_own(item.object.name):
-            raise errors.project(
+            raise project_errors.project(
                 f"{item.place}: {item.name} is none of the names that the project owns ({', '.join(config.owns)})."
             )
     return definitions
@@ -83,22 +83,22 @@ class _Loader:
         return f"{path.relative_to(self.folder)}:{line}"
 
     def _add(self, sql: SqlText, place: str) -> Definition:
-        with _told(place):
+        with _naming(place):
             definition = read_definition(sql, place, self.home)
             key = _space(definition), definition.name
             other = self.found.get(key)
             if other is not None:
-                raise errors.project(f"{definition.name} is already defined in {other.place}.")
+                raise project_errors.project(f"{definition.name} is already defined in {other.place}.")
         self.found[key] = definition
         return definition
 
     @contextmanager
     def _at(self, path: Path) -> Iterator[None]:
-        with _told(str(path.relative_to(self.folder))):
+        with _naming(str(path.relative_to(self.folder))):
             try:
                 yield
             except (OSError, UnicodeDecodeError) as error:
-                raise errors.project(f"it can't be read: {error}.") from None
+                raise project_errors.project(f"it can't be read: {error}.") from None
 
     # -- Python ---------------------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ class _Loader:
                 place = self._place(path, item.line)
                 full = self.home.complete(split_name(item.name) or ())
                 if full in self.python:
-                    raise errors.project(f"{place}: {full} is already defined in {self.python[full][1]}.")
+                    raise project_errors.project(f"{place}: {full} is already defined in {self.python[full][1]}.")
                 self.python[full] = item, place
 
     def finished(self) -> list[Definition]:
@@ -127,12 +127,12 @@ class _Loader:
             return known
         if name in self.asked:
             circle = [*self.asked[self.asked.index(name) :], name]
-            raise errors.project(
+            raise project_errors.project(
                 f"{place}: {' reads '.join(map(str, circle))}.", hint="Definitions can't form a circle."
             )
         self.asked.append(name)
         try:
-            with _told(place):
+            with _naming(place):
                 text = _guarded(lambda: item.statement(Tables(self.columns_of)), self.folder)
             return self._add(SqlText(text), place)
         finally:
@@ -170,7 +170,7 @@ def _space(definition: Definition) -> str:
 
 
 @contextmanager
-def _told(place: str) -> Iterator[None]:
+def _naming(place: str) -> Iterator[None]:
     """Errors inside say where in the project they happened."""
     try:
         yield
@@ -185,7 +185,7 @@ def _imported(path: Path, folder: Path) -> ModuleType:
     name = "_snowmelt_project_" + "_".join(path.relative_to(folder).with_suffix("").parts)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise errors.project("it is not a Python module.")
+        raise project_errors.project("it is not a Python module.")
     loader = spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))
@@ -207,4 +207,4 @@ def _guarded(work: Callable[[], _T], folder: Path) -> _T:
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if str(folder) in frame.filename]
         where = f" (line {frames[-1].lineno})" if frames else ""
         shown = traceback.format_exception_only(error)[-1].strip()
-        raise errors.project(f"{shown}{where}") from error
+        raise project_errors.project(f"{shown}{where}") from error

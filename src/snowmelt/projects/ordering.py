@@ -8,17 +8,17 @@ from graphlib import CycleError, TopologicalSorter
 
 from sqlglot import exp
 
-from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName, split_name
+from snowmelt.features.contracts.statements import CreateContract
+from snowmelt.features.data_products.statements import CreateDataProduct
+from snowmelt.projects import errors as project_errors
 from snowmelt.projects.comparing import all_constraints
 from snowmelt.projects.definitions import AnyCreate, Definition, Home
 from snowmelt.projects.queries import calls_in
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.reads import tables_in
 from snowmelt.sql.statements import (
-    CreateContract,
-    CreateDataProduct,
     CreateDynamicTable,
     CreateRoutine,
     CreateStream,
@@ -126,7 +126,7 @@ def ordered(definitions: Sequence[Definition], home: Home) -> list[Definition]:
     except CycleError as error:
         circle = [by_key[key] for key in error.args[1]]
         names = " ← ".join(f"{item.name} ({item.place})" for item in circle)
-        raise errors.project(f"These definitions need each other: {names}.") from None
+        raise project_errors.project(f"These definitions need each other: {names}.") from None
     result: list[Definition] = []
     while sorter.is_active():
         ready = sorter.get_ready()

@@ -9,15 +9,17 @@ from typing import Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, literal, quote, split_name
+from snowmelt.features.contracts.statements import CreateContract
 from snowmelt.projects import comparing
+from snowmelt.projects import errors as project_errors
 from snowmelt.projects.catalog import Catalog, Noted
 from snowmelt.projects.comparing import Difference, Effect
 from snowmelt.projects.config import ProjectConfig
 from snowmelt.projects.costs import Costs
 from snowmelt.projects.definitions import CONTAINERS, RELATIONS, AnyCreate, Definition
 from snowmelt.projects.ordering import ordered
+from snowmelt.runtime.kinds import InProjects, all_kinds
 from snowmelt.sql.statements import (
-    CreateContract,
     CreateDynamicTable,
     CreateStream,
     CreateTable,
@@ -25,14 +27,16 @@ from snowmelt.sql.statements import (
     ObjectType,
 )
 
-_LAST_DROPPED = (
-    ObjectType.CONNECTOR, ObjectType.ALERT, ObjectType.TASK, ObjectType.STREAM, ObjectType.DATA_PRODUCT,
-    ObjectType.DYNAMIC_TABLE, ObjectType.VIEW, ObjectType.TABLE, ObjectType.CONTRACT, ObjectType.PROCEDURE,
-    ObjectType.FUNCTION, ObjectType.STAGE, ObjectType.FILE_FORMAT, ObjectType.SEQUENCE,
-)  # fmt: skip
+DROP_PLACES = {
+    ObjectType.CONNECTOR: 10, ObjectType.TASK: 30, ObjectType.STREAM: 40,
+    ObjectType.DYNAMIC_TABLE: 60, ObjectType.VIEW: 70, ObjectType.TABLE: 80,
+    ObjectType.PROCEDURE: 100, ObjectType.FUNCTION: 110, ObjectType.STAGE: 120, ObjectType.FILE_FORMAT: 130,
+    ObjectType.SEQUENCE: 140,
+}  # fmt: skip
+"""What is dropped first. Features say where theirs stand among these."""
 _FIXED = frozenset({ObjectType.SEQUENCE, ObjectType.STAGE, ObjectType.CONNECTOR})
 """Kinds that hold something which a new one would not have: numbers handed out, files, a place in a source's log."""
-_ALTERED = frozenset({ObjectType.TASK, ObjectType.ALERT})
+_ALTERED = frozenset({ObjectType.TASK})
 """What is replaced would be suspended, and forget its history."""
 
 
@@ -141,7 +145,7 @@ class _Planner:
             self._step(Action.CREATE, definition, "CREATE", ("it does not exist",), cost, rows)
             return
         if type(present) is not type(definition.statement):
-            raise errors.project(
+            raise project_errors.project(
                 f"{definition.place}: {definition.name} is to be a {definition.kind.lower()}, and something else has "
                 "that name.",
                 hint="It is not the project's, so the project does not drop it.",
@@ -193,7 +197,7 @@ class _Planner:
         """Altered at most, never replaced: a new one would not stand where the old one does."""
         reasons = tuple(item.reason for item in differences)
         if any(item.effect is Effect.LOSES for item in differences):
-            raise errors.project(
+            raise project_errors.project(
                 f"{definition.place}: {definition.name} can't be changed without losing its offset: "
                 f"{', '.join(reasons)}.",
                 hint="DROP it yourself when what it holds is consumed, and let the project create it again.",
@@ -210,7 +214,7 @@ class _Planner:
             self._unchanged(definition)
         elif definition.kind in _FIXED:
             if known is not None and known.fingerprint:
-                raise errors.project(
+                raise project_errors.project(
                     f"{definition.place}: {definition.name} was defined otherwise, and a {definition.kind.lower()} "
                     "can't be replaced without losing what it holds.",
                     hint="Use ALTER, or DROP it yourself, and let the project create it again.",
@@ -218,7 +222,7 @@ class _Planner:
             self._unchanged(definition)
         else:
             why = "its definition is another one" if known is not None else "its definition is not known"
-            altered = definition.kind in _ALTERED
+            altered = definition.kind in _ALTERED or _is_altered(definition.kind)
             action, verb = (Action.ALTER, "CREATE OR ALTER") if altered else (Action.REPLACE, "CREATE OR REPLACE")
             self._step(action, definition, verb, (why,), "no rows are touched", 0)
 
@@ -279,4 +283,19 @@ def _drops(
             Step(Action.DROP, item.kind, item.name, f"DROP {item.kind} {item.name}", reason, cost, rows,
                  destructive=True)
         )  # fmt: skip
-    return sorted(steps, key=lambda step: (_LAST_DROPPED.index(step.kind), step.name))
+    return sorted(steps, key=lambda step: (_drop_place(step.kind), step.name))
+
+
+def _drop_place(kind: ObjectType) -> int:
+    own = _in_projects(kind)
+    return own.drop_place if own is not None else DROP_PLACES[kind]
+
+
+def _is_altered(kind: ObjectType) -> bool:
+    own = _in_projects(kind)
+    return own is not None and own.is_altered
+
+
+def _in_projects(kind: ObjectType) -> InProjects | None:
+    own = all_kinds().by_name.get(kind)
+    return own.in_projects if own is not None else None

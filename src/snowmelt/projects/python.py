@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from snowmelt.core import errors
 from snowmelt.core.names import literal, quote, split_name
+from snowmelt.projects import errors as project_errors
 from snowmelt.projects.frames import DataFrame, Tables
 from snowmelt.sql import spark_frames
 from snowmelt.sql.statements.spelling import spelled
@@ -57,7 +57,7 @@ class PythonDefinition:
         elif isinstance(given, str):
             query = given.strip().rstrip(";").rstrip()
         else:
-            raise errors.project(
+            raise project_errors.project(
                 f"{self.function.__name__} returned {type(given).__name__}; it must return SQL text or a DataFrame.",
                 hint="A DataFrame comes from the function's argument: def name(tables): return tables.table('t').…",
             )
@@ -67,9 +67,11 @@ class PythonDefinition:
         """The module goes with the definition: it must not need its neighbours."""
         code = Path(self.file).read_text(encoding="utf-8")
         if "$$" in code:
-            raise errors.project("A file with a function for Spark can't have $$ in it.")
+            raise project_errors.project("A file with a function for Spark can't have $$ in it.")
         if not inspect.signature(self.function).parameters:
-            raise errors.project(f"{self.function.__name__} must take an argument: the Spark session it works with.")
+            raise project_errors.project(
+                f"{self.function.__name__} must take an argument: the Spark session it works with."
+            )
         reads = literal(", ".join(dict.fromkeys([*self.reads, *sorted(_asked(code, self.function.__name__))])))
         arguments = f"HANDLER => {literal(self.function.__name__)}, READS => {reads}, CODE => $$\n{code}$$"
         return f"SELECT * FROM TABLE({spark_frames.FUNCTION}({arguments}))"
@@ -211,5 +213,5 @@ def _name(function: Function, given: str | None) -> str:
         return spelled(function.__name__.upper())
     parts = split_name(given)
     if parts is None or len(parts) > 3:
-        raise errors.project(f"'{given}' is not the name of a table or view.")
+        raise project_errors.project(f"'{given}' is not the name of a table or view.")
     return ".".join(quote(part) if quote(part) != part else spelled(part) for part in parts)

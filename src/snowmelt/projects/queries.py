@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from sqlglot import exp
 
 from snowmelt.projects.columns import output_name
+from snowmelt.sql.bound import fold_identifier
 from snowmelt.sql.boundaries import Parts, parts_of
-from snowmelt.sql.expressions import fold_identifier
 
 ColumnsOf = Callable[[Parts], Sequence[str] | None]
 _With = Mapping[str, "Sequence[str] | None"]

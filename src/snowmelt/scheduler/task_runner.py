@@ -35,7 +35,7 @@ class TaskCatalog(Protocol[Start, Ended]):
 
     def load(self) -> Graphs: ...
 
-    def carry_out(self, decisions: Sequence[Decision]) -> list[Start]:
+    def apply(self, decisions: Sequence[Decision]) -> list[Start]:
         """Records all decisions at once, or none of them; what is to be executed now."""
         ...
 
@@ -71,6 +71,7 @@ class TaskRunner(Generic[Start, Ended]):
         self._unrecorded: list[Ended] = []
         self._stopping = threading.Event()
         self._stop_timeout = 0.0
+        self._cancel_timeout = 0.0
         self._thread: threading.Thread | None = None
         self._next_due: datetime | None = None
         self._troubles = 0
@@ -85,12 +86,13 @@ class TaskRunner(Generic[Start, Ended]):
         """Something changed that may make a task due: look now. Cheap, from any thread."""
         self._inbox.put(None)
 
-    def stop(self, timeout: float) -> bool:
+    def stop(self, timeout: float, *, cancel_timeout: float = 10.0) -> bool:
         """Start nothing more, give running tasks `timeout` seconds to finish, then cancel them.
 
         Whether none is left running. What had not begun goes on when a runner starts again.
         """
         self._stop_timeout = timeout
+        self._cancel_timeout = cancel_timeout
         self._stopping.set()
         self.wake()
         if self._thread is not None:
@@ -131,7 +133,7 @@ class TaskRunner(Generic[Start, Ended]):
             if not decisions:
                 break
             decided = True
-            for start in self._catalog.carry_out([item for item in decisions if not isinstance(item, TimeOut)]):
+            for start in self._catalog.apply([item for item in decisions if not isinstance(item, TimeOut)]):
                 self._running += 1
                 self._pool.submit(self._execute, start)
             for item in decisions:
@@ -195,7 +197,7 @@ class TaskRunner(Generic[Start, Ended]):
         self._await_running(self._stop_timeout)
         if self._running:
             self._catalog.cancel()
-            self._await_running(10.0)
+            self._await_running(self._cancel_timeout)
         if self._running:
             _log.warning("tasks did not end", count=self._running)
 

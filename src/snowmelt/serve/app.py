@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import secrets
 import threading
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
 from typing import Any
 
+import anyio.to_thread
+from anyio import CapacityLimiter
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -18,43 +19,32 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from snowmelt.core import errors
 from snowmelt.core.error_json import error_to_json
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.core.version import VERSION
+from snowmelt.core.slots import LARGE_WAITING
+from snowmelt.engine.application import EngineState
+from snowmelt.features.observing.service import Observing
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.rights import grounds
+from snowmelt.runtime.rights.authentication import Authenticator, Identity
+from snowmelt.runtime.rights.founding import ADMIN
+from snowmelt.runtime.rights.privileges import ACCOUNTADMIN
+from snowmelt.runtime.session import Session
+from snowmelt.serve.authentication import LoginAttempt
+from snowmelt.serve.browsers import NoBrowsers
 from snowmelt.serve.channels import ChannelEndpoints
 from snowmelt.serve.credentials import Credentials
+from snowmelt.serve.limits import BodyLimits, Limits
+from snowmelt.serve.logins import Logins
 from snowmelt.serve.metrics import MetricsEndpoint
+from snowmelt.serve.protocol.bodies import malformed, read_body
 from snowmelt.serve.protocol.door import HELD, Door
-from snowmelt.serve.protocol.sessions import Lifetimes
+from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes
 from snowmelt.serve.wire import result_to_json
-from snowmelt.service.account import Account
-from snowmelt.service.security.authentication import Authenticator, Identity
-from snowmelt.service.security.founding import ADMIN
-from snowmelt.service.security.privileges import ACCOUNTADMIN
-from snowmelt.service.session import Session
 
 _SLASHES = re.compile("/{2,}")
-_MAX_BODY = 64 * 1024 * 1024
-
-
-@dataclass(slots=True)
-class _Sessions:
-    """Sessions by the token that a client holds."""
-
-    by_token: dict[str, Session] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def add(self, session: Session) -> str:
-        token = secrets.token_urlsafe(32)
-        with self.lock:
-            self.by_token[token] = session
-        return token
-
-    def get(self, token: str) -> Session | None:
-        with self.lock:
-            return self.by_token.get(token)
-
-    def remove(self, token: str) -> Session | None:
-        with self.lock:
-            return self.by_token.pop(token, None)
+_STATUS = {"390111": 401, "390189": 400, "391920": 413, "390201": 429, "390202": 429}
+"""HTTP statuses of refused requests; an error of a statement is an answer like any other."""
+_LAST_WORDS = 0.1
+"""Which part of stop_seconds statements get to end in order."""
 
 
 class _OneSlash:
@@ -74,36 +64,53 @@ class Server:
 
     def __init__(
         self, account: Account, credentials: Credentials, *, lifetimes: Lifetimes | None = None, held: float = HELD,
+        hosts: Collection[str] | None = None, limits: Limits | None = None,
     ) -> None:  # fmt: skip
+        """`hosts`: the names that the server may be called by, beside loopback's; None for any."""
         self.account = account
         self.credentials = credentials
         self.authenticator = Authenticator(account, admin_password=credentials.accepts_password)
-        self.sessions = _Sessions()
-        self.door = Door(account, self.authenticator, lifetimes, held)
-        account.observing.server_load = self.door.load
-        self.app: ASGIApp = _OneSlash(
-            Starlette(
-                routes=[
-                    *self.door.routes(),
-                    *ChannelEndpoints(self._session).routes(),
-                    Route("/healthz", self.healthz),
-                    *MetricsEndpoint(account.observing).routes(),
-                    Route("/api/v1/sessions", self.open_session, methods=["POST"]),
-                    Route("/api/v1/sessions/current", self.close_session, methods=["DELETE"]),
-                    Route("/api/v1/statements", self.execute, methods=["POST"]),
-                ]
-            )
-        )
+        self.stopping = threading.Event()
+        self._limiter: CapacityLimiter | None = None
+        self.logins = Logins(self.authenticator)
+        self.door = Door(account, self.logins, lifetimes, held)
+        account.services[Observing].server_load = self.door.load
+        self.routes = [
+            *self.door.routes(),
+            *ChannelEndpoints(self._session).routes(),
+            Route("/healthz", self.healthz),
+            *MetricsEndpoint(account.services[Observing]).routes(),
+            Route("/api/v1/sessions", self.open_session, methods=["POST"]),
+            Route("/api/v1/sessions/current", self.close_session, methods=["DELETE"]),
+            Route("/api/v1/statements", self.execute, methods=["POST"]),
+        ]
+        self.app: ASGIApp = NoBrowsers(_OneSlash(BodyLimits(Starlette(routes=self.routes), limits)), hosts)
+
+    def hang_up(self) -> None:
+        """The server is being stopped: whoever waits for an answer gets one, and nothing new is begun."""
+        self.stopping.set()
+        self.door.hang_up(self.account.settings.stop_seconds * _LAST_WORDS)
 
     async def healthz(self, _: Request) -> Response:
-        return JSONResponse({"status": "ok", "version": VERSION})
+        """200 when a statement of any kind would run now; metadata statements and log-ins are answered before that."""
+        found = self.account.engine.health()
+        # Spark that nobody has asked for starts with the first statement that needs it.
+        state: str = EngineState.READY if found.state is EngineState.IDLE else found.state
+        if self.stopping.is_set():
+            state = "stopping"
+        body = {"state": state, "reason": found.reason, "engine_restarts": found.restarts}
+        return JSONResponse(body, status_code=200 if state == EngineState.READY else 503)
 
     async def open_session(self, request: Request) -> Response:
-        body = await _json(request)
         try:
-            identity = await run_in_threadpool(self._identity, body, request.client.host if request.client else None)
+            body = await read_body(request)
+            self.door.sessions.check_room()
+            opened, token = await self._log_in(body, request.client.host if request.client else "")
         except SnowmeltError as error:
-            return JSONResponse({"error": error_to_json(error)}, status_code=401)
+            return _refused(error, _STATUS.get(error.code, 401))
+        return JSONResponse({"token": token, "session_id": opened.session.id})
+
+    def _opened(self, identity: Identity, body: Mapping[str, Any]) -> tuple[DoorSession, str]:
         session = self.account.session(
             user=identity.user,
             role=identity.role,
@@ -113,50 +120,69 @@ class Server:
             schema=_text(body, "schema") or identity.schema,
             warehouse=_text(body, "warehouse") or identity.warehouse,
         )
-        return JSONResponse({"token": self.sessions.add(session), "session_id": session.id})
+        session.grounds = identity.grounds
+        opened, token, _ = self.door.sessions.open(session, "snowmelt", own=True)
+        return opened, token
 
-    def _identity(self, body: dict[str, Any], client: str | None) -> Identity:
+    async def _log_in(self, body: Mapping[str, Any], address: str) -> tuple[DoorSession, str]:
         """Whoever can read the data directory is its administrator; everybody else logs in."""
         token = _text(body, "local_token")
         if token is not None:
             if not self.credentials.accepts_token(token):
                 raise errors.incorrect_login()
-            return Identity(ADMIN, ACCOUNTADMIN, ())
-        user, password, role = _text(body, "user") or "", _text(body, "password") or "", _text(body, "role")
-        return self.authenticator.login(user, password=password, role=role, client=client)
+            return await run_in_threadpool(self._opened, Identity(ADMIN, ACCOUNTADMIN, ()), body)
+        attempt = LoginAttempt(
+            _text(body, "user") or "", password=_text(body, "password") or "", role=_text(body, "role"), address=address
+        )
+        return await self.logins.log_in(attempt, lambda identity: self._opened(identity, body))
 
     async def close_session(self, request: Request) -> Response:
-        session = self.sessions.remove(_bearer(request))
-        if session is not None:
-            await run_in_threadpool(session.close)
-        return JSONResponse({"closed": session is not None})
+        try:
+            found = self._found(request)
+        except SnowmeltError as error:
+            return _refused(error, 401)
+        await run_in_threadpool(self.door.sessions.close, found)
+        return JSONResponse({"closed": True})
 
-    def _session(self, request: Request) -> Session | None:
-        return self.sessions.get(_bearer(request))
+    def _found(self, request: Request) -> DoorSession:
+        found = self.door.sessions.by_token(_bearer(request), own=True)
+        grounds.check(found.session)
+        return found
+
+    def _session(self, request: Request) -> Session:
+        return self._found(request).session
+
+    def _statements(self) -> CapacityLimiter:
+        """Threads of our own API's statements. How many of them are at work, the account's places decide."""
+        if self._limiter is None:
+            self._limiter = CapacityLimiter(2 * self.account.settings.parallel_statements + LARGE_WAITING)
+        return self._limiter
 
     async def execute(self, request: Request) -> Response:
-        session = self._session(request)
-        if session is None:
-            return JSONResponse({"error": error_to_json(errors.session_gone())}, status_code=401)
-        body = await _json(request)
+        if self.stopping.is_set():
+            return _refused(errors.server_stopping(), 503)
         try:
-            result = await run_in_threadpool(session.execute, _text(body, "sql") or "", body.get("binds"))
+            found = self._found(request)
+            body = await read_body(request)
+            sql, binds = _text(body, "sql"), body.get("binds")
+            if sql is None or not (binds is None or isinstance(binds, list)):
+                raise malformed("'sql' is text, and 'binds' a list of values")
         except SnowmeltError as error:
-            return JSONResponse({"error": error_to_json(error)})
-        return JSONResponse({"result": result_to_json(result)})
+            return _refused(error, _STATUS.get(error.code, 400))
+        try:
+            result = await anyio.to_thread.run_sync(found.session.execute, sql, binds, limiter=self._statements())
+        except SnowmeltError as error:
+            return _refused(error, 200)
+        finally:
+            self.door.sessions.keep(found)
+        return JSONResponse(await run_in_threadpool(lambda: {"result": result_to_json(result)}))
 
 
-async def _json(request: Request) -> dict[str, Any]:
-    if int(request.headers.get("content-length") or 0) > _MAX_BODY:
-        return {}
-    try:
-        body = await request.json()
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {}
+def _refused(error: SnowmeltError, status: int) -> Response:
+    return JSONResponse({"error": error_to_json(error)}, status_code=status)
 
 
-def _text(body: dict[str, Any], key: str) -> str | None:
+def _text(body: Mapping[str, Any], key: str) -> str | None:
     value = body.get(key)
     return value if isinstance(value, str) else None
 

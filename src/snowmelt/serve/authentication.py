@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from snowmelt.service.security.authentication import Authenticator, Identity
+from snowmelt.runtime.rights.authentication import Authenticator, Identity, is_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,11 @@ class LoginAttempt:
     client: str = ""
     address: str = ""
     """Where the client connects from."""
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether no password has to be compared, which takes long on purpose."""
+        return self.authenticator == "SNOWFLAKE_JWT" or is_token(self.password, self.token)
 
     def checked_by(self, authenticator: Authenticator) -> Identity:
         """Who it is. Raises when the secret is not theirs, never saying which part was wrong."""

@@ -18,8 +18,8 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest.channels import wire
 from snowmelt.ingest.channels.errors import ChannelInvalidError
 from snowmelt.ingest.channels.ports import Batch, ChannelDoor, Ticket
+from snowmelt.runtime.session import Session
 from snowmelt.serve.protocol.bodies import read_body, read_bytes, too_large
-from snowmelt.service.session import Session
 
 _PARALLEL = 32
 """Requests that are worked on at once: one that waits for a table must not keep statements waiting."""
@@ -33,7 +33,7 @@ Work = Callable[[ChannelDoor], dict[str, Any]]
 
 
 class ChannelEndpoints:
-    def __init__(self, session_of: Callable[[Request], Session | None]) -> None:
+    def __init__(self, session_of: Callable[[Request], Session]) -> None:
         self._session_of = session_of
         self._limiter: CapacityLimiter | None = None
 
@@ -133,8 +133,6 @@ class ChannelEndpoints:
             self._limiter = CapacityLimiter(_PARALLEL)
         try:
             session = self._session_of(request)
-            if session is None:
-                raise errors.session_gone()
             work: Work = await read()
             door = session.channel_door()
             return JSONResponse(await anyio.to_thread.run_sync(work, door, limiter=self._limiter))

@@ -10,9 +10,9 @@ import httpx
 
 from snowmelt.core import errors
 from snowmelt.core.error_json import error_from_json
+from snowmelt.runtime.results import Result
 from snowmelt.serve.credentials import ADMIN, read_local_token
 from snowmelt.serve.wire import result_from_json
-from snowmelt.service.results import Result
 from snowmelt.sql.tokens import SqlText
 
 
@@ -43,7 +43,7 @@ class RemoteSession:
     def execute(self, text: str | SqlText, binds: Sequence[Any] | None = None) -> Result:
         body = self._post(
             "/api/v1/statements",
-            {"sql": str(text), "binds": binds},
+            {"sql": text.sent if isinstance(text, SqlText) else text, "binds": binds},
             "The connection to the server at {url} was lost: {why}. Whether the statement took effect is not known.",
         )
         return result_from_json(body["result"])

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from snowmelt.service.observing.service import Observing
+from snowmelt.features.observing.service import Observing
 
 TOKEN_VARIABLE = "SNOWMELT_METRICS_TOKEN"
 _FORWARDED = ("x-forwarded-for", "forwarded", "x-real-ip")

@@ -2,66 +2,43 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
+from snowmelt.accounts import open_owned
 from snowmelt.core import errors
-from snowmelt.core.config import Settings
+from snowmelt.engine.application import EngineState
+from snowmelt.engine.archive import ArchiveMaker
+from snowmelt.features.connectors.service import Connectors
+from snowmelt.features.dynamic_tables.service import DynamicTables
+from snowmelt.features.observing.service import Observing
+from snowmelt.features.tasks.service import Tasks
+from snowmelt.features.upkeep.service import Upkeep
+from snowmelt.runtime.rights import founding
+from snowmelt.serve.address import Address
 from snowmelt.serve.app import Server
+from snowmelt.serve.beginning import Begun
+from snowmelt.serve.connections import HEAD_BYTES, Connection
 from snowmelt.serve.credentials import ADMIN, PASSWORD_VARIABLE, load_credentials
-from snowmelt.service.account import Account
-from snowmelt.service.security import founding
 
 _STOPPING_SECONDS = 20
+_ANSWERING = 0.2
+"""Which part of stop_seconds is for the last answers."""
+_INTERRUPTED = 130
 _BACKLOG = 1024
 """Connections that may wait to be taken: a hundred clients at once are no attack."""
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where the server listens, and how."""
-
-    port: int
-    """0 takes a free one."""
-    host: str = "127.0.0.1"
-    certificate: Path | None = None
-    """PEM file with the server's certificate and those that vouch for it."""
-    key: Path | None = None
-    insecure: bool = False
-    """Whether passwords may cross a network in clear text."""
-
-    @property
-    def scheme(self) -> str:
-        return "http" if self.certificate is None else "https"
-
-    def check(self) -> None:
-        """Raises when the address would give passwords and data away, or a file is missing."""
-        if (self.certificate is None) != (self.key is None):
-            raise errors.configuration("TLS needs both files: --tls-certificate and --tls-key.")
-        for path in (self.certificate, self.key):
-            if path is not None and not path.is_file():
-                raise errors.configuration(f"The file {path} does not exist.")
-        if self.certificate is None and not self.insecure and not _is_loopback(self.host):
-            raise errors.configuration(
-                f"{self.host} can be reached from other machines, and without TLS everybody on the way could read "
-                "passwords and data. Give --tls-certificate and --tls-key, or --insecure if that is meant."
-            )
-
-
-def serve(data_dir: Path, address: Address, *, settings: Settings | None, announce: Callable[[str], None]) -> None:
-    """Owns the data directory and answers until stopped."""
-    address.check()
-    with _stopped_by_signal(), Account.open(data_dir, settings=settings) as account:
+def serve(begun: Begun, address: Address, *, announce: Callable[[str], None]) -> None:
+    """Answers until stopped."""
+    with _stopped_by_signal(), open_owned(begun.ownership, begun.settings) as account:
         credentials, made = load_credentials(account.data_dir)
         if os.environ.get(PASSWORD_VARIABLE):
             founding.forget_admin_password(account.state)
@@ -69,18 +46,23 @@ def serve(data_dir: Path, address: Address, *, settings: Settings | None, announ
         url = f"{address.scheme}://{_named(address.host)}:{listener.getsockname()[1]}"
         if made is not None:
             announce(f"User {ADMIN}, password {made}  (shown once; set SNOWMELT_ADMIN_PASSWORD to choose your own)")
-        # Spark takes seconds to start: it must be up before the server says it is ready.
-        account.engine.session()
-        account.dynamic_tables.start()
-        account.tasks.start()
-        account.connectors.start()
-        account.observing.start()
+        # Spark takes seconds to start. Log-ins and metadata statements do not wait; /healthz tells when it is up.
+        account.engine.start()
+        begun.account_opened()
+        archive = ArchiveMaker(lambda: account.engine.health().state is EngineState.READY)
+        archive.start()
+        account.services[DynamicTables].start()
+        account.services[Tasks].start()
+        account.services[Connectors].start()
+        account.services[Observing].start()
+        account.services[Upkeep].start()
         account.ownership.announce(url)
         announce(f"Snowmelt serves {account.data_dir} at {url}")
-        server = Server(account, credentials)
+        server = Server(account, credentials, hosts=address.hosts(account.settings.allowed_hosts))
         try:
             _answering(server, address).run(sockets=[listener])
         finally:
+            archive.stop()
             server.door.stop()
 
 
@@ -100,10 +82,25 @@ def serving_beside(server: Server, address: Address) -> Iterator[int]:
         listener.close()
 
 
+class _Answering(uvicorn.Server):
+    """Tells clients that wait for an answer when a signal ends the server: uvicorn waits until they have theirs."""
+
+    def __init__(self, config: uvicorn.Config, server: Server) -> None:
+        super().__init__(config)
+        self._served = server
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if not self.should_exit:
+            threading.Thread(target=self._served.hang_up, daemon=True).start()
+        super().handle_exit(sig, frame)
+
+
 def _answering(server: Server, address: Address) -> uvicorn.Server:
-    return uvicorn.Server(uvicorn.Config(
-        server.app, log_level="warning", timeout_graceful_shutdown=_STOPPING_SECONDS, timeout_keep_alive=75,
-        server_header=False, ssl_certfile=address.certificate, ssl_keyfile=address.key,
+    seconds = max(int(server.account.settings.stop_seconds * _ANSWERING), 1)
+    return _Answering(server=server, config=uvicorn.Config(
+        server.app, log_level="warning", timeout_graceful_shutdown=seconds, timeout_keep_alive=75,
+        server_header=False, http=Connection, h11_max_incomplete_event_size=HEAD_BYTES,
+        ssl_certfile=address.certificate, ssl_keyfile=address.key,
         # uvicorn's own configuration of logging would switch loggers back on that are off for a reason.
         log_config=None,
     ))  # fmt: skip
@@ -111,7 +108,7 @@ def _answering(server: Server, address: Address) -> uvicorn.Server:
 
 @contextmanager
 def _stopped_by_signal() -> Iterator[None]:
-    """SIGTERM ends the block like a statement that raises, so that everything is closed; the exit code is 0.
+    """SIGTERM or Ctrl-C ends the block like a statement that raises, so that everything is closed.
 
     uvicorn stops at the same signal and then sends it once more, to whoever was there before it.
     """
@@ -119,23 +116,18 @@ def _stopped_by_signal() -> Iterator[None]:
         yield
         return
 
-    def stop(_signal: int, _frame: FrameType | None) -> None:
+    def stop(number: int, _frame: FrameType | None) -> None:
         # Once is enough: a second signal must not interrupt the closing.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise SystemExit(0)
+        for known in before:
+            signal.signal(known, signal.SIG_IGN)
+        raise SystemExit(0 if number == signal.SIGTERM else _INTERRUPTED)
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _named(host: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from snowmelt.core.types import DataType, Kind
-from snowmelt.service.results import Result, ResultColumn
+from snowmelt.runtime.results import Result, ResultColumn
 
 
 def result_to_json(result: Result) -> dict[str, Any]:
@@ -35,6 +35,7 @@ def result_to_json(result: Result) -> dict[str, Any]:
         "statement_type": result.statement_type,
         "rows_affected": result.rows_affected,
         "time_zone": result.time_zone,
+        "json_indent": result.json_indent,
         "arrow": base64.b64encode(sink.getvalue()).decode("ascii"),
     }
 
@@ -48,4 +49,5 @@ def result_from_json(body: dict[str, Any]) -> Result:
     return Result(
         columns, data, query_id=body["query_id"], statement_type=body["statement_type"],
         rows_affected=body["rows_affected"], time_zone=body["time_zone"],
+        json_indent=body.get("json_indent", 2),
     )  # fmt: skip

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.names import fold
 from snowmelt.core.types import DataType
+from snowmelt.sql.node_arguments import name_of
+
+RESERVED_PREFIX = "__"
+"""Begins every alias, column and common table that the binder names itself in Spark. A user's alias that begins so
+gets another name there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,14 @@ class BoundQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class CommonTable:
+    """A query of a WITH clause, and the name that the binder gave it in Spark."""
+
+    key: str
+    query: BoundQuery
+
+
+@dataclass(frozen=True, slots=True)
 class SourceColumn:
     name: str
     type: DataType
@@ -60,6 +75,8 @@ class Source:
     """The full name of a table, so that `db.schema.t.col` works."""
     hidden: frozenset[str] = frozenset()
     """Columns that a USING join merged away: not part of `*`, not ambiguous."""
+    key: str | None = None
+    """The alias in Spark, where it is another than `alias`."""
 
     def answers_to(self, parts: tuple[str, ...]) -> bool:
         if self.alias is not None and parts == (self.alias,):
@@ -73,7 +90,7 @@ class Scope:
 
     parent: Scope | None = None
     sources: list[Source] = field(default_factory=list)
-    ctes: dict[str, BoundQuery] = field(default_factory=dict)
+    ctes: dict[str, CommonTable] = field(default_factory=dict)
     aliases: dict[str, exp.Expr] = field(default_factory=dict)
     """SELECT aliases that other clauses may use, as written."""
     expanding: set[str] = field(default_factory=set)
@@ -82,14 +99,46 @@ class Scope:
     """Columns of USING and NATURAL joins, once for both sides."""
     arguments: dict[str, Bound] = field(default_factory=dict)
     """Arguments of the SQL function whose body is being bound; lambda parameters."""
+    caller: Scope | None = None
+    """Where the SQL function is called whose body this is. The body sees nothing of it, but its arguments are put into
+    the body, and so the names that they use in Spark may mean nothing else there."""
+    parameters: int = 0
+    """How many parameters of lambdas this scope declares itself."""
 
-    def cte(self, name: str) -> BoundQuery | None:
+    def cte(self, name: str) -> CommonTable | None:
         scope: Scope | None = self
         while scope is not None:
             if name in scope.ctes:
                 return scope.ctes[name]
             scope = scope.parent
         return None
+
+    def spark_alias(self, visible: str | None) -> str:
+        """A name in Spark for another source: the user's, unless it could be taken for one that is in use around it."""
+        taken = {source.key or source.alias for scope in self._around() for source in scope.sources}
+        if visible is not None and visible not in taken and not visible.startswith(RESERVED_PREFIX):
+            return visible
+        return next(name for number in count(1) if (name := f"{RESERVED_PREFIX}s{number}") not in taken)
+
+    def declare_parameter(self, name: str, type_: DataType) -> exp.Identifier:
+        """A parameter of a lambda: visible under its name, in Spark under one that no lambda around it has."""
+        key = f"{RESERVED_PREFIX}p{sum(scope.parameters for scope in self._around()) + 1}"
+        self.parameters += 1
+        self.arguments[name] = Bound(exp.to_identifier(key), type_)
+        return exp.to_identifier(key)
+
+    @property
+    def in_lambda(self) -> bool:
+        return any(scope.parameters for scope in self._around())
+
+    def _around(self) -> Iterator[Scope]:
+        """This scope and all whose columns and parameters an expression in it may mention."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            if scope.caller is not None:
+                yield from scope.caller._around()
+            scope = scope.parent
 
     def visible(self) -> Iterator[tuple[Source, SourceColumn]]:
         for source in self.sources:
@@ -146,6 +195,12 @@ def place_of(node: exp.Expr) -> Place:
     return Place(1, 0)
 
 
+def fold_identifier(node: exp.Expr) -> str:
+    """The stored form of an identifier node."""
+    quoted = bool(node.args.get("quoted")) if isinstance(node, exp.Identifier) else False
+    return fold(node.name, quoted=quoted)
+
+
 def merge_flags(tree: exp.Expr, type_: DataType, parts: Sequence[Bound]) -> Bound:
     return Bound(
         tree,
@@ -165,9 +220,5 @@ def tight(tree: exp.Expr) -> exp.Expr:
 
 
 def describe(node: exp.Expr) -> str:
-    names: dict[type[exp.Expr], str] = {
-        exp.Prior: "PRIOR",
-        exp.Filter: "FILTER (WHERE …)",
-        exp.Tuple: "row value here",
-    }
-    return names.get(type(node), type(node).__name__)
+    """What a node that can't stand where it does is called in an error."""
+    return "row value here" if isinstance(node, exp.Tuple) else name_of(type(node))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.sql.expressions import fold_identifier
+from snowmelt.sql.bound import fold_identifier
 
 FUNCTION = "DYNAMIC_TABLE_REFRESH_BOUNDARY"
 Parts = tuple[str, ...]

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from snowmelt.core import errors, types
+from snowmelt.core.names import quote
 from snowmelt.core.types import DataType, Kind
 from snowmelt.sql import coercion, notes, routines
-from snowmelt.sql.bound import Bound, Scope, place_of
+from snowmelt.sql.bound import Bound, Scope, fold_identifier, place_of
 from snowmelt.sql.dialect import string
 from snowmelt.sql.functions.catalog import FUNCTIONS, lookup
-from snowmelt.sql.functions.registry import Call, Function, FunctionKind
+from snowmelt.sql.functions.registry import MODIFIERS, Call, Function, FunctionKind
+from snowmelt.sql.node_arguments import only
 from snowmelt.sql.relations import ScalarRoutine
+from snowmelt.sql.stars import chooser, star_of
 
 if TYPE_CHECKING:
     from snowmelt.sql.expressions import ExpressionBinder
@@ -27,15 +30,20 @@ def bind_call(
     node: exp.Anonymous,
     qualifier: tuple[str, ...] = (),
     *,
-    ignore_nulls: bool = False,
+    nulls: str | None = None,
     order: tuple[exp.Ordered, ...] = (),
     order_types: tuple[DataType, ...] = (),
 ) -> Bound:
-    """A call by name: the allow-list first, then what the catalog answers, then the user's own functions."""
+    """A call by name: the allow-list first, then what the catalog answers, then the user's own functions.
+
+    `nulls` is IGNORE or RESPECT where that stands behind the call, `order` what WITHIN GROUP sorts by.
+    """
     name = node.name.upper()
+    modified = bool(order or nulls or binder.window is not None)
     if qualifier[:1] == ("SNOWFLAKE",) or (not qualifier and name not in FUNCTIONS):
         constant = binder.environment.relations.system_function(".".join((*qualifier, name)), node.expressions)
         if constant is not None:
+            _refuse_modified(name, modified=modified)
             bound = binder.bind(constant)
             # A text is as long as the next one may be, not as this one happens to be.
             type_ = types.VARCHAR if bound.type.kind is Kind.VARCHAR else bound.type
@@ -43,15 +51,19 @@ def bind_call(
     if qualifier or name not in FUNCTIONS:
         found = binder.environment.relations.routine((*qualifier, name))
         if found:
+            _refuse_modified(name, modified=modified)
             return _bind_routine(binder, found, node)
     function = lookup(".".join((*qualifier, name)))
     arguments, distinct = _arguments(binder, node)
+    if arguments and isinstance(arguments[0], exp.IgnoreNulls | exp.RespectNulls):
+        nulls = "IGNORE" if isinstance(arguments[0], exp.IgnoreNulls) else "RESPECT"
+        arguments[0] = arguments[0].this
+    _check_modifiers(function, binder, distinct=distinct, order=bool(order), nulls=bool(nulls))
     _check_count(function, arguments)
     if function.kind is FunctionKind.WINDOW and binder.window is None:
         raise errors.compilation("002303", "42601", f"Window function [{name}] requires an OVER clause")
     inside = binder.in_scope(binder.scope)
     bounds = [_bind_argument(inside, function, index, argument) for index, argument in enumerate(arguments)]
-    first_ignores_nulls = bool(arguments) and isinstance(arguments[0], exp.IgnoreNulls)
     bounds = _common_arguments(inside, function, bounds)
     call = Call(
         name=name,
@@ -63,7 +75,7 @@ def bind_call(
         distinct=distinct,
         order=order,
         order_types=order_types,
-        ignore_nulls=ignore_nulls or first_ignores_nulls,
+        ignore_nulls=nulls == "IGNORE",
         window=binder.window is not None,
     )
     aggregates = function.kind is FunctionKind.AGGREGATE and binder.window is None
@@ -87,7 +99,7 @@ def _noted(function: Function, call: Call, type_: DataType) -> exp.Expr:
     if function.kind is FunctionKind.CONTEXT:
 
         def at(now: datetime) -> exp.Expr:
-            return function.to_spark(replace(call, context=replace(call.context, now=now)))
+            return function.to_spark(replace(call, context=call.context.at(now)))
 
         return notes.clocked(tree, at)
     return notes.volatile(tree, function.name)
@@ -121,28 +133,45 @@ def _arguments(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[list[exp.
     for argument in arguments:
         if isinstance(argument, exp.Kwarg):
             raise errors.unsupported(f"named arguments of {node.name.upper()}")
-    is_star = len(arguments) == 1 and (
-        isinstance(arguments[0], exp.Star)
-        or (isinstance(arguments[0], exp.Column) and isinstance(arguments[0].this, exp.Star))
-    )
-    if is_star and node.name.upper() != "COUNT":
-        pairs = _star_pairs(binder, arguments[0])
+    star = star_of(arguments[0]) if len(arguments) == 1 else None
+    # COUNT(*) counts rows; COUNT(t.*) and COUNT(* EXCLUDE c) count rows without a NULL in those columns.
+    if star is not None and not (node.name.upper() == "COUNT" and star is arguments[0] and not any(star.args.values())):
+        pairs = _star_pairs(binder, arguments[0], star)
         arguments = pairs if node.name.upper().startswith("OBJECT_CONSTRUCT") else pairs[1::2]
     return arguments, distinct
 
 
-def _star_pairs(binder: ExpressionBinder, star: exp.Expr) -> list[exp.Expr]:
+def _star_pairs(binder: ExpressionBinder, item: exp.Expr, star: exp.Star) -> list[exp.Expr]:
     """For OBJECT_CONSTRUCT(*), HASH(*) and their like: every column's name and value, in turn."""
-    wanted = tuple(part.name.upper() for part in star.parts[:-1]) if isinstance(star, exp.Column) else ()
+    only(star, "except_", "ilike")
+    wanted = tuple(fold_identifier(part) for part in item.parts[:-1]) if isinstance(item, exp.Column) else ()
+    columns = [(source, column) for source, column in binder.scope.visible() if not wanted or source.answers_to(wanted)]
+    if wanted and not columns:
+        where = place_of(item)
+        raise errors.invalid_identifier(".".join(map(quote, wanted)), where.line, where.position)
+    stays = chooser(star, {column.name for _, column in columns})
     pairs: list[exp.Expr] = []
-    for source, column in binder.scope.visible():
-        if not wanted or source.answers_to(wanted):
+    for source, column in columns:
+        if stays(column.name):
             pairs.append(string(column.name))
             reference = exp.column(exp.to_identifier(column.name, quoted=True))
             if source.alias is not None:
                 reference.set("table", exp.to_identifier(source.alias, quoted=True))
             pairs.append(reference)
     return pairs
+
+
+def _check_modifiers(function: Function, binder: ExpressionBinder, *, distinct: bool, order: bool, nulls: bool) -> None:
+    for name, given in (("distinct", distinct), ("order", order), ("nulls", nulls)):
+        if given and name not in function.accepts:
+            raise errors.unsupported(f"{MODIFIERS[name]} {function.name}")
+    if binder.window is not None and function.kind not in (FunctionKind.AGGREGATE, FunctionKind.WINDOW):
+        raise errors.unsupported(f"OVER (…) behind {function.name}")
+
+
+def _refuse_modified(name: str, *, modified: bool) -> None:
+    if modified:
+        raise errors.unsupported(f"OVER, WITHIN GROUP, IGNORE NULLS or RESPECT NULLS behind {name}")
 
 
 def _check_count(function: Function, arguments: Sequence[exp.Expr]) -> None:
@@ -156,11 +185,11 @@ def _check_count(function: Function, arguments: Sequence[exp.Expr]) -> None:
 def _bind_argument(binder: ExpressionBinder, function: Function, index: int, node: exp.Expr) -> Bound:
     word = function.takes[min(index, len(function.takes) - 1)] if function.takes else "any"
     if word == "word":
+        if isinstance(node, exp.Column) and node.table:
+            raise errors.invalid_value(node.sql(dialect="snowflake"), f"{function.name}: a constant word")
         return Bound(exp.Literal.string(node.name), types.VARCHAR)
-    if isinstance(node, exp.Star):
+    if isinstance(node, exp.Star) and function.name == "COUNT":
         return Bound(exp.Star(), types.INTEGER)
-    if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
-        node = node.this
     if isinstance(node, exp.Lambda):
         return _bind_lambda(binder, node)
     bound = binder.bind(node)
@@ -186,8 +215,7 @@ def _common_arguments(binder: ExpressionBinder, function: Function, bounds: list
 def _bind_lambda(binder: ExpressionBinder, node: exp.Lambda) -> Bound:
     names = [parameter.name for parameter in node.expressions]
     scope = Scope(parent=binder.scope)
-    for name in names:
-        scope.arguments[name.upper()] = Bound(exp.to_identifier(name.lower()), types.VARIANT)
+    parameters = [scope.declare_parameter(name.upper(), types.VARIANT) for name in names]
     body = node.this.transform(
         lambda part: (
             exp.column(part.copy())
@@ -196,7 +224,7 @@ def _bind_lambda(binder: ExpressionBinder, node: exp.Lambda) -> Bound:
         )
     )
     bound = binder.in_scope(scope).bind(body)
-    tree = exp.Lambda(this=bound.tree, expressions=[exp.to_identifier(name.lower()) for name in names])
+    tree = exp.Lambda(this=bound.tree, expressions=list(parameters))
     return replace(bound, tree=tree)
 
 

@@ -19,13 +19,19 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.generator import Generator
 from sqlglot.generators.snowflake import SnowflakeGenerator
 from sqlglot.generators.spark import SparkGenerator
+from sqlglot.parser import Parser
 from sqlglot.parsers.snowflake import SnowflakeParser
 from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import TokenType
 
 from snowmelt.core import errors
+from snowmelt.sql.correlation import fit_subqueries
 from snowmelt.sql.memberships import is_value, three_valued
+from snowmelt.sql.node_arguments import refuse_unread
 
 _SLOT = re.compile(r"_\d+")
+_TEXT = "text"
+"""The note on an item of a SELECT list that holds its text."""
 _LOOSE = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Case)
 """What needs parentheses when it becomes an operand."""
 
@@ -42,6 +48,32 @@ class _SnowflakeParser(SnowflakeParser):
         token: kind for token, kind in SnowflakeParser.NO_PAREN_FUNCTIONS.items() if kind is not exp.Localtime
     }
 
+    def build_cast(self, strict: bool, **kwargs: Any) -> exp.Expr:
+        # Every cast is a cast: Snowflake's dialect would make a function call of TRY_CAST(x AS BOOLEAN).
+        return Parser.build_cast(self, strict, **kwargs)
+
+    def _parse_limit(
+        self, this: exp.Expr | None = None, top: bool = False, skip_limit_token: bool = False
+    ) -> exp.Expr | None:
+        start = self._index
+        limit = super()._parse_limit(this, top, skip_limit_token)
+        if isinstance(limit, exp.Limit) and limit.args.get("offset") is not None:
+            # MySQL's LIMIT offset, count.
+            read = self._tokens[start : self._index]
+            self.raise_error("Unexpected ','", [token for token in read if token.token_type is TokenType.COMMA][-1])
+        return limit
+
+    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
+        return self._parse_csv(self._parse_projection), None
+
+    def _parse_projection(self) -> exp.Expr | None:
+        """An item of a SELECT list. One without a name of its own notes its text, which becomes its name."""
+        start = self._curr
+        item = self._parse_expression()
+        if item is not None and not isinstance(item, exp.Alias | exp.Column | exp.Star):
+            item.meta[_TEXT] = self._find_sql(start, self._prev)
+        return item
+
 
 class SnowflakeSource(Snowflake):
     """Snowflake SQL with calls left as written."""
@@ -57,6 +89,10 @@ class _SparkParser(SparkParser):
 
 
 class _SparkGenerator(SparkGenerator):
+    # Spark takes WITH anywhere. sqlglot would move every WITH to the top, where names of other scopes collide and a
+    # correlated one can't see what it refers to.
+    EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
+
     def anonymous_sql(self, expression: exp.Anonymous) -> str:
         return f"{expression.this}({self.expressions(expression, flat=True)})"
 
@@ -108,7 +144,7 @@ _SPARK = Dialect.get_or_raise(SparkTarget)
 
 
 def parse_snowflake(text: str, *, line: int = 1, column: int = 0) -> exp.Expr:
-    """The syntax tree of one query or expression.
+    """The syntax tree of one query or expression. Raises for a part of it that binding would leave out.
 
     `line` and `column` say where the text starts in the user's statement, so that an error points there.
     """
@@ -122,6 +158,7 @@ def parse_snowflake(text: str, *, line: int = 1, column: int = 0) -> exp.Expr:
         raise errors.syntax_error(line, column, text.strip()[:20]) from error
     except RecursionError as error:
         raise errors.compilation("000913", "54001", "The statement is nested too deeply.") from error
+    refuse_unread(tree)
     if (line, column) != (1, 0):
         _shifted(tree, line, column)
     return tree
@@ -232,9 +269,10 @@ def identifier(name: str) -> exp.Identifier:
 
 def to_spark_sql(tree: exp.Expr) -> str:
     """The final text. Every identifier of ours is quoted already; words in templates stay bare."""
-    return copied(tree).sql(dialect=_SPARK, normalize_functions=False, copy=False)
+    return fit_subqueries(copied(tree)).sql(dialect=_SPARK, normalize_functions=False, copy=False)
 
 
 def as_written(tree: exp.Expr) -> str:
-    """An expression as text close to how it was written, for the names of unnamed columns."""
-    return tree.sql(dialect=_SNOWFLAKE_TEXT)
+    """An expression as it was written. One that was built, or that is no item of a SELECT list, is written anew."""
+    text: str | None = tree.meta.get(_TEXT)
+    return text if text is not None else tree.sql(dialect=_SNOWFLAKE_TEXT)

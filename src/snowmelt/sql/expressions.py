@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from snowmelt.core import errors, types
-from snowmelt.core.names import fold, quote, split_name
+from snowmelt.core.names import quote, split_name
 from snowmelt.core.types import DataType, Kind
 from snowmelt.sql import casts, coercion, comparisons, operators, variants
-from snowmelt.sql.bound import Bound, Scope, describe, merge_flags, place_of, tight
+from snowmelt.sql.bound import Bound, Scope, describe, fold_identifier, merge_flags, place_of, tight
 from snowmelt.sql.calls import bind_call, bind_within_group
 from snowmelt.sql.dialect import identifier, spark, string
 from snowmelt.sql.functions.registry import SessionContext
@@ -30,12 +30,6 @@ class Environment:
 
     relations: Relations
     context: SessionContext
-
-
-def fold_identifier(node: exp.Expr) -> str:
-    """The stored form of an identifier node."""
-    quoted = bool(node.args.get("quoted")) if isinstance(node, exp.Identifier) else False
-    return fold(node.name, quoted=quoted)
 
 
 _COMPARISONS: dict[type[exp.Expr], type[exp.Expr]] = {
@@ -126,6 +120,8 @@ class ExpressionBinder:
         return Bound(exp.Boolean(this=node.this), types.BOOLEAN)
 
     def _column(self, node: exp.Column) -> Bound:
+        if node.args.get("join_mark"):
+            raise errors.unsupported("(+) outside of the WHERE clause of a SELECT")
         if isinstance(node.this, exp.Star):
             raise errors.syntax_error(place_of(node).line, place_of(node).position, "*")
         if isinstance(node.this, exp.Parameter):
@@ -276,7 +272,7 @@ class ExpressionBinder:
         call = node.this
         if not isinstance(call, exp.Anonymous):
             raise errors.unsupported("IGNORE NULLS here")
-        return bind_call(self, call, ignore_nulls=isinstance(node, exp.IgnoreNulls))
+        return bind_call(self, call, nulls="IGNORE" if isinstance(node, exp.IgnoreNulls) else "RESPECT")
 
     def _within_group(self, node: exp.WithinGroup) -> Bound:
         return bind_within_group(self, node)
@@ -334,7 +330,6 @@ _HANDLERS: dict[type[exp.Expr], Callable[[ExpressionBinder, Any], Bound]] = {
     exp.ILike: operators.like,
     exp.Escape: operators.escape,
     exp.RegexpLike: operators.rlike,
-    exp.Collate: operators.collate,
     exp.Array: operators.array_literal,
     exp.Struct: operators.object_literal,
     exp.Interval: operators.interval,

@@ -131,7 +131,8 @@ class _Walk:
 
     def _children(self, value: exp.Expr, path: exp.Expr) -> exp.Expr:
         of_array = spark(
-            "transform(_0, (sm_item, sm_index) -> _1)",
+            # An element that is `undefined` gives no row.
+            "filter(transform(_0, (sm_item, sm_index) -> if(sm_item IS NULL, NULL, _1)), sm_row -> sm_row IS NOT NULL)",
             array_elements(value),
             self.row(
                 key=spark("NULL"),

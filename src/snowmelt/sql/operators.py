@@ -9,10 +9,11 @@ from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.core.types import Kind
-from snowmelt.sql import arithmetic, intervals, patterns, variants
+from snowmelt.sql import arithmetic, intervals, patterns, variant_arithmetic, variants
 from snowmelt.sql.bound import Bound, merge_flags, place_of, tight
 from snowmelt.sql.calls import bind_call
-from snowmelt.sql.dialect import string
+from snowmelt.sql.dialect import integer, string
+from snowmelt.sql.stars import star_of
 from snowmelt.sql.typewords import type_of_ast
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def logical(binder: ExpressionBinder, node: exp.Connector) -> Bound:
 
 def negative(binder: ExpressionBinder, node: exp.Neg) -> Bound:
     bound = binder.bind(node.this)
+    if bound.type.kind is Kind.VARIANT and binder.scope.in_lambda:
+        return _exactly(binder, "-", Bound(integer(0), types.INTEGER), bound)
     if not bound.type.is_numeric:
         bound = binder.as_number(bound)
     return bound.with_tree(exp.Neg(this=tight(bound.tree)))
@@ -51,10 +54,23 @@ def calculation(binder: ExpressionBinder, node: exp.Expr) -> Bound:
             tree, type_ = intervals.add_interval(value.tree, value.type, side, direction, binder.context)
             return replace(value, tree=tree, type=type_)
     left, right = binder.bind(node.this), binder.bind(node.expression)
+    if binder.scope.in_lambda and _over_variants(left.type, right.type):
+        return _exactly(binder, operator, left, right)
     left, right = _operand(binder, left, right), _operand(binder, right, left)
     type_ = arithmetic.result_type(operator, left.type, right.type)
     tree = arithmetic.emit(operator, tight(left.tree), left.type, tight(right.tree), right.type)
     return merge_flags(tree, type_, (left, right))
+
+
+def _over_variants(left: types.DataType, right: types.DataType) -> bool:
+    """A VARIANT with another or with a number."""
+    kinds = {left.kind, right.kind}
+    return Kind.VARIANT in kinds and all(type_.kind is Kind.VARIANT or type_.is_numeric for type_ in (left, right))
+
+
+def _exactly(binder: ExpressionBinder, operator: str, left: Bound, right: Bound) -> Bound:
+    tree = variant_arithmetic.emit(operator, left.tree, left.type, right.tree, right.type, binder.context)
+    return merge_flags(tree, types.VARIANT, (left, right))
 
 
 def _operand(binder: ExpressionBinder, value: Bound, other: Bound) -> Bound:
@@ -120,6 +136,8 @@ def position(binder: ExpressionBinder, node: exp.StrPosition) -> Bound:
 
 
 def path(binder: ExpressionBinder, node: exp.JSONExtract) -> Bound:
+    if not node.args.get("variant_extract"):
+        raise errors.unsupported("the operator ->", hint="Write v:path.")
     value = binder.bind(node.this)
     elements = [_path_element(part) for part in node.expression.expressions if not isinstance(part, exp.JSONPathRoot)]
     value = value if value.type.is_semi_structured else binder.cast(value, types.VARIANT)
@@ -128,7 +146,7 @@ def path(binder: ExpressionBinder, node: exp.JSONExtract) -> Bound:
 
 def bracket(binder: ExpressionBinder, node: exp.Bracket) -> Bound:
     value = binder.bind(node.this)
-    if len(node.expressions) != 1:
+    if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.JSONExtract):
         raise errors.unsupported("array slices in brackets", hint="Use ARRAY_SLICE.")
     value = value if value.type.is_semi_structured else binder.cast(value, types.VARIANT)
     index_node = node.expressions[0]
@@ -170,15 +188,13 @@ def _text_of(binder: ExpressionBinder, node: exp.Expr) -> Bound:
     return bound if bound.type.kind is Kind.VARCHAR else binder.cast(bound, types.VARCHAR)
 
 
-def collate(binder: ExpressionBinder, node: exp.Collate) -> Bound:
-    raise errors.unsupported("COLLATE")
-
-
 def array_literal(binder: ExpressionBinder, node: exp.Array) -> Bound:
     return bind_call(binder, exp.Anonymous(this="ARRAY_CONSTRUCT", expressions=node.expressions))
 
 
 def object_literal(binder: ExpressionBinder, node: exp.Struct) -> Bound:
+    if len(node.expressions) == 1 and star_of(node.expressions[0]) is not None:
+        return bind_call(binder, exp.Anonymous(this="OBJECT_CONSTRUCT", expressions=node.expressions))
     arguments: list[exp.Expr] = []
     for entry in node.expressions:
         if not isinstance(entry, exp.PropertyEQ):

@@ -8,8 +8,6 @@ Every helper takes and returns Spark syntax trees, and gives NULL when one of it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sqlglot import exp
 
 from snowmelt.core import errors
@@ -38,30 +36,6 @@ def like(subject: exp.Expr, pattern: exp.Expr, escape: exp.Expr | None, *, case_
     if len(character) != 1:
         raise errors.invalid_value(character, "ESCAPE")
     return exp.Escape(this=spark(template, subject, pattern), expression=string(character))
-
-
-def like_any(
-    subject: exp.Expr,
-    patterns: Sequence[exp.Expr],
-    escape: exp.Expr | None,
-    *,
-    case_insensitive: bool,
-) -> exp.Expr:
-    """Whether one of the patterns matches; NULL when none does and one of them is NULL."""
-    trees = [like(subject, pattern, escape, case_insensitive=case_insensitive) for pattern in patterns]
-    return exp.Paren(this=exp.or_(*trees))
-
-
-def like_all(
-    subject: exp.Expr,
-    patterns: Sequence[exp.Expr],
-    escape: exp.Expr | None,
-    *,
-    case_insensitive: bool,
-) -> exp.Expr:
-    """Whether every pattern matches; NULL when none fails and one of them is NULL."""
-    trees = [like(subject, pattern, escape, case_insensitive=case_insensitive) for pattern in patterns]
-    return exp.Paren(this=exp.and_(*trees))
 
 
 def rlike(subject: exp.Expr, pattern: exp.Expr, flags: Flags | None = None) -> exp.Expr:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.core.names import quote
-from snowmelt.sql import coercion
-from snowmelt.sql.bound import Bound, BoundQuery, OutputColumn, Scope, place_of
+from snowmelt.sql import coercion, stars
+from snowmelt.sql.bound import (
+    RESERVED_PREFIX,
+    Bound,
+    BoundQuery,
+    CommonTable,
+    OutputColumn,
+    Scope,
+    fold_identifier,
+    place_of,
+)
 from snowmelt.sql.dialect import as_written, identifier, parse_snowflake
-from snowmelt.sql.expressions import Environment, ExpressionBinder, fold_identifier
+from snowmelt.sql.expressions import Environment, ExpressionBinder
+from snowmelt.sql.node_arguments import only
 from snowmelt.sql.notes import typed
+from snowmelt.sql.outer_marks import apply_marks
 from snowmelt.sql.relations import Relation
 from snowmelt.sql.sources import SourceBinder
 from snowmelt.sql.windows import WindowBinder
 
 MAX_VIEW_DEPTH = 64
+_ORDER_AND_LIMIT = ("order", "limit", "offset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +45,18 @@ class _Projection:
 class QueryBinder:
     """Turns a Snowflake query into a Spark query whose every name is resolved."""
 
-    def __init__(self, environment: Environment, *, depth: int = 0, inside: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        *,
+        depth: int = 0,
+        inside: frozenset[str] = frozenset(),
+        common_tables: Iterator[int] | None = None,
+    ) -> None:
         self.environment = environment
+        self.common_tables = common_tables if common_tables is not None else count(1)
+        """Numbers for the WITH clauses of the statement, shared with the bodies of its views and functions: a
+        user's name for one never reaches Spark, so it can't collide with another one's."""
         self.windows = WindowBinder()
         self.depth = depth
         self.inside = inside
@@ -47,7 +69,7 @@ class QueryBinder:
         if self.depth > MAX_VIEW_DEPTH:
             raise errors.unsupported("views or functions nested more than 64 deep")
         inside = self.inside if routine is None else self.inside | {routine}
-        return QueryBinder(environment, depth=self.depth + 1, inside=inside)
+        return QueryBinder(environment, depth=self.depth + 1, inside=inside, common_tables=self.common_tables)
 
     def bind(self, node: exp.Expr, scope: Scope | None = None) -> BoundQuery:
         scope = scope or Scope()
@@ -59,14 +81,16 @@ class QueryBinder:
         elif isinstance(node, exp.SetOperation):
             bound = self._set_operation(node, scope)
         elif isinstance(node, exp.Values):
-            bound = self._select(exp.select("*").from_(node.copy()), scope)
+            bound = self._select(_with_clauses_of(node), scope)
         else:
             raise errors.unsupported(f"{type(node).__name__} as a query")
         return self._attach_ctes(node, bound, scope)
 
     def subquery(self, node: exp.Expr, scope: Scope) -> BoundQuery:
         """A query inside an expression: it sees the columns of the query around it."""
-        return self.bind(node.this if isinstance(node, exp.Subquery) else node, Scope(parent=scope))
+        if isinstance(node, exp.Subquery):
+            only(node, "this", "with_", "order", "limit", "offset")
+        return self.bind(node, Scope(parent=scope))
 
     def view(self, relation: Relation) -> BoundQuery:
         view = relation.view
@@ -94,13 +118,9 @@ class QueryBinder:
 
     def _parenthesised(self, node: exp.Subquery, scope: Scope) -> BoundQuery:
         scope = self._with(node, scope)
-        bound = self.bind(node.this, Scope(parent=scope))
-        if not any(node.args.get(key) for key in ("order", "limit", "offset")):
-            return self._attach_ctes(node, bound, scope)
-        outer = exp.select("*").from_(exp.Subquery(this=node.this.copy(), alias=exp.TableAlias(this=identifier("__p"))))
-        for key in ("order", "limit", "offset"):
-            outer.set(key, node.args.get(key))
-        return self._attach_ctes(node, self._select(outer, scope), scope)
+        if not any(node.args.get(key) for key in _ORDER_AND_LIMIT):
+            return self._attach_ctes(node, self.bind(node.this, Scope(parent=scope)), scope)
+        return self._attach_ctes(node, self._select(_with_clauses_of(node), scope), scope)
 
     def _with(self, node: exp.Expr, scope: Scope) -> Scope:
         with_ = node.args.get("with_")
@@ -110,6 +130,9 @@ class QueryBinder:
             raise errors.unsupported("recursive CTE")
         inner = Scope(parent=scope)
         for cte in with_.expressions:
+            name = fold_identifier(cte.args["alias"].this)
+            if name in inner.ctes:
+                raise errors.compilation("002025", "42S21", f"duplicate alias '{name}'")
             bound = self.bind(cte.this, Scope(parent=inner))
             names = [fold_identifier(column) for column in cte.args["alias"].columns]
             if names:
@@ -120,24 +143,26 @@ class QueryBinder:
                         f"CTE declared {len(names)} column(s), produced {len(bound.columns)}",
                     )
                 bound = replace(bound, columns=tuple(
-                    replace(column, name=name) for column, name in zip(bound.columns, names, strict=True)
+                    replace(column, name=given) for column, given in zip(bound.columns, names, strict=True)
                 ))  # fmt: skip
-            inner.ctes[fold_identifier(cte.args["alias"].this)] = bound
+            inner.ctes[name] = CommonTable(f"{RESERVED_PREFIX}cte{next(self.common_tables)}", bound)
         return inner
 
     def _attach_ctes(self, node: exp.Expr, bound: BoundQuery, scope: Scope) -> BoundQuery:
         if node.args.get("with_") is None:
             return bound
         tree = bound.tree.copy()
-        own = [exp.CTE(this=cte.tree, alias=exp.TableAlias(this=identifier(name))) for name, cte in scope.ctes.items()]
+        own = [
+            exp.CTE(this=cte.query.tree, alias=exp.TableAlias(this=identifier(cte.key))) for cte in scope.ctes.values()
+        ]
         inner = tree.args.get("with_")
         tree.set("with_", exp.With(expressions=[*own, *(inner.expressions if inner is not None else [])]))
-        volatile = bound.volatile or any(cte.volatile for cte in scope.ctes.values())
+        volatile = bound.volatile or any(cte.query.volatile for cte in scope.ctes.values())
         return replace(bound, tree=tree, volatile=volatile)
 
     def _set_operation(self, node: exp.SetOperation, scope: Scope) -> BoundQuery:
-        if node.args.get("by_name"):
-            raise errors.unsupported("UNION BY NAME")
+        if node.args.get("distinct") is False and not isinstance(node, exp.Union):
+            raise errors.unsupported(f"{type(node).__name__.upper()} ALL")
         left = self.bind(node.this, Scope(parent=scope))
         right = self.bind(node.expression, Scope(parent=scope))
         if len(left.columns) != len(right.columns):
@@ -149,7 +174,7 @@ class QueryBinder:
             )
         expressions = ExpressionBinder(self.environment, scope, self)
         left, right = self._align(expressions, left, right)
-        distinct = bool(node.args.get("distinct", True)) or not isinstance(node, exp.Union)
+        distinct = bool(node.args.get("distinct", True))
         if distinct and any(column.type.is_semi_structured for column in left.columns):
             raise errors.unsupported(f"{type(node).__name__.upper()} of VARIANT columns", hint="Cast them to VARCHAR.")
         tree: exp.Query = type(node)(this=_operand(left.tree), expression=_operand(right.tree), distinct=distinct)
@@ -190,7 +215,7 @@ class QueryBinder:
         return replace(query, tree=tree, columns=tuple(columns))
 
     def _order_and_limit(self, node: exp.SetOperation, bound: BoundQuery) -> BoundQuery:
-        if not any(node.args.get(key) for key in ("order", "limit", "offset")):
+        if not any(node.args.get(key) for key in _ORDER_AND_LIMIT):
             return bound
         outer = exp.select(*[
             typed(
@@ -214,18 +239,14 @@ class QueryBinder:
     # -- SELECT ---------------------------------------------------------------------------------------------------
 
     def _select(self, node: exp.Select, scope: Scope) -> BoundQuery:
-        for refused, name in (("connect", "CONNECT BY"), ("windows", "named windows"), ("match", "MATCH_RECOGNIZE"),
-                              ("into", "SELECT INTO"), ("kind", "SELECT AS"), ("sample", "SAMPLE")):  # fmt: skip
-            if node.args.get(refused):
-                raise errors.unsupported(name)
         inner = Scope(parent=scope)
         expressions = ExpressionBinder(self.environment, inner, self)
         target = exp.Select()
         SourceBinder(self, inner, expressions).bind(node, target)
+        where = apply_marks(node, target, expressions)
         inner.aliases = _aliases(node)
-        where = node.args.get("where")
         if where is not None:
-            condition = expressions.boolean(where.this)
+            condition = expressions.boolean(where)
             if condition.aggregate:
                 place = place_of(where)
                 raise errors.at_position(
@@ -249,7 +270,7 @@ class QueryBinder:
     def _projections(self, node: exp.Select, expressions: ExpressionBinder) -> list[_Projection]:
         found: list[_Projection] = []
         for item in node.expressions:
-            star = _star_of(item)
+            star = stars.star_of(item)
             if star is not None:
                 found.extend(self._star(item, star, expressions))
                 continue
@@ -291,26 +312,16 @@ class QueryBinder:
     def _modify_star(
         self, star: exp.Star, chosen: list[_Projection], expressions: ExpressionBinder
     ) -> list[_Projection]:
-        pattern = star.args.get("ilike")
-        if pattern is not None:
-            glob = pattern.name.upper().replace("%", "*").replace("_", "?")
-            chosen = [item for item in chosen if fnmatch.fnmatchcase(item.name.upper(), glob)]
-        excluded = {
-            fold_identifier(part.this if isinstance(part, exp.Column) else part)
-            for part in star.args.get("except_") or []
-        }
-        unknown = excluded - {item.name for item in chosen}
-        if unknown:
-            raise errors.invalid_identifier(min(unknown), 1, 0)
-        chosen = [item for item in chosen if item.name not in excluded]
+        names = {item.name for item in chosen}
+        stays = stars.chooser(star, names)
+        chosen = [item for item in chosen if stays(item.name)]
+        names = {item.name for item in chosen}
         for replacement in star.args.get("replace") or []:
-            name = fold_identifier(replacement.args["alias"])
+            name = stars.named_column(replacement.args["alias"], names)
             value = expressions.bind(replacement.this)
             chosen = [replace(item, value=value) if item.name == name else item for item in chosen]
         renames = {
-            fold_identifier(part.this.this if isinstance(part.this, exp.Column) else part.this): fold_identifier(
-                part.args["alias"]
-            )
+            stars.named_column(part.this, names): fold_identifier(part.args["alias"])
             for part in star.args.get("rename") or []
         }
         return [replace(item, name=renames.get(item.name, item.name)) for item in chosen]
@@ -330,7 +341,6 @@ class QueryBinder:
             if keys:
                 target.set("group", exp.Group(expressions=[self._group_key(expressions, key) for key in keys]))
             return
-        bound = exp.Group()
 
         def key(item: exp.Expr) -> exp.Expr:
             if isinstance(item, exp.Paren):
@@ -338,17 +348,17 @@ class QueryBinder:
             if isinstance(item, exp.Tuple):
                 return exp.Tuple(expressions=[key(part) for part in item.expressions])
             if isinstance(item, exp.GroupingSets | exp.Rollup | exp.Cube):
+                if not item.expressions:
+                    raise errors.unsupported(
+                        "GROUP BY … WITH ROLLUP or WITH CUBE", hint="Write ROLLUP (…) or CUBE (…)."
+                    )
                 return type(item)(expressions=[
                     exp.Tuple(expressions=[key(part)]) if not isinstance(part, exp.Tuple) else key(part)
                     for part in item.expressions
                 ])  # fmt: skip
             return self._group_key(expressions, self._ordinal(expressions, item, projections))
 
-        for name in ("expressions", "grouping_sets", "rollup", "cube"):
-            items = group.args.get(name)
-            if items:
-                bound.set(name, [key(item) for item in items])
-        target.set("group", bound)
+        target.set("group", exp.Group(expressions=[key(item) for item in group.expressions]))
 
     def _group_key(self, expressions: ExpressionBinder, value: Bound) -> exp.Expr:
         if value.type.is_semi_structured:
@@ -382,8 +392,8 @@ class QueryBinder:
             for projection, column in zip(projections, columns, strict=True)
         ]
         distinct = node.args.get("distinct") is not None
-        if distinct and node.args["distinct"].args.get("on") is not None:
-            raise errors.unsupported("DISTINCT ON")
+        if distinct:
+            only(node.args["distinct"])
         if distinct and any(column.type.is_semi_structured for column in columns):
             raise errors.unsupported("SELECT DISTINCT of VARIANT columns", hint="Cast them to VARCHAR.")
         order = node.args.get("order")
@@ -391,6 +401,7 @@ class QueryBinder:
         qualify = node.args.get("qualify")
         if qualify is not None:
             condition = expressions.boolean(qualify.this)
+            _require_window(qualify, [condition, *[projection.value for projection in projections]])
             hidden = [exp.alias_(item.this.copy(), identifier(f"__o{i}")) for i, item in enumerate(ordered)]
             # ORDER BY needs its values inside; a plain alias is there already.
             target.set("expressions", [*selected, exp.alias_(condition.tree, identifier("__q")), *[
@@ -474,6 +485,31 @@ def _expansion_failed(view: str, error: errors.SnowmeltError) -> errors.Snowmelt
     )
 
 
+def _with_clauses_of(node: exp.Subquery | exp.Values) -> exp.Select:
+    """A SELECT over what stands in parentheses or in VALUES, with the ORDER BY and LIMIT behind it."""
+    source: exp.Expr = node.copy() if isinstance(node, exp.Values) else exp.Subquery(this=node.this.copy())
+    for key in _ORDER_AND_LIMIT:
+        source.set(key, None)
+    if isinstance(source, exp.Subquery):
+        source.set("alias", exp.TableAlias(this=identifier("__p")))
+    outer = exp.select("*").from_(source)
+    for key in _ORDER_AND_LIMIT:
+        outer.set(key, node.args.get(key))
+    return outer
+
+
+def _require_window(qualify: exp.Expr, values: Sequence[Bound]) -> None:
+    for value in values:
+        for node in value.tree.walk(prune=lambda item: isinstance(item, exp.Query)):
+            if isinstance(node, exp.Window):
+                return
+    place = place_of(qualify)
+    raise errors.at_position(
+        "002303", "42601", place.line, place.position,
+        "QUALIFY needs a window function in its condition or in the SELECT list. Without one, use WHERE or HAVING.",
+    )  # fmt: skip
+
+
 def _is_all(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and not node.table and node.name.upper() == "ALL" and not node.this.quoted
 
@@ -518,18 +554,10 @@ def _aliases(node: exp.Select) -> dict[str, exp.Expr]:
     }
 
 
-def _star_of(item: exp.Expr) -> exp.Star | None:
-    if isinstance(item, exp.Star):
-        return item
-    if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-        return item.this
-    return None
-
-
 def _implied_name(node: exp.Expr) -> str:
-    """Snowflake names a bare expression by its text in upper case; a column or path by its last part."""
-    if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier):
-        return fold_identifier(node.this)
+    """Snowflake names a bare expression by its text in upper case, quotes included; a column by its last part."""
+    if isinstance(node, exp.Column):
+        return fold_identifier(node.this) if isinstance(node.this, exp.Identifier) else as_written(node.this).upper()
     return as_written(node).upper()
 
 

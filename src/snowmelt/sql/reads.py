@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from snowmelt.sql import spark_frames
+from snowmelt.sql.bound import fold_identifier
 from snowmelt.sql.boundaries import Parts, parts_of
-from snowmelt.sql.expressions import fold_identifier
 
 
 def tables_in(tree: exp.Expr) -> set[Parts]:

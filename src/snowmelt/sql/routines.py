@@ -62,7 +62,7 @@ def inline(binder: ExpressionBinder, routine: ScalarRoutine, arguments: dict[str
     def body(*values: exp.Expr) -> exp.Expr:
         held = {name: replace(v, tree=t) for (name, v), t in zip(arguments.items(), values, strict=True)}
         environment, queries = _inside(binder.queries, routine)
-        inner = type(binder)(environment, _scope(held), queries)
+        inner = type(binder)(environment, _scope(held, binder.scope), queries)
         bound = inner.bind(exp.Subquery(this=tree) if isinstance(tree, exp.Query) else tree)
         result = binder.cast(bound, returns)
         flags.append(result)
@@ -80,14 +80,16 @@ def inline(binder: ExpressionBinder, routine: ScalarRoutine, arguments: dict[str
     )
 
 
-def inline_table(queries: QueryBinder, routine: ScalarRoutine, arguments: dict[str, Bound]) -> BoundQuery:
+def inline_table(
+    queries: QueryBinder, routine: ScalarRoutine, arguments: dict[str, Bound], caller: Scope
+) -> BoundQuery:
     """The rows of a table function's call, with the declared types."""
     assert routine.returns_table is not None
     _, inner = _inside(queries, routine)
     tree = parse_snowflake(routine.body)
     if not isinstance(tree, exp.Query):
         raise errors.compilation("002143", "42601", f"The body of table function {routine.name} is not a query.")
-    bound = inner.bind(tree, _scope(arguments))
+    bound = inner.bind(tree, _scope(arguments, caller))
     declared = routine.returns_table
     if len(declared) != len(bound.columns):
         raise errors.compilation(
@@ -102,7 +104,7 @@ def check(queries: QueryBinder, binder: ExpressionBinder, routine: ScalarRoutine
     """Binds a body with arguments of the declared types; raises what is wrong with it."""
     arguments = {name: binder.cast(binder.bind(exp.Null()), type_) for name, type_ in routine.arguments}
     if routine.returns_table is not None:
-        inline_table(queries, routine, arguments)
+        inline_table(queries, routine, arguments, binder.scope)
     else:
         inline(binder, routine, arguments)
 
@@ -114,9 +116,10 @@ def _inside(queries: QueryBinder, routine: ScalarRoutine) -> tuple[Environment, 
     return environment, queries.within(environment, f"{routine.name}({shown})")
 
 
-def _scope(arguments: dict[str, Bound]) -> Scope:
+def _scope(arguments: dict[str, Bound], caller: Scope) -> Scope:
     """What a body sees: its arguments, and nothing of the query around the call."""
-    return Scope(arguments={name: replace(v, tree=exp.Paren(this=v.tree)) for name, v in arguments.items()})
+    held = {name: replace(v, tree=exp.Paren(this=v.tree)) for name, v in arguments.items()}
+    return Scope(arguments=held, caller=caller)
 
 
 def _unless_null(value: exp.Expr, arguments: tuple[exp.Expr, ...]) -> exp.Expr:

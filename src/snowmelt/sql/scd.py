@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.types import SEMI_STRUCTURED, TIMESTAMPS, VARCHAR, DataType, Kind
+from snowmelt.sql.bound import fold_identifier
 from snowmelt.sql.dialect import identifier, parse_snowflake, string
-from snowmelt.sql.expressions import fold_identifier
 
 SURROGATE_KEY, VALID_FROM, VALID_TO, IS_CURRENT = "SURROGATE_KEY", "VALID_FROM", "VALID_TO", "IS_CURRENT"
 PREVIOUS = "PREVIOUS_"

@@ -12,12 +12,13 @@ from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
 from snowmelt.sql import flatten as flattening
 from snowmelt.sql import routines
-from snowmelt.sql.bound import Bound, BoundQuery, Scope, Source, SourceColumn, place_of
+from snowmelt.sql.bound import Bound, BoundQuery, Scope, Source, SourceColumn, fold_identifier, place_of
 from snowmelt.sql.dialect import identifier, spark
-from snowmelt.sql.expressions import fold_identifier
+from snowmelt.sql.node_arguments import only
 from snowmelt.sql.notes import typed
 from snowmelt.sql.relations import ChangeSpan, Relation, ScalarRoutine, TimeTravel
 from snowmelt.sql.rows import rows_relation
+from snowmelt.sql.variants import from_result_text
 
 if TYPE_CHECKING:
     from snowmelt.sql.expressions import ExpressionBinder
@@ -42,38 +43,49 @@ class SourceBinder:
         self.queries = queries
         self.scope = scope
         self.expressions = expressions
-        self.unnamed = 0
         self.target = exp.Select()
 
     def bind(self, select: exp.Select, target: exp.Select) -> None:
         """Adds FROM and JOINs to `target`, and their sources to the scope."""
-        self.target = target
         from_ = select.args.get("from_")
         if from_ is None:
             return
-        target.set("from_", exp.From(this=self._item(from_.this)))
-        joins: list[exp.Join] = []
-        self._nested_joins(from_.this, joins)
-        joins += [exp.Join(this=self._item(item), kind="CROSS") for item in select.args.get("laterals") or []]
-        for join in select.args.get("joins") or []:
-            joins.append(self._join(join))
-            self._nested_joins(join.this, joins)
-        if joins:
-            target.set("joins", joins)
+        first, joins = _ungrouped(from_.this)
+        self._joined(first, [*joins, *(select.args.get("joins") or [])], target)
 
-    def _nested_joins(self, node: exp.Expr, joins: list[exp.Join]) -> None:
-        joins += [self._join(join) for join in node.args.get("joins") or []]
+    def _joined(self, first: exp.Expr, joins: list[exp.Join], target: exp.Select) -> None:
+        self.target = target
+        target.set("from_", exp.From(this=self._item(first)))
+        bound = [self._join(join) for join in joins]
+        if bound:
+            target.set("joins", bound)
+
+    def _grouped(self, first: exp.Expr, joins: list[exp.Join]) -> exp.Expr:
+        """`(a JOIN b ON …)` on the right of a join: rows of their own, whose tables keep their names."""
+        scope = Scope(parent=_only_ctes(self.scope))
+        inner = SourceBinder(self.queries, scope, self.expressions.in_scope(scope))
+        target = exp.Select()
+        inner._joined(first, joins, target)
+        if scope.merged:
+            # A column of that name outside would be taken for the merged one.
+            raise errors.unsupported("USING or NATURAL in a join in parentheses", hint="Write ON, or a subquery.")
+        alias = self.scope.spark_alias(None)
+        projections: list[exp.Expr] = []
+
+        def lifted(tree: exp.Expr, type_: DataType) -> exp.Expr:
+            key = f"c{len(projections) + 1}"
+            projections.append(typed(exp.alias_(tree.copy(), identifier(key)), type_))
+            return typed(exp.column(identifier(key), table=identifier(alias)), type_)
+
+        for source in scope.sources:
+            columns = [replace(column, tree=lifted(column.tree, column.type)) for column in source.columns]
+            self._add(replace(source, columns=tuple(columns), key=alias))
+        target.set("expressions", projections)
+        return exp.Subquery(this=target, alias=exp.TableAlias(this=identifier(alias)))
 
     # -- items ----------------------------------------------------------------------------------------------------
 
     def _item(self, node: exp.Expr) -> exp.Expr:
-        for refused, name in (
-            ("pivots", "PIVOT / UNPIVOT"),
-            ("sample", "SAMPLE"),
-            ("match_recognize", "MATCH_RECOGNIZE"),
-        ):
-            if node.args.get(refused):
-                raise errors.unsupported(name)
         if isinstance(node, exp.Table):
             return self._table(node)
         if isinstance(node, exp.Subquery):
@@ -87,7 +99,12 @@ class SourceBinder:
     def _table(self, node: exp.Table) -> exp.Expr:
         this = node.this
         if isinstance(this, exp.Var) or (isinstance(this, exp.Literal) and this.name.startswith("@")):
+            only(node, "this", "alias", "joins", "format", "pattern")
             return self._staged(node)
+        if isinstance(this, exp.Values):
+            only(node, "this", "alias", "joins")
+            return self._values(exp.Values(expressions=this.expressions, alias=node.args.get("alias")))
+        only(node, "this", "db", "catalog", "alias", "joins", "when", "changes")
         if isinstance(this, exp.Anonymous):
             if this.name.upper() == "TABLE" and len(this.expressions) == 1:
                 return self._table_function(this.expressions[0], node)
@@ -108,6 +125,8 @@ class SourceBinder:
         return parts
 
     def _named(self, parts: tuple[str, ...], node: exp.Expr) -> exp.Expr:
+        if node.args.get("changes"):
+            only(node, "this", "db", "catalog", "alias", "joins", "changes")
         span = _change_span(node)
         if span is not None:
             return self._relation(self.queries.environment.relations.changes(parts, span), node, parts)
@@ -115,7 +134,7 @@ class SourceBinder:
         if len(parts) == 1 and when is None:
             cte = self.scope.cte(parts[0])
             if cte is not None:
-                return self._derived(exp.Table(this=identifier(parts[0])), cte, node, parts)
+                return self._derived(exp.Table(this=identifier(cte.key)), cte.query, node, parts)
         relation = self.queries.environment.relations.relation(parts, when)
         return self._relation(relation, node, parts)
 
@@ -147,10 +166,7 @@ class SourceBinder:
         return self._relation(relation, node, ())
 
     def _subquery(self, node: exp.Subquery) -> exp.Expr:
-        inner = node.this
-        if isinstance(inner, exp.Table | exp.Subquery) and not node.alias:
-            return self._item(inner)
-        bound = self.queries.bind(inner, Scope(parent=_only_ctes(self.scope)))
+        bound = self.queries.bind(node, Scope(parent=_only_ctes(self.scope)))
         return self._derived(exp.Subquery(this=bound.tree), bound, node, ())
 
     def _derived(self, tree: exp.Expr, bound: BoundQuery, node: exp.Expr, parts: tuple[str, ...]) -> exp.Expr:
@@ -173,7 +189,7 @@ class SourceBinder:
             renamed = [fold_identifier(column) for column in alias.columns]
         if len(renamed) > len(columns):
             raise errors.compilation("002057", "42601", f"{visible} has {len(columns)} column(s), not {len(renamed)}")
-        spark_alias = self._spark_alias(visible)
+        spark_alias = self.scope.spark_alias(visible)
         source = Source(
             alias=visible,
             columns=tuple(
@@ -185,21 +201,17 @@ class SourceBinder:
                 for index, (name, key, type_) in enumerate(columns)
             ),
             qualified=parts if not isinstance(alias, exp.TableAlias) else (),
+            key=spark_alias,
         )
         self._add(source)
         tree.set("alias", exp.TableAlias(this=identifier(spark_alias)))
         return tree
 
-    def _spark_alias(self, visible: str | None) -> str:
-        if visible is not None and all(source.alias != visible for source in self.scope.sources):
-            return visible
-        self.unnamed += 1
-        return f"__s{self.unnamed}"
-
     def _add(self, source: Source) -> None:
         self.scope.sources.append(source)
 
     def _values(self, node: exp.Values) -> exp.Expr:
+        only(node, "expressions", "alias", "joins")
         rows = [
             [self.expressions.bind(cell) for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])]
             for row in node.expressions
@@ -223,13 +235,13 @@ class SourceBinder:
     def _lateral(self, node: exp.Lateral) -> exp.Expr:
         inner = node.this
         if isinstance(inner, exp.Subquery):
-            bound = self.queries.bind(inner.this, Scope(parent=self.scope))
+            bound = self.queries.subquery(inner, self.scope)
             tree = self._derived(exp.Subquery(this=bound.tree), bound, node, ())
             alias = tree.args.pop("alias")
             return exp.Lateral(this=tree, alias=alias)
-        return self._table_function(inner, node, lateral=True)
+        return self._table_function(inner, node)
 
-    def _table_function(self, call: exp.Expr, node: exp.Expr, *, lateral: bool = False) -> exp.Expr:
+    def _table_function(self, call: exp.Expr, node: exp.Expr) -> exp.Expr:
         parts: list[str] = []
         while isinstance(call, exp.Dot):
             parts = (
@@ -242,6 +254,7 @@ class SourceBinder:
             return self._named(self._identifier_parts(exp.Anonymous(this="IDENTIFIER", expressions=[call])), node)
         if not isinstance(call, exp.Anonymous):
             raise errors.unsupported(f"{type(call).__name__} in TABLE(…)")
+        only(node, "this", "alias", "joins")
         name = call.name.upper()
         arguments = _named_arguments(call)
         if name == "FLATTEN":
@@ -257,21 +270,20 @@ class SourceBinder:
         return self._relation(relation, node, ())
 
     def _flatten(self, arguments: dict[str, exp.Expr], node: exp.Expr) -> exp.Expr:
-        given = arguments.get("INPUT") or arguments.get("0")
-        if given is None:
+        given = _by_name("FLATTEN", arguments, ("INPUT", "PATH", "OUTER", "RECURSIVE", "MODE"))
+        if "INPUT" not in given:
             raise errors.not_enough_arguments("FLATTEN", 1, 0)
-        value = self.expressions.bind(given)
+        value = self.expressions.bind(given["INPUT"])
         value = value if value.type.is_semi_structured else self.expressions.cast(value, types.VARIANT)
-        path = arguments.get("PATH") or arguments.get("1")
-        path_text = path.name if path is not None else None
-        recursive = _flag(arguments.get("RECURSIVE") or arguments.get("3"))
+        path_text = self._constant("PATH", given.get("PATH"))
+        recursive = self._flag("RECURSIVE", given.get("RECURSIVE"))
         wanted = _flatten_columns(node, recursive=recursive)
         rows = flattening.flatten(
             value.tree,
             path=path_text,
-            outer=_flag(arguments.get("OUTER") or arguments.get("2")),
+            outer=self._flag("OUTER", given.get("OUTER")),
             recursive=recursive,
-            mode=(arguments["MODE"].name.upper() if "MODE" in arguments else "BOTH"),
+            mode=(self._constant("MODE", given.get("MODE")) or "BOTH").upper(),
             columns=wanted,
         )
         fields = [(name, type_) for name, type_ in FLATTEN_COLUMNS if name in wanted]
@@ -288,6 +300,23 @@ class SourceBinder:
         ordered = tuple(columns[name] for name, _ in FLATTEN_COLUMNS if name in columns)
         self.scope.sources[-1] = replace(source, columns=ordered)
         return tree
+
+    def _constant(self, name: str, node: exp.Expr | None) -> str | None:
+        """The text of an argument that must be a constant or a variable; None when it is left out."""
+        if node is None:
+            return None
+        tree = self.expressions.bind(node).tree
+        if not isinstance(tree, exp.Literal) or not tree.is_string:
+            raise errors.invalid_value(node.sql(dialect="snowflake"), f"{name}: a text constant")
+        return str(tree.this)
+
+    def _flag(self, name: str, node: exp.Expr | None) -> bool:
+        if node is None:
+            return False
+        tree = self.expressions.boolean(node).tree
+        if not isinstance(tree, exp.Boolean):
+            raise errors.invalid_value(node.sql(dialect="snowflake"), f"{name}: TRUE or FALSE")
+        return bool(tree.this)
 
     def _row_number(self) -> exp.Expr | None:
         """A number for each row that is flattened, for SEQ; None when there is only one, which is number 1."""
@@ -311,6 +340,8 @@ class SourceBinder:
         return exp.Lateral(this=inner, alias=exp.TableAlias(this=identifier(alias), columns=names))
 
     def _split_to_table(self, name: str, call: exp.Anonymous, node: exp.Expr) -> exp.Expr:
+        if len(call.expressions) != 2:
+            raise errors.not_enough_arguments(name, 2, len(call.expressions))
         text, separator = (self.expressions.cast(self.expressions.bind(a), types.VARCHAR) for a in call.expressions)
         template = (
             "split(_0, concat('\\\\Q', _1, '\\\\E'), -1)"
@@ -327,9 +358,10 @@ class SourceBinder:
         return self._inline(rows, columns, node)
 
     def _generator(self, arguments: dict[str, exp.Expr], node: exp.Expr) -> exp.Expr:
-        count = arguments.get("ROWCOUNT") or arguments.get("0")
-        if count is None:
-            raise errors.unsupported("GENERATOR without ROWCOUNT")
+        given = _by_name("GENERATOR", arguments, ("ROWCOUNT", "TIMELIMIT"))
+        count = given.get("ROWCOUNT")
+        if count is None or "TIMELIMIT" in given:
+            raise errors.unsupported("GENERATOR with TIMELIMIT or without ROWCOUNT")
         bound = self.expressions.bind(count)
         bound = bound if bound.type.int64 else self.expressions.cast(bound, types.INTEGER)
         rows = exp.Table(this=exp.Anonymous(this="range", expressions=[bound.tree]))
@@ -340,7 +372,7 @@ class SourceBinder:
         routine, given = routines.match(self.expressions, found, call)
         if routine.returns_table is None:
             raise errors.compilation("002143", "42601", f"{routine.name} is not a table function")
-        bound = routines.inline_table(self.queries, routine, given)
+        bound = routines.inline_table(self.queries, routine, given, self.scope)
         declared = [
             (column.name, produced.key, column.type)
             for column, produced in zip(routine.returns_table, bound.columns, strict=True)
@@ -353,10 +385,11 @@ class SourceBinder:
 
     def _join(self, join: exp.Join) -> exp.Join:
         method = str(join.args.get("method") or "").upper()
-        if method == "ASOF":
-            raise errors.unsupported("ASOF JOIN")
+        if method == "NATURAL":
+            only(join, "this", "side", "kind", "method")
         before = list(self.scope.sources)
-        tree = self._item(join.this)
+        first, nested = _ungrouped(join.this)
+        tree = self._grouped(first, nested) if nested else self._item(first)
         added = self.scope.sources[len(before) :]
         side = str(join.args.get("side") or "").upper()
         kind = str(join.args.get("kind") or "").upper()
@@ -409,12 +442,22 @@ class SourceBinder:
                 self.scope.sources[index] = replace(source, hidden=source.hidden | {name})
 
 
+def _ungrouped(node: exp.Expr) -> tuple[exp.Expr, list[exp.Join]]:
+    """The first item of a FROM clause or of a join in parentheses, and the joins behind it."""
+    joins: list[exp.Join] = list(node.args.get("joins") or [])
+    if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery | exp.Values | exp.Lateral):
+        only(node, "this", "joins")
+        first, inner = _ungrouped(node.this)
+        return first, [*inner, *joins]
+    return node, joins
+
+
 def _with_variants(reference: exp.Expr, columns: list[tuple[str, str, DataType]]) -> exp.Expr:
     """The relation with its JSON texts parsed."""
     projections = []
     for _, key, type_ in columns:
         value = exp.column(identifier(key))
-        parsed = spark("parse_json(_0)", value) if type_.is_semi_structured else value
+        parsed = from_result_text(value) if type_.is_semi_structured else value
         projections.append(exp.alias_(parsed, identifier(key)))
     return exp.Subquery(this=exp.select(*projections).from_(reference))
 
@@ -474,5 +517,12 @@ def _named_arguments(call: exp.Anonymous) -> dict[str, exp.Expr]:
     return arguments
 
 
-def _flag(node: exp.Expr | None) -> bool:
-    return isinstance(node, exp.Boolean) and bool(node.this)
+def _by_name(function: str, arguments: dict[str, exp.Expr], names: tuple[str, ...]) -> dict[str, exp.Expr]:
+    """The arguments of a table function by its names for them; an error for one that it does not have."""
+    found: dict[str, exp.Expr] = {}
+    for key, value in arguments.items():
+        name = names[int(key)] if key.isdigit() and int(key) < len(names) else key
+        if name not in names:
+            raise errors.compilation("001044", "42P13", f"{function} has no argument {name}.")
+        found[name] = value
+    return found

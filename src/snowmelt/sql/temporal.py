@@ -19,6 +19,8 @@ _DIGITS = r"^\s*-?[0-9]+\s*$"
 _CLOCK = r"[0-9]{1,2}(:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?)?"
 _ZONE = r"\s*(Z|z|[+-][0-9]{1,2}(:?[0-9]{2})?)"
 _ISO = rf"^\s*[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}([ T]+{_CLOCK}({_ZONE})?)?\s*$"
+_ZONED_MINUTES = rf"^(\s*[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}[ T]+[0-9]{{1,2}}:[0-9]{{1,2}}){_ZONE}\s*$"
+"""Without seconds, where Spark takes no zone."""
 _OFFSET = r"[T :][0-9.]+\s*(Z|z|[+-][0-9]{1,2}:?[0-9]{0,2})\s*[0-9]{0,4}\s*$"
 _TIME = r"^\s*[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?\s*$"
 _WEEKDAY = r"^\s*(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+"
@@ -192,7 +194,11 @@ def try_wall(text: exp.Expr) -> exp.Expr:
     """The wall clock that a text shows, its offset ignored; NULL where AUTO would not recognise it."""
 
     def build(t: exp.Expr) -> exp.Expr:
+        without_zone = call("regexp_replace", t, string(_ZONED_MINUTES), string("$1"))
         case = exp.Case()
+        case = case.when(
+            call("regexp_like", t, string(_ZONED_MINUTES)), spark("try_cast(_0 as timestamp_ntz)", without_zone)
+        )
         case = case.when(call("regexp_like", t, string(_ISO)), spark("try_cast(_0 as timestamp_ntz)", t))
         case = case.when(call("regexp_like", t, string(_DIGITS)), epoch_wall(t))
         return case.else_(_other_wall(t))

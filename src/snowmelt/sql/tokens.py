@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import ClassVar
 
@@ -38,6 +38,13 @@ class SqlText:
     """From 1."""
     column: int = field(default=0, compare=False)
     """From 0, as Snowflake prints positions."""
+    around: str | None = field(default=None, compare=False)
+    """What was sent for it, where that is more or other than `text`: with comments around it, without values bound."""
+
+    @property
+    def sent(self) -> str:
+        """The text as the client sent it, for the history."""
+        return self.text if self.around is None else self.around
 
     def __str__(self) -> str:
         return self.text
@@ -176,18 +183,31 @@ def split_statements(text: str) -> list[SqlText]:
 
     A `;` inside a string, a comment or a scripting block does not separate. A block that is never closed
     reaches to the end of the text: whoever parses it says what is missing.
+
+    A comment was sent for the statement whose `;` comes next, and for the last one if none does.
     """
     source = tokenize(text)
     statements: list[SqlText] = []
-    index = 0
+    spans: list[tuple[int, int]] = []
+    index = begin = 0
     while source.tokens[index].kind is not TokenKind.END:
         if source.tokens[index].word == ";":
+            # Nothing stands before it, but perhaps a comment.
+            begin = begin if text[begin : source.tokens[index].start].strip() else source.tokens[index].end
             index += 1
             continue
         end = statement_end(source.tokens, index)
         statements.append(source.piece(source.tokens[index].start, source.tokens[end - 1].end))
-        index = end
-    return statements
+        spans.append((begin, source.tokens[end].start))
+        index, begin = end, source.tokens[end].end
+    if len(statements) == 1:
+        return [replace(statements[0], around=text)]
+    if spans and text[begin:].strip(" \n\r\t;"):
+        spans[-1] = spans[-1][0], len(text)
+    return [
+        replace(statement, around=text[start:end].strip())
+        for statement, (start, end) in zip(statements, spans, strict=True)
+    ]
 
 
 def starts_block(tokens: tuple[Token, ...], index: int) -> bool:

@@ -10,9 +10,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.core.types import DataType
 from snowmelt.sql.bound import Bound, Scope
-from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
 from snowmelt.sql.expressions import Environment, ExpressionBinder
-from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import ChangeSpan, Relation, Relations, ScalarRoutine, TimeTravel
 
@@ -57,9 +55,3 @@ class NoRelations:
 def bind_expression(node: exp.Expr, environment: Environment, scope: Scope | None = None) -> Bound:
     """One expression in a scope of its own (a DEFAULT, a CHECK, a SET value)."""
     return ExpressionBinder(environment, scope or Scope(), QueryBinder(environment)).bind(node)
-
-
-def translate_expression(text: str, context: SessionContext) -> tuple[str, DataType]:
-    """The Spark SQL of an expression that needs no table, and its type."""
-    bound = bind_expression(parse_snowflake(text), Environment(NoRelations(), context))
-    return to_spark_sql(bound.tree), bound.type

@@ -17,6 +17,9 @@ _WORDS = {
     exp.DType.VARBINARY: "BINARY", exp.DType.VARIANT: "VARIANT", exp.DType.OBJECT: "OBJECT", exp.DType.ARRAY: "ARRAY",
 }  # fmt: skip
 
+_SEMI_STRUCTURED = {exp.DType.ARRAY: types.ARRAY, exp.DType.OBJECT: types.OBJECT}
+_STRUCTURED_HINT = "Cast to ARRAY or OBJECT, and cast its elements where you read them."
+
 
 def type_of_ast(node: exp.Expr) -> DataType:
     """The type a cast names; an error that shows the word when there is none."""
@@ -26,6 +29,8 @@ def type_of_ast(node: exp.Expr) -> DataType:
         found = parse_type(f"{word}({parameters})" if parameters else word)
         if found is not None:
             return found
-    if isinstance(node, exp.DataType) and node.this in (exp.DType.ARRAY, exp.DType.OBJECT):
-        return types.ARRAY if node.this == exp.DType.ARRAY else types.OBJECT
+    if isinstance(node, exp.DataType) and node.this in _SEMI_STRUCTURED:
+        if node.expressions:
+            raise errors.unsupported(f"structured types such as {node.sql(dialect='snowflake')}", hint=_STRUCTURED_HINT)
+        return _SEMI_STRUCTURED[node.this]
     raise errors.compilation("002040", "42601", f"Unsupported data type '{node.sql(dialect='snowflake')}'.")

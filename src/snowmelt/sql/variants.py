@@ -7,9 +7,12 @@ casts.
 
 Where a VARIANT cannot hold what Snowflake's can:
 
-* `undefined` array elements (a SQL NULL put into an array) become JSON null.
 * BINARY, TIME and TIMESTAMP_TZ become text, written as Snowflake writes them in JSON.
 * A FLOAT inside an object or an array is printed in its shortest form (0.5), not as 5.000000000000000e-01.
+
+Spark's VARIANT has no `undefined`, which is what Snowflake makes of a SQL NULL that is put into an array. `UNDEFINED`
+stands for it there: `from_elements` puts it in, `array_elements`, `get_path` and the printed text take it out. So
+whoever works on elements sees SQL NULL for `undefined` and a VARIANT for a JSON null, and no other way leads in.
 
 Lambda variables begin with `sm_`: a user's column of the same name would otherwise be captured.
 """
@@ -17,12 +20,12 @@ Lambda variables begin with `sm_`: a user's column of the same name would otherw
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from sqlglot import exp
 
-from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
+from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, UNDEFINED, DataType, Kind
 from snowmelt.sql.building import bind
 from snowmelt.sql.dialect import call, identifier, spark, string
 
@@ -44,6 +47,10 @@ _VALUE = spark("sm_printed")
 _MAX_INDEX = 2**31 - 1
 
 NULL_VARIANT = "CAST(NULL AS VARIANT)"
+
+_UNDEFINED_BYTES = f"X'{UNDEFINED.encode().hex().upper()}'"
+_IS_UNDEFINED = f"try_variant_get(_0, '$', 'binary') = {_UNDEFINED_BYTES}"
+"""As bytes, because that is NULL at once for objects and arrays; as text they would be printed first."""
 
 
 def parse_path(text: str) -> tuple[str | int, ...] | None:
@@ -89,7 +96,13 @@ def get_path(value: exp.Expr, elements: Sequence[str | int]) -> exp.Expr:
         value = _at(value, path)
         value = spark(NULL_VARIANT) if isinstance(element, int) else get_key(value, string(element))
         path = "$"
-    return _at(value, path)
+    found = _at(value, path)
+    return bind(found, _defined) if elements and isinstance(elements[-1], int) else found
+
+
+def _defined(element: exp.Expr) -> exp.Expr:
+    """An element of an array: SQL NULL for `undefined`."""
+    return spark(f"if({_IS_UNDEFINED}, {NULL_VARIANT}, _0)", element)
 
 
 def _segment(element: str | int) -> str | None:
@@ -182,16 +195,6 @@ def _milliseconds(wall: exp.Expr) -> exp.Expr:
     return spark("rpad(CASE WHEN length(_0) = 19 THEN concat(_0, '.') ELSE _0 END, 23, '0')", text)
 
 
-def is_json_null(value: exp.Expr) -> exp.Expr:
-    """Whether the value is a JSON null; FALSE for SQL NULL."""
-    return call("is_variant_null", value)
-
-
-def first_character(value: exp.Expr) -> exp.Expr:
-    """The JSON text's first character tells the kinds apart: `{`, `[`, `"`, `n`, `t`, `f`, `-` or a digit."""
-    return spark("left(to_json(_0), 1)", value)
-
-
 def type_word(value: exp.Expr) -> exp.Expr:
     """Spark's name of the value's own type: OBJECT, ARRAY, STRING, BOOLEAN, BIGINT, DECIMAL, VOID, …"""
     return spark("regexp_extract(schema_of_variant(_0), '^[A-Z_]+', 0)", value)
@@ -199,12 +202,30 @@ def type_word(value: exp.Expr) -> exp.Expr:
 
 def to_text(value: exp.Expr) -> exp.Expr:
     """The VARCHAR of a VARIANT: strings as they are, objects and arrays as JSON, SQL NULL for a JSON null."""
-    return bind(value, lambda given: _printed(given, "CAST(_0 AS STRING)", _special_text()))
+    return _with_undefined(bind(value, lambda given: _printed(given, "CAST(_0 AS STRING)", _special_text())))
 
 
-def to_json_text(value: exp.Expr) -> exp.Expr:
+def to_json_text(value: exp.Expr, *, undefined: str = "undefined") -> exp.Expr:
     """TO_JSON: like `to_text`, but strings are quoted and a JSON null is `null`."""
-    return bind(value, lambda given: _printed(given, "to_json(_0)", _special_json()))
+    return _with_undefined(bind(value, lambda given: _printed(given, "to_json(_0)", _special_json())), undefined)
+
+
+def _with_undefined(text: exp.Expr, written: str = "undefined") -> exp.Expr:
+    return spark("replace(_0, _1, _2)", text, string(f'"{UNDEFINED}"'), string(written))
+
+
+def parse_with_undefined(text: exp.Expr, parse: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """The document in a text that may hold `undefined`, as TO_JSON and results write it. `parse` gives NULL for a
+    text that is not valid."""
+    pattern = string(r"(?<=[\[,]\s{0,20})undefined(?=\s{0,20}[,\]])")
+    marked = spark("regexp_replace(_0, _1, _2)", text, pattern, string(f'"{UNDEFINED}"'))
+    # A text inside of the document may hold the word between commas. Then it is broken now, and is read as it was.
+    return spark("if(contains(_0, 'undefined'), coalesce(_1, _2), _2)", text, parse(marked), parse(text))
+
+
+def from_result_text(text: exp.Expr) -> exp.Expr:
+    """The VARIANT of a text that `to_json_text` made."""
+    return parse_with_undefined(text, lambda given: call("try_parse_json", given))
 
 
 @lru_cache(maxsize=1)
@@ -320,13 +341,18 @@ def _comparable(value: exp.Expr) -> exp.Expr:
 
 
 def array_elements(value: exp.Expr) -> exp.Expr:
-    """The elements of a VARIANT array as Spark ARRAY<VARIANT>; SQL NULL for anything that is not an array."""
-    return call("try_variant_get", value, string("$"), string("array<variant>"))
+    """The elements of a VARIANT array as Spark ARRAY<VARIANT>; SQL NULL for anything that is not an array.
+
+    An `undefined` element is SQL NULL, a JSON null is a VARIANT.
+    """
+    elements = call("try_variant_get", value, string("$"), string("array<variant>"))
+    return spark("transform(_0, sm_stored -> _1)", elements, _defined(spark("sm_stored")))
 
 
 def from_elements(elements: exp.Expr) -> exp.Expr:
-    """A VARIANT array from Spark ARRAY<VARIANT>. SQL NULLs among the elements become JSON nulls."""
-    return call("to_variant_object", elements)
+    """A VARIANT array from Spark ARRAY<VARIANT>. SQL NULLs among the elements become `undefined`."""
+    marked = spark("transform(_0, sm_stored -> coalesce(sm_stored, CAST(_1 AS VARIANT)))", elements, string(UNDEFINED))
+    return call("to_variant_object", marked)
 
 
 def object_entries(value: exp.Expr) -> exp.Expr:

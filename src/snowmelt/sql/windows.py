@@ -101,8 +101,6 @@ class WindowBinder:
     """
 
     def wrap(self, binder: ExpressionBinder, node: exp.Window, bound: Bound) -> Bound:
-        if node.args.get("alias") is not None and not node.args.get("partition_by") and not node.args.get("order"):
-            raise errors.unsupported("named windows")
         inside = binder.in_scope(binder.scope)
         partition = [inside.orderable(inside.bind(part)) for part in node.args.get("partition_by") or []]
         order_node = node.args.get("order")
@@ -115,7 +113,10 @@ class WindowBinder:
             frame=frame,
         )
         place = place_of(node.this)
-        for window in tree.find_all(exp.Window):
+        windows = list(tree.find_all(exp.Window))
+        if not windows:
+            raise errors.unsupported(f"OVER (…) behind {_call_of(node).name.upper()}")
+        for window in windows:
             placed(window, place.line, place.position)
         parts = [bound, *partition, *[value for _, value in order]]
         return Bound(
@@ -136,9 +137,7 @@ class WindowBinder:
         spec = node.args.get("spec")
         if isinstance(spec, exp.WindowSpec):
             return spec.copy()
-        call = node.this
-        while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
-            call = call.this
+        call = _call_of(node)
         name = call.name.upper() if isinstance(call, exp.Anonymous) else ""
         if has_order and name in _WHOLE_PARTITION:
             return exp.WindowSpec(
@@ -147,6 +146,13 @@ class WindowBinder:
         if has_order and name in _ROW_BY_ROW:
             return exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
         return None
+
+
+def _call_of(node: exp.Window) -> exp.Expr:
+    call: exp.Expr = node.this
+    while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
+        call = call.this
+    return call
 
 
 def _attach(

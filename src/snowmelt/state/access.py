@@ -8,11 +8,14 @@ from sqlalchemy import Table, delete, select, update
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
+from snowmelt.core.text import check_name
 from snowmelt.state.access_model import AccessToken, FutureGrant, Grant, GranteeKind, Role, User
+from snowmelt.state.channel_model import ChannelState
 from snowmelt.state.model import Warehouse
 from snowmelt.state.repository import AnyRow, Repository, WriteScope, chunks
 from snowmelt.state.tables import (
     ACCESS_TOKENS,
+    CHANNELS,
     DATABASES,
     FUTURE_GRANTS,
     GRANTS,
@@ -43,6 +46,7 @@ class Access(Repository):
 
     def put_role(self, role: Role) -> None:
         """Adds a role, or replaces the one of that name."""
+        check_name(role.name)
         self._changing()
         self._upsert(ROLES, [{"name": role.name, "record": role.model_dump_json()}])
 
@@ -67,12 +71,20 @@ class Access(Repository):
         for user in self.users():
             if user.default_role == name:
                 self.put_user(user.model_copy(update={"default_role": new_name}))
+            for token in self.tokens(user.name):
+                if token.role_restriction == name:
+                    self.put_token(token.model_copy(update={"role_restriction": new_name}))
 
     def _reown(self, owner: str, heir: str) -> None:
         for table in (DATABASES, SCHEMAS, OBJECTS):
             self._execute(update(table).where(table.c.owner == owner).values(owner=heir))
         for table in (ROLES, USERS, WAREHOUSES):
             self._reown_records(table, owner, heir)
+        for row in self._execute(select(CHANNELS.c.id, CHANNELS.c.record)).all():
+            channel = ChannelState.model_validate_json(row.record)
+            if channel.owner == owner:
+                record = channel.model_copy(update={"owner": heir}).model_dump_json()
+                self._execute(update(CHANNELS).where(CHANNELS.c.id == row.id).values(record=record))
         self._execute(update(GRANTS).where(_G.granted_by == owner).values(granted_by=heir))
         self._execute(update(FUTURE_GRANTS).where(_F.granted_by == owner).values(granted_by=heir))
 
@@ -102,6 +114,8 @@ class Access(Repository):
 
     def put_user(self, user: User) -> None:
         """Adds a user, or replaces the one of that name. Raises `already_exists` when another has the login name."""
+        check_name(user.name)
+        check_name(user.login_name)
         self._changing()
         row = {"name": user.name, "login_name": user.login_name, "record": user.model_dump_json()}
         with self._unless_taken(user.login_name):
@@ -142,14 +156,14 @@ class Access(Repository):
 
     def put_token(self, token: AccessToken) -> None:
         """Raises `already_exists` when the user has another of that name."""
-        self._writing()
+        self._changing()
         row = {"id": token.id, "user_name": token.user, "name": token.name, "token_hash": token.token_hash,
                "record": token.model_dump_json()}  # fmt: skip
         with self._unless_taken(quote(token.name)):
             self._upsert(ACCESS_TOKENS, [row])
 
     def drop_token(self, id: str) -> None:
-        self._writing()
+        self._changing()
         self._execute(delete(ACCESS_TOKENS).where(_T.id == id))
 
     # -- grants ---------------------------------------------------------------------------------------------------

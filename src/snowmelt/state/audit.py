@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import insert, select
 
 from snowmelt.state.access_model import AuditEvent
 from snowmelt.state.repository import Repository
@@ -40,7 +40,3 @@ class Audit(Repository):
         if until is not None:
             query = query.where(_A.at <= until)
         return [AuditEvent.model_validate_json(record) for record in self._execute(query).scalars()]
-
-    def trim(self, before: datetime) -> None:
-        self._writing()
-        self._execute(delete(AUDIT_EVENTS).where(_A.at < before))

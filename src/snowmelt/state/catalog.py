@@ -10,9 +10,11 @@ from sqlalchemy import bindparam, delete, insert, or_, select, update
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName
+from snowmelt.core.text import check_name
 from snowmelt.state import new_rights
 from snowmelt.state.containers import Containers
-from snowmelt.state.model import SELECTABLE, CatalogObject, Definition, ObjectKind, RoutineDefinition
+from snowmelt.state.model import SELECTABLE, CatalogObject, ObjectKind, RoutineDefinition
+from snowmelt.state.record import Definition
 from snowmelt.state.repository import AnyRow
 from snowmelt.state.sight import Owned
 from snowmelt.state.tables import DATABASES, OBJECTS, SCHEMAS
@@ -108,6 +110,7 @@ class Catalog(Containers):
 
     def create(self, object: CatalogObject) -> None:
         """Raises `already_exists` when the name is taken, and `not_found` when there is no such schema."""
+        check_name(object.name.name)
         scope = self._changing()
         schema_id = self._live_schema(object.name.parent).id
         kind = new_rights.granted_as(object.definition)
@@ -182,6 +185,7 @@ class Catalog(Containers):
 
     def rename(self, id: str, name: ObjectName) -> None:
         """Give the object another name, maybe in another schema. Raises `already_exists` when it is taken."""
+        check_name(name.name)
         scope = self._changing()
         object = self._live(id)
         schema_id = self._live_schema(name.parent).id

@@ -13,6 +13,8 @@ class ChannelState(Record):
     id: str
     table_id: str
     name: str
+    owner: str | None = None
+    """The role that made it; None in data directories of older versions."""
     created_on: datetime
     opened_on: datetime
     client_sequencer: int = 0

@@ -95,10 +95,6 @@ class Channels(Repository):
             query = query.where(_M.minute >= since)
         return [ChannelMinute.model_validate_json(record) for record in self._execute(query).scalars()]
 
-    def trim(self, before: datetime) -> None:
-        self._writing()
-        self._execute(delete(CHANNEL_MINUTES).where(_M.minute < before))
-
 
 def _sum(former: ChannelMinute, done: ChannelMinute) -> ChannelMinute:
     return former.model_copy(

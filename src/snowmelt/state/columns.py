@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
-from pydantic import TypeAdapter
 from sqlalchemy import BigInteger, Dialect, Text
 from sqlalchemy.types import TypeDecorator
 
-from snowmelt.state.model import Definition
+from snowmelt.state.definitions import parse_definition
+from snowmelt.state.record import Definition
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_DEFINITION: TypeAdapter[Definition] = TypeAdapter(Definition)
 
 
 def to_micros(instant: datetime) -> int:
@@ -39,12 +37,6 @@ class Instant(TypeDecorator[datetime]):
         return None if value is None else from_micros(value)
 
 
-@lru_cache(maxsize=8192)
-def _parse_definition(text: str) -> Definition:
-    """Definitions are frozen, so one parsed value serves every reader of the same text."""
-    return _DEFINITION.validate_json(text)
-
-
 class DefinitionJson(TypeDecorator[Any]):
     """A `Definition` as JSON text."""
 
@@ -52,7 +44,7 @@ class DefinitionJson(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Definition | None, dialect: Dialect) -> str | None:
-        return None if value is None else _DEFINITION.dump_json(value, by_alias=True).decode()
+        return None if value is None else value.model_dump_json(by_alias=True)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Definition | None:
-        return None if value is None else _parse_definition(value)
+        return None if value is None else parse_definition(value)

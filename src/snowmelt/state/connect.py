@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from snowmelt.core import errors
 
 _WRITE = "snowmelt_write"
 
+_BUSY_MILLISECONDS = 30_000
 _PRAGMAS = (
     # First, since the switch to WAL may itself have to wait.
-    "PRAGMA busy_timeout = 30000",
+    f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}",
     "PRAGMA journal_mode = WAL",
     # A committed flip must survive a power failure: NORMAL would lose the last commits in WAL mode.
     "PRAGMA synchronous = FULL",
@@ -84,6 +86,10 @@ def _open_sqlite(url: URL) -> Engines:
 
     @event.listens_for(engine, "connect")
     def set_pragmas(connection: Any, _record: object) -> None:
+        # Of a new file only: what is deleted can be given back to the disk. In a file with tables it changes nothing,
+        # but would ask for the writer's lock.
+        if not connection.execute("PRAGMA page_count").fetchone()[0]:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         for pragma in _PRAGMAS:
             connection.execute(pragma)
 
@@ -108,3 +114,25 @@ def _open_postgres(url: URL) -> Engines:
         write=engine.execution_options(isolation_level="READ COMMITTED"),
         read=engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True),
     )
+
+
+def tidy(engines: Engines, pages: int) -> None:
+    """Shorten SQLite's file and its log. PostgreSQL does that by itself."""
+    if engines.write.dialect.name != "sqlite":
+        return
+    pooled = engines.write.raw_connection()
+    try:
+        cursor = pooled.cursor()
+        try:
+            # The log is shortened when no reader needs it; waiting for one would keep all writers waiting.
+            cursor.execute("PRAGMA busy_timeout = 0")
+            cursor.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname not in ("SQLITE_BUSY", "SQLITE_LOCKED"):
+                raise
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
+            cursor.close()
+    finally:
+        pooled.close()

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from snowmelt.core.names import ObjectName, SchemaName
-from snowmelt.state.record import Record
+from snowmelt.state.record import Definition, Record
 
 OffsetValue = str | int | bool | None
 
@@ -44,7 +44,7 @@ class Deletes(StrEnum):
     """The row stays, marked as deleted."""
 
 
-class ConnectorDefinition(Record):
+class ConnectorDefinition(Definition):
     kind: Literal["CONNECTOR"] = "CONNECTOR"
     type: SourceType = SourceType.POSTGRES
     host: str

@@ -8,6 +8,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 
 from snowmelt.core import errors
 from snowmelt.core.names import SchemaName, quote
+from snowmelt.core.text import check_name
 from snowmelt.state import new_rights
 from snowmelt.state.model import Database, Schema
 from snowmelt.state.repository import AnyRow, Repository, WriteScope
@@ -74,6 +75,7 @@ class Containers(Repository):
 
     def create_database(self, database: Database) -> None:
         """Raises `already_exists` when a live database has the name."""
+        check_name(database.name)
         self._changing()
         with self._unless_taken(quote(database.name)):
             self._execute(insert(DATABASES), database.model_dump())
@@ -128,6 +130,7 @@ class Containers(Repository):
 
     def rename_database(self, name: str, new_name: str) -> None:
         """Raises `already_exists` when a live database has the new name."""
+        check_name(new_name)
         scope = self._changing()
         database = self._live_database(name)
         with self._unless_taken(quote(new_name)):
@@ -166,6 +169,7 @@ class Containers(Repository):
 
     def create_schema(self, schema: Schema) -> None:
         """Raises `already_exists` when the database has a live schema of that name."""
+        check_name(schema.name)
         scope = self._changing()
         values = schema.model_dump(exclude={"database"})
         values["database_id"] = self._live_database(schema.database).id
@@ -219,6 +223,7 @@ class Containers(Repository):
 
     def rename_schema(self, name: SchemaName, new_name: SchemaName) -> None:
         """Rename it, or move it to another database. Raises `already_exists` when the new name is taken."""
+        check_name(new_name.name)
         scope = self._changing()
         schema = self._live_schema(name)
         database = self._live_database(new_name.database)

@@ -7,8 +7,11 @@ from typing import Literal
 
 from pydantic import Field
 
+from snowmelt.core.kinds import ObjectType
 from snowmelt.core.names import ObjectName
-from snowmelt.state.record import Record
+from snowmelt.state.record import Definition, Record
+
+CONTRACT, DATA_PRODUCT = ObjectType("CONTRACT"), ObjectType("DATA PRODUCT")
 
 
 class ContractVersion(Record):
@@ -32,7 +35,7 @@ class Consumer(Record):
     added_on: datetime
 
 
-class ContractDefinition(Record):
+class ContractDefinition(Definition):
     kind: Literal["CONTRACT"] = "CONTRACT"
     compatibility: str = "BACKWARD"
     versions: tuple[ContractVersion, ...]
@@ -52,7 +55,7 @@ class ContractLink(Record):
     """Which of the contract's tables it is."""
 
 
-class DataProductDefinition(Record):
+class DataProductDefinition(Definition):
     kind: Literal["DATA PRODUCT"] = "DATA PRODUCT"
     objects: tuple[ObjectName, ...] = ()
     """Tables and views that the product consists of."""

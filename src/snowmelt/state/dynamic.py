@@ -126,20 +126,6 @@ class Dynamic(Repository):
         records = self._execute(select(_R.record).where(_R.state == RefreshState.EXECUTING.value)).scalars()
         return [DynamicRefresh.model_validate_json(record) for record in records]
 
-    def trim(self, before: datetime) -> int:
-        """Forget refreshes of data timestamps before that instant, but the newest of each table that succeeded."""
-        self._writing()
-        kept = {
-            found.id
-            for table_id in self.all()
-            if (found := self.refresh_as_of(table_id, datetime.max.replace(tzinfo=before.tzinfo))) is not None
-        }
-        old = self._execute(select(_R.id).where(_R.data_timestamp < before)).scalars()
-        gone = [id for id in old if id not in kept]
-        if gone:
-            self._execute(delete(DYNAMIC_REFRESHES).where(_R.id == bindparam("gone")), [{"gone": id} for id in gone])
-        return len(gone)
-
     # -- the graph ------------------------------------------------------------------------------------------------
 
     def begin_graph(self, entry: DynamicGraphEntry) -> None:

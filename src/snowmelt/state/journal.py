@@ -8,11 +8,14 @@ from datetime import datetime
 
 import structlog
 
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.state.model import QueryRecord
 from snowmelt.state.queries import Records
 from snowmelt.state.store import StateStore
 
 _log = structlog.get_logger(__name__)
+_PROBES = 20
+"""So many records that fail, and none that does not, are enough to say that the store is what fails."""
 SparkJobs = Callable[[Iterable[str]], Mapping[str, tuple[int, ...]]]
 """By query id, the Spark jobs that ran for it so far."""
 
@@ -21,17 +24,25 @@ class QueryJournal:
     """Takes query records at once and stores them soon.
 
     Reads through the journal see every record it took. A crash loses at most the last `interval` seconds of
-    history, never data: nothing else depends on it. A failed write is tried again at the next interval.
+    history, never data: nothing else depends on it. A failed write is tried again at the next interval. One record that
+    can't be stored does not hold up the others: it is set aside, counted and logged. No more than `most` records wait.
     """
 
     def __init__(
-        self, store: StateStore, *, jobs: SparkJobs = lambda _: {}, interval: float = 0.5, batch: int = 200
-    ) -> None:
+        self, store: StateStore, *, jobs: SparkJobs = lambda _: {}, interval: float = 0.5, batch: int = 200,
+        most: int = 10_000, attempts: int = 1_000,
+    ) -> None:  # fmt: skip
         self._store = store
         self._jobs = jobs
         """Asked in the background and when somebody lists queries, never while a statement runs."""
         self._interval = interval
         self._batch = batch
+        self._most = most
+        self._attempts = attempts
+        """How often a record that is alone in failing is tried: the store may be what fails."""
+        self._failures: dict[str, int] = {}
+        self.set_aside = 0
+        """How many records were given up."""
         self._buffer: dict[str, QueryRecord] = {}
         self._lock = threading.Lock()
         self._flushing = threading.Lock()
@@ -97,13 +108,55 @@ class QueryJournal:
             if not taken:
                 return
             jobs = self._jobs(taken)
-            with self._store.begin() as transaction:
-                transaction.queries.record(tuple(_with_jobs(query, jobs) for query in taken.values()))
+            records = {id: _with_jobs(query, jobs) for id, query in taken.items()}
+            try:
+                self._store_all(records.values())
+                stored = set(records)
+            except OSError:
+                # No record's fault: all of them wait.
+                raise
+            except Exception as error:
+                stored = self._store_each(records, error)
             with self._lock:
                 for query_id, query in taken.items():
                     # A record that changed meanwhile waits for the next flush.
-                    if self._buffer.get(query_id) is query:
+                    if query_id in stored and self._buffer.get(query_id) is query:
                         del self._buffer[query_id]
+
+    def _store_all(self, records: Iterable[QueryRecord]) -> None:
+        with self._store.begin() as transaction:
+            transaction.queries.record(tuple(records))
+
+    def _store_each(self, records: Mapping[str, QueryRecord], first: Exception) -> set[str]:
+        """One by one, after all together failed. Returns those that are done with. Raises when none could be stored:
+        then it is the store that fails, and all of them wait, but none of them for ever."""
+        stored: set[str] = set()
+        failed: dict[str, Exception] = {}
+        for id, record in records.items():
+            try:
+                self._store_all([record])
+                stored.add(id)
+            except OSError:
+                raise
+            except Exception as error:
+                failed[id] = error
+            if len(failed) >= _PROBES and not stored:
+                break
+        works = bool(stored)
+        for id, reason in failed.items():
+            self._failures[id] = self._failures.get(id, 0) + 1
+            # Not an error of the store's: nothing but the record can be wrong.
+            if works or not isinstance(reason, SnowmeltError) or self._failures[id] >= self._attempts:
+                self._give_up(id, str(reason))
+                stored.add(id)
+        if not stored:
+            raise first
+        return stored
+
+    def _give_up(self, query_id: str, reason: str) -> None:
+        self.set_aside += 1
+        self._failures.pop(query_id, None)
+        _log.warning("query_record_set_aside", query_id=query_id, reason=reason[:200], set_aside=self.set_aside)
 
     def close(self) -> None:
         """Stop the thread and store what is left. Call it before the store is closed."""
@@ -116,6 +169,9 @@ class QueryJournal:
         with self._lock:
             self._buffer[query.query_id] = query
             full = len(self._buffer) >= self._batch
+            while len(self._buffer) > self._most:
+                self._give_up(next(iter(self._buffer)), "too many records wait")
+                del self._buffer[next(iter(self._buffer))]
         if full:
             self._wake.set()
 

@@ -4,39 +4,22 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, SerializeAsAny
 
+from snowmelt.core.kinds import ObjectType
 from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType
 from snowmelt.state.connector_model import ConnectorDefinition
-from snowmelt.state.contract_model import ContractDefinition, DataProductDefinition
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.quality_model import QualityCheck
-from snowmelt.state.record import Record
+from snowmelt.state.record import Definition, Record
 from snowmelt.state.stream_model import StreamDefinition
-from snowmelt.state.tag_model import TagDefinition
-from snowmelt.state.task_model import AlertDefinition, TaskDefinition
+from snowmelt.state.task_model import TaskDefinition
 
-
-class ObjectKind(StrEnum):
-    TABLE = "TABLE"
-    VIEW = "VIEW"
-    STAGE = "STAGE"
-    FILE_FORMAT = "FILE FORMAT"
-    SEQUENCE = "SEQUENCE"
-    FUNCTION = "FUNCTION"
-    PROCEDURE = "PROCEDURE"
-    STREAM = "STREAM"
-    TASK = "TASK"
-    ALERT = "ALERT"
-    CONNECTOR = "CONNECTOR"
-    CONTRACT = "CONTRACT"
-    DATA_PRODUCT = "DATA PRODUCT"
-    TAG = "TAG"
-
-
+ObjectKind = ObjectType
+"""Of those, the kinds that live in schemas."""
 RELATIONS = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
 """Kinds that hold rows or a query for them."""
 SELECTABLE = RELATIONS | {ObjectKind.STREAM}
@@ -82,7 +65,7 @@ class Check(Record):
     expression: str
 
 
-class TableDefinition(Record):
+class TableDefinition(Definition):
     kind: Literal["TABLE"] = "TABLE"
     columns: tuple[Column, ...]
     location: str
@@ -107,7 +90,7 @@ class TableDefinition(Record):
     """What every write must pass before it becomes visible."""
 
 
-class ViewDefinition(Record):
+class ViewDefinition(Definition):
     kind: Literal["VIEW"] = "VIEW"
     columns: tuple[Column, ...]
     """Names, types and comments of the view's output when it was created."""
@@ -124,7 +107,7 @@ class ViewDefinition(Record):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
-class StageDefinition(Record):
+class StageDefinition(Definition):
     kind: Literal["STAGE"] = "STAGE"
     url: str | None = None
     """None for an internal stage, whose files live below the storage root."""
@@ -134,13 +117,13 @@ class StageDefinition(Record):
     directory: bool = False
 
 
-class FileFormatDefinition(Record):
+class FileFormatDefinition(Definition):
     kind: Literal["FILE FORMAT"] = "FILE FORMAT"
     type: str
     options: dict[str, str | int | bool | tuple[str, ...] | None] = Field(default_factory=dict)
 
 
-class SequenceDefinition(Record):
+class SequenceDefinition(Definition):
     kind: Literal["SEQUENCE"] = "SEQUENCE"
     start: int = 1
     step: int = 1
@@ -153,7 +136,7 @@ class Argument(Record):
     default: str | None = None
 
 
-class RoutineDefinition(Record):
+class RoutineDefinition(Definition):
     """A SQL UDF, a table function or a stored procedure."""
 
     kind: Literal["FUNCTION", "PROCEDURE"]
@@ -177,12 +160,11 @@ class RoutineDefinition(Record):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
-Definition = Annotated[
-    TableDefinition | ViewDefinition | StageDefinition | FileFormatDefinition | SequenceDefinition
-    | RoutineDefinition | StreamDefinition | TaskDefinition | AlertDefinition | ConnectorDefinition
-    | ContractDefinition | DataProductDefinition | TagDefinition,
-    Field(discriminator="kind"),
-]  # fmt: skip
+OWN_DEFINITIONS: tuple[type[Definition], ...] = (
+    TableDefinition, ViewDefinition, StageDefinition, FileFormatDefinition, SequenceDefinition, RoutineDefinition,
+    StreamDefinition, TaskDefinition, ConnectorDefinition,
+)  # fmt: skip
+"""The kinds that no feature's folder brings."""
 
 
 class Database(Record):
@@ -223,11 +205,17 @@ class CatalogObject(Record):
     created_on: datetime
     altered_on: datetime
     dropped_on: datetime | None = None
-    definition: Definition
+    definition: SerializeAsAny[Definition]
 
     @property
     def kind(self) -> ObjectKind:
         return ObjectKind(self.definition.kind)
+
+
+FOREIGN, FOREIGN_MOVED = "FOREIGN", "FOREIGN OPTIMIZE"
+"""What other tools wrote; the second, when they only put rows into other files or changed properties of the table."""
+NO_ROWS = ("OPTIMIZE", FOREIGN_MOVED, "ALTER TABLE", "UNDO")
+"""Operations whose commits bring no rows."""
 
 
 class TableVersion(Record):
@@ -246,6 +234,11 @@ class TableVersion(Record):
     bytes: int
     foreign: bool = False
     """Written by another tool and adopted."""
+
+    @property
+    def has_new_rows(self) -> bool:
+        """False for what moved rows between files, changed columns, took something back, or made an empty table."""
+        return self.operation not in NO_ROWS and (self.operation != "CREATE TABLE" or self.rows > 0)
 
 
 class PastColumn(Record):
@@ -340,6 +333,8 @@ class QueryRecord(Record):
     purpose: Literal["QUERY", "REFRESH", "TASK", "ALERT"] = "QUERY"
     target: str | None = None
     """The dynamic table, task or alert that it ran for."""
+    target_id: str | None = None
+    """Of that object: one of the same name that took its place later is another one."""
     spark_seconds: float = 0.0
     """How long it held its warehouse, without statements inside it."""
     credits: float = 0.0

@@ -6,7 +6,8 @@ from typing import Any
 
 from sqlalchemy import or_, select
 
-from snowmelt.state.model import Definition, TableDefinition
+from snowmelt.state.model import TableDefinition
+from snowmelt.state.record import Definition
 from snowmelt.state.repository import WriteScope
 from snowmelt.state.tables import FUTURE_GRANTS, GRANTS, OBJECTS, SCHEMAS
 

@@ -83,13 +83,6 @@ class Observations(Repository):
 
     # -- forgetting -----------------------------------------------------------------------------------------------
 
-    def trim(self, before: datetime) -> None:
-        """Forget what ended before that instant."""
-        self._writing()
-        self._execute(delete(FRESHNESS_SPANS).where(_F.until < before))
-        self._execute(delete(SCHEMA_DRIFTS).where(_D.found_at < before))
-        self._execute(delete(NOTIFICATIONS).where(_N.sent_at < before))
-
     def delete_for(self, object_id: str) -> None:
         self._writing()
         self._execute(delete(FRESHNESS_SPANS).where(_F.object_id == object_id))

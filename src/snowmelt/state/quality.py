@@ -55,10 +55,13 @@ class Quality(Repository):
             found += [QualityResult.model_validate_json(record) for record in self._execute(query).scalars()]
         return sorted(found, key=lambda result: (result.measured_at, result.id), reverse=True)
 
+    def move(self, old_id: str, new_id: str) -> None:
+        """What was measured of a table is what its successor is compared with."""
+        found = self.history([old_id])
+        if found:
+            self.delete_for(old_id)
+            self.record([result.model_copy(update={"table_id": new_id}) for result in reversed(found)])
+
     def delete_for(self, table_id: str) -> None:
         self._writing()
         self._execute(delete(QUALITY_RESULTS).where(_R.table_id == table_id))
-
-    def trim(self, before: datetime) -> None:
-        self._writing()
-        self._execute(delete(QUALITY_RESULTS).where(_R.measured_at < before))

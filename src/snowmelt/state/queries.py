@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import bindparam, delete, select
+from sqlalchemy import bindparam, select
 
 from snowmelt.state.model import QueryRecord
 from snowmelt.state.repository import Repository
@@ -81,8 +81,3 @@ class Queries(Repository):
         abandoned = [query.model_copy(update=failed) for query in running]
         self.record(abandoned)
         return abandoned
-
-    def trim(self, before: datetime) -> int:
-        """Forget queries that started before that instant, and return how many."""
-        self._writing()
-        return self._execute(delete(QUERIES).where(QUERIES.c.start_time < before)).rowcount

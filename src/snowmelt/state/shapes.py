@@ -44,6 +44,11 @@ class Shapes(Repository):
         ]
         self._upsert(TABLE_SHAPES, rows)
 
+    def forget_before(self, table_id: str, version: int) -> None:
+        """Forget shapes that no version from that one on has."""
+        self._writing()
+        self._execute(delete(TABLE_SHAPES).where(_C.table_id == table_id, _C.last_version < version))
+
     def delete_for(self, table_id: str) -> None:
         self._writing()
         self._execute(delete(TABLE_SHAPES).where(_C.table_id == table_id))

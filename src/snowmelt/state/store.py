@@ -20,7 +20,7 @@ from snowmelt.state.access import Access
 from snowmelt.state.audit import Audit
 from snowmelt.state.catalog import Catalog
 from snowmelt.state.channels import Channels
-from snowmelt.state.connect import Engines, open_engines
+from snowmelt.state.connect import Engines, open_engines, tidy
 from snowmelt.state.connectors import Connectors
 from snowmelt.state.contracts import ContractLinks
 from snowmelt.state.counters import Counters
@@ -40,6 +40,7 @@ from snowmelt.state.streams import Streams
 from snowmelt.state.tables import LEDGER
 from snowmelt.state.tasks import Tasks
 from snowmelt.state.transactions import Transactions
+from snowmelt.state.trimming import Trims
 from snowmelt.state.usage import Usage
 from snowmelt.state.versions import Versions
 from snowmelt.state.warehouses import Warehouses
@@ -91,6 +92,7 @@ class StateReader:
         self.channels = Channels(scope)
         self.quality = Quality(scope)
         self.observations = Observations(scope)
+        self.trims = Trims(scope)
 
     @property
     def whole_catalog(self) -> Catalog:
@@ -207,6 +209,14 @@ class StateStore:
     def rights_version(self) -> int:
         """Changes with every change of users, roles and grants that this process committed."""
         return self._rights_version
+
+    def tidy(self, pages: int) -> None:
+        """Give room that is free inside the database's file back to the disk, at most so many pages.
+
+        Waits for the writer before it, and for no reader: what a reader needs stays for the next time.
+        """
+        with self._sole_writer(), _translated():
+            tidy(self._engines, pages)
 
     def close(self) -> None:
         """Give back all connections. The store must not be used afterwards."""

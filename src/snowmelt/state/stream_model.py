@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from snowmelt.core.names import ObjectName
-from snowmelt.state.record import Record
+from snowmelt.state.record import Definition, Record
 
 
 class StreamMode(StrEnum):
@@ -21,7 +21,7 @@ class StreamMode(StrEnum):
     """As APPEND_ONLY, for tables that other tools own."""
 
 
-class StreamDefinition(Record):
+class StreamDefinition(Definition):
     kind: Literal["STREAM"] = "STREAM"
     source_id: str
     source_name: ObjectName

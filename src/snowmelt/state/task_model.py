@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from snowmelt.core.names import ObjectName
-from snowmelt.state.record import Record
+from snowmelt.state.record import Definition, Record
 
 
 class OverlapPolicy(StrEnum):
@@ -18,7 +18,7 @@ class OverlapPolicy(StrEnum):
     ALLOW_ALL_OVERLAP = "ALLOW_ALL_OVERLAP"
 
 
-class TaskDefinition(Record):
+class TaskDefinition(Definition):
     kind: Literal["TASK"] = "TASK"
     warehouse: str | None = None
     """None for a serverless task."""
@@ -53,12 +53,10 @@ class TaskDefinition(Record):
         return not self.predecessors and self.finalizes is None
 
 
-class AlertDefinition(Record):
-    """An alert runs as a graph of one task."""
+class RunsAsTask(Definition):
+    """Something that runs as a graph of one task, such as an alert."""
 
-    kind: Literal["ALERT"] = "ALERT"
     task: TaskDefinition
-    runbook: str | None = None
 
 
 class TaskStanding(Record):

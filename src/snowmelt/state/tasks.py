@@ -127,12 +127,6 @@ class Tasks(Repository):
 
     # -- forgetting -----------------------------------------------------------------------------------------------
 
-    def trim(self, before: datetime) -> None:
-        """Forget runs scheduled before that instant that have ended."""
-        self._writing()
-        self._execute(delete(TASK_RUNS).where(_R.scheduled_time < before, _R.state.not_in(_ACTIVE)))
-        self._execute(delete(TASK_GRAPH_RUNS).where(_G.scheduled_time < before, _G.state.not_in(_ACTIVE)))
-
     def delete_for(self, task_id: str) -> None:
         """Forget where a task stands, and its runs."""
         self._writing()

@@ -64,8 +64,3 @@ class Transactions(Repository):
             if table_id is not None:
                 tables.append(table_id)
         return list(found.items())
-
-    def trim(self, before: datetime) -> int:
-        """Forget transactions that finished before that instant, and return how many."""
-        self._writing()
-        return self._execute(delete(TRANSACTIONS).where(TRANSACTIONS.c.finished_at < before)).rowcount

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import delete, or_, select
+from sqlalchemy import or_, select
 
 from snowmelt.state.model import WarehouseUsage
 from snowmelt.state.repository import Repository
@@ -42,8 +42,3 @@ class Usage(Repository):
             .order_by(_C.started_at, _C.id)
         )
         return [WarehouseUsage.model_validate_json(record) for record in self._execute(query).scalars()]
-
-    def trim(self, before: datetime) -> int:
-        """Forget spans that ended before that instant, and return how many."""
-        self._writing()
-        return self._execute(delete(WAREHOUSE_USAGE).where(_C.ended_at < before)).rowcount

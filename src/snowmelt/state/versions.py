@@ -6,13 +6,15 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import and_, bindparam, delete, func, insert, not_, select, update
 
 from snowmelt.core import errors
-from snowmelt.state.model import TableVersion
+from snowmelt.state.model import NO_ROWS, TableVersion
 from snowmelt.state.repository import AnyRow, Repository, chunks
 from snowmelt.state.tables import TABLE_VERSIONS, UNDONE_RANGES
 
+MOVED = "OPTIMIZE"
+"""The operation of a version in which rows are only in other files than before."""
 _C = TABLE_VERSIONS.c
 _VERSIONS = select(
     _C.table_id,
@@ -102,6 +104,12 @@ class Versions(Repository):
         """So many versions, the newest first."""
         return [_version(row) for row in self._execute(_NEWEST_FIRST.limit(count), {"table_id": table_id})]
 
+    def newest_data(self, table_id: str, count: int) -> list[TableVersion]:
+        """So many versions that brought rows, the newest first."""
+        empty = and_(_C.operation == "CREATE TABLE", _C.row_count == 0)
+        query = _NEWEST_FIRST.where(_C.operation.not_in(NO_ROWS), not_(empty)).limit(count)
+        return [_version(row) for row in self._execute(query, {"table_id": table_id})]
+
     def foreign_since(self, table_id: str, version: int) -> bool:
         """Whether another tool wrote the table after that version."""
         query = _OF_TABLE.where(_C.version > version, _C.is_foreign).limit(1)
@@ -145,6 +153,47 @@ class Versions(Repository):
         """The inclusive ranges of Delta versions in (after, upto] that count: those not undone, ascending."""
         rows = self._execute(_UNDONE, {"table_id": table_id, "after": after, "upto": upto})
         return subtract_ranges(after + 1, upto, [(first, last) for first, last in rows])
+
+    def only_moved(self, table_id: str, after: int, upto: int) -> bool:
+        """Whether rows were only moved between files after that version, up to another one: no row changed.
+
+        Not when some of those versions were forgotten: nobody knows what they were.
+        """
+        if self.forgotten(table_id, after):
+            return False
+        query = select(_C.version).where(
+            _C.table_id == table_id, _C.version > after, _C.version <= upto, _C.operation != MOVED
+        )
+        return after <= upto and self._execute(query.limit(1)).first() is None
+
+    def oldest(self, table_id: str) -> int | None:
+        """The oldest version that is known."""
+        found: int | None = self._execute(select(func.min(_C.version)).where(_C.table_id == table_id)).scalar()
+        return found
+
+    def forgotten(self, table_id: str, version: int) -> bool:
+        """Whether that version, and what came right after it, is beyond what is kept."""
+        oldest = self.oldest(table_id)
+        return oldest is not None and oldest > version
+
+    def undone_since(self, table_id: str, version: int) -> bool:
+        """Whether commits after that version were taken back."""
+        query = select(UNDONE_RANGES.c.first_version).where(
+            UNDONE_RANGES.c.table_id == table_id, UNDONE_RANGES.c.last_version > version
+        )
+        return self._execute(query.limit(1)).first() is not None
+
+    def forget_before(self, table_id: str, version: int, most: int) -> int:
+        """Forget what came before that version, the oldest first, at most so many; returns how many."""
+        self._writing()
+        gone = select(_C.version).where(_C.table_id == table_id, _C.version < version, _C.superseded_by <= version)
+        oldest = gone.order_by(_C.version).limit(most).subquery()
+        count = self._execute(
+            delete(TABLE_VERSIONS).where(_C.table_id == table_id, _C.version.in_(select(oldest.c.version)))
+        ).rowcount
+        ranges = UNDONE_RANGES.c
+        self._execute(delete(UNDONE_RANGES).where(ranges.table_id == table_id, ranges.last_version <= version))
+        return count
 
     def delete_for(self, table_id: str) -> None:
         """Forget all versions of a table, and its undone ranges."""

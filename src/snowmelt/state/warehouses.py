@@ -6,6 +6,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
+from snowmelt.core.text import check_name
 from snowmelt.state.model import Warehouse
 from snowmelt.state.repository import Repository
 from snowmelt.state.sight import Owned
@@ -29,6 +30,7 @@ class Warehouses(Repository):
 
     def create(self, warehouse: Warehouse) -> None:
         """Raises `already_exists` when the name is taken."""
+        check_name(warehouse.name)
         self._writing()
         with self._unless_taken(quote(warehouse.name)):
             self._execute(insert(WAREHOUSES), _row(warehouse))
@@ -48,6 +50,7 @@ class Warehouses(Repository):
 
     def rename(self, name: str, new_name: str) -> None:
         """Raises `already_exists` when the new name is taken."""
+        check_name(new_name)
         scope = self._writing()
         warehouse = self.get(name)
         if warehouse is None:

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import re
+import shutil
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import structlog
+from deltalake import DeltaTable
 
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.faults import reached
+from snowmelt.storage.durable import flush
 from snowmelt.storage.handles import Handle
 from snowmelt.storage.layout import LOG_FOLDER
+from snowmelt.storage.log import LocalLogStore, commit_name, pointed_checkpoint
 from snowmelt.storage.properties import CHECKPOINT_INTERVAL
 
 _log = structlog.get_logger(__name__)
+DRAFTS = "_checkpoint-"
+"""In a table's folder, the beginning of the names of folders in which checkpoints are made."""
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 
 
 class Checkpoints:
@@ -30,11 +46,75 @@ class Checkpoints:
 
 def make_checkpoint(handle: Handle, version: int) -> None:
     try:
-        handle.at(version).create_checkpoint()
-        if handle.local:
-            # Spark keeps a checksum beside the pointer it wrote, and would refuse the one delta-rs just
-            # replaced.
-            (Path(handle.uri) / LOG_FOLDER / "._last_checkpoint.crc").unlink(missing_ok=True)
+        if isinstance(handle.log.store, LocalLogStore):
+            _make_locally(handle, handle.log.store.folder, version)
+        else:
+            handle.at(version).create_checkpoint()
     except Exception:
         # A checkpoint is only ever an optimisation; the table may also be gone by now.
         _log.warning("checkpoint failed", location=handle.location, version=version, exc_info=True)
+        # Or the one before it is torn: then the next one would fail as well.
+        with contextlib.suppress(SnowmeltError, OSError):
+            handle.mend()
+
+
+def _make_locally(handle: Handle, log: Path, version: int) -> None:
+    """Makes the checkpoint beside the table, and gives it its place in the log when it is complete.
+
+    Tables keep removed files for a hundred years as far as other tools can see, so that none of them vacuums. A
+    checkpoint would name each of them for as long: one that is made every hundred commits would grow without end. So
+    they are left out. Nobody here reads them from it, and who vacuums from outside goes by the age of files.
+    """
+    name = f"{version:020d}.checkpoint.parquet"
+    if (log / name).exists():
+        return
+    draft = Path(handle.uri) / f"{DRAFTS}{uuid.uuid4().hex}"
+    try:
+        copy = draft / LOG_FOLDER
+        _link_log(log, copy, version)
+        DeltaTable(str(draft), version=version).create_checkpoint()
+        rows = _leave_out_removed(copy / name)
+        pointer = copy / "_last_checkpoint"
+        told = json.loads(pointer.read_bytes()) | {"size": rows, "sizeInBytes": (copy / name).stat().st_size}
+        pointer.write_text(json.dumps(told))
+        for path in (copy / name, pointer):
+            flush(path)
+        reached("checkpoint-drafted")
+        with contextlib.suppress(FileExistsError):
+            os.link(copy / name, log / name)
+        reached("checkpoint-linked")
+        if pointed_checkpoint(LocalLogStore(log.parent)) < version:
+            pointer.replace(log / pointer.name)
+            # Spark keeps a checksum beside the pointer it wrote, and would refuse the one just put in its place.
+            (log / "._last_checkpoint.crc").unlink(missing_ok=True)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _link_log(log: Path, copy: Path, version: int) -> None:
+    """As much of the log as it takes to know the table at that version."""
+    copy.mkdir(parents=True)
+    start = _newest_before(log, version)
+    if start >= 0:
+        os.link(log / f"{start:020d}.checkpoint.parquet", copy / f"{start:020d}.checkpoint.parquet")
+    for each in range(max(start, 0), version + 1):
+        os.link(log / commit_name(each), copy / commit_name(each))
+
+
+def _newest_before(log: Path, version: int) -> int:
+    """The newest checkpoint in one file that is older than that version; -1 when there is none."""
+    pointed = pointed_checkpoint(LocalLogStore(log.parent))
+    if 0 <= pointed < version and (log / f"{pointed:020d}.checkpoint.parquet").exists():
+        return pointed
+    made = [int(match[1]) for entry in os.scandir(log) if (match := _CHECKPOINT.fullmatch(entry.name))]
+    return max((each for each in made if each < version), default=-1)
+
+
+def _leave_out_removed(path: Path) -> int:
+    """Returns how many actions are left."""
+    with pq.ParquetFile(path) as opened:
+        rows = opened.read()
+    kept = rows.filter(pc.is_null(rows.column("remove")))
+    if kept.num_rows < rows.num_rows:
+        pq.write_table(kept, path)
+    return int(kept.num_rows)

@@ -13,7 +13,6 @@ import json
 import os
 import re
 import shutil
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -72,7 +71,7 @@ def _add(root: StorageRoot, file: DataFile, target: Handle, known: Mapping[str, 
             "path": quote(path, safe="/=:-_.~"),
             "partitionValues": {},
             "size": file.size,
-            "modificationTime": int(time.time() * 1000),
+            "modificationTime": file.written_at,
             "dataChange": True,
             "stats": known.get(file.path) or json.dumps(counted),
         }

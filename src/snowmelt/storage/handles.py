@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
 
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from snowmelt.storage.layout import StorageRoot
-from snowmelt.storage.log import LocalLogStore, RemoteLogStore, TransactionLog
+from snowmelt.storage.log import LocalLogStore, RemoteLogStore, TransactionLog, pointed_checkpoint
+from snowmelt.storage.mending import check_entries, mend_checkpoints
 
 _RELOAD_AFTER = 64
 """delta-rs replays every commit since the checkpoint it was loaded from on each update (0.07 ms each), and
@@ -39,12 +42,35 @@ class Handle:
             self._table = self.at(None)
             self._loaded_version = self._table.version()
         else:
+            self._check_entries(latest)
             self._table.update_incremental()
         return self._table
 
     def at(self, version: int | None) -> DeltaTable:
         """A separate delta-rs table at one version, free to use without the lock."""
-        return DeltaTable(self.uri, version=version, storage_options=self._options or None)
+        self._check_entries(self.log.latest() if version is None else version)
+        try:
+            return DeltaTable(self.uri, version=version, storage_options=self._options or None)
+        except DeltaError:
+            if not self.mend():
+                self._say_what_is_torn(self.log.latest() if version is None else version)
+                raise
+        return self.at(version)
+
+    def _say_what_is_torn(self, version: int) -> None:
+        """Raises for an entry of the log that can't be read, back to a checkpoint or to the log's beginning."""
+        with contextlib.suppress(FileNotFoundError):
+            for each in range(version, max(pointed_checkpoint(self.log.store), -1), -1):
+                self.log.actions(each)
+
+    def _check_entries(self, version: int) -> None:
+        if isinstance(self.log.store, LocalLogStore):
+            check_entries(self.log.store, self.uri, version)
+
+    def mend(self) -> bool:
+        """Sets aside what a power cut left of checkpoints; whether there was something."""
+        store = self.log.store
+        return isinstance(store, LocalLogStore) and mend_checkpoints(store, self.uri)
 
     def unload(self) -> None:
         """Drop delta-rs' state, whatever a failed operation left it in."""

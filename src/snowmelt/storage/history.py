@@ -13,7 +13,7 @@ from snowmelt.storage.log import Action
 def commit_info(version: int, actions: Sequence[Action]) -> CommitInfo:
     """A writer may leave out commitInfo altogether: then the operation is unknown and the tag is None."""
     told: Mapping[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
-    file_actions = [action.get("add") or action.get("remove") or {} for action in actions]
+    file_actions = [found for action in actions if (found := action.get("add") or action.get("remove"))]
     return CommitInfo(
         version=version,
         timestamp=int(told.get("inCommitTimestamp") or told.get("timestamp") or 0),
@@ -23,7 +23,7 @@ def commit_info(version: int, actions: Sequence[Action]) -> CommitInfo:
         app_transactions=tuple(
             AppTransaction(action["txn"]["appId"], action["txn"]["version"]) for action in actions if "txn" in action
         ),
-        data_change=any(described.get("dataChange") for described in file_actions),
+        data_change=any(described.get("dataChange", True) for described in file_actions),
         schema_change=any("metaData" in action for action in actions),
     )
 

@@ -17,12 +17,14 @@ from typing import Any, Protocol, TypeVar
 import pyarrow.fs
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from snowmelt.core.errors import internal
+from snowmelt.core.errors import SnowmeltError, internal, log_damaged
 from snowmelt.core.faults import reached
 from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.layout import LOG_FOLDER
 
 Action = dict[str, Any]
+MADE_BY_US = ".made-by-snowmelt"
+"""In the log of a table that we made and whose first commit is not there any more."""
 T = TypeVar("T")
 
 
@@ -48,6 +50,10 @@ class LocalLogStore:
 
     def read(self, name: str) -> bytes:
         return Path(self._prefix + name).read_bytes()
+
+    def is_empty(self, name: str) -> bool:
+        """Whether there is nothing in the file. Raises FileNotFoundError."""
+        return os.stat(self._prefix + name).st_size == 0  # noqa: PTH116
 
     def names(self) -> Iterator[str]:
         if self.folder.is_dir():
@@ -130,6 +136,18 @@ def format_actions(actions: Sequence[Action]) -> bytes:
     return "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions).encode()
 
 
+def pointed_checkpoint(store: LogStore) -> int:
+    """The version that the log's pointer names; -1 when it names none.
+
+    Whoever asks often goes by it: a log has as many files as Time Travel has versions, and listing them takes longer
+    with each.
+    """
+    try:
+        return int(json.loads(store.read("_last_checkpoint"))["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return -1
+
+
 class TransactionLog:
     """Versions and commits of one table."""
 
@@ -177,23 +195,33 @@ class TransactionLog:
         return max(versions)
 
     def actions(self, version: int) -> list[Action]:
-        """The actions of one commit. Raises FileNotFoundError when its file is gone."""
-        return parse_actions(self.store.read(commit_name(version)))
+        """The actions of one commit. Raises FileNotFoundError when its file is gone, and says so when it is torn."""
+        try:
+            found = parse_actions(self.store.read(commit_name(version)))
+        except ValueError as error:
+            raise log_damaged(self._uri, f"the log entry of version {version} is cut off") from error
+        if not found:
+            # Who takes it for a commit that does nothing has the rows of the version before.
+            raise log_damaged(self._uri, f"the log entry of version {version} is empty")
+        return found
 
     def is_torn(self, version: int) -> bool:
         """Whether the commit's file is empty or no valid text."""
         try:
-            return not self.actions(version)
-        except ValueError:
+            self.actions(version)
+        except SnowmeltError:
             return True
+        return False
 
     def made_by_us(self) -> bool:
         """Whether the first commit is ours, or was never made."""
+        if self.store.exists(MADE_BY_US):
+            return True
         try:
             first = self.actions(0)
         except FileNotFoundError:
             return not any(_is_commit(name) for name in self.store.names())
-        except ValueError:
+        except SnowmeltError:
             return False
         return any(CommitTag.parse(action.get("commitInfo", {})) is not None for action in first)
 

@@ -33,6 +33,8 @@ class DataFile:
     size: int
     rows: int | None
     deletion_vector: bool = False
+    written_at: int = 0
+    """Milliseconds since 1970, as the log has it. A file that holds the rows of others has the first one's."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,31 @@ class FileList:
                 size += file.size
                 rows += file.rows or 0
                 uncounted += file.rows is None
+        by_path = _in_place(self.by_path, by_path, actions)
         return FileList(version, by_path, updated_metadata(self.metadata, actions), size, rows, uncounted)
+
+
+def _in_place(
+    before: Mapping[str, DataFile], after: dict[str, DataFile], actions: Sequence[Action]
+) -> dict[str, DataFile]:
+    """The files in their order: those that only took in rows of others stand where the first of these stood."""
+    moved = [unquote(action["add"]["path"]) for action in actions if _moves(action.get("add"))]
+    gone = {unquote(action["remove"]["path"]) for action in actions if _moves(action.get("remove"))}
+    if not moved or not gone:
+        return after
+    ordered: dict[str, DataFile] = {}
+    waiting = [path for path in moved if path in after]
+    for path in before:
+        if path in gone:
+            ordered.update((new, after[new]) for new in waiting)
+            waiting = []
+        elif path in after:
+            ordered[path] = after[path]
+    return {**ordered, **after}
+
+
+def _moves(action: Mapping[str, Any] | None) -> bool:
+    return action is not None and not action.get("dataChange", True)
 
 
 def load_file_list(table: DeltaTable, folder: str) -> FileList:
@@ -159,12 +185,20 @@ def load_file_list(table: DeltaTable, folder: str) -> FileList:
     if "deletionVectors" in features:
         vectors = pa.RecordBatchReader.from_stream(table.deletion_vectors()).read_all()
         with_vector = {str(uri).rsplit("/", 1)[-1] for uri in vectors.column(0).to_pylist()}
-    files = tuple(
-        DataFile(absolute(folder, path), path, size, rows, path.rsplit("/", 1)[-1] in with_vector)
-        for path, size, rows in zip(
-            paths, adds.column("size_bytes").to_pylist(), adds.column("num_records").to_pylist(), strict=True
-        )
+    described_files = zip(
+        paths,
+        adds.column("size_bytes").to_pylist(),
+        adds.column("num_records").to_pylist(),
+        adds.column("modification_time").to_pylist(),
+        strict=True,
     )
+    found = [
+        DataFile(absolute(folder, path), path, size, rows, path.rsplit("/", 1)[-1] in with_vector, at)
+        for path, size, rows, at in described_files
+    ]
+    # delta-rs lists the newest commit first.
+    found.reverse()
+    files = tuple(sorted(found, key=lambda file: file.written_at))
     described = TableMetadata(
         schema_json=table.schema().to_json(),
         partition_columns=tuple(metadata.partition_columns),
@@ -250,7 +284,8 @@ def _data_file(add: Mapping[str, Any], folder: str) -> DataFile:
     path = unquote(add["path"])
     stats = add.get("stats")
     rows = json.loads(stats).get("numRecords") if stats else None
-    return DataFile(absolute(folder, path), path, add["size"], rows, bool(add.get("deletionVector")))
+    vector = bool(add.get("deletionVector"))
+    return DataFile(absolute(folder, path), path, add["size"], rows, vector, int(add.get("modificationTime") or 0))
 
 
 def absolute(folder: str, path: str) -> str:

@@ -12,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from snowmelt.core.faults import reached
 from snowmelt.state.model import Column
 from snowmelt.storage.append import Part, commit_append, conform, discard_added, removed_on_failure, write_files
+from snowmelt.storage.care import TableCare
 from snowmelt.storage.change_files import ChangedRows, CommitFiles, changed_rows, commit_files
 from snowmelt.storage.checkpoints import Checkpoints
 from snowmelt.storage.clone import clone_table
@@ -59,6 +60,7 @@ class DeltaStore:
         self._handles = Handles(root)
         self._lists = FileListCache()
         self._checkpoints = Checkpoints()
+        self.care = TableCare(self._handles, self.files)
 
     def close(self) -> None:
         """Wait for checkpoints under way."""

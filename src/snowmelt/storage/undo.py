@@ -60,13 +60,13 @@ class _Commit:
         return {unquote(action["add"]["path"]) for action in self.actions if "add" in action}
 
     @property
-    def told(self) -> Mapping[str, Any]:
+    def entry(self) -> Mapping[str, Any]:
         return next((action["commitInfo"] for action in self.actions if "commitInfo" in action), {})
 
     @property
     def replaces_all(self) -> bool:
         """Whether it says so: an overwrite without condition, or the deletion of every row."""
-        parameters = self.told.get("operationParameters") or {}
+        parameters = self.entry.get("operationParameters") or {}
         overwrites = str(parameters.get("mode", "")).lower() == "overwrite" and not parameters.get("predicate")
         return overwrites or not self.added
 
@@ -160,16 +160,16 @@ def _repeated(commit: _Commit, replaced: FileList | None) -> list[Action]:
 def _replay(handle: Handle, version: int, commit: _Commit, actions: Sequence[Action], tag: CommitTag) -> int:
     if not isinstance(handle.log.store, LocalLogStore):
         return _replay_remotely(handle, version, actions, tag)
-    told = {
+    entry = {
         "timestamp": int(time.time() * 1000),
-        "operation": commit.told.get("operation", "UNKNOWN"),
-        "operationParameters": commit.told.get("operationParameters") or {},
-        "operationMetrics": commit.told.get("operationMetrics") or {},
+        "operation": commit.entry.get("operation", "UNKNOWN"),
+        "operationParameters": commit.entry.get("operationParameters") or {},
+        "operationMetrics": commit.entry.get("operationMetrics") or {},
         "engineInfo": "snowmelt",
         "userMetadata": tag.user_metadata(),
     }
     try:
-        handle.log.store.put_new(commit_name(version + 1), format_actions([{"commitInfo": told}, *actions]))
+        handle.log.store.put_new(commit_name(version + 1), format_actions([{"commitInfo": entry}, *actions]))
     except FileExistsError:
         raise CommitFailedError("another tool wrote the table while a transaction was undone") from None
     return version + 1

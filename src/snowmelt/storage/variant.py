@@ -22,6 +22,8 @@ from typing import Any
 from uuid import UUID
 
 from snowmelt.core.errors import internal, invalid_json
+from snowmelt.core.result_json import with_marks
+from snowmelt.core.types import UNDEFINED
 
 _PRIMITIVE, _SHORT_STRING, _OBJECT, _ARRAY = range(4)
 _NULL, _TRUE, _FALSE, _INT8, _INT16, _INT32, _INT64, _DOUBLE = range(8)
@@ -56,7 +58,9 @@ def encode_json(text: str) -> tuple[bytes, bytes]:
 def parse_json(text: str) -> Any:
     """A JSON document with exact numbers. Raises `invalid_json`, also for a key that an object has twice."""
     try:
-        return json.loads(text, parse_float=_number, parse_int=int, parse_constant=_reject, object_pairs_hook=_object)
+        return json.loads(
+            with_marks(text), parse_float=_number, parse_int=int, parse_constant=_reject, object_pairs_hook=_object
+        )
     except json.JSONDecodeError as error:
         raise invalid_json(f"{error.msg}, pos {error.pos + 1}") from error
     except RecursionError as error:
@@ -95,7 +99,7 @@ def _text(value: Any, newline: str) -> str:
             plain = f"{value:f}"
             return plain.rstrip("0").rstrip(".") if "." in plain else plain
         case str():
-            return json.dumps(value, ensure_ascii=False)
+            return "undefined" if value == UNDEFINED else json.dumps(value, ensure_ascii=False)
         case bytes():
             return f'"{value.hex().upper()}"'
         case datetime():

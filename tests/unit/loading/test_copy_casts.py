@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from snowmelt.core import types
-from snowmelt.service.loading.batches import Batch
-from snowmelt.service.loading.conversion import Converted, Converter, Plan
-from snowmelt.service.loading.records import Segment, SourceField
-from snowmelt.service.run import Run
-from snowmelt.service.session import Session
+from snowmelt.features.loading.batches import Batch
+from snowmelt.features.loading.conversion import Converted, Converter, Plan
+from snowmelt.features.loading.records import Segment, SourceField
+from snowmelt.runtime.run import Run
+from snowmelt.runtime.session import Session
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.tokens import SqlText
 

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.loading import batches, sink
-from snowmelt.service.session import Session
+from snowmelt.features.loading import batches, sink
+from snowmelt.runtime.session import Session
 from snowmelt.state.model import ObjectKind, TableDefinition
 
 

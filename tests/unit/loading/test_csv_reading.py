@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snowmelt.service.loading import csv_records
-from snowmelt.service.loading.csv_records import CsvLayout, CsvStream
-from snowmelt.service.loading.file_formats import CsvFormat
-from snowmelt.service.loading.records import Position, Problem, TargetNames
-from snowmelt.service.loading.window import Window
+from snowmelt.features.loading import csv_records
+from snowmelt.features.loading.csv_records import CsvLayout, CsvStream
+from snowmelt.features.loading.file_formats import CsvFormat
+from snowmelt.features.loading.records import Position, Problem, TargetNames
+from snowmelt.features.loading.window import Window
 
 CSV = CsvFormat("CSV", null_if=("\\N",))
 QUOTED = replace(CSV, enclosure=b'"')

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snowmelt.service.loading import json_records
-from snowmelt.service.loading.file_formats import JsonFormat
-from snowmelt.service.loading.json_records import JsonStream
-from snowmelt.service.loading.records import Problem
+from snowmelt.features.loading import json_records
+from snowmelt.features.loading.file_formats import JsonFormat
+from snowmelt.features.loading.json_records import JsonStream
+from snowmelt.features.loading.records import Problem
 
 JSON = JsonFormat("JSON")
 ARRAY = replace(JSON, strip_outer_array=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from snowmelt.state.model import ObjectKind, TableDefinition
 from snowmelt.storage.variant import decode
 
@@ -190,7 +190,7 @@ def test_parquet(session: Session, tmp_path: Path, rows: list[tuple[Any, ...]]) 
 
 def test_large_results_go_through_files_that_spark_writes(tmp_path: Path) -> None:
     """Nothing is held in memory: the rows come from Spark's files in their order, and are split by size."""
-    account = Account.open(
+    account = open_account(
         tmp_path / "account", settings=Settings(spark={"spark.master": "local[2]"}, small_query_bytes=0)
     )
     with account:

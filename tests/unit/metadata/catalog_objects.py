@@ -6,7 +6,7 @@ from typing import Any
 
 from snowmelt.core import types
 from snowmelt.core.names import ObjectName
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from snowmelt.state.ids import new_id
 from snowmelt.state.model import (
     Argument,

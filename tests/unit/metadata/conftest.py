@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 
 
 @pytest.fixture(scope="session")
 def metadata_account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     folder: Path = tmp_path_factory.mktemp("metadata")
-    with Account.open(folder, settings=Settings()) as opened:
+    with open_account(folder, settings=Settings()) as opened:
         yield opened
         assert not opened.engine.started.is_set(), "a metadata statement started Spark"
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from snowmelt.core import types
 from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType, Kind
-from snowmelt.service.metadata.ddl import SYSTEM_NAME, object_ddl
-from snowmelt.service.session import Session
+from snowmelt.runtime.metadata.ddl import SYSTEM_NAME, object_ddl
+from snowmelt.runtime.session import Session
 from snowmelt.sql.statements.cursor import RESERVED
 from snowmelt.state.model import (
     CatalogObject,

@@ -6,8 +6,8 @@ import pytest
 
 from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.metadata.ddl_scripts import in_dependency_order
-from snowmelt.service.session import Session
+from snowmelt.runtime.metadata.ddl_scripts import in_dependency_order
+from snowmelt.runtime.session import Session
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.statements.routines import CreateRoutine
 from snowmelt.state.model import Column, FileFormatDefinition, SequenceDefinition, StageDefinition

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 from tests.unit.metadata.catalog_objects import fill, put, table, view
 
 _TABLE = [

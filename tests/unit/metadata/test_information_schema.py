@@ -10,12 +10,12 @@ import pytest
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
-from snowmelt.service import histories, inputs
-from snowmelt.service.information_schema.views import ROWS, view
-from snowmelt.service.metadata.information_schema import VIEWS
-from snowmelt.service.results import arrow_type
-from snowmelt.service.run import Run
-from snowmelt.service.session import Session
+from snowmelt.runtime import histories, inputs
+from snowmelt.runtime.information_schema.views import ROWS, view
+from snowmelt.runtime.metadata.information_schema import VIEWS
+from snowmelt.runtime.results import arrow_type
+from snowmelt.runtime.run import Run
+from snowmelt.runtime.session import Session
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import FileLoad
 from tests.unit.metadata.catalog_objects import fill, put, table
@@ -153,7 +153,7 @@ def test_query_history(run: Run) -> None:
     everything = histories.EndTimes(None, None)
     rows = histories.queries(run, everything, limit=2, session_id=run.session.id)
     assert [row["QUERY_TEXT"] for row in rows] == ["SELECT * FROM nosuch", "SELECT 1 AS one"]
-    assert [row["EXECUTION_STATUS"] for row in rows] == ["failed_with_error", "success"]
+    assert [row["EXECUTION_STATUS"] for row in rows] == ["FAILED_WITH_ERROR", "SUCCESS"]
     assert (rows[0]["ERROR_CODE"], rows[1]["ROWS_PRODUCED"], rows[1]["WAREHOUSE_SIZE"]) == (2003, 1, "X-Small")
     assert str(rows[0]["SESSION_ID"]) == run.session.id
     assert set(rows[0]) <= {column.name for column in histories.QUERY_COLUMNS}

@@ -8,13 +8,12 @@ import pytest
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import Kind
-from snowmelt.service.handlers.show import LISTINGS
-from snowmelt.service.metadata import layouts
-from snowmelt.service.metadata.information_schema import VIEWS
-from snowmelt.service.results import ResultColumn
-from snowmelt.service.run import Run
-from snowmelt.service.session import Session
-from snowmelt.sql.statements.show import KINDS, ShowStatement
+from snowmelt.features.relations.show import layout_of, listings
+from snowmelt.runtime.metadata.information_schema import VIEWS
+from snowmelt.runtime.results import ResultColumn
+from snowmelt.runtime.run import Run
+from snowmelt.runtime.session import Session
+from snowmelt.sql.statements.show import ShowStatement, shown_kinds
 from snowmelt.sql.tokens import SqlText
 from tests.unit.metadata.catalog_objects import fill
 
@@ -43,7 +42,7 @@ def test_columns(form: str, meta: Session) -> None:
 
 
 def test_every_kind_has_columns() -> None:
-    assert [kind for kind in KINDS if kind not in SHOWN] == ["GRANTS", "ORGANIZATION ACCOUNTS"]
+    assert [kind for kind in shown_kinds() if kind not in SHOWN] == ["GRANTS", "ORGANIZATION ACCOUNTS"]
 
 
 def test_rows_mention_only_columns_that_are_shown(meta: Session) -> None:
@@ -51,10 +50,12 @@ def test_rows_mention_only_columns_that_are_shown(meta: Session) -> None:
     fill(meta)
     run = Run(meta, SqlText("SHOW"))
     shared = {"OBJECTS": "TABLES", "PROCEDURES": "FUNCTIONS", "USER PROCEDURES": "FUNCTIONS"}
-    for kind, listing in LISTINGS.items():
+    for kind, listing in listings().items():
         wide = shared.get(kind, kind)
-        shown = (layouts.SHOW[kind], layouts.SHOW[wide], layouts.TERSE.get(kind, ()), layouts.HISTORY.get(kind, ()))
-        known = {column.name for layout in shown for column in layout}
+        forms = [ShowStatement(kind), ShowStatement(wide), ShowStatement(kind, terse=True)]
+        known = {
+            column.name for form in [*forms, ShowStatement(kind, history=True)] for column in layout_of(form) or ()
+        }
         with meta.account.state.read() as state:
             for row in listing.rows(run, state, ShowStatement(kind)):
                 assert set(row) <= known, f"SHOW {kind}: {set(row) - known}"

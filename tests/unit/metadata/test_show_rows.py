@@ -10,9 +10,9 @@ import pytest
 from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
-from snowmelt.service.metadata.filters import like
-from snowmelt.service.metadata.table_columns import type_json
-from snowmelt.service.session import Session
+from snowmelt.runtime.metadata.filters import like
+from snowmelt.runtime.metadata.table_columns import type_json
+from snowmelt.runtime.session import Session
 from snowmelt.sql.functions.catalog import FUNCTIONS
 from snowmelt.state.model import Column, ForeignKey, Key, TableDefinition
 from tests.unit.metadata.catalog_objects import fill, put, table, view

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.metadata.clustering import Clustering
-from snowmelt.service.session import Session
+from snowmelt.runtime.metadata.clustering import Clustering
+from snowmelt.runtime.session import Session
 
 
 def value(session: Session, sql: str) -> object:

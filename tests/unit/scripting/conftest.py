@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
-from snowmelt.service.account import Account
-from snowmelt.service.session import Session
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.session import Session
 
 
 @pytest.fixture(scope="module")
 def trusting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """An account that trusts Python."""
     settings = Settings(trust_python=True, spark={"spark.master": "local[1]"})
-    with Account.open(tmp_path_factory.mktemp("trusting"), settings=settings) as account:
+    with open_account(tmp_path_factory.mktemp("trusting"), settings=settings) as account:
         yield account
         assert not account.engine.started.is_set(), "one of these tests started Spark"
 
@@ -33,5 +34,5 @@ def script(trusting: Account) -> Iterator[Session]:
 @pytest.fixture
 def wary(tmp_path: Path) -> Iterator[Session]:
     """A session of an account with the default settings."""
-    with Account.open(tmp_path / "account") as account:
+    with open_account(tmp_path / "account") as account:
         yield account.session()

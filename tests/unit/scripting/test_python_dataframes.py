@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from decimal import Decimal
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.python_session import Row
-from snowmelt.service.session import Session
+from snowmelt.runtime.python_session import Row
+from snowmelt.runtime.session import Session
 
 Create = Callable[..., None]
 

@@ -27,7 +27,7 @@ BLOCKS = [
     "BEGIN CREATE PROCEDURE q() RETURNS INT AS BEGIN RETURN 1; END; x := CASE WHEN a THEN 1 END; RETURN v:a[0]; END",
 ]
 WORDS = sorted({word for block in BLOCKS for word in block.split()})
-LIMIT = 30.0
+LIMIT = 120.0
 """Seconds, for the long texts below. They take about one on an idle machine; a busy one must not fail."""
 
 

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.service.session import Session
+from snowmelt.runtime.session import Session
+from tests.support.waiting import DEADLINE
 
 
 def failure(session: Session, sql: str) -> SnowmeltError:
@@ -42,7 +43,7 @@ def test_an_endless_loop_can_be_cancelled(script: Session, body: str) -> None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + DEADLINE
     while thread.is_alive() and time.monotonic() < deadline:
         script.cancel()
         thread.join(0.05)

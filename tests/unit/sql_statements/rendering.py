@@ -8,7 +8,7 @@ from typing import Any
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import quote
-from snowmelt.sql.statements import NameRef, SqlText, classify, parse_statement
+from snowmelt.sql.statements import NameRef, ObjectType, SqlText, classify, parse_statement
 
 
 def outcome(sql: str) -> str:
@@ -28,7 +28,7 @@ def render(value: Any) -> str:
             return f"`{value.text}`"
         case NameRef():
             return value.variable or ".".join(quote(part) for part in value.parts)
-        case Enum():
+        case Enum() | ObjectType():
             return str(value.value)
         case tuple():
             return "[" + ", ".join(render(item) for item in value) + "]"

@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 from snowmelt.core.clock import SystemClock
 from snowmelt.state.model import TransactionState
 from snowmelt.state.store import StateStore
+from snowmelt.state.trimming import HISTORIES
 from tests.unit.state.builders import database, schema, table, version
 
 
@@ -24,7 +25,8 @@ def main(url: str) -> None:
         for id, _ in transaction.transactions.unfinished():
             transaction.transactions.finish(id, TransactionState.ROLLED_BACK)
         # As recovery does; a second attempt needs a new id, which the number of the step is not.
-        transaction.transactions.trim(transaction.now.max.replace(tzinfo=transaction.now.tzinfo))
+        for_ever = transaction.now.max.replace(tzinfo=transaction.now.tzinfo)
+        transaction.trims.trim(HISTORIES["transactions"], for_ever, 1_000_000)
     while True:
         id = str(step)
         with store.begin() as transaction:

@@ -18,6 +18,7 @@ from snowmelt.state.dynamic_model import (
     RefreshTrigger,
 )
 from snowmelt.state.store import StateStore
+from snowmelt.state.trimming import HISTORIES
 from tests.unit.state.builders import T0, name
 
 MINUTE = timedelta(minutes=1)
@@ -72,7 +73,7 @@ def test_trimming_keeps_what_says_where_a_table_stands(store: StateStore) -> Non
         state.dynamic.record_refresh(refresh("1", 1, RefreshState.SUCCEEDED, 4))
         state.dynamic.record_refresh(refresh("2", 2, RefreshState.SUCCEEDED, 5))
         state.dynamic.record_refresh(refresh("3", 3, RefreshState.FAILED))
-        assert state.dynamic.trim(T0 + timedelta(days=1)) == 2
+        assert state.trims.trim(HISTORIES["refreshes"], T0 + timedelta(days=1), 10) == 2
         found = state.dynamic.refresh_as_of("d", T0 + timedelta(days=1))
         assert found is not None and found.id == "2"
         state.dynamic.delete_for("d")

@@ -12,6 +12,7 @@ import pytest
 from snowmelt.state.journal import QueryJournal
 from snowmelt.state.model import QueryRecord
 from snowmelt.state.store import StateStore, StateTransaction
+from snowmelt.state.trimming import HISTORIES
 from tests.unit.state.builders import T0, query
 
 NEVER = 3600.0
@@ -45,7 +46,7 @@ def test_queries_are_found_by_what_they_are(store: StateStore) -> None:
         assert ids(since=T0 + seconds(1), until=T0 + seconds(2)) == ["q2", "q1"]
         abandoned = queries.abandon_running("the server stopped")
         assert len(abandoned) == 5 and ids(status="running") == []
-        assert queries.trim(T0 + seconds(4)) == 4
+        assert transaction.trims.trim(HISTORIES["queries"], T0 + seconds(4), 10) == 4
         assert ids() == ["q5", "q4"]
 
 

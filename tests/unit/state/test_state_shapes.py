@@ -7,6 +7,7 @@ from datetime import timedelta
 from snowmelt.core.names import SchemaName
 from snowmelt.state.model import ObjectKind, PastColumn, TableDefinition, TableShape, WarehouseUsage
 from snowmelt.state.store import StateStore
+from snowmelt.state.trimming import HISTORIES
 from tests.unit.state.builders import COLUMNS, T0, database, name, schema, table, with_public
 
 
@@ -52,7 +53,7 @@ def test_spans_are_found_by_the_time_they_cover(store: StateStore) -> None:
         assert [item.id for item in found] == ["b", "c"]
         state.usage.record(span("c", 40, 45))
         assert state.usage.open() == []
-        assert state.usage.trim(T0 + timedelta(seconds=31)) == 2
+        assert state.trims.trim(HISTORIES["warehouse usage"], T0 + timedelta(seconds=31), 10) == 2
 
 
 def test_containers_swap_and_are_purged(store: StateStore) -> None:

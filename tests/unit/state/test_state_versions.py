@@ -16,6 +16,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.state.ids import new_id
 from snowmelt.state.model import TransactionState
 from snowmelt.state.store import StateStore
+from snowmelt.state.trimming import HISTORIES
 from tests.unit.state.builders import version
 
 TICK = timedelta(microseconds=1)
@@ -36,6 +37,18 @@ def test_flip_moves_the_visible_version_and_keeps_the_past(store: StateStore) ->
         assert versions.as_of("t", instants[0] - TICK) is None
         assert versions.of_query("q5") == [visible]
         assert versions.visible("none") is None
+
+
+def test_what_was_forgotten_may_have_been_anything(store: StateStore) -> None:
+    for number, operation in enumerate(("INSERT", "DELETE", "OPTIMIZE", "OPTIMIZE")):
+        with store.begin() as transaction:
+            transaction.versions.flip(version("t", number, transaction.now).model_copy(update={"operation": operation}))
+    with store.begin() as transaction:
+        versions = transaction.versions
+        assert [versions.only_moved("t", after, 3) for after in range(4)] == [False, True, True, True]
+        versions.forget_before("t", 2, 100)
+        assert [versions.only_moved("t", after, 3) for after in range(4)] == [False, False, True, True]
+        assert [versions.forgotten("t", number) for number in range(4)] == [True, True, False, False]
 
 
 def test_flip_refuses_to_go_back(store: StateStore) -> None:
@@ -150,7 +163,7 @@ def test_recovery_finds_what_an_unfinished_transaction_may_have_written(store: S
     with store.begin() as transaction:
         assert transaction.transactions.unfinished() == [("x", ["t1", "t2"]), ("z", [])]
         assert transaction.transactions.state("y") is TransactionState.COMMITTED
-        assert transaction.transactions.trim(transaction.now) == 1
+        assert transaction.trims.trim(HISTORIES["transactions"], transaction.now, 10) == 1
         assert transaction.transactions.state("y") is None
         assert transaction.transactions.state("x") is TransactionState.OPEN
 

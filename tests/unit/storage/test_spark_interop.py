@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from pyspark.sql import SparkSession
 
-from snowmelt.service.account import Account
+from snowmelt.runtime.account import Account
 from snowmelt.storage.table import AppTransaction, CommitTag, DeltaStore, MergeClause, MergeSpec
 from snowmelt.storage.variant import decode, encode_json
 from tests.unit.storage.support import COLUMNS, TAG, document, feed, rows

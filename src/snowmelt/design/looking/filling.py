@@ -28,7 +28,7 @@ def looked(given: Requirements) -> tuple[Requirements, list[str]]:
             notes.append(f"{source.name}: {_unseen(source)}; its facts are as written.")
             sources.append(source)
             continue
-        notes += [f"{source.name}: {_told(table)}" for table in seen]
+        notes += [f"{source.name}: {_description(table)}" for table in seen]
         unseen = {table.name for table in source.tables} - {table.name for table in seen}
         notes += [f"{source.name}: {name} is not there; its facts are as written." for name in sorted(unseen)]
         sources.append(source.model_copy(update={"tables": _merged(source.tables, seen)}))
@@ -92,7 +92,7 @@ def _merged(written: tuple[Table, ...], seen: list[Table]) -> tuple[Table, ...]:
     return (*found, *by_name.values())
 
 
-def _told(table: Table) -> str:
+def _description(table: Table) -> str:
     rate = f", {table.changes_per_second:g} changes a second" if table.changes_per_second is not None else ""
     identity = f", replica identity {table.replica_identity}" if table.replica_identity is not None else ""
     personal = [column.name for column in table.columns if column.pii]

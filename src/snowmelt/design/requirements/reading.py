@@ -49,7 +49,7 @@ def parse(text: str, model: type[_M], name: str) -> _M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        lines = [_told(name, node, problem["loc"], problem["msg"]) for problem in _distinct(error)]
+        lines = [_problem(name, node, problem["loc"], problem["msg"]) for problem in _distinct(error)]
         raise errors.configuration("\n".join(lines)) from None
 
 
@@ -82,7 +82,7 @@ def _is_member(part: object) -> bool:
     return isinstance(part, str) and ("[" in part or part in ("Alerts", "literal"))
 
 
-def _told(name: str, node: Any, path: Sequence[object], message: str) -> str:
+def _problem(name: str, node: Any, path: Sequence[object], message: str) -> str:
     shown = ".".join(str(part) for part in path) or "the file"
     line, column = _place(node, path)
     return f"{name}:{line}:{column}: {shown}: {message.removeprefix('Value error, ')}."

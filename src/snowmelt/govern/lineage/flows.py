@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -90,7 +90,3 @@ def _stronger(inner: Influence, step: Influence) -> Influence:
     if not inner.direct:
         return inner
     return max(inner, step, key=_DIRECT.index)
-
-
-def only_sources(origins: Iterable[Origins]) -> frozenset[str]:
-    return frozenset(column.source for part in origins for column in part)

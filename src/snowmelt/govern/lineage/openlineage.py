@@ -80,13 +80,23 @@ class Assertion:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """What a run wrote to one dataset."""
+
+    rows: int
+    bytes: int | None = None
+    files: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     edges: Sequence[Edge] = ()
-    target: Dataset | None = None
-    """What was written, where no source is known."""
+    targets: Sequence[Dataset] = ()
+    """What was written beside the targets of edges: from constants, or by a condition alone."""
     inputs: Sequence[Dataset] = ()
     """What was read beside the sources of edges."""
-    rows_written: int | None = None
+    written: Mapping[str, Written] = field(default_factory=dict)
+    """How much, by id of dataset."""
     error: str | None = None
     known: Mapping[str, Known] = field(default_factory=dict)
     """By id of dataset."""
@@ -137,8 +147,7 @@ def _read(outcome: Outcome) -> list[Dataset]:
 
 
 def _written(outcome: Outcome) -> list[Dataset]:
-    targets = [edge.target for edge in outcome.edges]
-    return _distinct([*targets, *([outcome.target] if outcome.target is not None else [])])
+    return _distinct([*(edge.target for edge in outcome.edges), *outcome.targets])
 
 
 def _distinct(datasets: Iterable[Dataset]) -> list[Dataset]:
@@ -179,9 +188,12 @@ def _output(namespace: str, dataset: Dataset, outcome: Outcome) -> Json:
     lineage = _column_lineage(namespace, [edge for edge in outcome.edges if edge.target.id == dataset.id])
     if lineage is not None:
         found["facets"]["columnLineage"] = lineage
-    if outcome.rows_written is not None:
+    written = outcome.written.get(dataset.id)
+    if written is not None:
         found["outputFacets"] = {
-            "outputStatistics": _facet("OutputStatisticsOutputDatasetFacet", rowCount=outcome.rows_written)
+            "outputStatistics": _facet(
+                "OutputStatisticsOutputDatasetFacet", rowCount=written.rows, size=written.bytes, fileCount=written.files
+            )
         }
     return found
 

@@ -10,17 +10,20 @@ from enum import StrEnum
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.pseudonyms import LENGTH as TOKEN_LENGTH
+from snowmelt.core.pseudonyms import tokeniser
 from snowmelt.govern.pii.classes import CLASSES
 
 _STARS, _SHOWN = "****", 4
-TOKEN_PREFIX, _TOKEN_LENGTH = "tok_", 32
+_LEAST_MASKED = 2 * _SHOWN
+"""Of a shorter value nothing is shown: its last characters would be most of it, or all."""
 _HASH_LENGTH = 64
 
 
 class Strategy(StrEnum):
     KEEP = "KEEP"
     MASK = "MASK"
-    """Its last four characters, for people who know the value already."""
+    """Its last four characters, for people who know the value already; of fewer than eight none."""
     HASH = "HASH"
     """The same value has the same hash: it can be joined by, but a list of all phone numbers finds it out."""
     TOKENISE = "TOKENISE"
@@ -76,7 +79,10 @@ def _shown(name: exp.Expr, strategy: Strategy) -> exp.Expr:
     text = exp.cast(name, "VARCHAR")
     if strategy is Strategy.MASK:
         stars = exp.func("REPEAT", exp.Literal.string("*"), exp.Literal.number(len(_STARS)))
-        return exp.func("CONCAT", stars, exp.func("RIGHT", text, exp.Literal.number(_SHOWN)))
+        ending = exp.func("CONCAT", stars, exp.func("RIGHT", text.copy(), exp.Literal.number(_SHOWN)))
+        short = exp.LT(this=exp.func("LENGTH", text), expression=exp.Literal.number(_LEAST_MASKED))
+        # NULL is not short, and its ending is NULL.
+        return exp.Anonymous(this="IFF", expressions=[short, stars.copy(), ending])
     if strategy is Strategy.HASH:
         return exp.func("SHA2", text, exp.Literal.number(256))
     return exp.Anonymous(this="PII_TOKEN", expressions=[text])
@@ -88,11 +94,11 @@ def hidden(value: str, strategy: Strategy, key: str) -> str | None:
         case Strategy.KEEP:
             return value
         case Strategy.MASK:
-            return _STARS + value[-_SHOWN:]
+            return _STARS if len(value) < _LEAST_MASKED else _STARS + value[-_SHOWN:]
         case Strategy.HASH:
             return _sha256(value)
         case Strategy.TOKENISE:
-            return TOKEN_PREFIX + _sha256(key + _sha256(key + value))[:_TOKEN_LENGTH]
+            return tokeniser(key)(value)
     return None
 
 
@@ -101,7 +107,7 @@ def longest(strategy: Strategy) -> int:
     lengths = {
         Strategy.MASK: len(_STARS) + _SHOWN,
         Strategy.HASH: _HASH_LENGTH,
-        Strategy.TOKENISE: len(TOKEN_PREFIX) + _TOKEN_LENGTH,
+        Strategy.TOKENISE: TOKEN_LENGTH,
     }
     return lengths.get(strategy, 0)
 

@@ -95,6 +95,11 @@ class Shape:
                 cleaned[column.name] = column.clean(value)
         return cleaned
 
+    def cleaned_and_known(self, row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """The same without fields that are no columns: nobody said what may be kept of those."""
+        cleaned, known = self.cleaned(row), {column.name for column in self.columns}
+        return None if cleaned is None else {name: value for name, value in cleaned.items() if name in known}
+
 
 def folded(name: str) -> str:
     """A name of the source as Snowflake folds it, when it is one that PostgreSQL folded."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from snowmelt.core import errors
+from snowmelt.core.protected import Protected
 from snowmelt.state.connector_model import SourceType
 
 
@@ -31,6 +32,8 @@ class Source:
     secret_file: str | None = None
     signal_table: str | None = None
     extra: dict[str, str] = field(default_factory=dict)
+    protected: Protected = field(default=Protected(), repr=False, compare=False)
+    """Files that are no secret of a connector's."""
 
     def password(self) -> str:
         """Read anew each time, so that it can be changed while the connector runs; empty when none is named."""
@@ -44,14 +47,15 @@ class Source:
                 )
             return value
         if self.secret_file is not None:
-            return _secret(Path(self.secret_file).expanduser())
+            return _secret(Path(self.secret_file).expanduser(), self.protected)
         return ""
 
 
-def _secret(path: Path) -> str:
+def _secret(path: Path, protected: Protected) -> str:
     try:
-        mode = path.stat().st_mode
-        text = path.read_text(encoding="utf-8")
+        with os.fdopen(protected.read(path), encoding="utf-8") as handle:
+            mode = os.fstat(handle.fileno()).st_mode
+            text = handle.read()
     except OSError as error:
         raise errors.configuration(f"The secret file {path} can't be read: {error.strerror}.") from None
     if stat.S_IMODE(mode) & stat.S_IWOTH:

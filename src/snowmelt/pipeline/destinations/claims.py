@@ -72,7 +72,7 @@ class Claim:
         """Returns when nobody has it any more, and raises as soon as somebody is known to."""
         first = _read(store, self._name)
         until = time.monotonic() + self._lost_seconds
-        while first is not None and not _is_gone(_told(first)) and time.monotonic() < until:
+        while first is not None and not _is_gone(_parsed(first)) and time.monotonic() < until:
             time.sleep(_POLL_SECONDS)
             now = _read(store, self._name)
             if now is None:
@@ -115,10 +115,10 @@ def _read(store: FileStore, name: str) -> str | None:
 
 
 def _owner(text: str | None) -> str | None:
-    return None if text is None else str(_told(text).get("owner"))
+    return None if text is None else str(_parsed(text).get("owner"))
 
 
-def _told(text: str) -> dict[str, Any]:
+def _parsed(text: str) -> dict[str, Any]:
     """Empty for what is just being written."""
     try:
         found = json.loads(text)

@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.pipeline.addresses import engine_of, told
+from snowmelt.pipeline.addresses import database_errors, engine_of
 from snowmelt.pipeline.columns import text_of
 from snowmelt.pipeline.destinations.base import Loader, LoadStrategy, Staging, require_strategy
 from snowmelt.pipeline.destinations.typing import names_of, with_inferred
@@ -68,7 +68,7 @@ class PostgresLoader(Loader):
             Column("run_id", Text, nullable=False), Column("loaded_at", DateTime(timezone=True), nullable=False),
             schema=self._schema,
         )  # fmt: skip
-        with told(self._engine), self._engine.begin() as connection:
+        with database_errors(self._engine), self._engine.begin() as connection:
             self._places.create(connection, checkfirst=True)
             self._place = self._read_place(connection)
         self._staging = Staging(f"Table {table}")
@@ -82,7 +82,7 @@ class PostgresLoader(Loader):
         rows = self._staging.taken(batch, whole=self.strategy in (LoadStrategy.OVERWRITE, LoadStrategy.MERGE))
         if rows is None:
             return 0
-        with told(self._engine), self._engine.begin() as connection:
+        with database_errors(self._engine), self._engine.begin() as connection:
             self._take_turn(connection)
             self._write(connection, rows)
             row = {"flow": self.flow, "place": batch.place, "run_id": self.run_id, "loaded_at": loaded_at}

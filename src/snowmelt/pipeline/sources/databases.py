@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 
 from snowmelt.core import errors
-from snowmelt.pipeline.addresses import mysql_engine_of, told
+from snowmelt.pipeline.addresses import database_errors, mysql_engine_of
 from snowmelt.pipeline.columns import plain
 from snowmelt.pipeline.records import Batch, Rows, table_of_values
 from snowmelt.pipeline.sources.base import BATCH_ROWS, Extractor
@@ -61,7 +61,7 @@ class DatabaseExtractor(Extractor):
     def extract(self, after: str | None) -> Iterator[Batch]:
         schema, _, name = self.table.rpartition(".")
         engine = self.engine()
-        with told(engine):
+        with database_errors(engine):
             table = Table(name, MetaData(), schema=schema or None, autoload_with=engine)
             self._check_columns(table)
             if self.change_column is not None:
@@ -143,7 +143,7 @@ class DatabaseExtractor(Extractor):
         query = asked.where(columns[0] <= _read(columns[0], part.end)).order_by(*columns)
         if part.at is not None:
             query = query.where(_behind(columns, part.at))
-        with told(engine), self.reading(engine, table) as tables, closing(tables(query)) as found:
+        with database_errors(engine), self.reading(engine, table) as tables, closing(tables(query)) as found:
             batches = map(Rows, found)
             for rows in batches if self.key else undivided(batches, columns[0].name):
                 last = rows.record(len(rows) - 1)

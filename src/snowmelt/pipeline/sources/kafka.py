@@ -48,7 +48,7 @@ class KafkaExtractor(Extractor):
             if any(starts[partition] < ends[partition] for partition in ends):
                 yield from self._batches(consumer, starts, ends, given)
         except confluent_kafka.KafkaException as error:
-            raise self._told(error.args[0]) from None
+            raise self._as_error(error.args[0]) from None
         finally:
             consumer.close()
 
@@ -65,7 +65,7 @@ class KafkaExtractor(Extractor):
         """Where each partition begins for this run, and where it ends by now."""
         found = consumer.list_topics(self.topic, timeout=self.seconds).topics[self.topic]
         if found.error is not None:
-            raise self._told(found.error)
+            raise self._as_error(found.error)
         starts, ends = dict(given), {}
         for partition in sorted(found.partitions):
             there = confluent_kafka.TopicPartition(self.topic, partition)
@@ -112,7 +112,7 @@ class KafkaExtractor(Extractor):
                 partition = message.partition()
                 if message.error() is not None:
                     if message.error().code() != confluent_kafka.KafkaError._PARTITION_EOF:
-                        raise self._told(message.error())
+                        raise self._as_error(message.error())
                     # Marks of transactions have offsets too, and are no messages.
                     at[partition] = max(at[partition], message.offset())
                     waiting.discard(partition)
@@ -125,7 +125,7 @@ class KafkaExtractor(Extractor):
     def _who(self) -> str:
         return f"Topic {self.topic} of {self.address}"
 
-    def _told(self, error: Any) -> SnowmeltError:
+    def _as_error(self, error: Any) -> SnowmeltError:
         passing = (
             confluent_kafka.KafkaError._ALL_BROKERS_DOWN, confluent_kafka.KafkaError._TRANSPORT,
             confluent_kafka.KafkaError._TIMED_OUT, confluent_kafka.KafkaError._RESOLVE,

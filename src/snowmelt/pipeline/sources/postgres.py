@@ -64,13 +64,13 @@ class PostgresExtractor(DatabaseExtractor):
     @contextmanager
     def reading(self, engine: Engine, table: Table) -> Iterator[Tables]:
         asked = [_asked(column) for column in table.columns]
-        with _told(engine), closing(adbc.connect(_address(engine))) as connection:
+        with _database_errors(engine), closing(adbc.connect(_address(engine))) as connection:
             with closing(connection.cursor()) as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
                 cursor.execute("SET LOCAL TIME ZONE 'UTC'")
 
             def tables(query: Select[Any]) -> Generator[pa.Table]:
-                with _told(engine), closing(connection.cursor()) as reader:
+                with _database_errors(engine), closing(connection.cursor()) as reader:
                     reader.execute(_text(query))
                     found = (pa.Table.from_batches([part]) for part in reader.fetch_record_batch())
                     yield from (_typed(part, asked) for part in cut(found, self.batch_rows))
@@ -171,7 +171,7 @@ def _address(engine: Engine) -> str:
 
 
 @contextmanager
-def _told(engine: Engine) -> Iterator[None]:
+def _database_errors(engine: Engine) -> Iterator[None]:
     try:
         yield
     except (adbc.Error, OSError, pa.ArrowException) as error:

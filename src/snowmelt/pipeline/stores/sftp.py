@@ -91,7 +91,7 @@ class SftpStore(FileStore):
             raise
         except (OSError, EOFError, paramiko.SSHException) as error:
             self.close()
-            raise self._told(error) from None
+            raise self._as_error(error) from None
 
     def _connect(self) -> None:
         self._ssh = paramiko.SSHClient()
@@ -111,7 +111,7 @@ class SftpStore(FileStore):
         )  # fmt: skip
         self._sftp = self._ssh.open_sftp()
 
-    def _told(self, error: Exception) -> SnowmeltError:
+    def _as_error(self, error: Exception) -> SnowmeltError:
         if isinstance(error, PermissionError):
             return SourceRefusedError(self._shown, "permission denied", "Look at the rights of the user there.")
         if isinstance(error, paramiko.AuthenticationException):

@@ -2,96 +2,159 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snowmelt.core.types import MAX_VARCHAR, TZ_INSTANT, TZ_OFFSET, DataType, Kind
+from snowmelt.core.types import MAX_VARCHAR, TZ_INSTANT, TZ_OFFSET, Kind
+from snowmelt.runtime.results import Result, ResultColumn, indented_texts
 from snowmelt.serve.protocol.json_rows import ZONE_SHIFT, microseconds
 from snowmelt.serve.protocol.rowtypes import fraction_digits, type_name
-from snowmelt.service.results import ResultColumn
 
 _MICROSECONDS = 1_000_000
 _EPOCH = pa.struct([("epoch", pa.int64()), ("fraction", pa.int32())])
 _ZONED = pa.struct([("epoch", pa.int64()), ("fraction", pa.int32()), ("timezone", pa.int32())])
-_ZONED_BYTES = "16"
-"""By this clients know that a TIMESTAMP_TZ has three fields."""
+_ZONED_SHORT = pa.struct([("epoch", pa.int64()), ("timezone", pa.int32())])
+_ONE_NUMBER = 6
+"""Up to so many digits of a second, a TIMESTAMP_NTZ or _LTZ is one number: the epoch in units of its last digit."""
+_ONE_ZONED_NUMBER = 3
+"""The same of a TIMESTAMP_TZ, whose offset stands beside it."""
+_SHORT_BYTES, _LONG_BYTES = "8", "16"
+"""By these clients know whether a TIMESTAMP_TZ has two fields or three."""
 _WHOLE = 18
 """Digits that a 64-bit integer holds for certain."""
+_INTEGER = pa.int64()
+_LARGEST = 2**63 - 1
 
 
-def arrow_stream(columns: Sequence[ResultColumn], data: pa.Table) -> bytes:
-    """One IPC stream with the rows."""
-    arrays = [_encoded(column.type, data.column(index)) for index, column in enumerate(columns)]
-    schema = pa.schema([_field(column, array.type) for column, array in zip(columns, arrays, strict=True)])
-    sink = pa.BufferOutputStream()
-    table = pa.Table.from_arrays(arrays, schema=schema)
-    with pa.ipc.new_stream(sink, schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
+@dataclass(frozen=True, slots=True)
+class ArrowLayout:
+    """How the columns of one result travel. All parts of a result have the same one: clients put them together."""
+
+    columns: tuple[ResultColumn, ...]
+    integers: frozenset[int]
+    """Columns of NUMBERs that travel as 64-bit integers without their decimal point."""
+    indent: int
+    """Of the text of semi-structured values."""
+
+    @classmethod
+    def of(cls, result: Result) -> ArrowLayout:
+        """Reads wide NUMBERs once: of integers clients make int64 and float64, of decimals objects."""
+        numbers = (index for index, column in enumerate(result.columns) if column.type.is_number)
+        integers = frozenset(index for index in numbers if _are_integers(result, index))
+        return cls(result.columns, integers, result.json_indent)
+
+    def stream(self, data: pa.Table) -> bytes:
+        """One IPC stream with the rows."""
+        arrays = [self._encoded(index, data.column(index)) for index in range(len(self.columns))]
+        fields = [_field(column, array.type) for column, array in zip(self.columns, arrays, strict=True)]
+        schema = pa.schema(fields)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, schema) as writer:
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+        return bytes(sink.getvalue())
+
+    def _encoded(self, index: int, values: pa.ChunkedArray) -> pa.ChunkedArray:
+        type_ = self.columns[index].type
+        digits = fraction_digits(type_)
+        match type_.kind:
+            case Kind.NULL:
+                return values.cast(pa.string())
+            case Kind.NUMBER:
+                return _by_chunk(values, _INTEGER, _unscaled) if index in self.integers else values
+            case Kind.VARIANT | Kind.OBJECT | Kind.ARRAY:
+                return pa.chunked_array([pa.array(indented_texts(values, self.indent), pa.string())])
+            case Kind.TIME:
+                return _units(microseconds(values), digits)
+            case Kind.TIMESTAMP_NTZ | Kind.TIMESTAMP_LTZ if digits <= _ONE_NUMBER:
+                return _by_chunk(values, _INTEGER, lambda chunk: _units(microseconds(chunk), digits))
+            case Kind.TIMESTAMP_NTZ | Kind.TIMESTAMP_LTZ:
+                return _by_chunk(values, _EPOCH, _split)
+            case Kind.TIMESTAMP_TZ if digits <= _ONE_ZONED_NUMBER:
+                return _by_chunk(values, _ZONED_SHORT, partial(_zoned_short, digits))
+            case Kind.TIMESTAMP_TZ:
+                return _by_chunk(values, _ZONED, _zoned)
+            case _:
+                return values
+
+
+def _are_integers(result: Result, index: int) -> bool:
+    type_ = result.columns[index].type
+    if type_.int64 or (type_.precision or 38) <= _WHOLE:
+        return True
+    most = Decimal(_LARGEST).scaleb(-(type_.scale or 0))
+    return all(least >= -most and largest <= most for least, largest in result.extremes(index))
 
 
 def _field(column: ResultColumn, type_: pa.DataType) -> pa.Field:
     kind = column.type
     scale = kind.scale or 0 if kind.is_number else fraction_digits(kind)
+    length = str(kind.length or MAX_VARCHAR)
+    zoned = _SHORT_BYTES if type_ == _ZONED_SHORT else _LONG_BYTES
     metadata = {
         "logicalType": type_name(kind).upper(),
         "precision": str(kind.precision or 38) if kind.is_number else "38",
         "scale": str(scale if kind.is_number or kind.is_timestamp or kind.kind is Kind.TIME else 0),
-        "charLength": str(kind.length or MAX_VARCHAR),
-        "byteLength": _ZONED_BYTES if kind.kind is Kind.TIMESTAMP_TZ else str(kind.length or MAX_VARCHAR),
+        "charLength": length,
+        "byteLength": zoned if kind.kind is Kind.TIMESTAMP_TZ else length,
         "finalType": "T",
     }
     return pa.field(column.name, type_, nullable=column.nullable, metadata=metadata)
 
 
-def _encoded(type_: DataType, values: pa.ChunkedArray) -> pa.ChunkedArray:
-    match type_.kind:
-        case Kind.NULL:
-            return values.cast(pa.string())
-        case Kind.NUMBER if not pa.types.is_integer(values.type):
-            return _number(type_, values)
-        case Kind.TIME:
-            return _time(microseconds(values), fraction_digits(type_))
-        case Kind.TIMESTAMP_NTZ | Kind.TIMESTAMP_LTZ:
-            return _by_chunk(values, _EPOCH, lambda chunk: _split(microseconds(chunk), chunk.is_null()))
-        case Kind.TIMESTAMP_TZ:
-            return _by_chunk(values, _ZONED, _zoned)
-        case _:
-            return values
-
-
-def _number(type_: DataType, values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Whole numbers as integers where every one of the type fits, as clients make their own integers of those."""
-    if type_.scale == 0 and (type_.precision or 38) <= _WHOLE:
-        return values.cast(pa.int64())
-    return values
-
-
-def _time(values: pa.ChunkedArray, digits: int) -> pa.ChunkedArray:
-    if digits >= 6:
-        return pc.multiply(values, 10 ** (digits - 6))
-    return pc.divide(values, 10 ** (6 - digits))
-
-
-def _by_chunk(values: pa.ChunkedArray, type_: pa.DataType, convert) -> pa.ChunkedArray:  # type: ignore[no-untyped-def]
+def _by_chunk(values: pa.ChunkedArray, type_: pa.DataType, convert: Callable[[pa.Array], pa.Array]) -> pa.ChunkedArray:
     return pa.chunked_array([convert(chunk) for chunk in values.chunks], type=type_)
+
+
+def _unscaled(chunk: pa.Array) -> pa.Array:
+    """A NUMBER's digits as a whole number."""
+    if pa.types.is_integer(chunk.type):
+        return chunk
+    whole = pa.decimal128(38, 0)
+    digits = pa.Array.from_buffers(whole, len(chunk), chunk.buffers(), chunk.null_count, chunk.offset)
+    return digits.cast(_INTEGER)
+
+
+def _units(micros: pa.Array, digits: int) -> pa.Array:
+    """In units of the last of so many digits behind the seconds, rounded down."""
+    if digits >= 6:
+        return pc.multiply(micros, 10 ** (digits - 6))
+    return _floor(micros, 10 ** (6 - digits))
+
+
+def _floor(micros: pa.Array, unit: int) -> pa.Array:
+    """Arrow divides towards zero; instants before 1970 have to go down."""
+    return pc.divide(pc.if_else(pc.less(micros, 0), pc.subtract(micros, unit - 1), micros), unit)
 
 
 def _parts(micros: pa.Array) -> list[pa.Array]:
     """Whole seconds, rounded down, and the nanoseconds behind them."""
-    shifted = pc.divide(pc.subtract(micros, _MICROSECONDS - 1), _MICROSECONDS)
-    whole = pc.if_else(pc.less(micros, 0), shifted, pc.divide(micros, _MICROSECONDS))
+    whole = _floor(micros, _MICROSECONDS)
     rest = pc.subtract(micros, pc.multiply(whole, _MICROSECONDS))
     return [whole, pc.multiply(rest, 1000).cast(pa.int32())]
 
 
-def _split(micros: pa.Array, nulls: pa.Array) -> pa.StructArray:
-    return pa.StructArray.from_arrays(_parts(micros), fields=list(_EPOCH), mask=nulls)
+def _split(chunk: pa.Array) -> pa.StructArray:
+    return pa.StructArray.from_arrays(_parts(microseconds(chunk)), fields=list(_EPOCH), mask=chunk.is_null())
 
 
 def _zoned(chunk: pa.StructArray) -> pa.StructArray:
-    whole, fraction = _parts(microseconds(pc.struct_field(chunk, TZ_INSTANT)))
-    offset = pc.add(pc.struct_field(chunk, TZ_OFFSET), ZONE_SHIFT).cast(pa.int32())
-    return pa.StructArray.from_arrays([whole, fraction, offset], fields=list(_ZONED), mask=chunk.is_null())
+    parts = [*_parts(_instants(chunk)), _offsets(chunk)]
+    return pa.StructArray.from_arrays(parts, fields=list(_ZONED), mask=chunk.is_null())
+
+
+def _zoned_short(digits: int, chunk: pa.StructArray) -> pa.StructArray:
+    parts = [_units(_instants(chunk), digits), _offsets(chunk)]
+    return pa.StructArray.from_arrays(parts, fields=list(_ZONED_SHORT), mask=chunk.is_null())
+
+
+def _instants(chunk: pa.StructArray) -> pa.Array:
+    return microseconds(pc.struct_field(chunk, TZ_INSTANT))
+
+
+def _offsets(chunk: pa.StructArray) -> pa.Array:
+    return pc.add(pc.struct_field(chunk, TZ_OFFSET), ZONE_SHIFT).cast(pa.int32())

@@ -9,8 +9,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.runtime.binds import Typed
 from snowmelt.serve.protocol.json_rows import ZONE_SHIFT
-from snowmelt.service.binds import Typed
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_VALUES = 5_000_000

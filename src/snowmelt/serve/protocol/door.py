@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import wait
+from datetime import timedelta
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -17,31 +20,37 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from snowmelt.core import errors
+from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.features.loading.transfers import Receiving, content
 from snowmelt.observe.levels import Pool
-from snowmelt.serve.authentication import LoginAttempt
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.rights import grounds
+from snowmelt.runtime.rights.authentication import Identity
+from snowmelt.runtime.spilling import FOLDER
+from snowmelt.serve.logins import Logins
 from snowmelt.serve.protocol import answers, login
+from snowmelt.serve.protocol.addresses import Holder
 from snowmelt.serve.protocol.answers import Answer, envelope, failure
-from snowmelt.serve.protocol.bodies import read_body, text
+from snowmelt.serve.protocol.bodies import read_body, text, too_large
 from snowmelt.serve.protocol.executions import Execution, StatementPool
 from snowmelt.serve.protocol.login import Names
 from snowmelt.serve.protocol.monitoring import query_status
 from snowmelt.serve.protocol.parts import ResultParts
 from snowmelt.serve.protocol.rendering import Renderer
 from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes, Sessions
-from snowmelt.serve.protocol.stage_files import StageFiles, written_name
+from snowmelt.serve.protocol.stage_files import StageFiles
 from snowmelt.serve.protocol.statements import Request, new_query_id, read_request, runs_beside
-from snowmelt.service.account import Account
-from snowmelt.service.security.authentication import Authenticator
-from snowmelt.service.spilling import FOLDER
-from snowmelt.service.transfers import Receiving, content
 
 _log = structlog.get_logger(__name__)
 HELD = 45.0
 """Seconds that a request waits for its statement before the client is told to ask again."""
+_ENDING = 0.1
+"""Which part of stop_seconds sessions get to end in order."""
 _LOOKS = 30.0
 """Seconds between two looks for expired sessions."""
 _TOKEN = re.compile(r'\s*Snowflake\s+Token="([^"]*)"\s*\Z', re.IGNORECASE)
+_TOO_LARGE = too_large().code
 Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 
 
@@ -49,25 +58,31 @@ class Door:
     """One account, as Snowflake's clients see it."""
 
     def __init__(
-        self, account: Account, authenticator: Authenticator, lifetimes: Lifetimes | None = None, held: float = HELD
+        self, account: Account, logins: Logins, lifetimes: Lifetimes | None = None, held: float = HELD
     ) -> None:
         self._account = account
         self._held_seconds = held
-        self._authenticator = authenticator
+        self._logins = logins
         settings = account.settings
-        self._sessions = Sessions(account.clock, lifetimes or Lifetimes(), settings.max_sessions, self._session_closed)
-        self._pool = StatementPool(settings.parallel_statements, settings.waiting_statements)
+        self.sessions = Sessions(
+            account.clock, lifetimes or _lifetimes(settings), settings.max_sessions, self._session_closed,
+            settings.max_sessions_per_user,
+        )  # fmt: skip
+        """Of all clients, those of Snowmelt's own API too."""
+        self._pool = StatementPool(settings.parallel_statements, settings.waiting_statements, account.places)
         self._parts = ResultParts(account.data_dir / FOLDER)
         self._files = StageFiles()
         self._renderer = Renderer(account, self._parts, self._files)
         self._by_query: WeakValueDictionary[str, Execution] = WeakValueDictionary()
         """As long as their session remembers them."""
         self._stopping = threading.Event()
+        self._stopped_by: float | None = None
+        """When the last session has to be closed, once the server is being stopped."""
         threading.Thread(target=self._end_expired, name="snowmelt-door-sessions", daemon=True).start()
 
     def load(self) -> tuple[Pool, ...]:
         """How much of what is limited here is in use."""
-        return (*self._pool.load(), self._sessions.load())
+        return (*self._pool.load(), self.sessions.load())
 
     def routes(self) -> list[Route]:
         post, get = ["POST"], ["GET"]
@@ -82,7 +97,7 @@ class Door:
             Route("/queries/{query_id}/result", _guarded(self.result), methods=get),
             Route("/monitoring/queries/{query_id}", _guarded(self.monitor), methods=get),
             Route("/telemetry/send", _guarded(self.telemetry), methods=post),
-            Route("/telemetry/send/sessionless", _guarded(self.telemetry), methods=post),
+            Route("/telemetry/send/sessionless", _guarded(self.sessionless_telemetry), methods=post),
             Route("/results/{secret}/{number}", _plain(self.part), methods=get),
             Route("/stage-files/{secret}/{name:path}", _plain(self.receive), methods=["PUT"]),
             Route("/stage-files/{secret}/{name:path}", _plain(self.send), methods=get),
@@ -91,25 +106,25 @@ class Door:
     # -- sessions -------------------------------------------------------------------------------------------------
 
     async def login(self, request: HttpRequest) -> Response:
+        self._check_open()
         attempt, names = login.read_login(await read_body(request), request)
-        self._sessions.check_room()
-        data = await run_in_threadpool(self._log_in, attempt, names)
-        return Answer(envelope(data))
-
-    def _log_in(self, attempt: LoginAttempt, names: Names) -> dict[str, Any]:
+        self.sessions.check_room()
         try:
-            identity = attempt.checked_by(self._authenticator)
+            data = await self._logins.log_in(attempt, lambda identity: self._log_in(identity, names))
         except SnowmeltError as error:
             _log.warning("login_failed", user=attempt.user, address=attempt.address, code=error.code)
             raise
+        return Answer(envelope(data))
+
+    def _log_in(self, identity: Identity, names: Names) -> dict[str, Any]:
         session = login.open_session(self._account, identity, names)
-        opened, token, master = self._sessions.open(session, names.client)
-        return login.logged_in(opened, token, master, self._sessions.lifetimes)
+        opened, token, master = self.sessions.open(session, names.client)
+        return login.logged_in(opened, token, master, self.sessions.lifetimes)
 
     async def renew(self, request: HttpRequest) -> Response:
-        await read_body(request)
-        found, token, master = self._sessions.renew(_token(request))
-        lifetimes = self._sessions.lifetimes
+        found, token, master = self.sessions.renew(_token(request))
+        grounds.check(found.session)
+        lifetimes = self.sessions.lifetimes
         return Answer(
             envelope(
                 {
@@ -123,13 +138,13 @@ class Door:
         )
 
     async def heartbeat(self, request: HttpRequest) -> Response:
-        self._sessions.keep(self._session(request))
+        self.sessions.keep(self._session(request))
         return Answer(envelope(None))
 
     async def close_session(self, request: HttpRequest) -> Response:
+        found = self._session(request)
         if request.query_params.get("delete", "").lower() == "true":
-            found = self._session(request)
-            await run_in_threadpool(self._sessions.close, found)
+            await run_in_threadpool(self.sessions.close, found)
         return Answer(envelope(None))
 
     def _session_closed(self, found: DoorSession) -> None:
@@ -137,14 +152,22 @@ class Door:
             if not execution.done:
                 execution.cancel()
             self._by_query.pop(execution.query_id, None)
-        found.session.close()
+        until = self._stopped_by
+        found.session.close(-1.0 if until is None else max(until - time.monotonic(), 0.05))
         self._parts.remove(found.session.id)
+        self._files.forget(found.session.id)
 
     def _session(self, request: HttpRequest) -> DoorSession:
-        return self._sessions.by_token(_token(request))
+        found = self.sessions.by_token(_token(request))
+        grounds.check(found.session)
+        return found
 
     async def telemetry(self, request: HttpRequest) -> Response:
         """Taken and thrown away: nothing about a user leaves this server."""
+        self._session(request)
+        return await self.sessionless_telemetry(request)
+
+    async def sessionless_telemetry(self, request: HttpRequest) -> Response:
         await read_body(request)
         return Answer(envelope("Log Received"))
 
@@ -154,8 +177,12 @@ class Door:
         found = self._session(request)
         body = await read_body(request)
         asked = read_request(body)
+        self._check_open()
         execution = Execution(request.query_params.get("requestId") or new_query_id(), new_query_id(), found)
         known = found.remember(execution)
+        if known is not execution and not found.may_have(known):
+            # Asked for again, after its user has lost a role that it was computed with.
+            raise errors.statement_not_found(known.query_id)
         if known is execution:
             self._start(execution, asked, _base_url(request))
         if asked.asynchronous:
@@ -170,7 +197,7 @@ class Door:
         try:
             self._pool.submit(execution, lambda running: self._renderer.answer(running, asked, delivery))
         except SnowmeltError as error:
-            execution.answer.set_result(bytes(Answer(failure(error, execution.query_id)).body))
+            execution.reply(bytes(Answer(failure(error, execution.query_id)).body))
 
     async def _held(self, execution: Execution) -> Response:
         done, _ = await asyncio.wait([asyncio.wrap_future(execution.answer)], timeout=self._held_seconds)
@@ -182,7 +209,7 @@ class Door:
         found = self._session(request)
         query_id = request.path_params["query_id"]
         execution = self._by_query.get(query_id)
-        if execution is not None and execution.session.user == found.session.user:
+        if execution is not None and found.may_have(execution):
             return await self._held(execution)
         delivery = self._renderer.delivery(found, _base_url(request))
         body = await run_in_threadpool(self._renderer.kept_answer, found, query_id, delivery)
@@ -199,7 +226,7 @@ class Door:
             if not execution.done and (execution.query_id == wanted if wanted else execution.request_id == request_id)
         ]  # fmt: skip
         other = self._by_query.get(wanted or "")
-        if other is not None and other.session.user == found.session.user:
+        if other is not None and found.may_have(other):
             stopped.append(other)
         for execution in stopped:
             await run_in_threadpool(execution.cancel)
@@ -209,29 +236,43 @@ class Door:
         found = self._session(request)
         query_id = request.path_params["query_id"]
         execution = self._by_query.get(query_id)
-        data = await run_in_threadpool(query_status, self._account, found.session.user, query_id, execution)
+        data = await run_in_threadpool(query_status, self._account, found, query_id, execution)
         return Answer(envelope(data))
 
     # -- bytes ----------------------------------------------------------------------------------------------------
 
     async def part(self, request: HttpRequest) -> Response:
-        path = self._parts.find(request.path_params["secret"], request.path_params["number"])
+        secret = request.path_params["secret"]
+        if not self._serves(self._parts.holder_of(secret)):
+            return Response(status_code=404)
+        path = self._parts.find(secret, request.path_params["number"])
         return FileResponse(path) if path is not None else Response(status_code=404)
+
+    def _serves(self, holder: Holder | None) -> bool:
+        """Whether who an address was given to may still use it: the session goes on, and its user has all roles."""
+        owner = self.sessions.of_id(holder.session_id) if holder is not None else None
+        if holder is None or owner is None:
+            return False
+        try:
+            grounds.check(owner.session)
+        except SnowmeltError:
+            return False
+        return holder.roles <= owner.roles_within(holder.session_id)
 
     async def receive(self, request: HttpRequest) -> Response:
         secret = request.path_params["secret"]
         grant = self._files.find(secret)
-        if grant is None or not grant.writes:
+        if grant is None or not grant.writes or not self._serves(self._renderer.addresses.holder_of(secret)):
             return Response(status_code=404)
         pieces = request.stream()
         first = await anext(pieces, b"")
-        name = written_name(grant, request.path_params["name"], first)
-        if not name or grant.used:
-            # PUT with a wild card: the client asks again for each file when it hears this.
+        if not grant.takes(first):
+            # The client asks again, for this file by name, when it hears this.
+            self._files.refused(grant)
             return Response(status_code=400)
-        if request.headers.get("x-goog-if-generation-match") == "0" and grant.place.find(name) is not None:
+        if request.headers.get("x-goog-if-generation-match") == "0" and grant.place.find(grant.path) is not None:
             return Response(status_code=412)
-        receiving = await run_in_threadpool(Receiving, grant.place, name)
+        receiving = await run_in_threadpool(Receiving, grant.place, grant.path)
         try:
             await run_in_threadpool(receiving.write, first)
             async for piece in pieces:
@@ -239,13 +280,18 @@ class Door:
         except (ClientDisconnect, OSError):
             await run_in_threadpool(receiving.discard)
             raise
+        if not self._serves(self._renderer.addresses.holder_of(secret)):
+            # The right was lost while the file came in.
+            await run_in_threadpool(receiving.discard)
+            return Response(status_code=404)
         await run_in_threadpool(receiving.publish)
         self._files.written(secret)
         return Response(status_code=200)
 
     async def send(self, request: HttpRequest) -> Response:
-        grant = self._files.find(request.path_params["secret"])
-        if grant is None or grant.writes:
+        secret = request.path_params["secret"]
+        grant = self._files.find(secret)
+        if grant is None or grant.writes or not self._serves(self._renderer.addresses.holder_of(secret)):
             return Response(status_code=404)
         return StreamingResponse(content(grant.place, grant.path), media_type="application/octet-stream")
 
@@ -254,17 +300,40 @@ class Door:
     def _end_expired(self) -> None:
         """What an expired session holds, such as locks of an open transaction, must not wait for the next login."""
         while not self._stopping.wait(_LOOKS):
-            self._sessions.close_expired()
+            self.sessions.close_expired()
+
+    def hang_up(self, patience: float) -> None:
+        """Takes nothing more, and tells everybody who waits for an answer that there will be none."""
+        self._stopping.set()
+        error = errors.server_stopping()
+        open_ones = [one for found in self.sessions.all() for one in found.executions() if not one.done]
+        for execution in open_ones:
+            execution.cancel(error)
+        # What is stopped at once tells by itself whether it was carried out.
+        wait([execution.answer for execution in open_ones], patience)
+        for execution in open_ones:
+            execution.reply(bytes(Answer(failure(error, execution.query_id)).body))
 
     def stop(self) -> None:
-        """Cancels what runs, and ends every session."""
+        """Cancels what runs, and ends every session whose statement ends in time."""
         self._stopping.set()
-        for found in self._sessions.all():
+        self._stopped_by = time.monotonic() + self._account.settings.stop_seconds * _ENDING
+        for found in self.sessions.all():
             for execution in found.executions():
-                execution.cancel()
-        for found in self._sessions.all():
-            self._sessions.close(found)
+                execution.cancel(errors.server_stopping())
+        for found in self.sessions.all():
+            self.sessions.close(found)
         self._pool.stop()
+        self._logins.stop()
+
+    def _check_open(self) -> None:
+        if self._stopping.is_set():
+            raise errors.server_stopping()
+
+
+def _lifetimes(settings: Settings) -> Lifetimes:
+    idle = timedelta(hours=settings.session_idle_hours)
+    return Lifetimes(master=idle, idle=idle, longest=timedelta(hours=settings.session_hours))
 
 
 def _token(request: HttpRequest) -> str:
@@ -283,7 +352,7 @@ def _guarded(endpoint: Endpoint) -> Endpoint:
         try:
             return await endpoint(request)
         except SnowmeltError as error:
-            return Answer(failure(error))
+            return Answer(failure(error), status_code=413 if error.code == _TOO_LARGE else 200)
         except Exception:
             _log.exception("request failed unexpectedly", path=request.url.path)
             return Answer(failure(errors.internal("The request failed. The server's log has the details.")))

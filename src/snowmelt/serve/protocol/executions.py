@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.slots import LARGE_WAITING, Places, overloaded
 from snowmelt.observe.levels import Pool
 
 if TYPE_CHECKING:
+    from snowmelt.runtime.session import Session
     from snowmelt.serve.protocol.sessions import DoorSession
-    from snowmelt.service.session import Session
 
 Work = Callable[["Execution"], bytes]
 
@@ -28,8 +29,12 @@ class Execution:
         self.door_session = door_session
         self.session: Session = door_session.session
         """Where it runs: the client's session, or one beside it."""
+        self.roles = self.session.authority.roles
+        """Whose rights are in the answer."""
         self.answer: Future[bytes] = Future()
         self.cancelled = False
+        self.reason: SnowmeltError | None = None
+        """Why it was cancelled, if not because its user wanted it."""
         self.running = False
         self.since = time.monotonic()
         self._lock = threading.Lock()
@@ -54,10 +59,17 @@ class Execution:
                 raise errors.cancelled()
             self.running = True
 
-    def cancel(self) -> None:
+    def reply(self, body: bytes) -> None:
+        """The first answer counts."""
+        with self._lock:
+            if not self.answer.done():
+                self.answer.set_result(body)
+
+    def cancel(self, reason: SnowmeltError | None = None) -> None:
         """Stops it, wherever it is. Again, or too late, does nothing."""
         with self._lock:
             self.cancelled = True
+            self.reason = self.reason or reason
             running = self.running and not self.done
         if running:
             self.session.cancel()
@@ -67,18 +79,12 @@ class Execution:
             raise errors.cancelled()
 
 
-def overloaded(most: int) -> SnowmeltError:
-    return SnowmeltError(
-        "370002", "53300", f"The server is busy: {most} statements are waiting already, and this one was not taken.",
-        hint="Try again in a moment, or raise parallel_statements or waiting_statements.", transient=True,
-    )  # fmt: skip
-
-
 class StatementPool:
     """Runs statements in threads. One session never holds more than one of them, but for what runs beside it."""
 
-    def __init__(self, parallel: int, waiting: int) -> None:
-        self._threads = ThreadPoolExecutor(parallel, thread_name_prefix="snowmelt-door")
+    def __init__(self, parallel: int, waiting: int, places: Places) -> None:
+        self._threads = ThreadPoolExecutor(2 * parallel + LARGE_WAITING, thread_name_prefix="snowmelt-door")
+        self._places = places
         self._most = parallel + waiting
         self._taken = 0
         self._running = 0
@@ -113,14 +119,15 @@ class StatementPool:
             self._threads.submit(self._run_in_turn, *following)
 
     def _run(self, execution: Execution, work: Work) -> None:
-        with self._lock:
-            self._running += 1
-        try:
-            execution.answer.set_result(work(execution))
-        finally:
+        with self._places.taken():
             with self._lock:
-                self._taken -= 1
-                self._running -= 1
+                self._running += 1
+            try:
+                execution.reply(work(execution))
+            finally:
+                with self._lock:
+                    self._taken -= 1
+                    self._running -= 1
 
     def load(self) -> tuple[Pool, Pool]:
         """The workers, and the places where statements wait for one."""

@@ -11,17 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
+from snowmelt.runtime.results import ResultColumn, indented_texts
 from snowmelt.serve.protocol.rowtypes import fraction_digits
-from snowmelt.service.results import ResultColumn
 
 ZONE_SHIFT = 1440
 """Added to offsets from UTC, in minutes, so that they are never negative."""
 Value = str | None
 
 
-def json_rows(columns: Sequence[ResultColumn], data: pa.Table) -> list[list[Value]]:
-    """The rows of `rowset`."""
-    texts = [_texts(column.type, data.column(index)) for index, column in enumerate(columns)]
+def json_rows(columns: Sequence[ResultColumn], data: pa.Table, indent: int) -> list[list[Value]]:
+    """The rows of `rowset`; `indent` is for the text of semi-structured values."""
+    texts = [_texts(column.type, data.column(index), indent) for index, column in enumerate(columns)]
     return [list(row) for row in zip(*texts, strict=True)] if texts else []
 
 
@@ -30,10 +30,12 @@ def chunk_text(rows: list[list[Value]]) -> bytes:
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))[1:-1].encode()
 
 
-def _texts(type_: DataType, values: pa.ChunkedArray) -> list[Value]:
+def _texts(type_: DataType, values: pa.ChunkedArray, indent: int) -> list[Value]:
     match type_.kind:
-        case Kind.VARCHAR | Kind.VARIANT | Kind.OBJECT | Kind.ARRAY | Kind.NULL:
+        case Kind.VARCHAR | Kind.NULL:
             return _plain(values)
+        case Kind.VARIANT | Kind.OBJECT | Kind.ARRAY:
+            return indented_texts(values, indent)
         case Kind.NUMBER:
             return _mapped(values, str if pa.types.is_integer(values.type) else lambda value: format(value, "f"))
         case Kind.BOOLEAN:

@@ -10,13 +10,13 @@ from starlette.requests import Request as HttpRequest
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import SchemaName, split_name
 from snowmelt.core.version import VERSION
+from snowmelt.runtime import parameters
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.rights.authentication import Identity
+from snowmelt.runtime.session import Session
 from snowmelt.serve.authentication import LoginAttempt
 from snowmelt.serve.protocol.bodies import Body, part, text
 from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes
-from snowmelt.service import parameters
-from snowmelt.service.account import Account
-from snowmelt.service.security.authentication import Identity
-from snowmelt.service.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,7 @@ def open_session(account: Account, identity: Identity, names: Names) -> Session:
             session.schema = session.schema if there or session.schema == "INFORMATION_SCHEMA" else None
         if session.warehouse is not None and state.warehouses.get(session.warehouse) is None:
             session.warehouse = None
+    session.grounds = identity.grounds
     session.parameters.update(names.settings)
     session.spills = True
     return session

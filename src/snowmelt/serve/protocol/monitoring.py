@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from snowmelt.runtime.account import Account
 from snowmelt.serve.protocol.executions import Execution
-from snowmelt.service.account import Account
+from snowmelt.serve.protocol.sessions import DoorSession
 from snowmelt.state.model import QueryRecord
 
 _STATUS = {"running": "RUNNING", "success": "SUCCESS", "failed_with_error": "FAILED_WITH_ERROR"}
 
 
-def query_status(account: Account, user: str, query_id: str, execution: Execution | None) -> dict[str, Any]:
-    """The one query in the client's form; none when nothing is known of it, or it is another user's."""
+def query_status(
+    account: Account, found: DoorSession, query_id: str, execution: Execution | None
+) -> dict[str, Any]:  # fmt: skip
+    """The one query in the client's form; none when nothing is known of it, or it is another user's or role's."""
     record = account.journal.get(query_id)
-    if record is not None and record.user != user:
+    if record is not None and (
+        record.user != found.session.user or record.role not in found.roles_within(record.session_id)
+    ):
         return {"queries": []}
-    if execution is not None and not execution.done and execution.session.user == user:
+    if execution is not None and not execution.done and found.may_have(execution):
         waits = not execution.running
         return {"queries": [_query(query_id, "QUEUED" if waits else "RUNNING", record)]}
     if record is None:

@@ -6,6 +6,7 @@ import base64
 import secrets
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +14,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from snowmelt.serve.protocol.arrow_rows import arrow_stream
+from snowmelt.runtime.results import Result
+from snowmelt.serve.protocol.addresses import Holder
+from snowmelt.serve.protocol.arrow_rows import ArrowLayout
 from snowmelt.serve.protocol.json_rows import chunk_text, json_rows
 from snowmelt.serve.protocol.rowtypes import may_be_arrow, row_type
-from snowmelt.service.results import Result
 
 _FIRST = 256 * 1024
 """Bytes of rows that travel with the answer."""
 _PART = 4 * 1024 * 1024
+_GOOD_SECONDS = 6 * 3600.0
+"""How long an address is good for, as Snowflake's are."""
 _MOST_ROWS = 200_000
 """Rows of a part, whatever their size."""
 
@@ -42,10 +46,12 @@ class ResultParts:
         self._folder = folder
         shutil.rmtree(folder, ignore_errors=True)
         self._by_owner: dict[str, list[str]] = {}
+        self._holders: dict[str, tuple[Holder, float]] = {}
+        """By secret, who it was given to, and until when it is good."""
         self._lock = threading.Lock()
 
-    def rendered(self, result: Result, delivery: Delivery) -> dict[str, Any]:
-        """The rows as the answer holds them: some in it, the others by address."""
+    def rendered(self, result: Result, delivery: Delivery, roles: frozenset[str]) -> dict[str, Any]:
+        """The rows as the answer holds them: some in it, the others by address, for who has the roles."""
         arrow = delivery.arrow and may_be_arrow(result.statement_type)
         body: dict[str, Any] = {
             "rowtype": [row_type(column) for column in result.columns],
@@ -55,26 +61,32 @@ class ResultParts:
         }
         pieces = _pieces(result)
         first = next(pieces)
-        if arrow:
-            stream = arrow_stream(result.columns, first) if result.row_count else b""
+        layout = ArrowLayout.of(result) if arrow else None
+        if layout is not None:
+            stream = layout.stream(first) if result.row_count else b""
             body["rowsetBase64"] = base64.b64encode(stream).decode("ascii")
         else:
-            body["rowset"] = json_rows(result.columns, first)
+            body["rowset"] = json_rows(result.columns, first, result.json_indent)
         if first.num_rows < result.row_count:
-            body |= {"chunks": self._written(result, pieces, delivery, arrow=arrow), "chunkHeaders": {}, "qrmk": ""}
+            body |= {"chunks": self._written(result, pieces, delivery, roles, layout), "chunkHeaders": {}, "qrmk": ""}
         return body
 
     def _written(
-        self, result: Result, pieces: Iterator[pa.Table], delivery: Delivery, *, arrow: bool
-    ) -> list[dict[str, Any]]:
+        self, result: Result, pieces: Iterator[pa.Table], delivery: Delivery, roles: frozenset[str],
+        layout: ArrowLayout | None,
+    ) -> list[dict[str, Any]]:  # fmt: skip
         secret = secrets.token_urlsafe(24)
         folder = self._folder / secret
         folder.mkdir(parents=True)
         with self._lock:
             self._by_owner.setdefault(delivery.owner, []).append(secret)
+            self._holders[secret] = Holder(delivery.owner, roles), time.monotonic() + _GOOD_SECONDS
         chunks = []
         for number, piece in enumerate(pieces):
-            content = arrow_stream(result.columns, piece) if arrow else chunk_text(json_rows(result.columns, piece))
+            if layout is not None:
+                content = layout.stream(piece)
+            else:
+                content = chunk_text(json_rows(result.columns, piece, result.json_indent))
             (folder / str(number)).write_bytes(content)
             chunks.append(
                 {
@@ -86,8 +98,14 @@ class ResultParts:
             )
         return chunks
 
+    def holder_of(self, secret: str) -> Holder | None:
+        """Who an address was given to, while it is good."""
+        with self._lock:
+            holder, until = self._holders.get(secret, (None, 0.0))
+        return holder if until > time.monotonic() else None
+
     def find(self, secret: str, number: str) -> Path | None:
-        if not number.isdigit() or not secret.replace("-", "").replace("_", "").isalnum():
+        if self.holder_of(secret) is None or not number.isascii() or not number.isdigit() or len(number) > 9:
             return None
         path = self._folder / secret / str(int(number))
         return path if path.is_file() else None
@@ -95,6 +113,8 @@ class ResultParts:
     def remove(self, owner: str) -> None:
         with self._lock:
             secrets_of = self._by_owner.pop(owner, [])
+            for secret in secrets_of:
+                self._holders.pop(secret, None)
         for folder in (owner, *secrets_of):
             shutil.rmtree(self._folder / folder, ignore_errors=True)
 

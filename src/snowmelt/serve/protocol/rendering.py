@@ -9,7 +9,12 @@ import structlog
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.features.loading.transfers import transfer
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.results import Result
+from snowmelt.runtime.session import Session
 from snowmelt.serve.protocol import rowtypes
+from snowmelt.serve.protocol.addresses import Addresses, Holder
 from snowmelt.serve.protocol.answers import Answer, envelope, failure
 from snowmelt.serve.protocol.executions import Execution
 from snowmelt.serve.protocol.login import session_parameters
@@ -21,15 +26,11 @@ from snowmelt.serve.protocol.statements import (
     Outcome,
     Request,
     Several,
-    carry_out,
+    asked_statements,
+    execute_request,
     overlaid,
     several_data,
 )
-from snowmelt.service.account import Account
-from snowmelt.service.binds import substitute
-from snowmelt.service.results import Result
-from snowmelt.service.session import Session
-from snowmelt.sql.tokens import SqlText, split_statements
 
 _log = structlog.get_logger(__name__)
 _PYTHON = ("PythonConnector", "PythonSnowpark", "Snowpark", "PythonUDAF")
@@ -42,6 +43,7 @@ class Renderer:
         self._account = account
         self._parts = parts
         self._files = files
+        self.addresses = Addresses()
 
     def delivery(self, found: DoorSession, base_url: str) -> Delivery:
         wanted = str(found.session.parameter("PYTHON_CONNECTOR_QUERY_RESULT_FORMAT")).upper()
@@ -53,41 +55,48 @@ class Renderer:
         try:
             execution.begin()
             _check_waited(execution)
+            execution.roles |= execution.session.authority.roles
             with overlaid(execution.session, asked.settings):
-                data = self._carried_out(execution, asked, delivery)
+                data = self._executed(execution, asked, delivery)
             return _bytes(envelope(data))
         except SnowmeltError as error:
-            return _bytes(failure(error, execution.query_id))
+            return _bytes(failure(execution.reason or error, execution.query_id))
         except Exception:
             _log.exception("statement failed unexpectedly", query_id=execution.query_id)
             return _bytes(failure(errors.internal("The server's log has the details."), execution.query_id))
         finally:
+            execution.roles |= self._account.results.roles_of(execution.query_id)
             if execution.beside:
                 execution.session.leave()
 
-    def _carried_out(self, execution: Execution, asked: Request, delivery: Delivery) -> dict[str, Any]:
+    def _executed(self, execution: Execution, asked: Request, delivery: Delivery) -> dict[str, Any]:
         session = execution.session
-        transfer = None if asked.describe_only else _transfer(session, asked, execution.query_id)
-        if transfer is not None:
-            data = self._files.described(transfer, delivery.base_url, execution.query_id)
+        moved = None if asked.describe_only else _transfer(session, asked, execution.query_id)
+        if moved is not None:
+            data = self._files.described(moved, delivery.base_url, session.id, execution.query_id)
+            self.addresses.bind(data, Holder(delivery.owner, execution.roles))
             return {**_context(session), **data}
-        return self._data(session, carry_out(session, asked, execution.query_id), execution.query_id, delivery)
+        return self._data(execution, execute_request(session, asked, execution.query_id), delivery)
 
-    def _data(self, session: Session, outcome: Outcome, query_id: str, delivery: Delivery) -> dict[str, Any]:
+    def _data(self, execution: Execution, outcome: Outcome, delivery: Delivery) -> dict[str, Any]:
+        session, query_id = execution.session, execution.query_id
         if isinstance(outcome, Several):
             return {**_context(session), **several_data(outcome, query_id)}
         if isinstance(outcome, Described):
             return {**_context(session), **_described(outcome, query_id)}
-        return self.result_data(session, outcome, delivery)
+        return self._result_data(session, outcome, delivery, execution.roles)
 
-    def result_data(self, session: Session, result: Result, delivery: Delivery) -> dict[str, Any]:
+    def _result_data(
+        self, session: Session, result: Result, delivery: Delivery, roles: frozenset[str]
+    ) -> dict[str, Any]:  # fmt: skip
+        used = roles | self._account.results.roles_of(result.query_id)
         data = {
             **_context(session),
             "queryId": result.query_id,
             "statementTypeId": rowtypes.statement_type_id(result.statement_type),
             "numberOfBinds": 0,
             "arrayBindSupported": result.statement_type in _DML,
-            **self._parts.rendered(result, delivery),
+            **self._parts.rendered(result, delivery, used),
         }
         if result.statement_type in _DML:
             data["stats"] = _stats(result)
@@ -97,15 +106,16 @@ class Renderer:
         """The result of an earlier query, as long as it is kept."""
         try:
             record = self._account.journal.get(query_id)
-            result = self._account.results.get(query_id, found.session.user, found.session.authority.roles)
-            if record is None or record.user != found.session.user:
+            roles = found.roles_within(record.session_id if record is not None else "")
+            result = self._account.results.get(query_id, found.session.user, roles)
+            if record is None or record.user != found.session.user or record.role not in roles:
                 raise errors.statement_not_found(query_id)
             if record.status == "failed_with_error":
                 message = record.error_message or ""
                 raise SnowmeltError(record.error_code or "000000", "XX000", message)
             if result is None:
                 raise errors.statement_not_found(query_id)
-            return _bytes(envelope(self.result_data(found.session, result, delivery)))
+            return _bytes(envelope(self._result_data(found.session, result, delivery, frozenset())))
         except SnowmeltError as error:
             return _bytes(failure(error, query_id))
 
@@ -113,10 +123,9 @@ class Renderer:
 def _transfer(session: Session, asked: Request, query_id: str) -> Any:
     if asked.sql.lstrip()[:3].upper() not in ("PUT", "GET") and "file://" not in asked.sql:
         return None
-    text = substitute(asked.sql, asked.bindings.rows[0]) if asked.bindings.rows else asked.sql
-    statements = split_statements(text)
+    statements = asked_statements(asked)
     first = statements[0].text.split(None, 1)[0].upper() if len(statements) == 1 else ""
-    return session.transfer(SqlText(statements[0].text), query_id) if first in ("PUT", "GET") else None
+    return transfer(session, statements[0], query_id) if first in ("PUT", "GET") else None
 
 
 def _check_waited(execution: Execution) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from snowmelt.core.types import MAX_VARCHAR, DataType, Kind
-from snowmelt.service.results import ResultColumn
+from snowmelt.runtime.results import ResultColumn
 
 _NAMES = {
     Kind.NUMBER: "fixed", Kind.FLOAT: "real", Kind.VARCHAR: "text", Kind.BINARY: "binary", Kind.BOOLEAN: "boolean",

@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from snowmelt.core.clock import Clock
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.observe.levels import Pool
+from snowmelt.runtime.session import Session
 from snowmelt.serve.protocol.answers import SESSION_EXPIRED
 from snowmelt.serve.protocol.executions import Execution, Work
-from snowmelt.service.session import Session
 
 _REPLACED_TOKENS = 8
 _KEPT_EXECUTIONS = 64
@@ -30,6 +30,10 @@ class Lifetimes:
     master: timedelta = timedelta(hours=4)
     replaced_master: timedelta = timedelta(minutes=1)
     """A client that never got the answer to its renewal asks again with the token that it has."""
+    idle: timedelta = timedelta(hours=4)
+    """Without a request, for sessions of Snowmelt's own API, whose tokens are not renewed."""
+    longest: timedelta = timedelta(days=7)
+    """Whatever the client does: then it logs in again."""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,6 +46,10 @@ class DoorSession:
     session_until: datetime
     master_key: str
     master_until: datetime
+    ends: datetime
+    """When it is over, whatever its tokens say."""
+    own: bool = False
+    """Whether it is one of Snowmelt's own API: its token is not renewed, but lasts while it is used."""
     replaced: deque[str] = field(default_factory=lambda: deque(maxlen=_REPLACED_TOKENS))
     former_masters: dict[str, datetime] = field(default_factory=dict)
     """Master tokens that were replaced, and until when they still renew."""
@@ -68,8 +76,27 @@ class DoorSession:
             if old and execution.done and execution.request_id != next(reversed(self.by_request)):
                 del self.by_request[request_id]
 
+    def roles_within(self, session_id: str) -> frozenset[str]:
+        """The roles whose results it may have: of its own statements, those it could use; of others, those in use."""
+        session = self.session
+        if session_id != session.id:
+            return session.authority.roles
+        access, restriction = session.account.access, session.role_restriction
+        return access.available(session.user) if restriction is None else access.inherited(restriction)
+
+    def may_have(self, execution: Execution) -> bool:
+        """Whether the answer of an execution is for this client: of the same user, and with no more rights."""
+        same = execution.door_session.session.user == self.session.user
+        return same and execution.roles <= self.roles_within(execution.door_session.session.id)
+
+    def is_over(self, now: datetime) -> bool:
+        return min(self.master_until, self.ends) <= now
+
     def renews(self, master_key: str, now: datetime) -> bool:
-        return (self.master_until if master_key == self.master_key else self.former_masters[master_key]) > now
+        return (
+            self.ends > now
+            and (self.master_until if master_key == self.master_key else self.former_masters[master_key]) > now
+        )
 
     def executions(self) -> list[Execution]:
         with self.lock:
@@ -91,13 +118,24 @@ def too_many_sessions(most: int) -> SnowmeltError:
     )  # fmt: skip
 
 
-class Sessions:
-    """Sessions by token. Only digests of tokens are kept, so that no dump of the memory's objects has one."""
+def too_many_of_user(user: str, most: int) -> SnowmeltError:
+    return SnowmeltError(
+        "390202", "53300", f"The user {user} has {most} sessions already.",
+        hint="Close some, or raise max_sessions_per_user.", transient=True,
+    )  # fmt: skip
 
-    def __init__(self, clock: Clock, lifetimes: Lifetimes, most: int, closed: Callable[[DoorSession], None]) -> None:
+
+class Sessions:
+    """Sessions by token, of all kinds of clients. Only digests of tokens are kept: no dump of the memory has one."""
+
+    def __init__(
+        self, clock: Clock, lifetimes: Lifetimes, most: int, closed: Callable[[DoorSession], None],
+        most_of_user: int | None = None,
+    ) -> None:  # fmt: skip
         self.lifetimes = lifetimes
         self._clock = clock
         self._most = most
+        self._most_of_user = most_of_user or most
         self._closed = closed
         self._open: set[DoorSession] = set()
         self._by_key: dict[str, DoorSession] = {}
@@ -107,7 +145,8 @@ class Sessions:
     def close_expired(self) -> None:
         now = self._clock.now()
         for found in self.all():
-            if found.master_until <= now:
+            busy = found.own and found.ends > now and found.session.running is not None
+            if (found.is_over(now) and not busy) or found.session.closed is True:
                 self.close(found)
 
     def check_room(self) -> None:
@@ -117,26 +156,46 @@ class Sessions:
         if len(self._open) >= self._most:
             raise too_many_sessions(self._most)
 
-    def open(self, session: Session, client: str) -> tuple[DoorSession, str, str]:
-        """The session with its token and master token."""
+    def open(self, session: Session, client: str, *, own: bool = False) -> tuple[DoorSession, str, str]:
+        """The session with its token and master token. Raises, and closes it, when there are too many."""
         token, master, now = secrets.token_urlsafe(32), secrets.token_urlsafe(32), self._clock.now()
+        lasts = self.lifetimes
         opened = DoorSession(
-            session, client, _key(token), now + self.lifetimes.session, _key(master), now + self.lifetimes.master
-        )
-        with self._lock:
-            self._open.add(opened)
-            self._by_key[opened.session_key] = opened
-            self._by_master[opened.master_key] = opened
+            session, client, _key(token), now + (lasts.longest if own else lasts.session), _key(master),
+            now + (lasts.idle if own else lasts.master), now + lasts.longest, own=own,
+        )  # fmt: skip
+        try:
+            self.check_room()
+            with self._lock:
+                self._check_room_of(session.user, now)
+                self._open.add(opened)
+                self._by_key[opened.session_key] = opened
+                if not own:
+                    self._by_master[opened.master_key] = opened
+        except SnowmeltError:
+            session.close()
+            raise
         return opened, token, master
 
-    def by_token(self, token: str) -> DoorSession:
-        """Raises 390112 when the token is to be renewed, and 390111 when nothing is known of it."""
-        key = _key(token)
+    def _check_room_of(self, user: str, now: datetime) -> None:
+        """The caller holds the lock: of two that log in at once, only one gets the last place."""
+        if len(self._open) >= self._most:
+            raise too_many_sessions(self._most)
+        if sum(other.session.user == user and not other.is_over(now) for other in self._open) >= self._most_of_user:
+            raise too_many_of_user(user, self._most_of_user)
+
+    def by_token(self, token: str, *, own: bool = False) -> DoorSession:
+        """Raises 390112 when the token is to be renewed, and 390111 when nothing is known of it, or it is over."""
+        key, now = _key(token), self._clock.now()
         with self._lock:
             found = self._by_key.get(key)
-        if found is None:
+        if found is None or found.own is not own or found.ends <= now:
             raise _gone()
-        if key != found.session_key or found.session_until <= self._clock.now():
+        if own:
+            if found.master_until <= now:
+                raise _gone()
+            self.keep(found)
+        elif key != found.session_key or found.session_until <= now:
             raise _expired()
         return found
 
@@ -167,11 +226,14 @@ class Sessions:
             del found.former_masters[key], self._by_master[key]
 
     def keep(self, found: DoorSession) -> None:
-        """A heartbeat: the master token lasts longer."""
-        found.master_until = self._clock.now() + self.lifetimes.master
+        """A heartbeat, or a request of our own API: the session lasts longer."""
+        found.master_until = self._clock.now() + (self.lifetimes.idle if found.own else self.lifetimes.master)
 
     def load(self) -> Pool:
         return Pool("sessions", len(self._open), self._most)
+
+    def of_id(self, session_id: str) -> DoorSession | None:
+        return next((found for found in self.all() if found.session.id == session_id), None)
 
     def all(self) -> list[DoorSession]:
         with self._lock:

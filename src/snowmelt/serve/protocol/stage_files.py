@@ -7,14 +7,16 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
+from snowmelt.features.loading.places import Place
+from snowmelt.features.loading.transfers import Download, Transfer, Upload
 from snowmelt.serve.protocol.rowtypes import statement_type_id
-from snowmelt.service.loading.places import Place
-from snowmelt.service.transfers import Download, Transfer, Upload
 
 _GZIP = b"\x1f\x8b"
 _COMPRESSED = (".gz", ".gzip", ".tgz")
+_NOT_COMPRESSED = frozenset({"AUTO_DETECT", "NONE"})
+"""What SOURCE_COMPRESSION says of files that clients compress, or may."""
 _MOST_GRANTS = 50_000
 _SIGNED = "X-Goog-SignedHeaders=" + quote(
     "host;x-goog-if-generation-match;x-goog-meta-sfc-digest;x-goog-meta-encryptiondata;x-goog-meta-matdesc"
@@ -29,12 +31,28 @@ class Grant:
 
     place: Place
     path: str
-    """The file to read; for writing, the file's name where the client can't choose it."""
+    """The file to read; for writing, the file's name. Empty: the client asked for many, and the address takes none."""
     writes: bool
+    owner: str = ""
+    """The session that it was given to."""
     compresses: bool = False
-    """Whether the client may have compressed what it sends, though it asked under the old name."""
+    """Whether the client may have compressed what it sends, though it asked under the name of its own file."""
+    always_compresses: bool = False
+    """Whether it has, whatever the file's name looks like."""
     used: bool = False
     """Whether a file was written by it."""
+
+    def takes(self, start: bytes) -> bool:
+        """Whether a file that begins so is the one that the address was given for.
+
+        In the client's own words a file is stored under the name that it asks for last. Where it asked before it
+        compressed the file, that name is another: told so, it asks once more.
+        """
+        if not self.path or self.used:
+            return False
+        if not self.compresses or start[:2] != _GZIP:
+            return True
+        return not self.always_compresses and self.path.lower().endswith(_COMPRESSED)
 
 
 class StageFiles:
@@ -42,6 +60,8 @@ class StageFiles:
 
     def __init__(self) -> None:
         self._grants: OrderedDict[str, Grant] = OrderedDict()
+        self._refused: set[str] = set()
+        """Sessions whose last file was refused: the next name that they ask for is the file's own."""
         self._lock = threading.Lock()
 
     def find(self, secret: str) -> Grant | None:
@@ -54,6 +74,16 @@ class StageFiles:
             if (grant := self._grants.get(secret)) is not None:
                 self._grants[secret] = replace(grant, used=True)
 
+    def refused(self, grant: Grant) -> None:
+        """The client has to ask for an address by the name that the file is to have."""
+        with self._lock:
+            self._refused.add(grant.owner)
+
+    def forget(self, owner: str) -> None:
+        """The session has ended."""
+        with self._lock:
+            self._refused.discard(owner)
+
     def _granted(self, grant: Grant) -> str:
         secret = secrets.token_urlsafe(24)
         with self._lock:
@@ -62,20 +92,29 @@ class StageFiles:
                 self._grants.popitem(last=False)
         return secret
 
-    def described(self, transfer: Transfer, base_url: str, query_id: str) -> dict[str, Any]:
+    def described(self, transfer: Transfer, base_url: str, owner: str, query_id: str) -> dict[str, Any]:
         """The answer to PUT or GET: what the client has to do."""
-        data = self._upload(transfer, base_url) if isinstance(transfer, Upload) else self._download(transfer, base_url)
-        kind = "PUT_FILES" if isinstance(transfer, Upload) else "GET_FILES"
+        if isinstance(transfer, Upload):
+            kind, data = "PUT_FILES", self._upload(transfer, base_url, owner)
+        else:
+            kind, data = "GET_FILES", self._download(transfer, base_url)
         return {
             **data, "queryId": query_id, "statementTypeId": statement_type_id(kind), "encryptionMaterial": None,
             "rowtype": [], "rowset": [], "total": 0, "returned": 0, "threshold": 0,
         }  # fmt: skip
 
-    def _upload(self, upload: Upload, base_url: str) -> dict[str, Any]:
+    def _upload(self, upload: Upload, base_url: str, owner: str) -> dict[str, Any]:
         name = "" if set(upload.name) & _WILD else upload.name
         options = upload.options
         compresses = options.auto_compress is not False
-        secret = self._granted(Grant(upload.place, name, writes=True, compresses=compresses))
+        source = (options.source_compression or "AUTO_DETECT").upper()
+        may_change = compresses and source in _NOT_COMPRESSED and not self._asks_again(upload, owner)
+        secret = self._granted(
+            Grant(
+                upload.place, name, writes=True, owner=owner, compresses=may_change,
+                always_compresses=source == "NONE" and not upload.bare,
+            )
+        )  # fmt: skip
         return {
             "command": "UPLOAD",
             "src_locations": [upload.source],
@@ -84,10 +123,17 @@ class StageFiles:
             "parallel": (options.parallel or 4) if name else 1,
             "autoCompress": compresses,
             "overwrite": bool(options.overwrite),
-            "sourceCompression": (options.source_compression or "AUTO_DETECT").lower(),
+            "sourceCompression": source.lower(),
             "stageInfo": _stage(f"{base_url}/stage-files/{secret}/{quote(name)}?{_SIGNED}", upload.place),
             "clientShowEncryptionParameter": False,
         }
+
+    def _asks_again(self, upload: Upload, owner: str) -> bool:
+        """Whether the client knows by now what the file is to be called: then it names no folder of its own."""
+        with self._lock:
+            refused = owner in self._refused
+            self._refused.discard(owner)
+        return refused and upload.bare
 
     def _download(self, download: Download, base_url: str) -> dict[str, Any]:
         addresses = [
@@ -110,10 +156,3 @@ def _stage(address: str, place: Place) -> dict[str, Any]:
         "locationType": "GCS", "location": f"{place.key.lstrip('@%')}/", "path": place.path, "region": "local",
         "storageAccount": None, "isClientSideEncrypted": False, "creds": {}, "presignedUrl": address, "endPoint": None,
     }  # fmt: skip
-
-
-def written_name(grant: Grant, from_address: str, start: bytes) -> str:
-    """The name that a file gets. A client that compressed it need not have asked again under the name it has now."""
-    name = grant.path or unquote(from_address)
-    compressed = grant.compresses and start[:2] == _GZIP
-    return f"{name}.gz" if compressed and "." + name.rpartition(".")[2].lower() not in _COMPRESSED else name

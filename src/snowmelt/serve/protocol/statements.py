@@ -5,18 +5,18 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.runtime import parameters
+from snowmelt.runtime.binds import merged_insert, substitute, template
+from snowmelt.runtime.results import Result, ResultColumn, counts, status
+from snowmelt.runtime.session import Session
 from snowmelt.serve.protocol import rowtypes
 from snowmelt.serve.protocol.bindings import Bindings, read_bindings
 from snowmelt.serve.protocol.bodies import Body, malformed, part
-from snowmelt.service import parameters
-from snowmelt.service.binds import merged_insert, substitute, template
-from snowmelt.service.results import Result, ResultColumn, counts, status
-from snowmelt.service.session import Session
 from snowmelt.sql.tokens import SqlText, split_statements
 
 MULTIPLE_DONE = "Multiple statements executed successfully."
@@ -87,20 +87,28 @@ class Described:
 Outcome = Result | Several | Described
 
 
-def carry_out(session: Session, request: Request, query_id: str) -> Outcome:
+def execute_request(session: Session, request: Request, query_id: str) -> Outcome:
     """Runs the request under the query id that the client was promised."""
     if request.describe_only:
         return _described(session, request)
     if request.bindings.many:
         return _for_each_row(session, request, query_id)
-    text = substitute(request.sql, request.bindings.rows[0]) if request.bindings.rows else request.sql
-    statements = split_statements(text)
+    statements = asked_statements(request)
     _check_count(session, request, len(statements))
     if not statements:
         raise errors.compilation("000900", "42601", "Empty SQL statement.")
     if len(statements) == 1:
         return session.execute(statements[0], query_id=query_id)
     return Several(tuple(session.execute(statement) for statement in statements))
+
+
+def asked_statements(request: Request) -> list[SqlText]:
+    """The statements of a request, with the first row of its binds in them; what was sent has none of their values."""
+    sent = split_statements(request.sql)
+    if not request.bindings.rows:
+        return sent
+    filled = split_statements(substitute(request.sql, request.bindings.rows[0]))
+    return [replace(statement, around=one.sent) for statement, one in zip(filled, sent, strict=True)]
 
 
 def _check_count(session: Session, request: Request, found: int) -> None:
@@ -132,7 +140,7 @@ def _for_each_row(session: Session, request: Request, query_id: str) -> Result:
         raise errors.compilation("000900", "42601", "There are no rows to bind.")
     merged = merged_insert(request.sql, rows)
     if merged is not None:
-        return session.execute(merged, query_id=query_id)
+        return session.execute(SqlText(merged, around=request.sql), query_id=query_id)
     own = session.transaction is None and bool(session.parameter("AUTOCOMMIT"))
     if own:
         session.execute("BEGIN")
@@ -141,7 +149,7 @@ def _for_each_row(session: Session, request: Request, query_id: str) -> Result:
     try:
         filled = template(request.sql)
         for row in rows:
-            result = session.execute(SqlText(filled.fill(row)))
+            result = session.execute(SqlText(filled.fill(row), around=request.sql))
             changed += result.rows_affected or 0
             kind = result.statement_type
     except BaseException:

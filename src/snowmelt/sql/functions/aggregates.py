@@ -47,12 +47,19 @@ def comparable(value: exp.Expr, type_: DataType) -> exp.Expr:
     return variants.comparable(value) if type_.is_semi_structured else value
 
 
+def _counted(value: exp.Expr, type_: DataType) -> exp.Expr:
+    """COUNT takes a JSON null for SQL NULL."""
+    if not type_.is_semi_structured:
+        return value
+    return variants.comparable(spark("CASE WHEN NOT is_variant_null(_0) THEN _0 END", value))
+
+
 def _count(call: Call) -> exp.Expr:
     if call.args and isinstance(call.args[0], exp.Star):
         if call.distinct:
             raise errors.unsupported("COUNT(DISTINCT *)", hint="Name the columns.")
         return spark("count(1)")
-    values = [comparable(value, type_) for value, type_ in zip(call.args, call.types, strict=True)]
+    values = [_counted(value, type_) for value, type_ in zip(call.args, call.types, strict=True)]
     if not (call.distinct and call.window):
         return aggregated("count", *values, distinct=call.distinct)
     # Spark has no DISTINCT in windows.
@@ -154,7 +161,10 @@ def _object_agg(call: Call) -> exp.Expr:
 
 def _hash_agg(call: Call) -> exp.Expr:
     _refuse_distinct_window(call)
-    values = [comparable(value, type_) for value, type_ in zip(call.args, call.types, strict=True)]
+    values: list[exp.Expr] = []
+    for value, type_ in zip(call.args, call.types, strict=True):
+        # Spark's hash passes over NULLs; the marks tell (NULL, 1) from (1, NULL).
+        values += [comparable(value, type_), spark("isnull(_0)", value)]
     row = spark("CAST(_0 AS DECIMAL(19, 0))", invoke("xxhash64", *values))
     total = aggregated("sum", row, distinct=call.distinct)
     return spark("CAST(coalesce(_0, 0) % 9223372036854775807BD AS BIGINT)", total)
@@ -172,37 +182,37 @@ def _grouping(call: Call) -> exp.Expr:
 
 def _approx_top_k(call: Call) -> exp.Expr:
     most = constant_integer(call, 1, 1)
-    if most is None or call.window or call.distinct:
-        raise errors.unsupported("APPROX_TOP_K with a window, DISTINCT, or a number that is not constant")
+    if most is None or call.window:
+        raise errors.unsupported("APPROX_TOP_K with a window or a number that is not constant")
     item = variants.to_variant(spark("sm_e.item"), call.types[0])
     pair = spark("to_variant_object(array(_0, CAST(sm_e.count AS VARIANT)))", item)
     pairs = spark("transform(_0, sm_e -> _1)", invoke("approx_top_k", call.args[0], integer(most)), pair)
     return variants.from_elements(pairs)
 
 
-_SUM = aggregate("SUM", "num", _sum_type, _sum)
-_ARRAY_AGG = aggregate("ARRAY_AGG", "any", ARRAY, _array_agg)
-_HLL = aggregate("APPROX_COUNT_DISTINCT", "any", INTEGER, "approx_count_distinct(_0)")
+_SUM = aggregate("SUM", "num", _sum_type, _sum, accepts="distinct")
+_ARRAY_AGG = aggregate("ARRAY_AGG", "any", ARRAY, _array_agg, accepts="distinct order")
+_HLL = aggregate("APPROX_COUNT_DISTINCT", "any", INTEGER, "approx_count_distinct(_0)", accepts="distinct")
 _BIT_AND = aggregate("BITAND_AGG", "int", INTEGER, "bit_and(_0)")
 _BIT_OR = aggregate("BITOR_AGG", "int", INTEGER, "bit_or(_0)")
 _BIT_XOR = aggregate("BITXOR_AGG", "int", INTEGER, "bit_xor(_0)")
 _GROUPING = aggregate("GROUPING", "any", INTEGER, _grouping, variadic=True)
 
 FUNCTIONS: tuple[Function, ...] = (
-    aggregate("COUNT", "any", INTEGER, _count, variadic=True),
+    aggregate("COUNT", "any", INTEGER, _count, variadic=True, accepts="distinct"),
     aggregate("COUNT_IF", "bool", INTEGER, "count_if(_0)"),
     _SUM,
-    aggregate("AVG", "num", _avg_type, _avg),
-    aggregate("MIN", "any", first_type, lambda call: _extreme("min", call)),
-    aggregate("MAX", "any", first_type, lambda call: _extreme("max", call)),
+    aggregate("AVG", "num", _avg_type, _avg, accepts="distinct"),
+    aggregate("MIN", "any", first_type, lambda call: _extreme("min", call), accepts="distinct"),
+    aggregate("MAX", "any", first_type, lambda call: _extreme("max", call), accepts="distinct"),
     aggregate("MIN_BY", "any, any, int", _extreme_by_type, lambda call: _extreme_by("min_by", call), least=2),
     aggregate("MAX_BY", "any, any, int", _extreme_by_type, lambda call: _extreme_by("max_by", call), least=2),
     aggregate("ANY_VALUE", "any", first_type, "any_value(_0)"),
     aggregate("MODE", "any", first_type, "mode(_0)"),
-    aggregate("LISTAGG", "str, str", VARCHAR, _listagg, least=1),
+    aggregate("LISTAGG", "str, str", VARCHAR, _listagg, least=1, accepts="distinct order"),
     _ARRAY_AGG,
     *alias(_ARRAY_AGG, "ARRAYAGG"),
-    aggregate("ARRAY_UNIQUE_AGG", "any", ARRAY, _array_unique_agg),
+    aggregate("ARRAY_UNIQUE_AGG", "any", ARRAY, _array_unique_agg, accepts="distinct"),
     aggregate("OBJECT_AGG", "str, variant", OBJECT, _object_agg),
     _HLL,
     *alias(_HLL, "HLL"),
@@ -216,7 +226,7 @@ FUNCTIONS: tuple[Function, ...] = (
     *alias(_BIT_OR, "BIT_OR_AGG", "BIT_ORAGG", "BITORAGG"),
     _BIT_XOR,
     *alias(_BIT_XOR, "BIT_XOR_AGG", "BIT_XORAGG", "BITXORAGG"),
-    aggregate("HASH_AGG", "any", INTEGER, _hash_agg, variadic=True),
+    aggregate("HASH_AGG", "any", INTEGER, _hash_agg, variadic=True, accepts="distinct"),
     _GROUPING,
     *alias(_GROUPING, "GROUPING_ID"),
     *aggregates_statistics.FUNCTIONS,

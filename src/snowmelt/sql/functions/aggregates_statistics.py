@@ -33,8 +33,6 @@ def _median_type(given: DataType) -> DataType:
 
 
 def _median(call: Call) -> exp.Expr:
-    if call.distinct:
-        raise errors.unsupported("MEDIAN(DISTINCT …)")
     return _interpolate(call.args[0], call.types[0], Decimal("0.5"), descending=False)
 
 
@@ -123,14 +121,21 @@ def _variance_type(types: tuple[DataType, ...]) -> DataType:
     return number(MAX_PRECISION, arithmetic.result_type("/", square, INTEGER).scale or 0)
 
 
-def _variance(name: str, call: Call) -> exp.Expr:
+def _over_values(name: str, call: Call) -> exp.Expr:
+    """A Spark aggregate of the argument's values, or of its distinct ones."""
+    if call.distinct and call.window:
+        raise errors.unsupported(f"{call.name}(DISTINCT …) OVER")
     values = [exp.Distinct(expressions=[call.args[0]])] if call.distinct else [call.args[0]]
-    found = exp.Anonymous(this=name, expressions=values)
+    return exp.Anonymous(this=name, expressions=values)
+
+
+def _variance(name: str, call: Call) -> exp.Expr:
+    found = _over_values(name, call)
     return found if call.returns.kind is Kind.FLOAT else arithmetic.cast(found, call.returns)
 
 
 def _variance_function(name: str, spark_name: str) -> Function:
-    return aggregate(name, "num", _variance_type, lambda call: _variance(spark_name, call))
+    return aggregate(name, "num", _variance_type, lambda call: _variance(spark_name, call), accepts="distinct")
 
 
 def _kurtosis_type(types: tuple[DataType, ...]) -> DataType:
@@ -153,13 +158,13 @@ _CORR = "regr_sxy(_0, _1) / nullif(sqrt(regr_sxx(_0, _1)) * sqrt(regr_syy(_0, _1
 
 _VAR_SAMP = _variance_function("VAR_SAMP", "var_samp")
 _VAR_POP = _variance_function("VAR_POP", "var_pop")
-_STDDEV = aggregate("STDDEV", "float", FLOAT, "stddev_samp(_0)")
+_STDDEV = aggregate("STDDEV", "float", FLOAT, lambda call: _over_values("stddev_samp", call), accepts="distinct")
 _REGRESSION = ("avgx", "avgy", "intercept", "r2", "slope", "sxx", "sxy", "syy")
 
 FUNCTIONS: tuple[Function, ...] = (
     aggregate("MEDIAN", "num", lambda types: _median_type(types[0]), _median),
-    replace(aggregate("PERCENTILE_CONT", "any", FLOAT, _percentile_cont), typed=_percentile_cont_type),
-    replace(aggregate("PERCENTILE_DISC", "any", first_type, _percentile_disc), typed=_percentile_disc_type),
+    aggregate("PERCENTILE_CONT", "any", FLOAT, _percentile_cont, typed=_percentile_cont_type, accepts="order"),
+    aggregate("PERCENTILE_DISC", "any", first_type, _percentile_disc, typed=_percentile_disc_type, accepts="order"),
     aggregate("APPROX_PERCENTILE", "float, float", FLOAT, _approx_percentile),
     _VAR_SAMP,
     *alias(_VAR_SAMP, "VARIANCE", "VARIANCE_SAMP"),
@@ -167,7 +172,7 @@ FUNCTIONS: tuple[Function, ...] = (
     *alias(_VAR_POP, "VARIANCE_POP"),
     _STDDEV,
     *alias(_STDDEV, "STDDEV_SAMP"),
-    aggregate("STDDEV_POP", "float", FLOAT, "stddev_pop(_0)"),
+    aggregate("STDDEV_POP", "float", FLOAT, lambda call: _over_values("stddev_pop", call), accepts="distinct"),
     aggregate("CORR", "float, float", FLOAT, _CORR),
     aggregate("COVAR_POP", "float, float", FLOAT, "covar_pop(_0, _1)"),
     aggregate("COVAR_SAMP", "float, float", FLOAT, "covar_samp(_0, _1)"),

@@ -14,7 +14,6 @@ from snowmelt.core import errors
 from snowmelt.core.types import ARRAY, BOOLEAN, INTEGER, VARIANT, Kind
 from snowmelt.sql import variants
 from snowmelt.sql.building import bind
-from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import spark
 from snowmelt.sql.functions.registry import Call, Function, scalar
 from snowmelt.sql.functions.semi_structured import variant_argument
@@ -38,8 +37,17 @@ def _keys(elements: exp.Expr) -> exp.Expr:
 
 
 def _array_contains(call: Call) -> exp.Expr:
+    """SQL NULL is found where an element is `undefined`, and not known to be missing where none is."""
     key = bind(variant_argument(call, 0), variants.comparable)
-    return spark("array_contains(_0, _1)", _keys(elements_argument(call, 1)), key)
+    return bind(
+        (_keys(elements_argument(call, 1)), key),
+        lambda keys, wanted: spark(
+            "CASE WHEN _1 IS NOT NULL THEN if(_0 IS NULL, NULL, coalesce(array_contains(_0, _1), FALSE)) "
+            "WHEN exists(_0, sm_key -> sm_key IS NULL) THEN TRUE END",
+            keys,
+            wanted,
+        ),
+    )
 
 
 def _array_position(call: Call) -> exp.Expr:
@@ -48,12 +56,18 @@ def _array_position(call: Call) -> exp.Expr:
 
 
 def _arrays_overlap(call: Call) -> exp.Expr:
-    left, right = _keys(elements_argument(call, 0)), _keys(elements_argument(call, 1))
-    return spark_call("arrays_overlap", left, right)
+    """`undefined` equals itself, as in all the functions that treat arrays as multisets."""
+    keys = (_keys(elements_argument(call, 0)), _keys(elements_argument(call, 1)))
+    return bind(
+        keys,
+        lambda left, right: spark(
+            "if(_1 IS NULL, NULL, exists(_0, sm_key -> exists(_1, sm_other -> sm_other <=> sm_key)))", left, right
+        ),
+    )
 
 
 def _extreme(function: str) -> Callable[[Call], exp.Expr]:
-    """ARRAY_MAX and ARRAY_MIN: nulls do not count."""
+    """ARRAY_MAX and ARRAY_MIN: `undefined` elements do not count, a JSON null is the greatest."""
 
     def emit(call: Call) -> exp.Expr:
         def build(items: exp.Expr, keys: exp.Expr) -> exp.Expr:
@@ -63,7 +77,7 @@ def _extreme(function: str) -> Callable[[Call], exp.Expr]:
                 keys,
             )
 
-        kept = spark("filter(_0, sm_element -> NOT is_variant_null(sm_element))", elements_argument(call, 0))
+        kept = spark("filter(_0, sm_element -> sm_element IS NOT NULL)", elements_argument(call, 0))
         return bind(kept, lambda items: bind((items, _keys(items)), build))
 
     return emit
@@ -75,7 +89,8 @@ def _extreme(function: str) -> Callable[[Call], exp.Expr]:
 def _array_distinct(call: Call) -> exp.Expr:
     def build(items: exp.Expr, keys: exp.Expr) -> exp.Expr:
         return spark(
-            "filter(_0, (sm_element, sm_index) -> array_position(_1, get(_1, sm_index)) = sm_index + 1)",
+            "filter(_0, (sm_element, sm_index) -> "
+            "NOT exists(slice(_1, 1, sm_index), sm_key -> sm_key <=> get(_1, sm_index)))",
             items,
             keys,
         )
@@ -88,8 +103,8 @@ def _multiset(comparison: str) -> Callable[[Call], exp.Expr]:
     """ARRAY_EXCEPT and ARRAY_INTERSECTION: the n-th copy of an element is matched by an n-th copy in the other."""
     template = (
         "CASE WHEN _2 IS NOT NULL THEN filter(_0, (sm_element, sm_index) -> "
-        "size(filter(slice(_1, 1, sm_index + 1), sm_key -> sm_key = get(_1, sm_index))) "
-        f"{comparison} size(filter(_2, sm_key -> sm_key = get(_1, sm_index)))) END"
+        "size(filter(slice(_1, 1, sm_index + 1), sm_key -> sm_key <=> get(_1, sm_index))) "
+        f"{comparison} size(filter(_2, sm_key -> sm_key <=> get(_1, sm_index)))) END"
     )
 
     def emit(call: Call) -> exp.Expr:
@@ -106,7 +121,7 @@ def _multiset(comparison: str) -> Callable[[Call], exp.Expr]:
 def _array_remove(call: Call) -> exp.Expr:
     def build(items: exp.Expr, key: exp.Expr) -> exp.Expr:
         return spark(
-            "CASE WHEN _1 IS NOT NULL THEN filter(_0, sm_element -> NOT _2 = _1) END",
+            "CASE WHEN _1 IS NOT NULL THEN filter(_0, sm_element -> NOT (_2 <=> _1)) END",
             items,
             key,
             variants.comparable(_ELEMENT),

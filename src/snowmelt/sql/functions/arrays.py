@@ -1,8 +1,8 @@
 """ARRAY functions. An ARRAY is a VARIANT; its elements are taken out as Spark's ARRAY<VARIANT> and put back.
 
 Elements are compared as `variants.comparable` says, so 1 and 1.0 are the same element and objects compare
-by their content. Positions are 0-based. A SQL NULL that is put into an array becomes a JSON null
-(`variants`).
+by their content. Positions are 0-based. A SQL NULL that is put into an array is `undefined` there, which is not the
+same as a JSON null; `variants` says how the two are kept apart.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _array_flatten(call: Call) -> exp.Expr:
         elements_argument(call, 0),
         lambda items: variants.from_elements(
             spark(
-                "CASE WHEN NOT exists(_0, sm_element -> is_variant_null(sm_element)) "
+                "CASE WHEN NOT exists(_0, sm_element -> sm_element IS NULL OR is_variant_null(sm_element)) "
                 "THEN flatten(transform(_0, sm_element -> _1)) END",
                 items,
                 inner,
@@ -160,7 +160,7 @@ def _flag(call: Call, index: int, default: bool) -> bool:
 
 
 def _array_sort(call: Call) -> exp.Expr:
-    """Nulls are the greatest elements unless the third argument puts them at the other end."""
+    """A JSON null is the greatest element; where `undefined` ones go, the third argument says."""
     ascending = _flag(call, 1, True)
     nulls_first = _flag(call, 2, not ascending)
 
@@ -174,12 +174,12 @@ def _array_sort(call: Call) -> exp.Expr:
             ordered = spark_call("reverse", ordered)
         return spark("transform(_0, sm_place -> get(_1, sm_place.INDEX))", ordered, items)
 
-    result = bind(elements_argument(call, 0), build)
-    if nulls_first == ascending:
-        parts = ["filter(_0, sm_element -> is_variant_null(sm_element))"]
-        parts.insert(0 if not nulls_first else 1, "filter(_0, sm_element -> NOT is_variant_null(sm_element))")
-        result = bind(result, lambda items: spark(f"concat({', '.join(parts)})", items))
-    return variants.from_elements(result)
+    def placed(items: exp.Expr) -> exp.Expr:
+        defined = bind(spark("filter(_0, sm_element -> sm_element IS NOT NULL)", items), build)
+        undefined = spark("filter(_0, sm_element -> sm_element IS NULL)", items)
+        return spark_call("concat", *((undefined, defined) if nulls_first else (defined, undefined)))
+
+    return variants.from_elements(bind(elements_argument(call, 0), placed))
 
 
 def _array_to_string(call: Call) -> exp.Expr:
@@ -238,7 +238,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "ARRAY_COMPACT",
         "any",
         ARRAY,
-        _of_elements("filter(_0, sm_element -> NOT is_variant_null(sm_element))"),
+        _of_elements("filter(_0, sm_element -> sm_element IS NOT NULL AND NOT is_variant_null(sm_element))"),
     ),
     scalar("ARRAY_REVERSE", "any", ARRAY, _of_elements("reverse(_0)")),
     scalar("ARRAY_FLATTEN", "any", ARRAY, _array_flatten),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.pseudonyms import FUNCTION, LENGTH, tokeniser
 from snowmelt.core.types import BINARY, VARCHAR, DataType, Kind, binary, int64, number, varchar
 from snowmelt.sql import variants
 from snowmelt.sql.building import bind, fail
@@ -38,9 +39,11 @@ def _sha2(template: str) -> _Emit:
 
 
 def _token(call: Call) -> exp.Expr:
-    """Hashed twice with the key in front, as HMAC does: who can choose values learns nothing about the key."""
-    key = string(call.context.token_key)
-    return spark("concat('tok_', left(sha2(concat(_1, sha2(concat(_1, _0), 256)), 256), 32))", call.args[0], key)
+    """By a function that Spark knows by name, or, of a constant, here and now: the key is in no text."""
+    value = call.args[0]
+    if isinstance(value, exp.Literal):
+        return string(str(tokeniser(call.context.token_key)(str(value.this))))
+    return spark_call(FUNCTION, value)
 
 
 def _hash(call: Call) -> exp.Expr:
@@ -173,7 +176,7 @@ FUNCTIONS = (
     *alias(_SHA2, "SHA2_HEX"),
     scalar("SHA2_BINARY", "any, int", binary(64), _sha2("unhex(sha2(_0, _1))"), least=1),
     scalar("HASH", "any", int64(19), _hash, variadic=True),
-    scalar("PII_TOKEN", "str", varchar(36), _token),
+    scalar("PII_TOKEN", "str", varchar(LENGTH), _token),
     scalar("BASE64_ENCODE", "any, int, str", VARCHAR, _base64_encode, least=1),
     scalar("HEX_ENCODE", "any, int", VARCHAR, _hex_encode, least=1),
     *(

@@ -64,6 +64,10 @@ class SessionContext:
     parameters: dict[str, str | int | bool] = field(default_factory=dict)
     """Session parameters such as TIMESTAMP_OUTPUT_FORMAT, WEEK_START, TIMEZONE."""
 
+    def at(self, instant: datetime) -> SessionContext:
+        """The same with another time. Contexts that watch who reads what override it: a copy is no reading."""
+        return replace(self, now=instant)
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -125,6 +129,8 @@ class Function:
     """Set for what Snowflake has and can't be done faithfully here: the hint of the error that names it."""
     typed: Callable[[Call], DataType] | None = None
     """For the few whose constants decide the type, such as TO_NUMBER(x, 10, 2)."""
+    accepts: frozenset[str] = frozenset()
+    """What may stand with its arguments beyond them; see `MODIFIERS`. A call with any other is refused."""
 
     def result_type(self, types: tuple[DataType, ...]) -> DataType:
         return self.returns if isinstance(self.returns, DataType) else self.returns(types)
@@ -150,6 +156,14 @@ ARGUMENT_WORDS = {
 }
 
 
+MODIFIERS = {
+    "distinct": "DISTINCT in",
+    "order": "WITHIN GROUP (ORDER BY …) behind",
+    "nulls": "IGNORE NULLS or RESPECT NULLS with",
+}
+"""What a call may carry beyond its arguments, and how an error says that it may not."""
+
+
 def function(
     kind: FunctionKind,
     name: str,
@@ -161,12 +175,18 @@ def function(
     variadic: bool = False,
     volatile: bool = False,
     typed: Callable[[Call], DataType] | None = None,
+    accepts: str = "",
 ) -> Function:
-    """`takes` lists the argument words; `least` is the number that must be given, `variadic` repeats the last."""
+    """`takes` lists the argument words; `least` is the number that must be given, `variadic` repeats the last.
+
+    `accepts` lists the modifiers that the function reads.
+    """
     words = tuple(word.strip() for word in takes.split(",") if word.strip())
     unknown = [word for word in words if word not in ARGUMENT_WORDS]
     if unknown:
         raise ValueError(f"{name}: unknown argument words {unknown}")
+    if not MODIFIERS.keys() >= set(accepts.split()):
+        raise ValueError(f"{name}: unknown modifiers {accepts}")
     return Function(
         name=name,
         kind=kind,
@@ -177,6 +197,7 @@ def function(
         emit=emit,
         volatile=volatile,
         typed=typed,
+        accepts=frozenset(accepts.split()),
     )
 
 

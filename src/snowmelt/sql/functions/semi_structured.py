@@ -68,7 +68,9 @@ def _parsed(text: exp.Expr, otherwise: exp.Expr) -> exp.Expr:
             otherwise,
         )
 
-    wrapped = spark("try_parse_json(concat('[', _0, _1))", text, string(f',"{_END}"]'))
+    wrapped = variants.parse_with_undefined(
+        text, lambda given: spark("try_parse_json(concat('[', _0, _1))", given, string(f',"{_END}"]'))
+    )
     return spark("CASE WHEN NOT _0 RLIKE '^\\\\s*$' THEN _1 END", text, bind(wrapped, whole))
 
 

@@ -1,13 +1,5 @@
 """Statements as frozen values: `parse_statement` reads one, `split_statements` takes a script apart."""
 
-from snowmelt.sql.statements.alerts import (
-    AlertOptions,
-    AlterAlert,
-    CreateAlert,
-    ExecuteAlert,
-    ModifyAction,
-    ModifyCondition,
-)
 from snowmelt.sql.statements.alter_table import (
     AddColumn,
     AddConstraint,
@@ -27,11 +19,13 @@ from snowmelt.sql.statements.alter_table import (
 from snowmelt.sql.statements.base import (
     AnonymousBlock,
     CloneSource,
+    CreateStatement,
     Explain,
     NameRef,
     ObjectType,
     Query,
     Statement,
+    StatementKind,
     TimePoint,
 )
 from snowmelt.sql.statements.calls import (
@@ -51,10 +45,7 @@ from snowmelt.sql.statements.changes import (
     Undrop,
     UnsetOptions,
 )
-from snowmelt.sql.statements.classify import (
-    StatementKind,
-    classify,
-)
+from snowmelt.sql.statements.classify import classify
 from snowmelt.sql.statements.columns import (
     CheckSpec,
     ColumnSpec,
@@ -72,7 +63,6 @@ from snowmelt.sql.statements.connectors import (
     CreateConnector,
     TakeSnapshot,
 )
-from snowmelt.sql.statements.contracts import AlterContract, CheckContract, ContractOptions, CreateContract
 from snowmelt.sql.statements.copy import (
     CopyIntoLocation,
     CopyIntoTable,
@@ -80,7 +70,6 @@ from snowmelt.sql.statements.copy import (
     OnError,
     UnloadOptions,
 )
-from snowmelt.sql.statements.data_products import AlterDataProduct, CreateDataProduct, ProductOptions
 from snowmelt.sql.statements.databases_schemas import (
     AlterDatabase,
     AlterSchema,
@@ -212,11 +201,7 @@ __all__ = [
     "AddColumn",
     "AddConstraint",
     "AddQualityCheck",
-    "AlertOptions",
-    "AlterAlert",
     "AlterConnector",
-    "AlterContract",
-    "AlterDataProduct",
     "AlterDatabase",
     "AlterDynamicTable",
     "AlterFileFormat",
@@ -235,7 +220,6 @@ __all__ = [
     "CallArgument",
     "ChangeAfter",
     "CheckConnector",
-    "CheckContract",
     "CheckSpec",
     "CloneSource",
     "ClusterBy",
@@ -246,14 +230,10 @@ __all__ = [
     "ConnectorOptions",
     "Constraint",
     "ContainerOptions",
-    "ContractOptions",
     "CopyIntoLocation",
     "CopyIntoTable",
     "CopyOptions",
-    "CreateAlert",
     "CreateConnector",
-    "CreateContract",
-    "CreateDataProduct",
     "CreateDatabase",
     "CreateDynamicTable",
     "CreateFileFormat",
@@ -261,6 +241,7 @@ __all__ = [
     "CreateSchema",
     "CreateSequence",
     "CreateStage",
+    "CreateStatement",
     "CreateStream",
     "CreateTable",
     "CreateTask",
@@ -276,7 +257,6 @@ __all__ = [
     "DropNotNull",
     "DropQualityCheck",
     "DynamicTableOptions",
-    "ExecuteAlert",
     "ExecuteImmediate",
     "ExecuteQualityChecks",
     "ExecuteTask",
@@ -294,9 +274,7 @@ __all__ = [
     "MatchedUpdate",
     "MergeClause",
     "MergeStatement",
-    "ModifyAction",
     "ModifyAs",
-    "ModifyCondition",
     "ModifyWhen",
     "NameRef",
     "NotMatchedInsert",
@@ -305,7 +283,6 @@ __all__ = [
     "Options",
     "PatternOption",
     "PrimaryKey",
-    "ProductOptions",
     "Put",
     "PutOptions",
     "QualityOptions",

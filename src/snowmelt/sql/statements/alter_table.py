@@ -24,10 +24,10 @@ from snowmelt.sql.statements.columns import (
 )
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import if_exists, if_not_exists, object_name
+from snowmelt.sql.statements.kinds import annotation
 from snowmelt.sql.statements.options import read_required_options, read_unset
 from snowmelt.sql.statements.quality import at_added_check, parse_add_check, parse_drop_check, parse_replay
 from snowmelt.sql.statements.tables import TableOptions, clustering_keys
-from snowmelt.sql.statements.tags import at_tags, parse_tags
 from snowmelt.sql.tokens import SqlText
 
 
@@ -125,8 +125,8 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
     verb = cursor.expect_any(
         ("RENAME", "SWAP", "ADD", "DROP", "ALTER", "MODIFY", "CLUSTER", "SUSPEND", "RESUME", "REPLAY", "SET", "UNSET")
     )
-    if verb in ("SET", "UNSET") and at_tags(cursor):
-        return (parse_tags(cursor, verb),)
+    if verb in ("SET", "UNSET") and (clause := annotation(cursor, verb)) is not None:
+        return (clause,)
     refuse_governance(cursor, f"ALTER {kind} … {verb}")
     match verb:
         case "RENAME":
@@ -236,14 +236,14 @@ def _alter_column(cursor: Cursor, column: str) -> Action:
     if cursor.match("COMMENT"):
         return SetColumnComment(column, cursor.string())
     if cursor.match("UNSET"):
-        if at_tags(cursor):
-            return parse_tags(cursor, "UNSET", column)
+        if (clause := annotation(cursor, "UNSET", column)) is not None:
+            return clause
         refuse_governance(cursor, "ALTER COLUMN … UNSET")
         cursor.expect("COMMENT")
         return SetColumnComment(column, None)
     if cursor.match("SET"):
-        if at_tags(cursor):
-            return parse_tags(cursor, "SET", column)
+        if (clause := annotation(cursor, "SET", column)) is not None:
+            return clause
         refuse_governance(cursor, "ALTER COLUMN … SET")
         if cursor.match("DEFAULT"):
             return SetDefault(column, cursor.until(","))

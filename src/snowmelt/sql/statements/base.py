@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Literal
 
+from snowmelt.core import kinds
 from snowmelt.sql.tokens import SqlText
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One parsed statement. Queries and expressions in it are kept as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementKind:
+    query_type: str
+    is_ddl: bool = False
+    """Commits an open transaction before it runs."""
+    is_dml: bool = False
+    """Changes rows of tables."""
+    is_query: bool = False
+    """Reads rows through the query engine and changes nothing."""
+
+
+def ddl(query_type: str) -> StatementKind:
+    return StatementKind(query_type, is_ddl=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,31 +43,14 @@ class NameRef:
         return self.variable if self.variable is not None else ".".join(self.parts)
 
 
-class ObjectType(StrEnum):
-    """The words after CREATE, ALTER, DROP, … Equal to the state store's kinds where it has them."""
+@dataclass(frozen=True, slots=True)
+class CreateStatement(Statement):
+    """CREATE of a kind that a feature brings."""
 
-    DATABASE = "DATABASE"
-    SCHEMA = "SCHEMA"
-    TABLE = "TABLE"
-    DYNAMIC_TABLE = "DYNAMIC TABLE"
-    VIEW = "VIEW"
-    STAGE = "STAGE"
-    FILE_FORMAT = "FILE FORMAT"
-    SEQUENCE = "SEQUENCE"
-    FUNCTION = "FUNCTION"
-    PROCEDURE = "PROCEDURE"
-    TASK = "TASK"
-    ALERT = "ALERT"
-    WAREHOUSE = "WAREHOUSE"
-    STREAM = "STREAM"
-    CONNECTOR = "CONNECTOR"
-    CONTRACT = "CONTRACT"
-    DATA_PRODUCT = "DATA PRODUCT"
-    TAG = "TAG"
-    USER = "USER"
-    ROLE = "ROLE"
+    name: NameRef
 
 
+ObjectType = kinds.ObjectType
 NAME_PARTS = {
     ObjectType.DATABASE: 1, ObjectType.WAREHOUSE: 1, ObjectType.SCHEMA: 2, ObjectType.USER: 1, ObjectType.ROLE: 1,
 }  # fmt: skip

@@ -18,6 +18,11 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
+class Annotation(Action):
+    """What a feature says of any object or column, such as SET TAG. The feature carries it out."""
+
+
+@dataclass(frozen=True, slots=True)
 class RenameTo(Action):
     new_name: NameRef
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from snowmelt.core import errors
 from snowmelt.sql.statements import (
-    alerts,
     alter_table,
     base,
     calls,
     changes,
     connectors,
-    contracts,
     copy,
-    data_products,
     databases_schemas,
     dml,
     dynamic_tables,
@@ -29,29 +24,14 @@ from snowmelt.sql.statements import (
     stages,
     streams,
     tables,
-    tags,
     tasks,
     users_roles,
     views,
     warehouses,
 )
 from snowmelt.sql.statements import describe as describing
-from snowmelt.sql.statements.base import Statement
-
-
-@dataclass(frozen=True, slots=True)
-class StatementKind:
-    query_type: str
-    is_ddl: bool = False
-    """Commits an open transaction before it runs."""
-    is_dml: bool = False
-    """Changes rows of tables."""
-    is_query: bool = False
-    """Reads rows through the query engine and changes nothing."""
-
-
-def _ddl(query_type: str) -> StatementKind:
-    return StatementKind(query_type, is_ddl=True)
+from snowmelt.sql.statements.base import Statement, StatementKind, ddl
+from snowmelt.sql.statements.kinds import grammar
 
 
 def _dml(query_type: str) -> StatementKind:
@@ -64,7 +44,7 @@ _FIXED: dict[type[Statement], StatementKind] = {
     base.Query: StatementKind("SELECT", is_query=True),
     base.Explain: _OTHER("EXPLAIN"),
     dynamic_tables.ExplainDynamicTable: _OTHER("EXPLAIN"),
-    dynamic_tables.CreateDynamicTable: _ddl("CREATE_DYNAMIC_TABLE"),
+    dynamic_tables.CreateDynamicTable: ddl("CREATE_DYNAMIC_TABLE"),
     base.AnonymousBlock: _OTHER("CALL"),
     dml.InsertStatement: _dml("INSERT"),
     dml.UpdateStatement: _dml("UPDATE"),
@@ -73,49 +53,39 @@ _FIXED: dict[type[Statement], StatementKind] = {
     copy.CopyIntoTable: _dml("COPY"),
     copy.CopyIntoLocation: _OTHER("UNLOAD"),
     tables.Truncate: _dml("TRUNCATE_TABLE"),
-    databases_schemas.CreateDatabase: _ddl("CREATE_DATABASE"),
-    databases_schemas.CreateSchema: _ddl("CREATE_SCHEMA"),
-    databases_schemas.AlterDatabase: _ddl("ALTER_DATABASE"),
-    databases_schemas.AlterSchema: _ddl("ALTER_SCHEMA"),
-    views.CreateView: _ddl("CREATE_VIEW"),
-    views.AlterView: _ddl("ALTER_VIEW"),
-    stages.CreateStage: _ddl("CREATE_STAGE"),
-    stages.AlterStage: _ddl("ALTER_STAGE"),
-    file_formats.CreateFileFormat: _ddl("CREATE_FILE_FORMAT"),
-    file_formats.AlterFileFormat: _ddl("ALTER_FILE_FORMAT"),
-    sequences.CreateSequence: _ddl("CREATE_SEQUENCE"),
-    sequences.AlterSequence: _ddl("ALTER_SEQUENCE"),
-    warehouses.CreateWarehouse: _ddl("CREATE_WAREHOUSE"),
-    streams.CreateStream: _ddl("CREATE_STREAM"),
-    streams.AlterStream: _ddl("ALTER_STREAM"),
-    connectors.CreateConnector: _ddl("CREATE_CONNECTOR"),
-    connectors.AlterConnector: _ddl("ALTER_CONNECTOR"),
+    databases_schemas.CreateDatabase: ddl("CREATE_DATABASE"),
+    databases_schemas.CreateSchema: ddl("CREATE_SCHEMA"),
+    databases_schemas.AlterDatabase: ddl("ALTER_DATABASE"),
+    databases_schemas.AlterSchema: ddl("ALTER_SCHEMA"),
+    views.CreateView: ddl("CREATE_VIEW"),
+    views.AlterView: ddl("ALTER_VIEW"),
+    stages.CreateStage: ddl("CREATE_STAGE"),
+    stages.AlterStage: ddl("ALTER_STAGE"),
+    file_formats.CreateFileFormat: ddl("CREATE_FILE_FORMAT"),
+    file_formats.AlterFileFormat: ddl("ALTER_FILE_FORMAT"),
+    sequences.CreateSequence: ddl("CREATE_SEQUENCE"),
+    sequences.AlterSequence: ddl("ALTER_SEQUENCE"),
+    warehouses.CreateWarehouse: ddl("CREATE_WAREHOUSE"),
+    streams.CreateStream: ddl("CREATE_STREAM"),
+    streams.AlterStream: ddl("ALTER_STREAM"),
+    connectors.CreateConnector: ddl("CREATE_CONNECTOR"),
+    connectors.AlterConnector: ddl("ALTER_CONNECTOR"),
     connectors.CheckConnector: _OTHER("CHECK_CONNECTOR"),
     connectors.ConfigureConnector: _OTHER("CONFIGURE_CONNECTOR"),
-    contracts.CreateContract: _ddl("CREATE_CONTRACT"),
-    contracts.AlterContract: _ddl("ALTER_CONTRACT"),
-    contracts.CheckContract: _OTHER("CHECK_CONTRACT"),
-    data_products.CreateDataProduct: _ddl("CREATE_DATA_PRODUCT"),
-    data_products.AlterDataProduct: _ddl("ALTER_DATA_PRODUCT"),
-    tags.CreateTag: _ddl("CREATE_TAG"),
-    tags.AlterTag: _ddl("ALTER_TAG"),
-    tasks.CreateTask: _ddl("CREATE_TASK"),
-    tasks.AlterTask: _ddl("ALTER_TASK"),
-    tasks.ExecuteTask: _ddl("EXECUTE_TASK"),
+    tasks.CreateTask: ddl("CREATE_TASK"),
+    tasks.AlterTask: ddl("ALTER_TASK"),
+    tasks.ExecuteTask: ddl("EXECUTE_TASK"),
     quality.ExecuteQualityChecks: _OTHER("EXECUTE_QUALITY_CHECKS"),
-    alerts.CreateAlert: _ddl("CREATE_ALERT"),
-    alerts.AlterAlert: _ddl("ALTER_ALERT"),
-    alerts.ExecuteAlert: _ddl("EXECUTE_ALERT"),
-    users_roles.CreateUser: _ddl("CREATE_USER"),
-    users_roles.AlterUser: _ddl("ALTER_USER"),
-    users_roles.CreateRole: _ddl("CREATE_ROLE"),
-    users_roles.AlterRole: _ddl("ALTER_ROLE"),
-    grants.GrantPrivileges: _ddl("GRANT"),
-    grants.GrantOwnership: _ddl("GRANT"),
-    grants.GrantRole: _ddl("GRANT"),
-    grants.RevokePrivileges: _ddl("REVOKE"),
-    grants.RevokeRole: _ddl("REVOKE"),
-    changes.CommentOn: _ddl("COMMENT"),
+    users_roles.CreateUser: ddl("CREATE_USER"),
+    users_roles.AlterUser: ddl("ALTER_USER"),
+    users_roles.CreateRole: ddl("CREATE_ROLE"),
+    users_roles.AlterRole: ddl("ALTER_ROLE"),
+    grants.GrantPrivileges: ddl("GRANT"),
+    grants.GrantOwnership: ddl("GRANT"),
+    grants.GrantRole: ddl("GRANT"),
+    grants.RevokePrivileges: ddl("REVOKE"),
+    grants.RevokeRole: ddl("REVOKE"),
+    changes.CommentOn: ddl("COMMENT"),
     files.Put: _OTHER("PUT_FILES"),
     files.Get: _OTHER("GET_FILES"),
     files.ListFiles: _OTHER("LIST_FILES"),
@@ -156,29 +126,29 @@ _WAREHOUSE_ACTIONS: dict[type[changes.Action], str] = {
 
 def classify(statement: Statement) -> StatementKind:
     """The kind of any statement that `parse_statement` gives."""
-    fixed = _FIXED.get(type(statement))
+    fixed = _FIXED.get(type(statement)) or grammar().statements.get(type(statement))
     if fixed is not None:
         return fixed
     match statement:
         case tables.CreateTable(query=query):
             # One statement that creates and fills: it commits as DDL does.
-            return _ddl("CREATE_TABLE" if query is None else "CREATE_TABLE_AS_SELECT")
+            return ddl("CREATE_TABLE" if query is None else "CREATE_TABLE_AS_SELECT")
         case alter_table.AlterTable(actions=actions):
-            return _ddl(_TABLE_ACTIONS.get(type(actions[0]), "ALTER_TABLE"))
+            return ddl(_TABLE_ACTIONS.get(type(actions[0]), "ALTER_TABLE"))
         case dynamic_tables.AlterDynamicTable(actions=actions):
             # A refresh is a transaction of its own for each table, and refused inside one.
             refreshing = isinstance(actions[0], dynamic_tables.Refresh)
-            return _OTHER("REFRESH_DYNAMIC_TABLE") if refreshing else _ddl("ALTER_DYNAMIC_TABLE")
+            return _OTHER("REFRESH_DYNAMIC_TABLE") if refreshing else ddl("ALTER_DYNAMIC_TABLE")
         case warehouses.AlterWarehouse(action=action):
             return _OTHER(_WAREHOUSE_ACTIONS.get(type(action), "ALTER_WAREHOUSE"))
         case routines.CreateRoutine(kind=kind):
-            return _ddl(f"CREATE_{kind}")
+            return ddl(f"CREATE_{kind}")
         case routines.AlterRoutine(kind=kind):
-            return _ddl(f"ALTER_{kind}")
+            return ddl(f"ALTER_{kind}")
         case changes.Drop(kind=kind):
-            return _ddl(f"DROP_{kind.replace(' ', '_')}")
+            return ddl(f"DROP_{kind.replace(' ', '_')}")
         case changes.Undrop(kind=kind):
-            return _ddl(f"UNDROP_{kind.replace(' ', '_')}")
+            return ddl(f"UNDROP_{kind.replace(' ', '_')}")
         case session.AlterParameters(level=level):
             return _OTHER(f"ALTER_{level}")
     raise errors.internal(f"no kind for {type(statement).__name__}")

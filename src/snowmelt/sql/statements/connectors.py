@@ -9,11 +9,11 @@ from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import Action, SetOptions, UnsetOptions
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.data_products import tags
 from snowmelt.sql.statements.heads import CreateHead, CreateRule, created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
     CommentOption,
     Options,
+    Outside,
     at_option,
     boolean,
     name_reference,
@@ -22,24 +22,26 @@ from snowmelt.sql.statements.options import (
     read_required_options,
     read_unset,
     strings,
+    tags,
     text,
     whole,
 )
 from snowmelt.sql.statements.warehouses import Resume, Suspend
 
+SSL_MODES = ("DISABLE", "ALLOW", "PREFER", "REQUIRE", "VERIFY-CA", "VERIFY-FULL")
 SNAPSHOT_MODES = ("INITIAL", "INITIAL_ONLY", "NO_DATA", "WHEN_NEEDED")
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectorOptions(Options):
     type: Annotated[str | None, one_of("POSTGRES", "POSTGRESQL", "MARIADB", "MYSQL")] = None
-    host: Annotated[str | None, text] = None
-    port: Annotated[int | None, whole] = None
+    host: Annotated[str | None, text, Outside.ADDRESS] = None
+    port: Annotated[int | None, whole, Outside.ADDRESS] = None
     database: Annotated[str | None, text] = None
     user: Annotated[str | None, text] = None
-    password_env: Annotated[str | None, text] = None
-    secret_file: Annotated[str | None, text] = None
-    ssl_mode: Annotated[str | None, one_of("DISABLE", "ALLOW", "PREFER", "REQUIRE", "VERIFY-CA", "VERIFY-FULL")] = None
+    password_env: Annotated[str | None, text, Outside.VARIABLE] = None
+    secret_file: Annotated[str | None, text, Outside.FILE] = None
+    ssl_mode: Annotated[str | None, one_of(*SSL_MODES), Outside.ADDRESS] = None
     tables: Annotated[tuple[str, ...] | None, strings] = None
     slot: Annotated[str | None, text] = None
     publication: Annotated[str | None, text] = None
@@ -54,9 +56,9 @@ class ConnectorOptions(Options):
     slot_warning_mb: Annotated[int | None, whole] = None
     signal_table: Annotated[str | None, text] = None
     route: Annotated[str | None, one_of("EMBEDDED", "KAFKA")] = None
-    bootstrap_servers: Annotated[str | None, text] = None
+    bootstrap_servers: Annotated[str | None, text, Outside.ADDRESS] = None
     topic_prefix: Annotated[str | None, text] = None
-    kafka_properties_file: Annotated[str | None, text] = None
+    kafka_properties_file: Annotated[str | None, text, Outside.FILE] = None
     pii: Annotated[tuple[tuple[str, str], ...] | None, tags] = None
     initially_paused: Annotated[bool | None, boolean] = None
     comment: Annotated[str | None, text] = None
@@ -66,17 +68,17 @@ class ConnectorOptions(Options):
 class AlterableOptions(Options):
     """What may change while the connector keeps its place in the source's log."""
 
-    host: Annotated[str | None, text] = None
-    port: Annotated[int | None, whole] = None
+    host: Annotated[str | None, text, Outside.ADDRESS] = None
+    port: Annotated[int | None, whole, Outside.ADDRESS] = None
     user: Annotated[str | None, text] = None
-    password_env: Annotated[str | None, text] = None
-    secret_file: Annotated[str | None, text] = None
-    ssl_mode: Annotated[str | None, one_of("DISABLE", "ALLOW", "PREFER", "REQUIRE", "VERIFY-CA", "VERIFY-FULL")] = None
+    password_env: Annotated[str | None, text, Outside.VARIABLE] = None
+    secret_file: Annotated[str | None, text, Outside.FILE] = None
+    ssl_mode: Annotated[str | None, one_of(*SSL_MODES), Outside.ADDRESS] = None
     tables: Annotated[tuple[str, ...] | None, strings] = None
     snapshot_mode: Annotated[str | None, one_of(*SNAPSHOT_MODES)] = None
     slot_warning_mb: Annotated[int | None, whole] = None
-    bootstrap_servers: Annotated[str | None, text] = None
-    kafka_properties_file: Annotated[str | None, text] = None
+    bootstrap_servers: Annotated[str | None, text, Outside.ADDRESS] = None
+    kafka_properties_file: Annotated[str | None, text, Outside.FILE] = None
     comment: Annotated[str | None, text] = None
 
 

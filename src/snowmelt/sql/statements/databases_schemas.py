@@ -18,9 +18,13 @@ from snowmelt.sql.statements.heads import (
     object_name,
     refuse_tags,
 )
+from snowmelt.sql.statements.kinds import annotation
 from snowmelt.sql.statements.options import (
+    NO_COLLATION,
     Options,
-    boolean,
+    WithoutEffect,
+    no_collation,
+    only_default,
     read_options,
     read_required_options,
     read_unset,
@@ -28,7 +32,6 @@ from snowmelt.sql.statements.options import (
     whole,
     word,
 )
-from snowmelt.sql.statements.tags import at_tags, parse_tags
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +40,14 @@ class ContainerOptions(Options):
 
     data_retention_time_in_days: Annotated[int | None, whole] = None
     max_data_extension_time_in_days: Annotated[int | None, whole] = None
-    default_ddl_collation: Annotated[str | None, text] = None
-    replace_invalid_characters: Annotated[bool | None, boolean] = None
-    log_level: Annotated[str | None, word] = None
-    trace_level: Annotated[str | None, word] = None
+    default_ddl_collation: Annotated[str | None, no_collation, NO_COLLATION] = None
+    replace_invalid_characters: Annotated[
+        bool | None,
+        only_default(False),
+        WithoutEffect("only FALSE is accepted, which is the default; file formats have the option"),
+    ] = None
+    log_level: Annotated[str | None, word, WithoutEffect("kept and shown; there is no event table")] = None
+    trace_level: Annotated[str | None, word, WithoutEffect("kept and shown; there is no event table")] = None
     comment: Annotated[str | None, text] = None
 
 
@@ -105,8 +112,6 @@ def _options(cursor: Cursor, kind: str) -> ContainerOptions:
     refuse_tags(cursor, kind)
     options = read_options(cursor, ContainerOptions, kind)
     refuse_tags(cursor, kind)
-    if options.default_ddl_collation:
-        raise errors.unsupported("DEFAULT_DDL_COLLATION")
     return options
 
 
@@ -132,8 +137,8 @@ def _action(cursor: Cursor, kind: ObjectType) -> Action:
     if cursor.match("SWAP", "WITH"):
         return SwapWith(object_name(cursor, kind))
     verb = cursor.expect_any(("SET", "UNSET"))
-    if at_tags(cursor):
-        return parse_tags(cursor, verb)
+    if (clause := annotation(cursor, verb)) is not None:
+        return clause
     if verb == "SET":
         return SetOptions(read_required_options(cursor, ContainerOptions, kind))
     return UnsetOptions(read_unset(cursor, ContainerOptions, kind))

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from snowmelt.core import errors
+from snowmelt.core.kinds import OWN_TYPES
 from snowmelt.sql.statements.base import NAME_PARTS, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import argument_types
 from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.kinds import grammar
 from snowmelt.sql.statements.unsupported import KINDS as OTHER_KINDS
 from snowmelt.sql.tokens import SqlText, TokenKind
 
 KINDS = (
     "FILE FORMAT", "DYNAMIC TABLE", "EXTERNAL TABLE", "EVENT TABLE", "MATERIALIZED VIEW", "TABLE", "VIEW",
     "SCHEMA", "DATABASE", "STAGE", "FUNCTION", "PROCEDURE", "WAREHOUSE", "SEQUENCE", "STREAM", "TASK", "CONNECTOR",
-    "CONTRACT", "DATA PRODUCT", "PIPE", "ALERT", "USER",
+    "PIPE", "USER",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class DescribeStatement(Statement):
     kind: str
-    """One of `KINDS`, or RESULT."""
+    """One of `KINDS`, a feature's kind, or RESULT."""
     name: NameRef | None
     arguments: tuple[SqlText, ...] | None = None
     type: Literal["COLUMNS", "STAGE"] = "COLUMNS"
@@ -34,7 +37,7 @@ class DescribeStatement(Statement):
 def parse_describe(cursor: Cursor) -> DescribeStatement:
     if cursor.match("RESULT"):
         return DescribeStatement("RESULT", None, query_id=cursor.rest())
-    for kind in KINDS:
+    for kind in chain(KINDS, grammar().described):
         if cursor.at(*kind.split()) and cursor.peek(len(kind.split())).word != ".":
             cursor.index += len(kind.split())
             return _described(cursor, kind)
@@ -47,7 +50,7 @@ def parse_describe(cursor: Cursor) -> DescribeStatement:
 
 
 def _described(cursor: Cursor, kind: str) -> DescribeStatement:
-    known = ObjectType(kind) if kind in {str(item) for item in ObjectType} else None
+    known = ObjectType(kind) if kind in OWN_TYPES or kind in grammar().types else None
     name = cursor.name(NAME_PARTS.get(known, 3) if known is not None else 3)
     arguments = argument_types(cursor, known) if known is not None else None
     described: Literal["COLUMNS", "STAGE"] = "COLUMNS"

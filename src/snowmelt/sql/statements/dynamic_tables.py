@@ -29,6 +29,7 @@ from snowmelt.sql.statements.heads import (
     if_exists,
     object_name,
 )
+from snowmelt.sql.statements.kinds import annotation
 from snowmelt.sql.statements.options import (
     Options,
     at_option,
@@ -42,7 +43,6 @@ from snowmelt.sql.statements.options import (
 )
 from snowmelt.sql.statements.quality import parse_add_check, parse_drop_check
 from snowmelt.sql.statements.tables import clustering_keys
-from snowmelt.sql.statements.tags import at_tags, parse_tags
 from snowmelt.sql.statements.warehouses import Resume, Suspend
 from snowmelt.sql.tokens import SqlText, TokenKind
 
@@ -242,8 +242,8 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
     verb = cursor.expect_any(
         ("SUSPEND", "RESUME", "REFRESH", "RENAME", "SWAP", "CLUSTER", "DROP", "ALTER", "MODIFY", "ADD", "SET", "UNSET")
     )
-    if verb in ("SET", "UNSET") and at_tags(cursor):
-        return (parse_tags(cursor, verb),)
+    if verb in ("SET", "UNSET") and (clause := annotation(cursor, verb)) is not None:
+        return (clause,)
     refuse_governance(cursor, f"ALTER {kind} … {verb}")
     match verb:
         case "SUSPEND" | "RESUME":
@@ -281,8 +281,8 @@ def _column_comments(cursor: Cursor) -> tuple[Action, ...]:
         column = cursor.identifier()
         removed = cursor.match("UNSET")
         if removed or cursor.match("SET"):
-            if at_tags(cursor):
-                actions.append(parse_tags(cursor, "UNSET" if removed else "SET", column))
+            if (clause := annotation(cursor, "UNSET" if removed else "SET", column)) is not None:
+                actions.append(clause)
                 continue
             refuse_governance(cursor, "ALTER COLUMN … SET")
         cursor.expect("COMMENT")

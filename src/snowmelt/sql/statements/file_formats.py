@@ -17,6 +17,7 @@ from snowmelt.sql.statements.options import (
     boolean,
     duplicate,
     one_of,
+    only_default,
     strings,
     text,
     whole,
@@ -45,11 +46,11 @@ def _text_or_auto(cursor: Cursor, name: str) -> str:
     return "AUTO" if value.upper() == "AUTO" else value
 
 
-_READERS: dict[str, Reader] = {
+OPTIONS: dict[str, Reader] = {
     "COMPRESSION": one_of("AUTO", "GZIP", "BZ2", "BROTLI", "ZSTD", "DEFLATE", "RAW_DEFLATE", "SNAPPY", "LZO", "NONE"),
     "RECORD_DELIMITER": _text_or_none,
     "FIELD_DELIMITER": _text_or_none,
-    "MULTI_LINE": boolean,
+    "MULTI_LINE": only_default(True),
     "FILE_EXTENSION": _text_or_none,
     "PARSE_HEADER": boolean,
     "SKIP_HEADER": whole,
@@ -75,13 +76,25 @@ _READERS: dict[str, Reader] = {
     "IGNORE_UTF8_ERRORS": boolean,
     "SNAPPY_COMPRESSION": boolean,
     "BINARY_AS_TEXT": boolean,
-    "USE_LOGICAL_TYPE": boolean,
+    "USE_LOGICAL_TYPE": only_default(True),
     "USE_VECTORIZED_SCANNER": boolean,
     "PRESERVE_SPACE": boolean,
     "STRIP_OUTER_ELEMENT": boolean,
     "DISABLE_AUTO_CONVERT": boolean,
     "DISABLE_SNOWFLAKE_DATA": boolean,
 }
+_XML = "a file format of TYPE = XML can be created, and is refused where it is used"
+WITHOUT_EFFECT: dict[str, str] = {
+    "MULTI_LINE": "only TRUE is accepted, which is the default",
+    "USE_LOGICAL_TYPE": "only TRUE is accepted: logical types of Parquet are read, always",
+    "USE_VECTORIZED_SCANNER": "asks for speed; there is one reader of Parquet",
+    "SNAPPY_COMPRESSION": "COMPRESSION counts, of which this is an old name",
+    "PRESERVE_SPACE": _XML,
+    "STRIP_OUTER_ELEMENT": _XML,
+    "DISABLE_AUTO_CONVERT": _XML,
+    "DISABLE_SNOWFLAKE_DATA": _XML,
+}
+"""Options that are accepted and change nothing, and why."""
 _CLEANING = frozenset({"TRIM_SPACE", "REPLACE_INVALID_CHARACTERS", "NULL_IF"})
 _TIMES = frozenset({"DATE_FORMAT", "TIME_FORMAT", "TIMESTAMP_FORMAT", "BINARY_FORMAT"})
 OPTIONS_OF: dict[str, frozenset[str]] = {
@@ -166,7 +179,7 @@ def _read_pairs(cursor: Cursor, extra: tuple[str, ...]) -> _Pairs:
     seen: set[str] = set()
     while at_option(cursor):
         name = cursor.peek().word
-        if name not in extra and name not in _READERS:
+        if name not in extra and name not in OPTIONS:
             raise errors.invalid_property(name, "FILE FORMAT")
         if name in seen:
             raise duplicate(name)
@@ -179,7 +192,7 @@ def _read_pairs(cursor: Cursor, extra: tuple[str, ...]) -> _Pairs:
         elif name == "COMMENT":
             pairs.comment = cursor.string()
         else:
-            pairs.options[name] = _READERS[name](cursor, name)
+            pairs.options[name] = OPTIONS[name](cursor, name)
         cursor.match(",")
     if pairs.type is not None:
         for name in pairs.options:

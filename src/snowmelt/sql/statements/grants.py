@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from snowmelt.core import errors
+from snowmelt.core.kinds import OWN_TYPES
 from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import argument_types
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import object_name
+from snowmelt.sql.statements.kinds import grammar
 from snowmelt.sql.statements.unsupported import KINDS as OTHER_KINDS
 from snowmelt.sql.tokens import SqlText, TokenKind
 
-_KINDS = sorted(ObjectType, key=lambda kind: -len(kind))
-"""The longer names first: FILE FORMAT, DYNAMIC TABLE."""
 _NO_PLURAL = frozenset({ObjectType.WAREHOUSE, ObjectType.DATABASE, ObjectType.USER, ObjectType.ROLE})
 
 
@@ -136,7 +137,8 @@ def _securable(cursor: Cursor) -> Securable:
 
 
 def _kind(cursor: Cursor, *, plural: bool = False) -> ObjectType:
-    for kind in _KINDS:
+    # The longer names first: FILE FORMAT, DYNAMIC TABLE.
+    for kind in sorted(chain(OWN_TYPES, grammar().types), key=lambda kind: -len(kind)):
         words = f"{kind}S".split() if plural else kind.split()
         if (not plural or kind not in _NO_PLURAL) and cursor.match(*words):
             return kind

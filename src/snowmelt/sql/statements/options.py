@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, fields
+from enum import Enum
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
@@ -17,6 +18,27 @@ from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.tokens import TokenKind
 
 Reader = Callable[[Cursor, str], Any]
+
+
+class Outside(Enum):
+    """What an option leads to that is not in the account: `Annotated[str | None, text, Outside.FILE]`."""
+
+    ADDRESS = "address"
+    """A machine, a port, a URL: what the server connects to, and how."""
+    FILE = "file"
+    """A file of the server's machine."""
+    VARIABLE = "variable"
+    """A variable of the server's environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutEffect:
+    """On an option that is accepted and changes nothing: `Annotated[str | None, word, WithoutEffect("why")]`.
+
+    Only for what asks for speed or cost, or is a note: an option that chooses rows works or is refused.
+    """
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +98,18 @@ def word(cursor: Cursor, name: str) -> str:
     return cursor.advance().word
 
 
+def tags(cursor: Cursor, name: str) -> tuple[tuple[str, str], ...]:
+    """`('layer' = 'gold', 'certified')`; a tag without a value has the empty one."""
+    cursor.expect("(")
+    found: dict[str, str] = {}
+    while not cursor.match(")"):
+        if found:
+            cursor.expect(",")
+        tag = cursor.string()
+        found[tag] = cursor.string() if cursor.match("=") else ""
+    return tuple(found.items())
+
+
 def strings(cursor: Cursor, name: str) -> tuple[str, ...]:
     """`('a', 'b')`, perhaps empty."""
     cursor.expect("(")
@@ -89,6 +123,28 @@ def strings(cursor: Cursor, name: str) -> tuple[str, ...]:
 
 def name_reference(cursor: Cursor, name: str) -> NameRef:
     return cursor.name()
+
+
+def no_collation(cursor: Cursor, name: str) -> str:
+    """Only the empty one, which is the default: any other would order and compare texts in another way."""
+    value = cursor.string()
+    if value:
+        raise errors.unsupported(name)
+    return value
+
+
+NO_COLLATION = WithoutEffect("only '' is accepted, which is the default")
+
+
+def only_default(default: bool) -> Reader:
+    """A flag whose other value would give other rows, and is not here."""
+
+    def read(cursor: Cursor, name: str) -> bool:
+        if boolean(cursor, name) is not default:
+            raise errors.unsupported(f"{name} = {str(not default).upper()}")
+        return default
+
+    return read
 
 
 def one_of(*allowed: str) -> Reader:

@@ -1,23 +1,22 @@
 """The entry: which words lead to which parser.
 
-Everything is in the tables below. A new kind of statement gets a module of its own, and a row here.
+What is no feature's is in the tables below; the kinds of features are in `grammar()`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
+from itertools import chain
 from typing import TypeVar
 
 from snowmelt.core import errors
+from snowmelt.core.kinds import OWN_TYPES
 from snowmelt.sql.statements import (
-    alerts,
     alter_table,
     calls,
     changes,
     connectors,
-    contracts,
     copy,
-    data_products,
     databases_schemas,
     describe,
     dml,
@@ -34,7 +33,6 @@ from snowmelt.sql.statements import (
     stages,
     streams,
     tables,
-    tags,
     tasks,
     users_roles,
     views,
@@ -43,11 +41,10 @@ from snowmelt.sql.statements import (
 from snowmelt.sql.statements.base import AnonymousBlock, Explain, ObjectType, Query, Statement
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import CreateHead, CreateRule
+from snowmelt.sql.statements.kinds import AlterParser, Parser, grammar
 from snowmelt.sql.statements.unsupported import KINDS, LEADING_WORDS
 from snowmelt.sql.tokens import SqlText, TokenKind, block_end, starts_block
 
-Parser = Callable[[Cursor], Statement]
-AlterParser = Callable[[Cursor, ObjectType], Statement]
 Row = TypeVar("Row")
 
 
@@ -114,12 +111,13 @@ def _create(cursor: Cursor) -> Statement:
     or_replace = cursor.match("OR", "REPLACE")
     or_alter = not or_replace and cursor.match("OR", "ALTER")
     modifiers: set[str] = set()
-    while cursor.at_any(MODIFIERS) and cursor.peek(1).kind is TokenKind.WORD and not _at_kind(cursor):
+    words = MODIFIERS | grammar().modifiers
+    while cursor.at_any(words) and cursor.peek(1).kind is TokenKind.WORD and not _at_kind(cursor):
         modifiers.add(cursor.advance().word)
     if cursor.match("SCD"):
         kind, rule = ObjectType.DYNAMIC_TABLE, scd.CREATE_SCD_TABLE
     else:
-        kind, rule = _take_kind(cursor, CREATE, "CREATE")
+        kind, rule = _take_kind(cursor, chain(CREATE.items(), grammar().create.items()), "CREATE")
     if or_alter and not rule.or_alter:
         raise errors.unsupported(f"CREATE OR ALTER {kind}")
     wrong = modifiers - rule.modifiers
@@ -133,25 +131,26 @@ def _alter(cursor: Cursor) -> Statement:
         return session.parse_alter_session(cursor)
     if cursor.match("ACCOUNT"):
         return session.parse_alter_account(cursor)
-    kind, parser = _take_kind(cursor, ALTER, "ALTER")
+    kind, parser = _take_kind(cursor, chain(ALTER.items(), grammar().alter.items()), "ALTER")
     return parser(cursor, kind)
 
 
 def _drop(cursor: Cursor) -> Statement:
-    kind, _ = _take_kind(cursor, DROP, "DROP")
+    kind, _ = _take_kind(cursor, _all_types(), "DROP")
     return changes.parse_drop(cursor, kind)
 
 
 def _undrop(cursor: Cursor) -> Statement:
-    kind, _ = _take_kind(cursor, UNDROP, "UNDROP")
+    kind, _ = _take_kind(cursor, chain(UNDROP.items(), grammar().undropped.items()), "UNDROP")
     return changes.parse_undrop(cursor, kind)
 
 
 def _execute(cursor: Cursor) -> Statement:
     if cursor.match("QUALITY", "CHECKS"):
         return quality.parse_execute_checks(cursor)
-    if cursor.match("ALERT"):
-        return alerts.parse_execute_alert(cursor)
+    for kind in grammar().kinds:
+        if kind.execute is not None and cursor.match(*kind.name.split()):
+            return kind.execute(cursor)
     return tasks.parse_execute_task(cursor) if cursor.match("TASK") else calls.parse_execute(cursor)
 
 
@@ -160,7 +159,7 @@ def _comment(cursor: Cursor) -> Statement:
     cursor.expect("ON")
     if cursor.match("COLUMN"):
         return changes.parse_comment_on_column(cursor, guarded=guarded)
-    kind, _ = _take_kind(cursor, DROP, "COMMENT ON")
+    kind, _ = _take_kind(cursor, _all_types(), "COMMENT ON")
     return changes.parse_comment_on(cursor, kind, guarded=guarded)
 
 
@@ -169,14 +168,18 @@ def _at_kind(cursor: Cursor) -> bool:
     return any(" " in kind and cursor.at(*kind.split()) for kind in KINDS)
 
 
-def _take_kind(cursor: Cursor, table: Mapping[ObjectType, Row], verb: str) -> tuple[ObjectType, Row]:
-    for kind, row in table.items():
+def _all_types() -> Iterable[tuple[ObjectType, None]]:
+    return ((kind, None) for kind in chain(OWN_TYPES, grammar().types))
+
+
+def _take_kind(cursor: Cursor, table: Iterable[tuple[ObjectType, Row]], verb: str) -> tuple[ObjectType, Row]:
+    for kind, row in table:
         if cursor.match(*kind.split()):
             return kind, row
     for name in KINDS:
         if cursor.at(*name.split()):
             raise errors.unsupported(f"{verb} {name}")
-    for kind in ObjectType:
+    for kind, _ in _all_types():
         if cursor.at(*kind.split()):
             raise errors.unsupported(f"{verb} {kind}")
     raise cursor.unexpected()
@@ -194,13 +197,9 @@ CREATE: dict[ObjectType, CreateRule] = {
     ObjectType.FUNCTION: routines.CREATE_FUNCTION,
     ObjectType.PROCEDURE: routines.CREATE_PROCEDURE,
     ObjectType.TASK: tasks.CREATE_TASK,
-    ObjectType.ALERT: alerts.CREATE_ALERT,
     ObjectType.WAREHOUSE: warehouses.CREATE_WAREHOUSE,
     ObjectType.STREAM: streams.CREATE_STREAM,
     ObjectType.CONNECTOR: connectors.CREATE_CONNECTOR,
-    ObjectType.CONTRACT: contracts.CREATE_CONTRACT,
-    ObjectType.DATA_PRODUCT: data_products.CREATE_DATA_PRODUCT,
-    ObjectType.TAG: tags.CREATE_TAG,
     ObjectType.USER: users_roles.CREATE_USER,
     ObjectType.ROLE: users_roles.CREATE_ROLE,
 }
@@ -218,18 +217,13 @@ ALTER: dict[ObjectType, AlterParser] = {
     ObjectType.FUNCTION: routines.parse_alter_routine,
     ObjectType.PROCEDURE: routines.parse_alter_routine,
     ObjectType.TASK: tasks.parse_alter_task,
-    ObjectType.ALERT: alerts.parse_alter_alert,
     ObjectType.WAREHOUSE: warehouses.parse_alter_warehouse,
     ObjectType.STREAM: streams.parse_alter_stream,
     ObjectType.CONNECTOR: connectors.parse_alter_connector,
-    ObjectType.CONTRACT: contracts.parse_alter_contract,
-    ObjectType.DATA_PRODUCT: data_products.parse_alter_data_product,
-    ObjectType.TAG: tags.parse_alter_tag,
     ObjectType.USER: users_roles.parse_alter_user,
     ObjectType.ROLE: users_roles.parse_alter_role,
 }
 
-DROP = dict.fromkeys(ObjectType)
 UNDROP = dict.fromkeys(
     (
         ObjectType.DATABASE,
@@ -237,7 +231,6 @@ UNDROP = dict.fromkeys(
         ObjectType.TABLE,
         ObjectType.DYNAMIC_TABLE,
         ObjectType.STREAM,
-        ObjectType.TAG,
     )
 )
 

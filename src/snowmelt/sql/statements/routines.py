@@ -20,6 +20,7 @@ from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import CreateHead, CreateRule, created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
     Options,
+    WithoutEffect,
     at_option,
     duplicate,
     read_options,
@@ -36,6 +37,9 @@ _NOT_HERE = (
 )  # fmt: skip
 
 
+_OWN_PYTHON = "kept and shown; the server's own Python runs the code, with the packages that are installed"
+
+
 def _version(cursor: Cursor, name: str) -> str:
     """`'3.12'`, or bare as 3.12."""
     return cursor.advance().text if cursor.at_kind(TokenKind.NUMBER) else cursor.string()
@@ -43,8 +47,8 @@ def _version(cursor: Cursor, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RoutineOptions(Options):
-    runtime_version: Annotated[str | None, _version] = None
-    packages: Annotated[tuple[str, ...] | None, strings] = None
+    runtime_version: Annotated[str | None, _version, WithoutEffect(_OWN_PYTHON)] = None
+    packages: Annotated[tuple[str, ...] | None, strings, WithoutEffect(_OWN_PYTHON)] = None
     imports: Annotated[tuple[str, ...] | None, strings] = None
     handler: Annotated[str | None, text] = None
     comment: Annotated[str | None, text] = None

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.kinds import grammar
 from snowmelt.sql.tokens import SqlText, TokenKind
 
-KINDS = (
+_KINDS = (
     "USER PROGRAMMATIC ACCESS TOKENS", "USER PATS",
     "PRIMARY KEYS", "UNIQUE KEYS", "IMPORTED KEYS", "EXPORTED KEYS", "USER FUNCTIONS",
     "BUILTIN FUNCTIONS", "EXTERNAL FUNCTIONS", "USER PROCEDURES", "BUILTIN PROCEDURES", "DYNAMIC TABLES",
@@ -18,17 +19,21 @@ KINDS = (
     "RESOURCE MONITORS", "DATABASE ROLES", "FUTURE GRANTS", "STORAGE INTEGRATIONS", "INTEGRATIONS",
     "TABLES", "VIEWS", "SCHEMAS", "DATABASES", "WAREHOUSES", "COLUMNS", "OBJECTS", "PARAMETERS",
     "VARIABLES", "FUNCTIONS", "PROCEDURES", "STAGES", "SEQUENCES", "TRANSACTIONS", "LOCKS", "CONNECTIONS",
-    "STREAMS", "TASKS", "CONNECTORS", "CHANNELS", "USERS", "ROLES", "GRANTS", "REGIONS", "ALERTS", "PIPES", "TAGS",
-    "CONTRACTS", "DATA PRODUCTS", "QUALITY CHECKS",
+    "STREAMS", "TASKS", "CONNECTORS", "CHANNELS", "USERS", "ROLES", "GRANTS", "REGIONS", "PIPES",
+    "QUALITY CHECKS",
     "SHARES", "SECRETS", "ORGANIZATION ACCOUNTS",
 )  # fmt: skip
-"""All that parses. Which of them have an answer is the engine's to say."""
 _WITH_HISTORY = frozenset({"TABLES", "SCHEMAS", "DATABASES", "DYNAMIC TABLES", "VIEWS"})
 _SCOPES = (
     "ACCOUNT", "DATABASE", "SCHEMA", "TABLE", "VIEW", "SESSION", "USER", "WAREHOUSE", "TASK", "PIPE", "CLASS",
     "APPLICATION PACKAGE", "APPLICATION", "DYNAMIC TABLE", "STREAM", "FAILOVER GROUP",
 )  # fmt: skip
 _AFTER_SCOPE = frozenset({"STARTS", "LIMIT", "LIKE", "ROOT", "->>"})
+
+
+def shown_kinds() -> tuple[str, ...]:
+    """All that parses. Which of them have an answer is the engine's to say."""
+    return (*_KINDS, *grammar().shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class ShowScope:
 @dataclass(frozen=True, slots=True)
 class ShowStatement(Statement):
     kind: str
-    """One of `KINDS`, such as TABLES or PRIMARY KEYS."""
+    """One of `shown_kinds()`, such as TABLES or PRIMARY KEYS."""
     terse: bool = False
     history: bool = False
     like: str | None = None
@@ -88,7 +93,7 @@ def parse_show(cursor: Cursor) -> ShowStatement:
 
 
 def _kind(cursor: Cursor) -> str:
-    for kind in KINDS:
+    for kind in shown_kinds():
         if cursor.match(*kind.split()):
             return kind
     if cursor.at_kind(TokenKind.WORD):

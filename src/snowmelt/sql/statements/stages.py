@@ -22,6 +22,8 @@ from snowmelt.sql.statements.heads import (
 )
 from snowmelt.sql.statements.options import (
     Options,
+    Outside,
+    WithoutEffect,
     at_option,
     boolean,
     read_options,
@@ -33,6 +35,9 @@ from snowmelt.sql.tokens import TokenKind
 
 _STAGE = re.compile(r'@((?:"(?:[^"]|"")*"|[^/"])*)(?:/(.*))?\Z', re.DOTALL)
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_ENCRYPTIONS = frozenset({"AWS_SSE_S3", "AWS_SSE_KMS", "GCS_SSE_KMS", "SNOWFLAKE_FULL", "SNOWFLAKE_SSE", "NONE"})
+"""Those that the store does by itself."""
+_LIVE = "a directory table lists the files that are there"
 _ENVIRONMENT = "Keep secrets out of SQL: the engine takes a store's credentials from its environment."
 
 
@@ -119,6 +124,10 @@ def _encryption(cursor: Cursor, name: str) -> str:
         value = word(cursor, option_name)
         kind = value if option_name == "TYPE" else kind
         cursor.match(",")
+    if kind in ("AWS_CSE", "AZURE_CSE"):
+        raise errors.unsupported(f"ENCRYPTION = (TYPE = '{kind}')", hint=_ENVIRONMENT)
+    if kind not in _ENCRYPTIONS:
+        raise errors.invalid_value(kind, "ENCRYPTION TYPE")
     return kind
 
 
@@ -133,8 +142,8 @@ def _integration(cursor: Cursor, name: str) -> None:
 @dataclass(frozen=True, slots=True)
 class DirectoryOptions(Options):
     enable: Annotated[bool | None, boolean] = None
-    refresh_on_create: Annotated[bool | None, boolean] = None
-    auto_refresh: Annotated[bool | None, boolean] = None
+    refresh_on_create: Annotated[bool | None, boolean, WithoutEffect(_LIVE)] = None
+    auto_refresh: Annotated[bool | None, boolean, WithoutEffect(_LIVE)] = None
 
 
 def _directory(cursor: Cursor, name: str) -> DirectoryOptions:
@@ -148,14 +157,14 @@ def _directory(cursor: Cursor, name: str) -> DirectoryOptions:
 class ExternalOptions(Options):
     """What may follow a URL in COPY as well as in CREATE STAGE."""
 
-    storage_integration: Annotated[str | None, _integration] = None
-    credentials: Annotated[str | None, _credentials] = None
-    encryption: Annotated[str | None, _encryption] = None
+    storage_integration: Annotated[None, _integration] = None
+    credentials: Annotated[None, _credentials] = None
+    encryption: Annotated[str | None, _encryption, WithoutEffect("the store encrypts as it is set up to")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class StageOptions(ExternalOptions):
-    url: Annotated[str | None, text] = None
+    url: Annotated[str | None, text, Outside.ADDRESS] = None
     directory: Annotated[DirectoryOptions | None, _directory] = None
     file_format: Annotated[FileFormatSpec | None, file_format] = None
     comment: Annotated[str | None, text] = None

@@ -23,7 +23,17 @@ from snowmelt.sql.statements.heads import (
     if_exists,
     refuse_tags,
 )
-from snowmelt.sql.statements.options import Options, boolean, merged, name_reference, read_options, text, whole
+from snowmelt.sql.statements.options import (
+    NO_COLLATION,
+    Options,
+    boolean,
+    merged,
+    name_reference,
+    no_collation,
+    read_options,
+    text,
+    whole,
+)
 from snowmelt.sql.tokens import SqlText, Token
 
 
@@ -33,7 +43,7 @@ class TableOptions(Options):
     max_data_extension_time_in_days: Annotated[int | None, whole] = None
     change_tracking: Annotated[bool | None, boolean] = None
     enable_schema_evolution: Annotated[bool | None, boolean] = None
-    default_ddl_collation: Annotated[str | None, text] = None
+    default_ddl_collation: Annotated[str | None, no_collation, NO_COLLATION] = None
     contract: Annotated[NameRef | None, name_reference] = None
     contract_version: Annotated[int | None, whole] = None
     comment: Annotated[str | None, text] = None
@@ -157,8 +167,6 @@ def _table_tail(cursor: Cursor) -> tuple[tuple[SqlText, ...], TableOptions, bool
             break
         start = cursor.index
     options = merged(TableOptions, pieces)
-    if options.default_ddl_collation:
-        raise errors.unsupported("DEFAULT_DDL_COLLATION")
     return cluster_by, options, copy_grants
 
 

@@ -20,6 +20,7 @@ from snowmelt.sql.statements.heads import (
 )
 from snowmelt.sql.statements.options import (
     Options,
+    WithoutEffect,
     at_option,
     boolean,
     duplicate,
@@ -37,6 +38,7 @@ _REFUSED = (
     "ERROR_INTEGRATION", "SUCCESS_INTEGRATION", "LOG_LEVEL", "TRACE_LEVEL", "SCHEDULING_MODE", "EXECUTE_AS_USER",
 )  # fmt: skip
 """Options that Snowflake has and Snowmelt does not."""
+_NOT_SIZED = "kept and shown; serverless tasks run on the server's own machine, whatever its size"
 
 
 def signed(cursor: Cursor, name: str) -> int:
@@ -52,7 +54,7 @@ def signed(cursor: Cursor, name: str) -> int:
 @dataclass(frozen=True, slots=True)
 class TaskOptions(Options):
     warehouse: Annotated[NameRef | None, name_reference] = None
-    user_task_managed_initial_warehouse_size: Annotated[str | None, word] = None
+    user_task_managed_initial_warehouse_size: Annotated[str | None, word, WithoutEffect(_NOT_SIZED)] = None
     schedule: Annotated[str | None, text] = None
     config: Annotated[str | None, text] = None
     overlap_policy: Annotated[str | None, word] = None
@@ -61,9 +63,9 @@ class TaskOptions(Options):
     suspend_task_after_num_failures: Annotated[int | None, signed] = None
     task_auto_retry_attempts: Annotated[int | None, signed] = None
     user_task_minimum_trigger_interval_in_seconds: Annotated[int | None, signed] = None
-    target_completion_interval: Annotated[str | None, text] = None
-    serverless_task_min_statement_size: Annotated[str | None, word] = None
-    serverless_task_max_statement_size: Annotated[str | None, word] = None
+    target_completion_interval: Annotated[str | None, text, WithoutEffect(_NOT_SIZED)] = None
+    serverless_task_min_statement_size: Annotated[str | None, word, WithoutEffect(_NOT_SIZED)] = None
+    serverless_task_max_statement_size: Annotated[str | None, word, WithoutEffect(_NOT_SIZED)] = None
     comment: Annotated[str | None, text] = None
     finalize: Annotated[NameRef | None, name_reference] = None
 

@@ -26,6 +26,7 @@ from snowmelt.sql.statements.heads import (
     object_name,
     refuse_tags,
 )
+from snowmelt.sql.statements.kinds import annotation
 from snowmelt.sql.statements.options import (
     Options,
     at_option,
@@ -38,7 +39,6 @@ from snowmelt.sql.statements.options import (
     text,
     whole,
 )
-from snowmelt.sql.statements.tags import at_tags, parse_tags
 from snowmelt.sql.tokens import SqlText
 
 
@@ -129,8 +129,8 @@ def parse_alter_view(cursor: Cursor, kind: ObjectType) -> AlterView:
 
 def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
     verb = cursor.expect_any(("RENAME", "SWAP", "SET", "UNSET", "ALTER", "MODIFY", "ADD", "DROP"))
-    if verb in ("SET", "UNSET") and at_tags(cursor):
-        return (parse_tags(cursor, verb),)
+    if verb in ("SET", "UNSET") and (clause := annotation(cursor, verb)) is not None:
+        return (clause,)
     refuse_governance(cursor, f"ALTER {kind} … {verb}")
     if verb == "RENAME":
         cursor.expect("TO")
@@ -155,14 +155,14 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
 
 def _column_comment(cursor: Cursor, column: str) -> Action:
     if cursor.match("UNSET"):
-        if at_tags(cursor):
-            return parse_tags(cursor, "UNSET", column)
+        if (clause := annotation(cursor, "UNSET", column)) is not None:
+            return clause
         refuse_governance(cursor, "ALTER VIEW … UNSET")
         cursor.expect("COMMENT")
         return SetColumnComment(column, None)
     if cursor.match("SET"):
-        if at_tags(cursor):
-            return parse_tags(cursor, "SET", column)
+        if (clause := annotation(cursor, "SET", column)) is not None:
+            return clause
         refuse_governance(cursor, "ALTER VIEW … SET")
     cursor.expect("COMMENT")
     return SetColumnComment(column, cursor.string())

@@ -25,6 +25,7 @@ from snowmelt.sql.statements.heads import (
 )
 from snowmelt.sql.statements.options import (
     Options,
+    WithoutEffect,
     at_option,
     boolean,
     merged,
@@ -60,6 +61,11 @@ SIZES = {
 """All spellings without hyphens, and how SHOW WAREHOUSES prints them."""
 
 
+_SHOWN = "kept and shown"
+_ONE_MACHINE = "Spark runs where the server runs"
+_PER_SESSION = "kept and shown; the session's or the account's parameter of this name counts"
+
+
 def _size(cursor: Cursor, name: str) -> str:
     shown = cursor.peek().text
     size = SIZES.get(word(cursor, name).replace("-", ""))
@@ -82,25 +88,31 @@ def _positive(cursor: Cursor, name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WarehouseOptions(Options):
-    warehouse_type: Annotated[str | None, one_of("STANDARD", "SNOWPARK-OPTIMIZED", "ADAPTIVE")] = None
+    warehouse_type: Annotated[
+        str | None, one_of("STANDARD", "SNOWPARK-OPTIMIZED", "ADAPTIVE"), WithoutEffect(f"{_SHOWN}; {_ONE_MACHINE}")
+    ] = None
     warehouse_size: Annotated[str | None, _size] = None
-    generation: Annotated[str | None, one_of("1", "2")] = None
-    resource_constraint: Annotated[str | None, word] = None
-    max_cluster_count: Annotated[int | None, _positive] = None
+    generation: Annotated[str | None, one_of("1", "2"), WithoutEffect(_ONE_MACHINE)] = None
+    resource_constraint: Annotated[str | None, word, WithoutEffect(_ONE_MACHINE)] = None
+    max_cluster_count: Annotated[int | None, _positive, WithoutEffect(f"{_SHOWN}; no cluster is added")] = None
     min_cluster_count: Annotated[int | None, _positive] = None
-    scaling_policy: Annotated[str | None, one_of("STANDARD", "ECONOMY")] = None
+    scaling_policy: Annotated[
+        str | None, one_of("STANDARD", "ECONOMY"), WithoutEffect(f"{_SHOWN}; no cluster is added")
+    ] = None
     auto_suspend: Annotated[int | None, _seconds_or_null] = None
     """Seconds; 0 for never."""
     auto_resume: Annotated[bool | None, boolean] = None
     initially_suspended: Annotated[bool | None, boolean] = None
-    resource_monitor: Annotated[str | None, word] = None
+    resource_monitor: Annotated[str | None, word, WithoutEffect("there are no resource monitors: nothing is paid")] = (
+        None
+    )
     comment: Annotated[str | None, text] = None
-    enable_query_acceleration: Annotated[bool | None, boolean] = None
-    query_acceleration_max_scale_factor: Annotated[int | None, whole] = None
-    max_concurrency_level: Annotated[int | None, whole] = None
-    statement_queued_timeout_in_seconds: Annotated[int | None, whole] = None
+    enable_query_acceleration: Annotated[bool | None, boolean, WithoutEffect(f"{_SHOWN}; {_ONE_MACHINE}")] = None
+    query_acceleration_max_scale_factor: Annotated[int | None, whole, WithoutEffect(f"{_SHOWN}; {_ONE_MACHINE}")] = None
+    max_concurrency_level: Annotated[int | None, whole, WithoutEffect(f"{_SHOWN}; the server has one limit")] = None
+    statement_queued_timeout_in_seconds: Annotated[int | None, whole, WithoutEffect(_PER_SESSION)] = None
     statement_timeout_in_seconds: Annotated[int | None, whole] = None
-    wait_for_completion: Annotated[bool | None, boolean] = None
+    wait_for_completion: Annotated[bool | None, boolean, WithoutEffect("a new size is there at once")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,14 @@ class KafkaFeed:
 
     @property
     def alive(self) -> bool:
-        return not self._stopping.is_set() and bool(self._query.isActive)
+        return not self._stopping.is_set() and self._is_active()
+
+    def _is_active(self) -> bool:
+        try:
+            return bool(self._query.isActive)
+        except Exception as error:
+            # Spark's process is gone, and the query with it.
+            raise EngineFailedError(f"Spark does not answer: {type(error).__name__}") from error
 
     @property
     def asked_to_stop(self) -> bool:
@@ -101,7 +108,7 @@ class KafkaFeed:
             try:
                 handed = self._handed.get(timeout=_LOOK_SECONDS)
             except Empty:
-                if not self._query.isActive and not self._stopping.is_set():
+                if not self._is_active() and not self._stopping.is_set():
                     raise self._failure() from None
                 if not greeted and self._query.lastProgress is not None:
                     greeted = True
@@ -133,7 +140,8 @@ class KafkaFeed:
         self._stopping.set()
         # Whoever waits for an acknowledgement is let go, without one.
         self._acknowledged.release()
-        with suppress(PySparkException):
+        # Where Spark's process is gone, so is the query.
+        with suppress(Exception):
             self._query.stop()
 
     def close(self) -> None:

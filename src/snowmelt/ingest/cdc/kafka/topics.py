@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from snowmelt.core.properties import read_properties
+from snowmelt.core.protected import Protected
 from snowmelt.ingest.cdc.debezium import connector_properties
 from snowmelt.ingest.cdc.sources import Source
 
@@ -24,6 +25,7 @@ class Topics:
     tables: tuple[str, ...]
     properties_file: str | None = None
     """Settings of Kafka's clients, as Java's property files have them."""
+    protected: Protected = field(default=Protected(), repr=False, compare=False)
 
     @property
     def pattern(self) -> str:
@@ -43,7 +45,11 @@ class Topics:
 
     def _properties(self) -> dict[str, str]:
         """Read anew each time, so that a secret can be changed while the connector runs."""
-        return {} if self.properties_file is None else read_properties(Path(self.properties_file).expanduser())
+        if self.properties_file is None:
+            return {}
+        path = Path(self.properties_file).expanduser()
+        self.protected.check(path)
+        return read_properties(path)
 
 
 def connect_configuration(name: str, source: Source, topics: Topics) -> str:

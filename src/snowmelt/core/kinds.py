@@ -1,0 +1,53 @@
+"""The words that name kinds of objects."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ObjectType(str):
+    """The words after CREATE, ALTER, DROP, … and the state store's name of what they make.
+
+    The set is open: a feature names its kinds itself. There is one value for each word, so `is` compares.
+    """
+
+    __slots__ = ()
+    _values: ClassVar[dict[str, ObjectType]] = {}
+
+    DATABASE: ClassVar[ObjectType]
+    SCHEMA: ClassVar[ObjectType]
+    TABLE: ClassVar[ObjectType]
+    DYNAMIC_TABLE: ClassVar[ObjectType]
+    VIEW: ClassVar[ObjectType]
+    STAGE: ClassVar[ObjectType]
+    FILE_FORMAT: ClassVar[ObjectType]
+    SEQUENCE: ClassVar[ObjectType]
+    FUNCTION: ClassVar[ObjectType]
+    PROCEDURE: ClassVar[ObjectType]
+    TASK: ClassVar[ObjectType]
+    WAREHOUSE: ClassVar[ObjectType]
+    STREAM: ClassVar[ObjectType]
+    CONNECTOR: ClassVar[ObjectType]
+    USER: ClassVar[ObjectType]
+    ROLE: ClassVar[ObjectType]
+
+    def __new__(cls, word: str) -> ObjectType:
+        return cls._values.get(word) or cls._values.setdefault(str(word), super().__new__(cls, word))
+
+    @property
+    def value(self) -> str:
+        """The plain word."""
+        return str(self)
+
+
+OWN_TYPES = tuple(
+    ObjectType(word)
+    for word in (
+        "DATABASE", "SCHEMA", "TABLE", "DYNAMIC TABLE", "VIEW", "STAGE", "FILE FORMAT", "SEQUENCE", "FUNCTION",
+        "PROCEDURE", "TASK", "WAREHOUSE", "STREAM", "CONNECTOR", "USER", "ROLE",
+    )
+)  # fmt: skip
+"""The kinds that no feature's folder brings."""
+
+for _type in OWN_TYPES:
+    setattr(ObjectType, _type.replace(" ", "_"), _type)

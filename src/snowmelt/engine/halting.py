@@ -1,0 +1,144 @@
+"""Ending what a cancelled statement still does in Spark, harder the longer it takes.
+
+Spark interrupts the tasks of a cancelled job, and they look at that between two batches of rows that they read. A join
+without equal keys, a sort in memory or a regular expression does not look for minutes. So their threads are stopped
+after a second: what they do ends with an error wherever it is, which only their own statement sees. A query that is
+still being planned is stopped like that too. Java 20 and later have no way to stop a thread; there, and if a thread
+does not end even so, Spark's process is replaced after `cancel_seconds`.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import structlog
+from pyspark.sql import SparkSession
+
+from snowmelt.engine.application import APPLICATION
+from snowmelt.engine.session import active_stages
+from snowmelt.engine.sessions import Sessions
+
+_log = structlog.get_logger(__name__)
+_HALT_SECONDS = 1.0
+_LOOK_SECONDS = 0.1
+_TRIES = 5
+"""On a busy machine it takes its time until a thread that was stopped gets to know."""
+_KNOWN_TAGS = 2_000
+_TASK = re.compile(r"Executor task launch worker for task \S+ in stage (\d+)\.\d+ \(TID \d+\)")
+_COMMANDS = "py4j.commands."
+"""Where a thread of py4j is while it does what Python asked for."""
+_AT_A_TASK = "org.apache.spark.scheduler.Task.run("
+"""Inside this, what ends the thread's work becomes the task's failure."""
+
+
+class Halting:
+    """Which statements of an engine were cancelled, and since when."""
+
+    def __init__(self, cancel_seconds: float) -> None:
+        self._cancel_seconds = cancel_seconds
+        self._halt_seconds = min(_HALT_SECONDS, cancel_seconds / 2)
+        self._since: OrderedDict[str, float] = OrderedDict()
+        self._tries: dict[str, int] = {}
+        """How often threads of the statement were stopped."""
+        self._driving: dict[str, Any] = {}
+        """By tag, Java's threads that do what a statement asked for."""
+        self._lock = threading.Lock()
+
+    def cancelled(self, tag: str | None) -> bool:
+        return tag is not None and tag in self._since
+
+    def note(self, tag: str) -> None:
+        """The statement is to start nothing more."""
+        with self._lock:
+            self._since.setdefault(tag, time.monotonic())
+            while len(self._since) > _KNOWN_TAGS:
+                self._tries.pop(self._since.popitem(last=False)[0], None)
+
+    @contextmanager
+    def driving(self, session: SparkSession, tag: str) -> Iterator[None]:
+        """What this thread asks of Java inside is the statement's, and may be stopped."""
+        assert session._jvm is not None
+        with self._lock:
+            self._driving[tag] = session._jvm.java.lang.Thread.currentThread()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._driving.pop(tag, None)
+
+    def is_busy(self, sessions: Sessions, tag: str) -> bool:
+        session = sessions.session
+        return bool(active_stages(session, tag)) or self._busy_driver(session, tag) is not None
+
+    def press(self, sessions: Sessions, tag: str) -> bool:
+        """Asks what runs under the tag to end; whether it has. To be called again and again until then."""
+        session = sessions.session
+        session.sparkContext.cancelJobsWithTag(tag)
+        stages = active_stages(session, tag)
+        waited = time.monotonic() - self._since.get(tag, time.monotonic())
+        if not sessions.local:
+            # `spark.task.reaper` sees to them.
+            return not stages or waited > self._cancel_seconds
+        if waited < self._halt_seconds:
+            return not stages
+        driver = self._busy_driver(session, tag)
+        if not stages and driver is None:
+            return True
+        tries = self._tries[tag] = self._tries.get(tag, 0) + 1
+        if waited > self._cancel_seconds and tries > _TRIES:
+            APPLICATION.condemn(sessions.life, "a cancelled statement did not stop")
+            return True
+        if stages:
+            _halt_tasks(session, stages)
+        elif driver is not None:
+            _stop(driver)
+        return False
+
+    def await_end(self, sessions: Sessions, tag: str) -> None:
+        """Until nothing of the statement runs any more, or Spark was given up to end it."""
+        pause = threading.Event()
+        while not self.press(sessions, tag):
+            pause.wait(_LOOK_SECONDS)
+
+    def _busy_driver(self, session: SparkSession, tag: str) -> Any:
+        """The thread, if it is at work rather than waiting for what Python asks next."""
+        with self._lock:
+            found = self._driving.get(tag)
+        if found is None:
+            return None
+        return found if _is_in(session._jvm, found, _COMMANDS) else None
+
+
+def _halt_tasks(session: SparkSession, stages: set[int]) -> None:
+    assert session._jvm is not None
+    for thread in session._jvm.java.lang.Thread.getAllStackTraces().keySet().toArray():
+        # A thread keeps the name of its last task while it waits for the next: one that is stopped there would take
+        # that task with it, and whoever waits for it would wait for ever.
+        if _stage_of(thread.getName()) in stages and _is_in(session._jvm, thread, _AT_A_TASK):
+            _stop(thread)
+
+
+def _is_in(jvm: Any, thread: Any, code: str) -> bool:
+    # As one text, by way of an exception: asking frame by frame takes so long that the thread is elsewhere at the end.
+    picture = jvm.java.lang.Throwable()
+    picture.setStackTrace(thread.getStackTrace())
+    return code in str(jvm.org.apache.spark.util.Utils.exceptionString(picture))
+
+
+def _stage_of(name: str) -> int | None:
+    found = _TASK.match(name)
+    return int(found[1]) if found else None
+
+
+def _stop(thread: Any) -> None:
+    try:
+        thread.stop()
+    except Exception as error:
+        # Java 20 and later.
+        _log.debug("thread_not_stopped", error=type(error).__name__)

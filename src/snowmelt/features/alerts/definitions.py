@@ -1,0 +1,21 @@
+"""An alert as the catalog has it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from snowmelt.core.kinds import ObjectType
+from snowmelt.state.model import CatalogObject
+from snowmelt.state.task_model import RunsAsTask
+
+ALERT = ObjectType("ALERT")
+
+
+class AlertDefinition(RunsAsTask):
+    kind: Literal["ALERT"] = "ALERT"
+    runbook: str | None = None
+
+
+def definition_of(item: CatalogObject) -> AlertDefinition:
+    assert isinstance(item.definition, AlertDefinition)
+    return item.definition

@@ -1,0 +1,1 @@
+"""The catalogue: a snapshot of all that is offered, and searching it."""

@@ -1,0 +1,36 @@
+"""The catalogue: a snapshot of everything, and searching it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from snowmelt.core import types
+from snowmelt.features.catalogue import snapshot as catalogue
+from snowmelt.runtime.feature import Feature
+from snowmelt.runtime.metadata.columns import Row
+from snowmelt.runtime.system_functions import Arguments as Values
+from snowmelt.runtime.system_functions import SystemFunction
+from snowmelt.runtime.table_functions import Arguments, TableFunction
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.run import Run
+
+
+def _catalog_snapshot(run: Run, state: StateReader, _: Values) -> str:
+    return catalogue.snapshot(run, state).model_dump_json()
+
+
+def _search_catalog(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
+    return catalogue.search_rows(run, state, arguments.text("SEARCH_TEXT") or "")[: arguments.limit(100)]
+
+
+FEATURE = Feature(
+    "catalogue",
+    system_functions={"SYSTEM$CATALOG_SNAPSHOT": SystemFunction(0, 0, types.VARCHAR, _catalog_snapshot)},
+    table_functions=(
+        TableFunction(
+            "SEARCH_CATALOG", ("SEARCH_TEXT", "RESULT_LIMIT"), catalogue.SEARCHED, _search_catalog, required=1
+        ),
+    ),
+)

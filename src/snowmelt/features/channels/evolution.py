@@ -1,0 +1,65 @@
+"""Channels that add to the table the columns that their rows bring."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from snowmelt.core import errors
+from snowmelt.core.types import DataType
+from snowmelt.features.channels.checking import folded, source_type, unknown_columns
+from snowmelt.ingest.channels.ports import Batch, Part
+from snowmelt.runtime.metadata.ddl_words import object_name
+from snowmelt.runtime.new_columns import common_type, declared_type
+from snowmelt.runtime.rights.enforcement import found_object, require
+from snowmelt.runtime.rights.privileges import EVOLVING
+from snowmelt.runtime.run import Run
+from snowmelt.sql.statements.spelling import spelled
+from snowmelt.state.model import CatalogObject, TableDefinition
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.session import Session
+
+
+def without_empty_columns(table: CatalogObject, batch: Batch) -> Batch:
+    """The batch without columns that the table lacks and that have no value: nothing says what type they are of."""
+    parts = tuple(_without_empty(_definition(table), part) for part in batch.parts)
+    return Batch(batch.number, parts, batch.start_token, batch.end_token)
+
+
+def new_columns(table: CatalogObject, batch: Batch) -> dict[str, DataType]:
+    """By name, the columns that rows of the batch have values for and the table lacks."""
+    found: dict[str, DataType] = {}
+    for part in batch.parts:
+        wanted = set(unknown_columns(_definition(table), part))
+        for entry in part.rows.schema:
+            name = folded(entry.name)
+            if name in wanted and not pa.types.is_null(entry.type):
+                found[name] = common_type(found.get(name), declared_type(source_type(entry)))
+    return found
+
+
+def add_columns(run: Run, owner: Session, table: CatalogObject, columns: dict[str, DataType]) -> None:
+    """ALTER TABLE … ADD COLUMN, by whoever owns the table, for a role that may evolve its schema."""
+    require(run, EVOLVING, found_object(table))
+    target = object_name(table.name, qualified=True)
+    for name, type_ in columns.items():
+        try:
+            owner.execute(f"ALTER TABLE {target} ADD COLUMN {spelled(name)} {type_}")
+        except errors.SnowmeltError as error:
+            # Another channel may have been quicker.
+            if error.code != errors.duplicate_column(name).code:
+                raise
+
+
+def _definition(table: CatalogObject) -> TableDefinition:
+    assert isinstance(table.definition, TableDefinition)
+    return table.definition
+
+
+def _without_empty(definition: TableDefinition, part: Part) -> Part:
+    unknown = set(unknown_columns(definition, part))
+    empty = [entry.name for entry in part.rows.schema if pa.types.is_null(entry.type) and folded(entry.name) in unknown]
+    return replace(part, rows=part.rows.drop_columns(empty)) if empty else part

@@ -1,0 +1,337 @@
+"""A refresh by what changed in the sources: read the changes, plan, run the stages, apply."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from snowmelt.core import types
+from snowmelt.core.faults import reached
+from snowmelt.features.dynamic_tables import change_sets
+from snowmelt.features.dynamic_tables.frozen import Region, may_shrink
+from snowmelt.ivm.algebra import TARGET, WEIGHT, table_name
+from snowmelt.ivm.changes import TableChange
+from snowmelt.ivm.cost import Work, estimate
+from snowmelt.ivm.expressions import View
+from snowmelt.ivm.operators.base import Operator
+from snowmelt.ivm.operators.scan import Scan
+from snowmelt.ivm.plan import ApplyKind, RefreshPlan, states_of
+from snowmelt.ivm.reasons import NotIncrementalError
+from snowmelt.ivm.top_rows import LAST, TopRows
+from snowmelt.runtime.incremental import planning as incremental
+from snowmelt.runtime.incremental.applying import DivergedError, Target, TooLargeError, weight_column
+from snowmelt.runtime.incremental.definitions import BoundDefinition, DefinitionCatalog
+from snowmelt.runtime.incremental.lookups import Lookups, Searched, Side
+from snowmelt.runtime.incremental.operator_states import OperatorStates, types_of
+from snowmelt.runtime.incremental.runs import RefreshRun
+from snowmelt.runtime.incremental.stages import StageRunner
+from snowmelt.runtime.staged_rows import as_file, needs_file
+from snowmelt.runtime.transactions import PendingTable
+from snowmelt.runtime.writing import RowWriter
+from snowmelt.sql.dialect import identifier
+from snowmelt.state.dynamic_model import DynamicState, OperatorState, RefreshMode
+from snowmelt.state.model import CatalogObject, Column, TableDefinition, TableShape
+from snowmelt.state.store import StateReader
+from snowmelt.storage.commits import CommitResult
+
+_MOST_CHANGES = 2_000_000
+"""Rows of changes that are held in memory; beyond, the table is recomputed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One refresh that need not start from nothing: everything its plan may look at."""
+
+    run: RefreshRun
+    state: StateReader
+    table: CatalogObject
+    pending: PendingTable
+    """The table, held for writing; its version is what the table holds now."""
+    dynamic: DynamicState
+    """Where the table stands: its frontier is what `pending.base` was computed from."""
+    bound: BoundDefinition
+    """The query at the new versions."""
+    data_timestamp: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What an incremental refresh did."""
+
+    result: CommitResult
+    details: dict[str, Any]
+    states: dict[str, OperatorState]
+
+
+@dataclass(frozen=True, slots=True)
+class InFull:
+    """Why a full refresh is to do it."""
+
+    reason: str
+    cheaper: bool = False
+    """It could have been done by changes, and that would have taken longer."""
+
+
+class CostlyError(Exception):
+    """A full refresh is expected to be the cheaper one."""
+
+
+def changes_by_plan(attempt: Attempt) -> Applied | InFull:
+    """Brings the table to the new versions by what changed, unless a full refresh is to do it.
+
+    Writes through `run.open_for_write` and `transactions.wrote`, as every writer does.
+    """
+    definition = attempt.table.definition
+    assert isinstance(definition, TableDefinition) and definition.dynamic is not None
+    if may_shrink(attempt.bound.environment, definition):
+        return InFull("Rows may leave the frozen region as time goes by.")
+    try:
+        with closing(_ChangeRefresh(attempt)) as refresh:
+            return refresh.refresh()
+    except CostlyError as error:
+        return InFull(str(error), cheaper=True)
+    except (TooLargeError, NotIncrementalError, DivergedError) as error:
+        return InFull(str(error))
+
+
+class _ChangeRefresh:
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self.run = attempt.run
+        catalog = attempt.bound.environment.relations
+        assert isinstance(catalog, DefinitionCatalog)
+        self.catalog = catalog
+        self.planner = incremental.planner_of(attempt.bound)
+        self.sources = self._sources()
+        self.region = _region(attempt)
+        outside = self.region.outside_of if self.region is not None else None
+        self.target = Target(attempt.run, attempt.table, attempt.pending, outside)
+        self.sides: dict[str, Side] = {}
+        self.searched: dict[str, Searched] = {}
+
+    def _sources(self) -> dict[str, CatalogObject]:
+        """The tables that the plan scans, by what the query calls them."""
+        bound = self.attempt.bound
+        return {
+            table_reference: source
+            for table_reference in self.planner.view.root.tables
+            for source in bound.sources.values()
+            if table_reference.startswith(f"t_{source.id}_")
+        }
+
+    def refresh(self) -> Applied:
+        self.target.check_writable()
+        began, span = time.monotonic(), self.run.account.tracing.span
+        store, recorded = OperatorStates(self.run, self.target.definition), self.attempt.dynamic.operator_states
+        with span("read changes"):
+            estimates = self._weighed()
+            states = self._states(store)
+            relations, changes = self._relations()
+        relations.update(states)
+        plan = self._plan(changes)
+        changed_rows = sum(change.rows.num_rows for change in changes.values())
+        details = {
+            "changed_rows": changed_rows,
+            "stages": len(plan.stages),
+            "apply": plan.apply.kind.value,
+            **estimates,
+        }
+        if plan.apply.kind is ApplyKind.NOTHING:
+            return Applied(self._unchanged, details, dict(recorded))
+        read = time.monotonic()
+        runner = self._runner(relations, changes)
+        kept = {state.added for state in plan.additions} | ({plan.apply.keys} if plan.apply.keys else set())
+        runner.run(plan.stages, frozenset(kept))
+        unchanged = plan.apply.keys is not None and not runner.rows_of(plan.apply.keys).num_rows
+        rows = None if unchanged else self._rows(plan, runner)
+        reached("stages-computed")
+        computed = time.monotonic()
+        with span("apply", kind=plan.apply.kind.value, rows=rows.num_rows if rows is not None else 0):
+            result = self._unchanged if rows is None else self.target.apply(plan.apply, rows, self._keys(plan, runner))
+            grown = {s.name: store.add(s, recorded[s.name], runner.rows_of(s.added)) for s in plan.additions}
+        times = {
+            "readTimeMs": round((read - began) * 1000),
+            "computeTimeMs": round((computed - read) * 1000),
+            "applyTimeMs": round((time.monotonic() - computed) * 1000),
+        }
+        return Applied(result, {**details, "jobs": runner.jobs, **times}, {**recorded, **grown})
+
+    @property
+    def _unchanged(self) -> CommitResult:
+        return CommitResult(self.attempt.pending.version, committed=False)
+
+    def _states(self, store: OperatorStates) -> dict[str, exp.Expr]:
+        """What Spark calls the states of the plan. Raises when they are not those of the table as it is."""
+        recorded = self.attempt.dynamic.operator_states
+        states = list(states_of(self.planner.view.root).values())
+        if not store.usable(states, recorded) and (recorded or self.run.account.store.root.is_local):
+            raise TooLargeError("the states of aggregates are not there")
+        if not recorded:
+            return {}
+        self.searched = {state.stored: store.searched(recorded[state.name]) for state in states}
+        return {state.stored: store.relation(state, recorded[state.name]) for state in states}
+
+    def _plan(self, changes: Mapping[str, change_sets.ChangeSet]) -> RefreshPlan:
+        recorded = self.attempt.dynamic.operator_states
+        return self.planner.plan(
+            {name: TableChange(change.inserts_only) for name, change in changes.items() if change.rows.num_rows},
+            before=self.attempt.dynamic.data_timestamp,
+            after=self.attempt.data_timestamp,
+            types=types_of(recorded) if recorded else None,
+        )
+
+    def _runner(self, relations: Mapping[str, exp.Expr], changes: Mapping[str, change_sets.ChangeSet]) -> StageRunner:
+        rows = {table_name(name, "change"): change.rows for name, change in changes.items()}
+        inputs = {name: data for name, data in rows.items() if name not in relations}
+        return StageRunner(
+            self.run, relations, inputs, rows, Lookups(self.run.account.store, self.sides, self.searched)
+        )
+
+    def _weighed(self) -> dict[str, Any]:
+        """The estimates, for the history. Raises, before anything is read, when a full refresh is to be preferred."""
+        store, versions = self.run.account.store, self.attempt.state.versions
+        changed_rows = 0
+        for source in self.sources.values():
+            new, old = self.attempt.bound.versions[source.id], self.attempt.dynamic.frontier[source.id]
+            assert isinstance(source.definition, TableDefinition)
+            if new != old:
+                ranges = versions.change_ranges(source.id, old, new)
+                changed_rows += store.rows_changed(source.definition.location, ranges) or 0
+        if changed_rows > _MOST_CHANGES:
+            raise TooLargeError(f"{changed_rows} changed rows")
+        return self._chosen(changed_rows)
+
+    def _chosen(self, changed_rows: int) -> dict[str, Any]:
+        definition = self.target.definition.dynamic
+        assert definition is not None
+        work = Work(changed_rows, incremental.source_rows(self.attempt.state, self.attempt.bound))
+        expected = estimate(work, incremental.measured_so_far(self.attempt.dynamic.costs))
+        if expected is None:
+            return {}
+        told = {"estimatedFullMs": round(expected.full_ms), "estimatedIncrementalMs": round(expected.incremental_ms)}
+        if definition.refresh_mode is not RefreshMode.INCREMENTAL and expected.prefers_full:
+            raise CostlyError(
+                f"{changed_rows} changed rows: expected {told['estimatedIncrementalMs']} ms by changes, "
+                f"{told['estimatedFullMs']} ms in full"
+            )
+        return told
+
+    def _relations(self) -> tuple[dict[str, exp.Expr], dict[str, change_sets.ChangeSet]]:
+        """What each side of each source is called, and the changes of those that changed."""
+        relations: dict[str, exp.Expr] = {}
+        changes: dict[str, change_sets.ChangeSet] = {}
+        used = _used_columns(self.planner.view)
+        for reference, source in self.sources.items():
+            new = self.attempt.bound.versions[source.id]
+            old = self.attempt.dynamic.frontier[source.id]
+            relations[table_name(reference, "new")] = exp.Table(this=identifier(reference))
+            names = tuple(used[reference])
+            self.sides[table_name(reference, "new")] = self._side(source, reference, new, names)
+            if new == old:
+                continue
+            definition = source.definition
+            assert isinstance(definition, TableDefinition)
+            shapes = [item for item in self.catalog.state.shapes.all(source.id) if item.last_version >= old]
+            for shape in shapes:
+                _check_same_columns(source, used[reference], shape)
+            found = change_sets.read(
+                self.run.account, self.attempt.state, source, used[reference], (old, new), _MOST_CHANGES
+            )
+            if found is None:
+                raise TooLargeError("too many changes")
+            changes[reference] = found
+            kinds = {column.name: column for column in definition.columns}
+            if any(needs_file(kinds[name]) for name in used[reference]):
+                columns = [kinds[name] for name in found.rows.column_names if name != WEIGHT]
+                staged = as_file(self.run, found.rows, (*columns, Column(name=WEIGHT, type=types.INTEGER)))
+                relations[table_name(reference, "change")] = exp.Table(this=identifier(staged))
+            before = self.catalog.pin(source, definition, old, shapes[0] if shapes else None)
+            assert before.reference is not None
+            relations[table_name(reference, "old")] = exp.Table(this=identifier(before.reference))
+            self.sides[table_name(reference, "old")] = self._side(source, before.reference, old, names)
+        return relations, changes
+
+    def _side(self, source: CatalogObject, reference: str, version: int, names: tuple[str, ...]) -> Side:
+        files = self.run.tables[reference]
+        return Side(source, version, files.sources is None and files.delta_path is None, names)
+
+    def close(self) -> None:
+        self.run.remove_staged()
+
+    def _rows(self, plan: RefreshPlan, runner: StageRunner) -> pa.Table:
+        found = self._top_rows(plan.apply.top, runner) if plan.apply.top is not None else None
+        return found if found is not None else runner.fetch(self._stored(plan))
+
+    def _top_rows(self, top: TopRows, runner: StageRunner) -> pa.Table | None:
+        """The table's new rows from those it has, if that is enough to know them."""
+        produced = list(zip(self.attempt.bound.query.columns, self.target.definition.columns, strict=True))
+        as_they_are = all(made.type == kept.type and kept.nullable for made, kept in produced)
+        if not as_they_are or self.region is not None:
+            return None
+        names = {made.key: kept.name for made, kept in produced}
+        present = self.target.rows()
+        runner.keep(TARGET, pa.table({made: present.column(kept) for made, kept in names.items()}))
+        found = runner.fetch(top.query)
+        places = top.places(found.column(WEIGHT).to_pylist(), found.column(LAST).to_pylist())
+        if places is None:
+            return None
+        return pa.table({names[made]: found.column(id_) for made, id_ in top.names}).take(pa.array(places, pa.int64()))
+
+    def _stored(self, plan: RefreshPlan) -> exp.Select:
+        """The plan's rows as the table keeps them, cast and checked."""
+        assert plan.apply.rows is not None
+        bound = self.attempt.bound
+        rows = RowWriter(self.run, self.attempt.table).matched(
+            bound.environment, replace(bound.query, tree=plan.apply.rows), self.target.names
+        )
+        weighted = plan.apply.kind in (ApplyKind.APPEND, ApplyKind.BAG)
+        rows = rows.select(weight_column()) if weighted else rows
+        return self.region.outside(rows, weighted=weighted) if self.region is not None else rows
+
+    def _keys(self, plan: RefreshPlan, runner: StageRunner) -> pa.Table | None:
+        """The keys that are replaced, under the names of the table's columns."""
+        if plan.apply.keys is None:
+            return None
+        produced = {c.key: column.name for c, column in zip(
+            self.attempt.bound.query.columns, self.target.definition.columns, strict=True
+        )}  # fmt: skip
+        found = runner.rows_of(plan.apply.keys)
+        pairs = [(produced[own], theirs) for own, theirs in plan.apply.key_columns]
+        return pa.table({own: found.column(theirs) for own, theirs in pairs})
+
+
+def _region(attempt: Attempt) -> Region | None:
+    definition = attempt.table.definition
+    assert isinstance(definition, TableDefinition) and definition.dynamic is not None
+    if definition.dynamic.frozen_where is None:
+        return None
+    return Region(attempt.run, attempt.bound.environment, attempt.table)
+
+
+def _check_same_columns(source: CatalogObject, used: Iterable[str], shape: TableShape) -> None:
+    """Raises when one of the columns had another name or form on disk in versions of that shape, or was another one:
+    dropped, and added since. Its values may then be others in all rows without a row that changed."""
+    definition = source.definition
+    assert isinstance(definition, TableDefinition)
+    now = {column.name: column.type.stored for column in definition.columns}
+    then = {column.name: column.type.stored for column in shape.definition.columns}
+    stored = {past.name: past.stored for past in shape.columns}
+    for name in used:
+        if stored.get(name) != name or then[name] != now[name]:
+            raise TooLargeError(f"column '{name}' of {source.name} was replaced")
+
+
+def _used_columns(view: View) -> Mapping[str, list[str]]:
+    used: dict[str, dict[str, None]] = {}
+    nodes: list[Operator] = list(view.root.walk())
+    for node in nodes:
+        if isinstance(node, Scan):
+            used.setdefault(node.table, {}).update(dict.fromkeys(name for _, name in node.items))
+    return {table: list(names) for table, names in used.items()}

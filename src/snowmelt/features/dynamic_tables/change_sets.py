@@ -1,0 +1,66 @@
+"""What changed in a source between two of its versions: rows with weights, read from the change feed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snowmelt.ivm.algebra import WEIGHT
+from snowmelt.state.model import CatalogObject, TableDefinition
+from snowmelt.state.store import StateReader
+from snowmelt.storage.feed import CHANGE_TYPE
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.account import Account
+
+_CAME = pa.array(["insert", "update_postimage"])
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSet:
+    rows: pa.Table
+    """The columns asked for, in stored form, and the weight."""
+    inserts_only: bool
+
+
+def read(
+    account: Account, state: StateReader, table: CatalogObject, names: Sequence[str], versions: tuple[int, int],
+    limit: int,
+) -> ChangeSet | None:  # fmt: skip
+    """The changes after the first version up to the second; None when they are more than `limit` rows."""
+    definition = table.definition
+    assert isinstance(definition, TableDefinition)
+    ranges = state.versions.change_ranges(table.id, *versions)
+    reader = account.store.changes(definition.location, ranges)
+    schema = pa.schema([reader.schema.field(name) for name in names])
+    parts: list[pa.Table] = []
+    count = 0
+    for batch in reader:
+        count += batch.num_rows
+        if count > limit:
+            return None
+        came = pc.is_in(batch.column(CHANGE_TYPE), value_set=_CAME)
+        weight = pc.if_else(came, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64()))
+        rows = pa.Table.from_batches([batch]).select(list(names))
+        parts.append(rows.append_column(WEIGHT, weight))
+    empty = pa.schema([*schema, pa.field(WEIGHT, pa.int64())]).empty_table()
+    return _netted(pa.concat_tables([empty, *parts]), names)
+
+
+def _netted(rows: pa.Table, names: Sequence[str]) -> ChangeSet:
+    """What came and went again is gone, where the columns can be compared."""
+    if not pc.any(pc.less(rows.column(WEIGHT), 0)).as_py():
+        return ChangeSet(rows, inserts_only=True)
+    if names and all(_comparable(rows.schema.field(name).type) for name in names):
+        grouped = rows.group_by(list(names)).aggregate([(WEIGHT, "sum")])
+        weights = grouped.column(f"{WEIGHT}_sum")
+        rows = grouped.select(list(names)).append_column(WEIGHT, weights).filter(pc.not_equal(weights, 0))
+    return ChangeSet(rows, inserts_only=not pc.any(pc.less(rows.column(WEIGHT), 0)).as_py())
+
+
+def _comparable(type_: pa.DataType) -> bool:
+    return not pa.types.is_nested(type_)

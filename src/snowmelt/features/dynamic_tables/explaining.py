@@ -1,0 +1,83 @@
+"""EXPLAIN DYNAMIC TABLE: how a table is refreshed, and why so; also for a query that no table has yet."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from snowmelt.features.dynamic_tables import altering
+from snowmelt.features.dynamic_tables.creating import visible_versions
+from snowmelt.ivm.changes import TableChange
+from snowmelt.ivm.plan import RefreshPlan
+from snowmelt.runtime.incremental import planning as incremental
+from snowmelt.runtime.incremental.definitions import BoundDefinition, bind
+from snowmelt.runtime.rights.plans import Step
+from snowmelt.sql.dialect import identifier, to_spark_sql
+from snowmelt.sql.statements.dynamic_tables import ExplainDynamicTable
+from snowmelt.state.dynamic_model import DynamicDefinition, RefreshMode
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.run import Run
+
+_REFERENCE = re.compile(r"t_(.+?)_\d+(__\w+)?\Z")
+"""A version of a table, with the side of it that is meant."""
+
+
+def explain(run: Run, statement: ExplainDynamicTable) -> list[Step]:
+    """Steps, and what happens in them. The plan is the one for changes of every kind in every source."""
+    if statement.name is not None:
+        table = altering.require(run, statement.name)
+        declared = altering.dynamic_part(table)
+        assert declared is not None
+        name = table.name
+    else:
+        assert statement.query is not None
+        name = run.object_name(("EXPLAINED",), "EXPLAIN DYNAMIC TABLE")
+        declared = DynamicDefinition(
+            query=statement.query.text, database=name.database, schema=name.schema, warehouse=""
+        )
+    with run.state.read() as state:
+        bound = bind(run, state, name, declared, run.now, visible_versions(run))
+        mode, reason = incremental.resolve_mode(declared.refresh_mode, bound)
+        rows = [Step("Refresh mode", mode.value, open=True)]
+        if reason is not None:
+            rows.append(Step("Reason", reason))
+        rows += [
+            Step(item.kind.replace("_", " ").capitalize(), str(item.name), open=item.direct)
+            for item in bound.dependencies
+        ]
+        if mode is RefreshMode.FULL:
+            return [*rows, Step("Query", _readable(bound, bound.query.tree)), Step("Apply", "OVERWRITE")]
+        return rows + _plan_rows(bound, _plan(run, bound))
+
+
+def _plan(run: Run, bound: BoundDefinition) -> RefreshPlan:
+    planner = incremental.planner_of(bound)
+    changes = {table: TableChange() for table in planner.view.root.tables}
+    if not bound.time_dependent:
+        return planner.plan(changes)
+    return planner.plan(changes, before=run.now - timedelta(seconds=1), after=run.now)
+
+
+def _plan_rows(bound: BoundDefinition, plan: RefreshPlan) -> list[Step]:
+    rows = [
+        Step(f"Stage {number}: {stage.name}", f"{stage.purpose}: {_readable(bound, stage.query)}")
+        for number, stage in enumerate(plan.stages, start=1)
+    ]
+    applied = [] if plan.apply.rows is None else [Step("Rows", _readable(bound, plan.apply.rows))]
+    keys = f" by the keys of {plan.apply.keys}" if plan.apply.keys is not None else ""
+    return [*rows, *applied, Step("Apply", f"{plan.apply.kind.value}{keys}")]
+
+
+def _readable(bound: BoundDefinition, query: exp.Expr) -> str:
+    """Spark SQL with the names of the tables in place of those of their versions."""
+    tree = query.copy()
+    for node in tree.find_all(exp.Table):
+        found = _REFERENCE.match(node.name)
+        source = bound.sources.get(found.group(1)) if found is not None else None
+        if found is not None and source is not None:
+            node.set("this", identifier(f"{source.name}{found.group(2) or ''}"))
+    return to_spark_sql(tree)

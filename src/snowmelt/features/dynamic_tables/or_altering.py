@@ -1,0 +1,228 @@
+"""CREATE OR ALTER and CREATE OR REPLACE of a dynamic table that exists: its rows are kept where they can be.
+
+OR ALTER leaves them as they are; where the definition says something else, the next refresh computes them anew. OR
+REPLACE of a query that only gives more columns, or wider types, does so at once, in the same transaction: the table
+stays the same one, with its past versions, its history and those who read its changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from snowmelt.core.types import DataType
+from snowmelt.features.contracts import attaching
+from snowmelt.features.dynamic_tables import declarations, scheduling
+from snowmelt.features.dynamic_tables.altering import bound_now, check, dynamic_part
+from snowmelt.features.dynamic_tables.creating import refresh_sources
+from snowmelt.features.dynamic_tables.refresh import refresh_altered
+from snowmelt.features.relations.alter_tables import alter_columns
+from snowmelt.runtime import retention
+from snowmelt.runtime.incremental import planning as incremental
+from snowmelt.sql.dialect import parse_snowflake
+from snowmelt.sql.statements.alter_table import AddColumn, ClusterBy, SetType
+from snowmelt.sql.statements.changes import Action, SetColumnComment
+from snowmelt.sql.statements.columns import ColumnSpec
+from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
+from snowmelt.sql.tokens import SqlText
+from snowmelt.state.dynamic_model import DynamicDefinition, DynamicState
+from snowmelt.state.model import CatalogObject, Column, TableDefinition
+from snowmelt.state.store import StateTransaction
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.run import Run
+
+_DECLARED = (
+    "query", "database", "schema_", "target_lag", "scheduler", "warehouse", "initialization_warehouse", "refresh_mode",
+    "frozen_where", "explicit_columns", "require_user", "dimension",
+)  # fmt: skip
+
+
+class CannotKeepError(Exception):
+    """The rows of the table can't be kept under its new definition."""
+
+
+def or_alter(run: Run, table: CatalogObject, statement: CreateDynamicTable) -> str | None:
+    """Makes the table what the statement says and keeps its rows; why they are computed anew at the next refresh.
+
+    Raises `CannotKeepError` when they can't be kept.
+    """
+    return _Alteration(run, table, statement).apply().reason
+
+
+def or_replace(run: Run, table: CatalogObject, statement: CreateDynamicTable) -> str:
+    """Makes the table what the statement says, and equal to its query, without making another table of it; why its
+    rows are computed anew.
+
+    Raises `CannotKeepError` when the query is not that of the table with more columns or wider types.
+    """
+    alteration = _Alteration(run, table, statement)
+    alteration.check_extends()
+    at = run.account.state.settle()
+    now = alteration.declared.initialize == "ON_CREATE"
+    if now:
+        at = refresh_sources(run.account, run, alteration.bound, at)
+    altered = alteration.apply(always=True)
+    assert altered.reason is not None
+    if not now:
+        return f"It is re-initialised at its next refresh: {altered.reason}"
+    outcome = refresh_altered(run, altered.table, altered.dynamic, at)
+    if outcome.error is not None:
+        raise outcome.error
+    return f"It was re-initialised: {altered.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Altered:
+    """The table and where it stands, as they will be once the transaction commits."""
+
+    table: CatalogObject
+    dynamic: DynamicState
+    reason: str | None
+
+
+class _Alteration:
+    def __init__(self, run: Run, table: CatalogObject, statement: CreateDynamicTable) -> None:
+        before = dynamic_part(table)
+        assert before is not None and isinstance(table.definition, TableDefinition)
+        self.run = run
+        self.table = table
+        self.statement = statement
+        self.before = before
+        self.declared = declarations.declared(run, table.name, statement)
+        self.bound = bound_now(run, table.name, self.declared)
+        wanted = declarations.definition_of(run, statement, self.declared, self.bound)
+        self.contract = attaching.wanted(run, statement.options, table, wanted.columns)
+        if wanted.transient != table.definition.transient:
+            raise CannotKeepError("it is transient or not for good")
+        self.actions = _reshaping(table.definition.columns, wanted.columns)
+        if wanted.cluster_by != table.definition.cluster_by:
+            self.actions.append(ClusterBy(tuple(statement.cluster_by)))
+
+    def check_extends(self) -> None:
+        if self.statement.backfill_from is not None:
+            raise CannotKeepError("it begins with the rows of another table")
+        if not _extends(parse_snowflake(self.before.query), parse_snowflake(self.declared.query)):
+            raise CannotKeepError("the query is another one")
+
+    def apply(self, *, always: bool = False) -> _Altered:
+        """`always`: the rows are computed anew although nothing asks for it."""
+        run, declared, before = self.run, self.declared, self.before
+        mode, mode_reason = incremental.resolve_mode(declared.refresh_mode, self.bound)
+        declarations.check_sources(self.bound, mode)
+        check(run, self.table, declared)
+        reason = _reason(before, declared) or ("The dynamic table was replaced." if always else None)
+        definition = self.table.definition
+        if self.actions:
+            definition = alter_columns(run, self.table, self.actions)
+        else:
+            run.open_for_write(self.table)
+        assert isinstance(definition, TableDefinition)
+        changed = before.model_copy(update={name: getattr(declared, name) for name in _DECLARED})
+        with run.state.read() as state:
+            dynamic = state.dynamic.require(self.table.id)
+        kept: dict[str, Any] = {
+            "reinit_reason": reason or dynamic.reinit_reason,
+            "refresh_mode": mode,
+            "refresh_mode_reason": mode_reason,
+        }
+        if declared.query != before.query or always:
+            kept["dependencies"] = self.bound.dependencies
+        if declared.frozen_where != before.frozen_where:
+            # Whether time alone can change the table is seen at the next refresh, which must not be passed over.
+            kept["time_dependent"] = True
+        if always:
+            # A table just made is never suspended.
+            kept |= {"suspended": False, "reason_code": None, "reason_message": None, "failures": 0}
+        run.transaction.at_commit.append(lambda state: self._record(state, changed, kept))
+        altered = self.table.model_copy(update={"definition": definition.model_copy(update={"dynamic": changed})})
+        return _Altered(altered, dynamic.model_copy(update=kept), reason)
+
+    def _record(self, state: StateTransaction, changed: DynamicDefinition, kept: dict[str, Any]) -> None:
+        current = state.catalog.by_id(self.table.id)
+        assert current is not None and isinstance(current.definition, TableDefinition)
+        definition = current.definition.model_copy(update={"dynamic": changed})
+        options = self.statement.options
+        values = {"definition": definition, "altered_on": state.now, "comment": options.comment}
+        current = current.model_copy(update=values)
+        state.catalog.update(retention.set_table(state, current, options.data_retention_time_in_days))
+        retention.set_extension(state, current.id, options.max_data_extension_time_in_days)
+        if self.contract is not None:
+            state.contracts.put(self.contract)
+        for source in declarations.track_changes(state, self.bound):
+            state.catalog.update(source)
+        dynamic = state.dynamic.require(self.table.id)
+        scheduling.begin_entry(state, current, dynamic.model_copy(update=kept), ("CREATE_DYNAMIC_TABLE",))
+
+
+def _reason(before: DynamicDefinition, after: DynamicDefinition) -> str | None:
+    moved = (before.database, before.schema_) != (after.database, after.schema_)
+    if moved or parse_snowflake(before.query) != parse_snowflake(after.query):
+        return "The query was changed."
+    if before.refresh_mode is not after.refresh_mode:
+        return "The refresh mode was changed."
+    if before.frozen_where is not None and before.frozen_where != after.frozen_where:
+        return "The frozen region was changed."
+    return None
+
+
+def _extends(before: exp.Expr, after: exp.Expr) -> bool:
+    """Whether the one query gives the rows of the other, with more columns behind or casts around some."""
+    if before == after:
+        return True
+    if not isinstance(before, exp.Select) or not isinstance(after, exp.Select):
+        return False
+    old, new = before.expressions, after.expressions
+    # With DISTINCT and GROUP BY ALL the rows depend on which columns there are.
+    group = after.args.get("group")
+    if after.args.get("distinct") is not None or (group is not None and group.args.get("all")):
+        return False
+    same = all(_uncast(first) == _uncast(second) for first, second in zip(old, new, strict=False))
+    return same and len(new) >= len(old) and _without_columns(before) == _without_columns(after)
+
+
+def _without_columns(query: exp.Select) -> exp.Select:
+    rest = query.copy()
+    rest.set("expressions", [])
+    return rest
+
+
+def _uncast(column: exp.Expr) -> tuple[exp.Expr, str]:
+    value = column.this if isinstance(column, exp.Alias) else column
+    while isinstance(value, exp.Cast) and not isinstance(value, exp.TryCast):
+        value = value.this
+    return value, column.alias_or_name
+
+
+def _reshaping(before: Sequence[Column], after: Sequence[Column]) -> list[Action]:
+    """What leads from the columns there are to those there should be: widened types, comments, new columns behind."""
+    names = {column.name for column in after}
+    for old in before:
+        if old.name not in names:
+            raise CannotKeepError(f"column '{old.name}' is gone")
+    actions: list[Action] = []
+    for old, new in zip(before, after, strict=False):
+        if old.name != new.name:
+            raise CannotKeepError(f"column '{old.name}' is in another place")
+        if old.nullable != new.nullable or not _fits(old.type, new.type):
+            raise CannotKeepError(f"column '{old.name}' was {old.type} and is {new.type}")
+        if old.type != new.type:
+            actions.append(SetType(old.name, SqlText(str(new.type))))
+        if old.comment != new.comment:
+            actions.append(SetColumnComment(old.name, new.comment))
+    for new in after[len(before) :]:
+        if not new.nullable:
+            raise CannotKeepError(f"column '{new.name}' is NOT NULL")
+        actions.append(AddColumn(ColumnSpec(new.name, SqlText(str(new.type)), comment=new.comment)))
+    return actions
+
+
+def _fits(old: DataType, new: DataType) -> bool:
+    """Whether every value of the one type is a value of the other."""
+    if old == new:
+        return True
+    same = old.kind is new.kind and old.scale == new.scale
+    return same and (new.precision or 0) >= (old.precision or 0) and (new.length or 0) >= (old.length or 0)

@@ -1,0 +1,141 @@
+"""COPY INTO a table, and INTO a location."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from snowmelt.core import types
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.features.loading import history
+from snowmelt.features.loading.evolution import evolved
+from snowmelt.features.loading.loader import Loader
+from snowmelt.features.loading.outcomes import COLUMNS, Outcome, missing_row, skipped_row
+from snowmelt.features.loading.places import Place, StagedFile
+from snowmelt.features.loading.requests import Request, understand
+from snowmelt.features.loading.selection import Selection, select
+from snowmelt.features.loading.sink import Sink
+from snowmelt.features.loading.streams import not_found
+from snowmelt.features.loading.unload import unloaded
+from snowmelt.features.loading.validation import validated
+from snowmelt.runtime.results import Result, ResultColumn, status, table_result
+from snowmelt.sql.statements.base import Statement
+from snowmelt.sql.statements.copy import CopyIntoLocation, CopyIntoTable, OnError
+from snowmelt.sql.statements.stages import StageLocation
+from snowmelt.state.model import CatalogObject, FileLoad
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.run import Run
+
+_NOTHING = "Copy executed with 0 files processed."
+_UNLOADED = (
+    ResultColumn("rows_unloaded", types.INTEGER),
+    ResultColumn("input_bytes", types.INTEGER),
+    ResultColumn("output_bytes", types.INTEGER),
+)
+_DETAILED = (
+    ResultColumn("FILE_NAME", types.VARCHAR),
+    ResultColumn("FILE_SIZE", types.INTEGER),
+    ResultColumn("ROW_COUNT", types.INTEGER),
+)
+_log = structlog.get_logger(__name__)
+
+
+def copy_into_table(run: Run, statement: CopyIntoTable) -> Result:
+    """Loads files; a failed statement leaves neither rows nor an entry in the load history."""
+    table = run.target_table(statement.target)
+    request = understand(run, table, statement)
+    options = statement.options
+    on_error = options.on_error or OnError("ABORT_STATEMENT")
+    if options.validation_mode is not None:
+        selection = select(run, table, request.place, options, request.pattern)
+        return validated(run, table, request, selection, options.validation_mode)
+    run.open_for_write(table)
+    selection = select(run, table, request.place, options, request.pattern)
+    if selection.missing and on_error.action == "ABORT_STATEMENT":
+        raise not_found(request.place, selection.missing[0])
+    shaped = evolved(run, table, request, selection.files)
+    if shaped is not table:
+        table, request = shaped, understand(run, shaped, statement)
+    outcomes = _load(run, table, request, selection.files, on_error)
+    kept = [outcome for outcome in outcomes if outcome.status(on_error) != "LOAD_FAILED"]
+    if options.purge:
+        run.transaction.after_commit.append(lambda: _purge(request.place, [outcome.file for outcome in kept]))
+    return _answer(request, selection, outcomes, on_error, failed_only=bool(options.return_failed_only))
+
+
+def _load(
+    run: Run, table: CatalogObject, request: Request, files: Sequence[StagedFile], on_error: OnError
+) -> list[Outcome]:
+    sink = Sink(run, table)
+    loader = Loader(run, table, request, files, on_error, sink)
+    try:
+        loader.run()
+        sink.commit()
+    finally:
+        sink.close()
+    history.record(run, [_entry(run, table, request.place, outcome, on_error) for outcome in loader.outcomes])
+    return loader.outcomes
+
+
+def _entry(run: Run, table: CatalogObject, place: Place, outcome: Outcome, on_error: OnError) -> FileLoad:
+    first, broken = outcome.first, outcome.broken
+    message = broken.message if broken is not None else (first.message if first is not None else None)
+    return FileLoad(
+        table_id=table.id,
+        file=place.history_key(outcome.file),
+        etag=history.etag(outcome.file, outcome.digest),
+        size=outcome.file.size,
+        loaded_at=run.now,
+        status=outcome.status(on_error),
+        rows_parsed=outcome.parsed,
+        rows_loaded=outcome.loaded(on_error),
+        error_count=outcome.errors,
+        first_error=message,
+        first_error_line=first.position.line if first is not None and broken is None else None,
+        first_error_column=first.column if first is not None and broken is None else None,
+    )
+
+
+def _purge(place: Place, files: Sequence[StagedFile]) -> None:
+    """PURGE: a file that can't be deleted does not undo the load; as in Snowflake nobody is told but the log."""
+    for file in files:
+        try:
+            place.remove(file)
+        except OSError as error:
+            _log.warning("purge_failed", file=place.shown + file.path, error=str(error))
+
+
+def _answer(
+    request: Request, selection: Selection, outcomes: Sequence[Outcome], on_error: OnError, *, failed_only: bool
+) -> Result:
+    place = request.place
+    rows: list[list[Any]] = [outcome.row(on_error) for outcome in outcomes]
+    rows += [skipped_row(place.shown + file.path) for file in selection.skipped]
+    rows += [missing_row(name, _missing(place, name)) for name in selection.missing]
+    if not rows:
+        return replace(status(_NOTHING, "COPY"), rows_affected=0)
+    if failed_only:
+        rows = [row for row in rows if row[1] != "LOADED"]
+    loaded = sum(outcome.loaded(on_error) for outcome in outcomes)
+    return replace(table_result(COLUMNS, rows, statement_type="COPY"), rows_affected=loaded)
+
+
+def _missing(place: Place, name: str) -> SnowmeltError:
+    return not_found(place, name, reported=True)
+
+
+def copy_into_location(run: Run, statement: CopyIntoLocation) -> Result:
+    """Unloads rows into files."""
+    found = unloaded(run, statement)
+    prefix = statement.target.path.rpartition("/")[0] if isinstance(statement.target, StageLocation) else ""
+    if statement.options.detailed_output:
+        rows = [[path.removeprefix(f"{prefix}/"), size, count] for path, size, count in found.files]
+        return table_result(_DETAILED, rows, statement_type="UNLOAD")
+    return table_result(_UNLOADED, [[found.rows, found.input_bytes, found.output_bytes]], statement_type="UNLOAD")
+
+
+HANDLERS: dict[type[Statement], Any] = {CopyIntoTable: copy_into_table, CopyIntoLocation: copy_into_location}

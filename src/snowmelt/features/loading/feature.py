@@ -1,0 +1,38 @@
+"""Stages, files, and loading them."""
+
+from __future__ import annotations
+
+from snowmelt.features.loading import copy_commands, file_commands, functions, inference, stage_commands, staged_query
+from snowmelt.features.loading.places import Digests
+from snowmelt.runtime import histories
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.feature import Feature
+from snowmelt.runtime.table_functions import TableFunction
+
+
+def _begin(account: Account) -> None:
+    account.services.add(Digests())
+    account.staged_files = staged_query.relation
+
+
+FEATURE = Feature(
+    "loading",
+    handlers={**stage_commands.HANDLERS, **copy_commands.HANDLERS, **file_commands.HANDLERS},
+    table_functions=(
+        TableFunction(
+            "INFER_SCHEMA",
+            ("LOCATION", "FILE_FORMAT", "FILES", "IGNORE_CASE", "MAX_FILE_COUNT", "MAX_RECORDS_PER_FILE"),
+            inference.COLUMNS,
+            functions.infer_schema,
+            required=1,
+        ),
+        TableFunction(
+            "COPY_HISTORY",
+            ("TABLE_NAME", "START_TIME", "END_TIME", "PIPE_NAME"),
+            histories.COPY_COLUMNS,
+            functions.copy_history,
+            required=2,
+        ),
+    ),
+    begin=_begin,
+)

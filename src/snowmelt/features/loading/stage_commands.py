@@ -1,0 +1,143 @@
+"""CREATE and ALTER of stages and file formats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from snowmelt.core import errors
+from snowmelt.features.loading import places
+from snowmelt.features.relations.alter_tables import rename
+from snowmelt.runtime import schema_objects
+from snowmelt.runtime.results import DONE, Result, status
+from snowmelt.sql.statements.base import ObjectType, Statement
+from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
+from snowmelt.sql.statements.file_formats import (
+    OPTIONS_OF,
+    AlterFileFormat,
+    CreateFileFormat,
+    FileFormatSpec,
+    SetFormatOptions,
+)
+from snowmelt.sql.statements.stages import AlterStage, CreateStage, RefreshStage, StageOptions
+from snowmelt.state.ids import new_id
+from snowmelt.state.model import CatalogObject, FileFormatDefinition, StageDefinition
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.run import Run
+
+STAGES = "stages"
+"""The folder below the storage root that holds the files of internal stages."""
+
+
+def create_stage(run: Run, statement: CreateStage) -> Result:
+    options = statement.options
+    if options.url is not None:
+        places.check_url(run.account, options.url)
+    id = new_id()
+    definition = StageDefinition(
+        url=options.url,
+        location=f"{STAGES}/{id}" if options.url is None else None,
+        file_format=_format(run, options.file_format),
+        directory=bool(options.directory and options.directory.enable),
+    )
+    return schema_objects.create(
+        run,
+        ObjectType.STAGE,
+        statement.name,
+        definition,
+        or_replace=statement.or_replace,
+        if_not_exists=statement.if_not_exists,
+        temporary=statement.temporary,
+        comment=options.comment,
+        id=id,
+    )
+
+
+def _format(run: Run, spec: FileFormatSpec | None) -> dict[str, Any]:
+    """What FILE_FORMAT says, as the catalog keeps it: the full name of a format, or a type with options."""
+    if spec is None:
+        return {}
+    if spec.name is None:
+        return {"TYPE": spec.type or "CSV", **spec.options}
+    with run.state.read() as state:
+        found = schema_objects.require(run, state, ObjectType.FILE_FORMAT, spec.name)
+    return {"FORMAT_NAME": str(found.name)}
+
+
+def alter_stage(run: Run, statement: AlterStage) -> Result:
+    stage = schema_objects.to_alter(run, ObjectType.STAGE, statement.name, if_exists=statement.if_exists)
+    if stage is None:
+        return status(DONE, "ALTER_STAGE")
+    match statement.action:
+        case RenameTo(new_name=new_name):
+            rename(run, stage, new_name)
+        case SetOptions(options=options):
+            assert isinstance(options, StageOptions)
+            _set_stage(run, stage, options)
+        case UnsetOptions(names=names):
+            refused = [name for name in names if name != "COMMENT"]
+            if refused:
+                raise errors.unsupported(f"ALTER STAGE … UNSET {refused[0]}")
+            schema_objects.alter(run, stage, {}, uncomment=True)
+        case RefreshStage():
+            assert isinstance(stage.definition, StageDefinition)
+            if not stage.definition.directory:
+                raise errors.compilation("093552", "0A000", f"Stage '{stage.name}' does not have a directory table.")
+        case _:
+            raise errors.unsupported(f"ALTER STAGE … {type(statement.action).__name__}")
+    return status(DONE, "ALTER_STAGE")
+
+
+def _set_stage(run: Run, stage: CatalogObject, options: StageOptions) -> None:
+    assert isinstance(stage.definition, StageDefinition)
+    changed: dict[str, Any] = {}
+    if options.url is not None:
+        if stage.definition.url is None:
+            raise errors.unsupported("ALTER STAGE … SET URL on an internal stage")
+        places.check_url(run.account, options.url)
+        changed["url"] = options.url
+    if options.file_format is not None:
+        changed["file_format"] = _format(run, options.file_format)
+    if options.directory is not None and options.directory.enable is not None:
+        changed["directory"] = options.directory.enable
+    schema_objects.alter(run, stage, changed, comment=options.comment)
+
+
+def create_file_format(run: Run, statement: CreateFileFormat) -> Result:
+    return schema_objects.create(
+        run,
+        ObjectType.FILE_FORMAT,
+        statement.name,
+        FileFormatDefinition(type=statement.type, options=dict(statement.options)),
+        or_replace=statement.or_replace,
+        if_not_exists=statement.if_not_exists,
+        temporary=statement.temporary,
+        comment=statement.comment,
+    )
+
+
+def alter_file_format(run: Run, statement: AlterFileFormat) -> Result:
+    found = schema_objects.to_alter(run, ObjectType.FILE_FORMAT, statement.name, if_exists=statement.if_exists)
+    if found is None:
+        return status(DONE, "ALTER_FILE_FORMAT")
+    definition = found.definition
+    assert isinstance(definition, FileFormatDefinition)
+    match statement.action:
+        case RenameTo(new_name=new_name):
+            rename(run, found, new_name)
+        case SetFormatOptions(options=options, comment=comment):
+            for name in options:
+                if name not in OPTIONS_OF[definition.type]:
+                    raise errors.invalid_property(name, definition.type)
+            schema_objects.alter(run, found, {"options": {**definition.options, **options}}, comment=comment)
+        case _:
+            raise errors.unsupported(f"ALTER FILE FORMAT … {type(statement.action).__name__}")
+    return status(DONE, "ALTER_FILE_FORMAT")
+
+
+HANDLERS: dict[type[Statement], Any] = {
+    CreateStage: create_stage,
+    AlterStage: alter_stage,
+    CreateFileFormat: create_file_format,
+    AlterFileFormat: alter_file_format,
+}

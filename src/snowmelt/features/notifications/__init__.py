@@ -1,0 +1,1 @@
+"""Messages about what happens: rules over metrics and queries, and the channels that they are sent to."""

@@ -1,0 +1,65 @@
+"""EXECUTE QUALITY CHECKS, and ALTER TABLE … REPLAY QUARANTINE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from snowmelt.features.quality import quarantine
+from snowmelt.features.quality.asking import run_checks
+from snowmelt.features.quality.listing import HISTORY_COLUMNS, history_row
+from snowmelt.features.relations.changes import delete
+from snowmelt.features.relations.inserts import insert
+from snowmelt.runtime.metadata.columns import result
+from snowmelt.runtime.metadata.ddl_words import object_name
+from snowmelt.runtime.results import Result, status
+from snowmelt.sql.statements.base import Statement
+from snowmelt.sql.statements.dml import DeleteStatement, InsertStatement
+from snowmelt.sql.statements.parse import parse_statement
+from snowmelt.sql.statements.quality import ExecuteQualityChecks, ReplayQuarantine
+from snowmelt.sql.statements.spelling import spelled
+from snowmelt.state.model import CatalogObject, TableDefinition
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.run import Run
+
+
+def execute_checks(run: Run, statement: ExecuteQualityChecks) -> Result:
+    table = run.find_table(statement.name)
+    rows = [history_row(item, table) for item in run_checks(run, table)]
+    return result(HISTORY_COLUMNS, rows, "EXECUTE_QUALITY_CHECKS")
+
+
+def replay_quarantine(run: Run, table: CatalogObject, action: ReplayQuarantine) -> Result:
+    """Moves quarantined rows into their table, in one transaction; its gate puts back what fails still."""
+    assert isinstance(table.definition, TableDefinition)
+    kept = quarantine.existing(run.session, table.name)
+    with run.atomic():
+        # In the order in which a gate takes them; and nobody adds a row between reading and deleting.
+        run.open_for_write(table)
+        before = run.open_for_write(kept).rows
+        moved = _move(run, table, kept, action)
+    with run.state.read() as state:
+        after = state.versions.visible(kept.id)
+    # Only after the gate: what it put back was not replayed.
+    back = after.rows - (before - moved) if after is not None else 0
+    told = f"{moved - back} quarantined rows were replayed."
+    return status(f"{told} {back} fail still, and are in quarantine again." if back else told, "ALTER_TABLE")
+
+
+def _move(run: Run, table: CatalogObject, kept: CatalogObject, action: ReplayQuarantine) -> int:
+    """How many rows left quarantine for the table, whose gate has not seen them yet."""
+    assert isinstance(table.definition, TableDefinition) and isinstance(kept.definition, TableDefinition)
+    known = {column.name for column in kept.definition.columns}
+    names = ", ".join(spelled(column.name) for column in table.definition.columns if column.name in known)
+    source = object_name(kept.name, qualified=True)
+    chosen = f" WHERE {action.where.text}" if action.where is not None else ""
+    target = object_name(table.name, qualified=True)
+    moved = parse_statement(f"INSERT INTO {target} ({names}) SELECT {names} FROM {source}{chosen}")
+    gone = parse_statement(f"DELETE FROM {source}{chosen}")
+    assert isinstance(moved, InsertStatement) and isinstance(gone, DeleteStatement)
+    count = insert(run, moved).rows()[0][0]
+    delete(run, gone)
+    return int(count)
+
+
+HANDLERS: dict[type[Statement], Any] = {ExecuteQualityChecks: execute_checks}

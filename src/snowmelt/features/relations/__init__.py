@@ -1,0 +1,1 @@
+"""Databases, schemas, tables, views, sequences, warehouses and sessions: what their statements do."""

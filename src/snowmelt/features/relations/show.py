@@ -1,0 +1,109 @@
+"""SHOW: what exists, one kind at a time. Answered from the state store alone, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from snowmelt.core import errors
+from snowmelt.features.channels import listing as channels_listing
+from snowmelt.features.connectors import listing as connectors_listing
+from snowmelt.features.dynamic_tables import listing
+from snowmelt.features.quality import listing as quality_listing
+from snowmelt.features.streams import listing as streams_listing
+from snowmelt.features.tasks import listing as tasks
+from snowmelt.runtime.kinds import all_kinds
+from snowmelt.runtime.metadata import (
+    access,
+    account,
+    containers,
+    filters,
+    keys,
+    layouts,
+    relations,
+    routines,
+    schema_objects,
+    settings,
+    table_columns,
+)
+from snowmelt.runtime.metadata.columns import Columns, Row, result
+from snowmelt.runtime.metadata.listing import Listing
+from snowmelt.runtime.metadata.scopes import schema_scope
+from snowmelt.runtime.results import Result
+from snowmelt.sql.statements.base import Statement
+from snowmelt.sql.statements.show import ShowStatement
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.run import Run
+
+_IN_SCHEMAS = frozenset(
+    {
+        "PIPES", "MATERIALIZED VIEWS", "EXTERNAL TABLES",
+        "EVENT TABLES", "HYBRID TABLES", "ICEBERG TABLES", "MASKING POLICIES", "ROW ACCESS POLICIES",
+        "SECRETS",
+    }
+)  # fmt: skip
+"""Kinds whose scope is looked up even though there is nothing to list in it."""
+
+
+def _empty(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
+    """Nothing of that kind can exist here; a scope that does not exist is an error all the same."""
+    if statement.kind in _IN_SCHEMAS:
+        schema_scope(run, state, statement)
+    return iter(())
+
+
+_LISTINGS: dict[str, Listing] = {
+    **containers.LISTINGS,
+    **relations.LISTINGS,
+    **listing.LISTINGS,
+    **streams_listing.LISTINGS,
+    **connectors_listing.LISTINGS,
+    **tasks.LISTINGS,
+    **channels_listing.LISTINGS,
+    **quality_listing.LISTINGS,
+    **table_columns.LISTINGS,
+    **keys.LISTINGS,
+    **schema_objects.LISTINGS,
+    **routines.LISTINGS,
+    **account.LISTINGS,
+    **access.LISTINGS,
+    **settings.LISTINGS,
+}
+_NOTHING = Listing(_empty)
+
+
+def show(run: Run, statement: ShowStatement) -> Result:
+    if statement.kind == "GRANTS":
+        with run.state.read() as state:
+            answer, granted = access.grants(run, state, statement)
+            return result(answer, granted, "SHOW")
+    layout = layout_of(statement)
+    if layout is None:
+        raise errors.unsupported(f"SHOW {statement.kind}")
+    filters.check_limit(statement)
+    listing = listings().get(statement.kind, _NOTHING)
+    with run.state.read() as state:
+        found = listing.rows(run, state, statement)
+        rows = filters.chosen(found, statement, listing.named, paged=listing.paged)
+    return result(layout, rows, "SHOW")
+
+
+def listings() -> dict[str, Listing]:
+    return _LISTINGS | {plural: kind.listing for plural, kind in all_kinds().by_plural.items()}
+
+
+def layout_of(statement: ShowStatement) -> Columns | None:
+    """The columns of the answer; None when there is none."""
+    own = all_kinds().by_plural.get(statement.kind)
+    if own is not None:
+        return own.terse if statement.terse and own.terse is not None else own.columns
+    if statement.terse and statement.kind in layouts.TERSE:
+        return layouts.TERSE[statement.kind]
+    if statement.history and statement.kind in layouts.HISTORY:
+        return layouts.HISTORY[statement.kind]
+    return layouts.SHOW.get(statement.kind)
+
+
+HANDLERS: dict[type[Statement], Any] = {ShowStatement: show}

@@ -1,0 +1,1 @@
+"""Users, roles and grants: their statements. What checks rights is `snowmelt.runtime.rights`."""

@@ -1,0 +1,34 @@
+"""Streams: the changes of a table since they were last consumed."""
+
+from __future__ import annotations
+
+from snowmelt.core import types
+from snowmelt.features.streams import cloned, functions, offsets
+from snowmelt.features.streams.commands import HANDLERS
+from snowmelt.features.streams.service import Streams
+from snowmelt.runtime.account import Account
+from snowmelt.runtime.feature import Feature
+from snowmelt.runtime.run import Run
+from snowmelt.runtime.system_functions import SystemFunction
+from snowmelt.sql.statements.base import Statement
+
+
+def _begin(account: Account) -> None:
+    account.lifecycle.stream_cloned.subscribe(cloned.add)
+    account.changes = account.services.add(Streams(account))
+
+
+def _inside(run: Run, statement: Statement) -> None:
+    offsets.consume(run)
+
+
+FEATURE = Feature(
+    "streams",
+    handlers=HANDLERS,
+    system_functions={
+        "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": SystemFunction(1, 1, types.INTEGER, functions.table_timestamp),
+        "SYSTEM$STREAM_HAS_DATA": SystemFunction(1, 1, types.BOOLEAN, functions.has_data),
+    },
+    inside=_inside,
+    begin=_begin,
+)

@@ -1,0 +1,56 @@
+"""LATERAL FLATTEN: each row of the input with the rows that a call makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from sqlglot import exp
+
+from snowmelt.ivm.algebra import Column, When
+from snowmelt.ivm.changes import Change, Rules
+from snowmelt.ivm.operators.base import Domain, Joined, Unary
+from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, selected
+from snowmelt.ivm.trees import quoted
+
+
+@dataclass(frozen=True, eq=False)
+class Unnest(Unary):
+    no_identity = "'Table Function'"
+    words = ""
+    call: exp.Expr
+    items: tuple[tuple[Column, str], ...]
+    """Added columns and their names in the call's rows."""
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        return (*self.input.columns, *(column for column, _ in self.items))
+
+    @property
+    def expressions(self) -> tuple[exp.Expr, ...]:
+        return (self.call,)
+
+    def _unnested(self, renderer: Renderer, below: exp.Select, when: When, *, weighted: bool = False) -> exp.Select:
+        alias = exp.TableAlias(this=quoted(renderer.alias()), columns=[quoted(column.id) for column, _ in self.items])
+        added = exp.Lateral(this=renderer.at(self.call, when), alias=alias)
+        query = exp.select(*selected(self.columns, weighted=weighted)).from_(renderer.source(below))
+        query.set("joins", [exp.Join(this=added, kind="CROSS")])
+        return query
+
+    def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
+        below, exact = self.rows_below(renderer, when, restriction, self.input.ids)
+        return self._unnested(renderer, below, when), exact
+
+    def change(self, rules: Rules) -> Change | None:
+        change = rules.change(self.input)
+        if change is None:
+            return None
+        return Change(self._unnested(rules.renderer, change.query, When.NEW, weighted=True), change.inserts_only)
+
+    def inexact(self, found: set[str]) -> Iterable[str]:
+        return ()
+
+    def joined_with(self, domain: Domain) -> Joined:
+        below, names = domain.join(self.input)
+        return replace(self, input=below, call=names.put_into(self.call)), names

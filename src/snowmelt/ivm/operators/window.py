@@ -1,0 +1,126 @@
+"""Window functions that all have one partition, whose keys are columns of the input, beside the input's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlglot import exp
+
+from snowmelt.ivm.algebra import Column, Item, When, columns_in, ids_of
+from snowmelt.ivm.changes import Change, Rules
+from snowmelt.ivm.operators.base import Domain, Joined, Operator, Unary
+from snowmelt.ivm.reasons import NotIncrementalError, Reason
+from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, named, selected, total_order
+from snowmelt.ivm.trees import aggregate_name, is_exact
+from snowmelt.sql.notes import note_of
+
+_FRAMED = {"first_value", "last_value", "first", "last", "any_value", "collect_list"}
+_ORDERED = _FRAMED | {"row_number", "lag", "lead", "nth_value", "ntile"}
+"""Functions for which the order among equal rows counts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Window(Unary):
+    no_identity = "'Window Function'"
+    partition: tuple[Column, ...]
+    items: tuple[Item, ...]
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        return (*self.input.columns, *(item.column for item in self.items))
+
+    @property
+    def expressions(self) -> tuple[exp.Expr, ...]:
+        return tuple(item.value for item in self.items)
+
+    @property
+    def group_keys(self) -> tuple[Column, ...]:
+        return self.partition
+
+    def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
+        below, exact = self.rows_below(renderer, when, restriction, ids_of(self.partition))
+        items = []
+        for item in self.items:
+            window = renderer.at(item.value, when)
+            assert isinstance(window, exp.Window)
+            items.append(named(_ordered(window.copy(), self.input.columns), item.column.id))
+        query = exp.select(*selected(self.input.columns), *items).from_(renderer.source(below))
+        return query, exact
+
+    def change(self, rules: Rules) -> Change | None:
+        keys = self.affected(rules)
+        return rules.difference(self, keys) if keys is not None else None
+
+    def affected(self, rules: Rules) -> Restriction | None:
+        """A change of a row concerns its own partition, whatever windows below with these keys make of it. What those
+        change need not be found out: it would be computed only to be computed again for the whole partition."""
+        below, keys = self.input.keys_below(rules, self.partition) or (self.input, self.partition)
+        change = rules.change(below)
+        if change is None:
+            return None
+        found = rules.distinct_keys("partitions that changed", change.query, keys)
+        pairs = zip(self.partition, found.pairs, strict=True)
+        return Restriction(found.stage, tuple((column.id, name) for column, (_, name) in pairs))
+
+    def keys_below(self, rules: Rules, keys: tuple[Column, ...]) -> tuple[Operator, tuple[Column, ...]] | None:
+        if not ids_of(keys) <= ids_of(self.partition):
+            return None
+        return self.input.keys_below(rules, keys) or (self.input, keys)
+
+    def needs(self, needed: set[str], below: Operator) -> Iterable[str]:
+        values = [item.value for item in self.items if item.column.id in needed]
+        return needed | ids_of(self.partition) | columns_in(*values)
+
+    def pruned(self, needed: set[str], inputs: Sequence[Operator]) -> Operator:
+        items = tuple(item for item in self.items if item.column.id in needed)
+        return Window(inputs[0], self.partition, items) if items else inputs[0]
+
+    def inexact(self, found: set[str]) -> Iterable[str]:
+        below = self.input.columns
+        return {i.column.id for i in self.items if not is_exact(i.value.this, below) or columns_in(i.value) & found}
+
+    def exact_keys(self) -> Iterable[tuple[str, Iterable[str]]]:
+        orders = [item.value.args["order"] for item in self.items if item.value.args.get("order") is not None]
+        return [("PARTITION BY", ids_of(self.partition)), ("OVER (ORDER BY …)", columns_in(*orders))]
+
+    def problem(self) -> NotIncrementalError | None:
+        if self.partition:
+            return None
+        call = self.items[0].value
+        name = aggregate_name(call.this).upper() if isinstance(call, exp.Window) else "A window function"
+        return NotIncrementalError(
+            Reason.WINDOW_WITHOUT_PARTITION,
+            f"{name} OVER () without PARTITION BY",
+            "Any change may touch every row: add PARTITION BY.",
+            note_of(call).place,
+        )
+
+    def joined_with(self, domain: Domain) -> Joined:
+        below, names = domain.join(self.input)
+        items = tuple(Item(item.column, names.put_into(item.value)) for item in self.items)
+        for item in items:
+            keys = item.value.args.get("partition_by") or []
+            item.value.set("partition_by", [*keys, *(column.ref for column in names.values())])
+        return Window(below, (*self.partition, *names.values()), items), names
+
+
+def _ordered(window: exp.Window, columns: Sequence[Column]) -> exp.Window:
+    """Where the position of a row among its equals counts, all columns decide, so that the result is the same each
+    time. RANK and RANGE frames give equals the same and must not get such an order."""
+    spec = window.args.get("spec")
+    rows = isinstance(spec, exp.WindowSpec) and str(spec.args.get("kind") or "").upper() == "ROWS"
+    name = aggregate_name(window.this)
+    if not (rows or name in _ORDERED):
+        return window
+    order = window.args.get("order")
+    given = order.expressions if order is not None else []
+    if not given and name not in _ORDERED:
+        return window
+    window.set("order", exp.Order(expressions=total_order(given, columns)))
+    if name in _FRAMED and spec is None:
+        # An order that we added must not change the frame from the whole partition to the rows so far.
+        end = {"end": "CURRENT ROW"} if given else {"end": "UNBOUNDED", "end_side": "FOLLOWING"}
+        window.set("spec", exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", **end))
+    return window

@@ -1,0 +1,103 @@
+"""Which handler runs which statement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tenacity import (
+    Retrying,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_after_delay,
+    stop_all,
+    wait_random_exponential,
+)
+
+from snowmelt.core import errors
+from snowmelt.runtime import errors as statement_errors
+from snowmelt.runtime.results import Result, without_quarantined
+from snowmelt.runtime.rights import plans
+from snowmelt.runtime.rights.enforcement import authorise
+from snowmelt.sql.statements.base import Statement
+from snowmelt.sql.statements.classify import classify
+from snowmelt.sql.statements.session import Commit, Rollback
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.kinds import Handler
+    from snowmelt.runtime.run import Run
+
+_ATTEMPTS = 6
+"""How often a statement that meets other writers starts at least; after that its patience with them decides."""
+_LONGEST_PAUSE = 0.5
+_CONSUMING = frozenset({"UNLOAD", "CREATE_TABLE_AS_SELECT"})
+"""What besides DML moves the offsets of the streams that it reads."""
+
+
+def execute(run: Run, statement: Statement) -> Result:
+    """Runs one parsed statement; on failure nothing of it remains."""
+    features = run.account.features
+    handler = features.handlers.get(type(statement))
+    kind = classify(statement)
+    if handler is None:
+        raise errors.unsupported(kind.query_type.replace("_", " "))
+    transaction = run.session.transaction
+    if transaction is not None and transaction.aborted and not isinstance(statement, Commit | Rollback):
+        raise statement_errors.transaction_aborted()
+    for look in features.before:
+        look(run, statement, kind)
+    authorise(run, statement)
+    run.copies_grants = bool(getattr(statement, "copy_grants", False))
+    run.consumes = kind.is_dml or kind.query_type in _CONSUMING
+    if isinstance(statement, features.scripts):
+        return handler(run, statement)
+    if kind.is_ddl:
+        # As in Snowflake, DDL is a transaction of its own, whatever AUTOCOMMIT says, and commits the one that is open.
+        run.autocommits = True
+        transaction, run.session.transaction = run.session.transaction, None
+        if transaction is not None:
+            run.account.transactions.commit(transaction)
+    try:
+        return _attempts(run)(_attempt, run, handler, statement)
+    except errors.StatementConflictError as error:
+        # Not for the block or procedure around this statement to try again: its other statements did succeed.
+        raise errors.once(error) from error
+    except errors.SnowmeltError as error:
+        plans.censor(run, error)
+        raise
+
+
+def _is_worth_another(run: Run, error: BaseException) -> bool:
+    if not isinstance(error, errors.EngineLostError):
+        return isinstance(error, errors.StatementConflictError)
+    # The statement may be what ended Spark: it gets one more chance.
+    first, run.repeated = not run.repeated, True
+    return first and not run.cancelled
+
+
+def _attempts(run: Run) -> Retrying:
+    """Starts a statement again for as long as it would wait for a lock: to its user both are the same.
+
+    Another session altered the table while the statement waited for it, or another tool wrote it. Nothing of the
+    statement remains then, so that it begins anew with the table as it is now.
+    """
+    return Retrying(
+        retry=retry_if_exception(lambda error: _is_worth_another(run, error)),
+        stop=stop_all(stop_after_attempt(_ATTEMPTS), stop_after_delay(run.lock_timeout)),
+        wait=wait_random_exponential(multiplier=0.01, max=_LONGEST_PAUSE),
+        before_sleep=lambda _: _look_anew(run),
+        reraise=True,
+    )
+
+
+def _look_anew(run: Run) -> None:
+    run.check_cancelled()
+    run.forget_tables()
+
+
+def _attempt(run: Run, handler: Handler, statement: Statement) -> Result:
+    with run.atomic():
+        result = handler(run, statement)
+        for step in run.account.features.inside:
+            step(run, statement)
+    # The gate is passed when the statement's transaction is committed.
+    return without_quarantined(result, run.quarantined)

@@ -1,0 +1,96 @@
+"""What happens in an account, for whoever wants to know: features subscribe, and what happens does not know them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Generic, ParamSpec
+
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.names import ObjectName
+from snowmelt.state.dynamic_model import DynamicRefresh
+from snowmelt.state.model import CatalogObject, Column, QueryRecord
+from snowmelt.state.quality_model import QualityResult
+from snowmelt.state.store import StateTransaction
+from snowmelt.storage.commits import CommitResult
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.references import Rename
+    from snowmelt.runtime.results import Result
+    from snowmelt.runtime.run import Run
+
+_P = ParamSpec("_P")
+
+
+class Event(Generic[_P]):
+    """Call it when it happens. Subscribers are called in order."""
+
+    def __init__(self) -> None:
+        self._subscribers: list[Callable[_P, object]] = []
+
+    def subscribe(self, subscriber: Callable[_P, object]) -> None:
+        self._subscribers.append(subscriber)
+
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> None:
+        for subscriber in self._subscribers:
+            subscriber(*args, **kwargs)
+
+
+class Events:
+    """What has happened in one account. Subscribers must be quick and must not raise."""
+
+    def __init__(self) -> None:
+        self.statement_started: Event[[Run, QueryRecord]] = Event()
+        self.statement_finished: Event[[Run, QueryRecord, Result]] = Event()
+        self.statement_failed: Event[[Run, QueryRecord, SnowmeltError]] = Event()
+        self.statement_recorded: Event[[QueryRecord]] = Event()
+        """With its record as the history keeps it."""
+        self.table_written: Event[[str | None, CatalogObject, int, CommitResult]] = Event()
+        """A commit: by which query, to which table, on which version. Nobody may see it yet."""
+        self.table_reverted: Event[[str | None, CatalogObject]] = Event()
+        """All that a transaction wrote to a table is taken back, to be written in another way."""
+        self.rows_committed: Event[[]] = Event()
+        """Rows became visible."""
+        self.refresh_ended: Event[[DynamicRefresh]] = Event()
+        self.task_ended: Event[[ObjectName, str, str, datetime | None]] = Event()
+        """Name, kind (TASK or ALERT), state, and when it began."""
+        self.checks_ended: Event[[CatalogObject, Sequence[QualityResult]]] = Event()
+
+    def wake_after(self, query_types: Collection[str], wake: Callable[[], None]) -> None:
+        """Calls `wake` after every statement of these types that succeeded."""
+
+        def look(run: Run, record: QueryRecord, result: Result) -> None:
+            if record.query_type in query_types:
+                wake()
+
+        self.statement_finished.subscribe(look)
+
+
+class Lifecycle:
+    """What becomes of objects. Subscribers are part of it: they run in its transaction and may refuse it by raising."""
+
+    def __init__(self) -> None:
+        self.replacing: Event[[Run, ObjectName, Sequence[Column]]] = Event()
+        """Something with these columns is to take the place of a permanent table or view, if there is one."""
+        self.replaced: Event[[StateTransaction, CatalogObject, Sequence[Column], str]] = Event()
+        """In the step that exchanges an old object for a new one, of that id."""
+        self.columns_changing: Event[[Run, CatalogObject, Sequence[Column]]] = Event()
+        self.column_renamed: Event[[StateTransaction, str, str, str]] = Event()
+        """The table's id, the old name, the new one."""
+        self.cloned: Event[[StateTransaction, str, str]] = Event()
+        """The ids of a source and of its clone."""
+        self.table_cloned: Event[[StateTransaction, CatalogObject, int, CatalogObject, int]] = Event()
+        """A table with its schema: the source and its version, the clone and its version."""
+        self.stream_cloned: Event[[Run, StateTransaction, CatalogObject, Rename, Mapping[str, tuple[str, int]]]] = (
+            Event()
+        )
+        """A stream with its schema: where names go, and the clone of each table with its first version."""
+        self.swapping: Event[[Run, StateTransaction, CatalogObject, CatalogObject]] = Event()
+        self.leaving: Event[[Run, StateTransaction, CatalogObject, str]] = Event()
+        """The name is to be dropped or taken by another; the last argument says by what."""
+        self.owner_changed: Event[[StateTransaction, str, str]] = Event()
+        """The kind and the id of what has another owner."""
+        self.refused_by_checks: Event[[StateTransaction, CatalogObject, str | None]] = Event()
+        """A table whose checks say that whatever writes it has to stop; and the id of the task that did, if one did."""
+        self.all_leaving: Event[[Run, StateTransaction, Callable[[ObjectName], bool], str]] = Event()
+        """As `leaving`, for whatever has such a name."""

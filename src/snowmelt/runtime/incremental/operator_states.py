@@ -1,0 +1,181 @@
+"""Where the states of a dynamic table's aggregates live: files in the table's folder, beside its data.
+
+`DynamicState` names the files that belong to the table's data timestamp; it changes in the same step as everything else
+that a refresh makes true. A file that it does not name is nobody's: left by a refresh that did not finish, or replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from sqlglot import exp
+
+from snowmelt.core.faults import reached
+from snowmelt.engine.model import TableFiles
+from snowmelt.ivm.plan import InitialPlan
+from snowmelt.ivm.states import AGE, State
+from snowmelt.runtime.incremental.lookups import Searched
+from snowmelt.runtime.incremental.stages import resolved
+from snowmelt.sql.dialect import identifier, to_spark_sql
+from snowmelt.state.dynamic_model import OperatorState
+from snowmelt.state.model import TableDefinition
+from snowmelt.storage.durable import flush
+from snowmelt.storage.parquet import write_parquet
+from snowmelt.storage.snapshot import DataFile
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.run import Run
+
+FOLDER = "_state"
+_SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+_MOST_FILES = 16
+"""Added files that are read as they are; more are put together."""
+
+Recorded = Mapping[str, OperatorState]
+
+
+class OperatorStates:
+    """The states of one table, within one refresh."""
+
+    def __init__(self, run: Run, definition: TableDefinition) -> None:
+        self._run = run
+        self._root = run.account.store.root
+        self._location = definition.location
+
+    @property
+    def _folder(self) -> Path:
+        return self._root.path(self._location) / FOLDER
+
+    # -- from nothing ---------------------------------------------------------------------------------------------
+
+    def fill(self, plan: InitialPlan, relations: Mapping[str, exp.Expr]) -> dict[str, OperatorState]:
+        """Computes all states, and adds to `run.tables` what plans call them."""
+        made: dict[str, OperatorState] = {}
+        known = dict(relations)
+        for state, query in plan.states:
+            name = f"{state.name}-{uuid.uuid4().hex}"
+            target = self._folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._run.account.engine.spill(
+                to_spark_sql(resolved(query, known)), list(self._run.tables.values()), target.as_uri(),
+                tag=self._run.tag, pool=self._run.pool, inputs=self._run.inputs,
+            )  # fmt: skip
+            files = sorted(target.glob("*.parquet"))
+            made[state.name] = OperatorState(
+                files=tuple(f"{name}/{file.name}" for file in files),
+                schema=_schema_of(files),
+                rows=sum(pq.read_metadata(file).num_rows for file in files),
+                definition=fingerprint(state),
+            )
+            for path in [*files, target, target.parent]:
+                flush(path)
+            reached("state-filled")
+            known[state.stored] = self.relation(state, made[state.name])
+        return made
+
+    def relation(self, state: State, recorded: OperatorState) -> exp.Expr:
+        """What Spark calls the rows of a state."""
+        files = [str((self._folder / file).as_uri()) for file in recorded.files]
+        mark = hashlib.sha256("".join(files).encode()).hexdigest()[:16]
+        reference = f"o_{state.name}_{mark}"
+        ddl = ", ".join(f"`{name}` {type_}" for name, type_ in recorded.schema_.items())
+        size = sum((self._folder / file).stat().st_size for file in recorded.files)
+        self._run.tables[reference] = TableFiles(reference, columns=(), files=tuple(files), ddl=ddl, bytes=size)
+        return exp.Table(this=identifier(reference))
+
+    def searched(self, recorded: OperatorState) -> Searched:
+        """The rows of a state, to be found by key."""
+        paths = [self._folder / file for file in recorded.files]
+        files = [DataFile(str(path), path.name, path.stat().st_size, None) for path in paths]
+        # Spark calls a count never NULL; what was added to it may be: the sum of no changes.
+        schema = pa.schema([field.with_nullable(True) for field in pq.read_schema(paths[0])])
+        return Searched(tuple(files), schema, self._location)
+
+    # -- changes --------------------------------------------------------------------------------------------------
+
+    def usable(self, states: Iterable[State], recorded: Recorded) -> bool:
+        """Whether what is recorded are the states of this plan, and their files are there."""
+        found = list(states)
+        return {state.name for state in found} == recorded.keys() and all(
+            recorded[state.name].definition == fingerprint(state)
+            and all((self._folder / file).exists() for file in recorded[state.name].files)
+            for state in found
+        )
+
+    def add(self, state: State, recorded: OperatorState, rows: pa.Table) -> OperatorState:
+        """The state with further rows, in a file of their own."""
+        if not rows.num_rows:
+            return recorded
+        small = [file for file in recorded.files if "/" not in file]
+        if len(small) >= _MOST_FILES:
+            earlier = [pq.read_table(self._folder / file) for file in small]
+            together = pa.concat_tables([*earlier, rows], promote_options="permissive")
+            rows = _put_together(together, state)
+            recorded = recorded.model_copy(update={"files": tuple(f for f in recorded.files if f not in small)})
+        file = self._folder / f"{state.name}-{uuid.uuid4().hex}.parquet"
+        self._folder.mkdir(exist_ok=True)
+        write_parquet(rows, file)
+        for path in [file, self._folder]:
+            flush(path)
+        reached("state-written")
+        return recorded.model_copy(update={"files": (*recorded.files, file.name)})
+
+    def unnamed(self, recorded: Recorded) -> list[Path]:
+        """What is there now and none of these states names."""
+        kept = {file.split("/", 1)[0] for state in recorded.values() for file in state.files}
+        if not self._folder.exists():
+            return []
+        return [entry for entry in self._folder.iterdir() if entry.name not in kept]
+
+
+def remove(entries: Iterable[Path]) -> None:
+    for entry in entries:
+        reached("before-state-removed")
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+
+
+def fingerprint(state: State) -> str:
+    """Changes whenever the rows of a state mean something else."""
+    parts = [state.name, *(key.id for key in state.node.keys)]
+    parts += [f"{partial.name} {to_spark_sql(partial.initial)}" for partial in state.partials]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+
+
+def types_of(recorded: Recorded) -> dict[str, dict[str, str]]:
+    """Spark's types of the columns of each state."""
+    return {name: dict(state.schema_) for name, state in recorded.items()}
+
+
+def _schema_of(files: Sequence[Path]) -> dict[str, str]:
+    """The columns that Spark wrote, with its own names for their types."""
+    described = json.loads(pq.read_metadata(files[0]).metadata[_SPARK_SCHEMA])
+    return {field["name"]: field["type"] for field in described["fields"]}
+
+
+def _put_together(rows: pa.Table, state: State) -> pa.Table:
+    """One row for each group: sums are added up, of extremes the newest counts."""
+    keys = [column.id for column in state.node.keys]
+    extremes = {partial.name for partial in state.extremes}
+    newest, nulls_too = "last", pc.ScalarAggregateOptions(skip_nulls=False)
+    wanted = [
+        (name, newest, nulls_too) if name in extremes or name == AGE else (name, "sum", None)
+        for name in rows.column_names
+        if name not in keys
+    ]
+    if extremes:
+        rows = rows.sort_by(AGE)
+    grouped = rows.group_by(keys, use_threads=False).aggregate(wanted)
+    made = {name: grouped.column(f"{name}_{how}").cast(rows.schema.field(name).type) for name, how, _ in wanted}
+    return pa.table({name: made[name] if name in made else grouped.column(name) for name in rows.column_names})

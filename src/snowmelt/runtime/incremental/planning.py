@@ -1,0 +1,130 @@
+"""Incremental refresh: what a mode means for a query, and what a table needs before changes can be applied to it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.ivm.algebra import Tables, table_name
+from snowmelt.ivm.cost import Measured
+from snowmelt.ivm.lowering import lower
+from snowmelt.ivm.operators.limit import Limit
+from snowmelt.ivm.operators.window import Window
+from snowmelt.ivm.plan import Planner
+from snowmelt.ivm.reasons import NotIncrementalError, Reason
+from snowmelt.runtime.incremental.definitions import BoundDefinition, DefinitionCatalog
+from snowmelt.runtime.incremental.operator_states import OperatorStates
+from snowmelt.runtime.incremental.runs import RefreshRun
+from snowmelt.runtime.incremental.stages import resolved
+from snowmelt.runtime.run import Run
+from snowmelt.sql.dialect import identifier
+from snowmelt.state.dynamic_model import OperatorState, RefreshCosts, RefreshMode
+from snowmelt.state.model import CatalogObject, TableDefinition
+from snowmelt.state.store import StateReader
+
+
+def source_rows(state: StateReader, bound: BoundDefinition) -> int:
+    return sum(version.rows for version in state.versions.snapshot(list(bound.versions)).values())
+
+
+def measured_so_far(costs: RefreshCosts) -> Measured:
+    return Measured(costs.full_ms, costs.full_rows, costs.incremental_ms, costs.incremental_rows)
+
+
+def costs_after(
+    before: RefreshCosts, milliseconds: int, *, changed_rows: int | None, rows: int, chose_full: bool = False
+) -> RefreshCosts:
+    """What is known after a refresh, by changes or (`changed_rows` is None) in full."""
+    measured = measured_so_far(before)
+    if changed_rows is None:
+        measured = measured.with_full(milliseconds, rows)
+    else:
+        measured = measured.with_incremental(milliseconds, changed_rows)
+    return RefreshCosts(**asdict(measured), chose_full=chose_full)
+
+
+def resolve_mode(configured: RefreshMode, bound: BoundDefinition) -> tuple[RefreshMode, str | None]:
+    """What a configured mode means for a query, and why. Never AUTO."""
+    if configured is RefreshMode.FULL:
+        return RefreshMode.FULL, "USER_SPECIFIED_FULL_REFRESH"
+    try:
+        planner_of(bound)
+    except NotIncrementalError as error:
+        if configured is RefreshMode.INCREMENTAL:
+            raise errors.not_incremental(f"{error.operator} ({error.reason})", error.advice) from error
+        return RefreshMode.FULL, str(error)
+    return (RefreshMode.INCREMENTAL if configured is RefreshMode.AUTO else configured), None
+
+
+def planner_of(bound: BoundDefinition) -> Planner:
+    """Raises `NotIncrementalError` when the query can't be maintained by its changes."""
+    if bound.python is not None:
+        raise NotIncrementalError(
+            Reason.PYTHON,
+            f"the Python function {bound.python}",
+            "nobody knows what its changes are; return SQL text or DataFrame code where you can",
+        )
+    return Planner(lower(bound.query.tree, tables_of(bound)))
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A query over states that were just computed."""
+
+    bound: BoundDefinition
+    states: dict[str, OperatorState]
+
+
+def filled(run: RefreshRun, table: CatalogObject, bound: BoundDefinition) -> Filled:
+    """The states of the table's aggregates from nothing, and the definition with a query that reads them.
+
+    That query leaves nothing to chance either, as `reproducible` has it.
+    """
+    definition = table.definition
+    assert isinstance(definition, TableDefinition) and definition.dynamic is not None
+    if not run.account.store.root.is_local:
+        return Filled(reproducible(bound), {})
+    try:
+        plan = planner_of(bound).initial(bound.environment.context.now)
+    except NotIncrementalError:
+        return Filled(bound, {})
+    if not plan.states:
+        return Filled(reproducible(bound), {})
+    relations = _present(run)
+    states = OperatorStates(run, definition)
+    made = states.fill(plan, relations)
+    relations.update({state.stored: states.relation(state, made[state.name]) for state, _ in plan.states})
+    query = replace(bound.query, tree=resolved(plan.rows, relations))
+    return Filled(replace(bound, query=query), made)
+
+
+def reproducible(bound: BoundDefinition) -> BoundDefinition:
+    """The definition with a query in which nothing is left to chance: where rows are equal in an order that decides
+    (ROW_NUMBER, LIMIT), their other columns decide too. Refreshes and checks then agree."""
+    try:
+        planner = planner_of(bound)
+    except NotIncrementalError:
+        return bound
+    if not any(isinstance(node, Window | Limit) for node in planner.view.root.walk()):
+        return bound
+    catalog = bound.environment.relations
+    assert isinstance(catalog, DefinitionCatalog)
+    tree = resolved(planner.full(bound.environment.context.now), _present(catalog.run))
+    return replace(bound, query=replace(bound.query, tree=tree))
+
+
+def _present(run: Run) -> dict[str, exp.Expr]:
+    """What the new sides of tables are called, which the query itself reads."""
+    return {table_name(name, "new"): exp.Table(this=identifier(name)) for name in run.tables}
+
+
+def tables_of(bound: BoundDefinition) -> Tables:
+    """The columns of every table that the query reads."""
+    catalog = bound.environment.relations
+    assert isinstance(catalog, DefinitionCatalog)
+    return {
+        reference: tuple((column.name, column.type) for column in files.columns)
+        for reference, files in catalog.run.tables.items()
+    }

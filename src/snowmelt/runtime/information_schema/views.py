@@ -1,0 +1,48 @@
+"""From a name such as DB.INFORMATION_SCHEMA.TABLES to the relation it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName, quote
+from snowmelt.runtime import inputs
+from snowmelt.runtime.information_schema import constraints, containers, files, privileges, relations, routines
+from snowmelt.runtime.information_schema.rows import Rows
+from snowmelt.runtime.metadata.columns import Row
+from snowmelt.runtime.metadata.information_schema import VIEWS
+from snowmelt.sql.relations import Relation
+from snowmelt.state.model import Database
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.run import Run
+
+
+def _nothing(_: Run, __: StateReader, ___: Database) -> Iterable[Row]:
+    return ()
+
+
+ROWS: dict[str, Rows] = {
+    **containers.ROWS,
+    **relations.ROWS,
+    **constraints.ROWS,
+    **files.ROWS,
+    **routines.ROWS,
+    **privileges.ROWS,
+    "PACKAGES": _nothing,
+}
+
+
+def view(run: Run, state: StateReader, name: ObjectName) -> Relation:
+    """The view as a relation over the rows of its database. Raises the not-found error that names it."""
+    database = state.catalog.database(name.database)
+    if database is None:
+        raise errors.not_found("Database", quote(name.database))
+    rows = ROWS.get(name.name)
+    if rows is None:
+        raise errors.not_found("Object", str(name))
+    columns = VIEWS[name.name]
+    reference = inputs.attach(run, str(name), lambda: inputs.rows_table(columns, rows(run, state, database)))
+    return inputs.table_relation(str(name), columns, reference)

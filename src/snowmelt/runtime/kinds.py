@@ -1,0 +1,161 @@
+"""One description for each kind of object that a feature brings.
+
+A feature says everything of a kind in one `KindDescription`, which is part of its `Feature`. `snowmelt.accounts` lists
+the features and installs their kinds. The runtime never names such a kind: it asks `all_kinds()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from snowmelt.core import errors
+from snowmelt.core.composing import Composed
+from snowmelt.runtime.metadata.columns import Columns, Row
+from snowmelt.runtime.metadata.listing import Listing
+from snowmelt.runtime.results import Result
+from snowmelt.runtime.rights.asks import Ask, Request
+from snowmelt.sql.statements import kinds as syntax
+from snowmelt.sql.statements.base import CreateStatement, ObjectType, Statement
+from snowmelt.sql.statements.changes import Annotation
+from snowmelt.state import definitions
+from snowmelt.state.model import CatalogObject, ParameterLevel
+from snowmelt.state.record import Definition
+from snowmelt.state.store import StateReader, StateTransaction
+
+Run = Any
+"""A `runtime.run.Run`, which is above this module: functions in descriptions declare it."""
+Handler = Callable[[Run, Any], Result]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InProjects:
+    """How `snowmelt apply` creates, changes and drops a kind."""
+
+    statement: type[CreateStatement]
+    drop_place: int
+    """What is dropped first has the lowest: see `projects.plan.DROP_PLACES`."""
+    is_altered: bool = False
+    """By CREATE OR ALTER: what is replaced would be suspended, and forget its history."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindDescription:
+    """All that the runtime knows of a kind. Objects of it live in schemas."""
+
+    syntax: syntax.KindSyntax
+    noun: str
+    """How messages call it, such as `Data product`."""
+    definition: type[Definition]
+    handlers: Mapping[type[Statement], Handler]
+    listing: Listing
+    """SHOW."""
+    columns: Columns
+    """Of SHOW."""
+    terse: Columns | None = None
+    """Of SHOW TERSE, where that differs."""
+    describe: Callable[[Run, StateReader, CatalogObject], tuple[Columns, Iterable[Row]]] | None = None
+    ddl: Callable[[CatalogObject, bool], str]
+    """The statement that creates the object again. The flag asks for its full name."""
+    script_place: int
+    """Where it stands in the script of a schema: see `ddl_scripts.PLACES`."""
+    privileges: tuple[str, ...]
+    """What can be granted on it, besides OWNERSHIP."""
+    rules: Mapping[str, tuple[Ask, ...]]
+    """The rights that its statements ask for. `requests` names these rules."""
+    requests: Mapping[type[Statement], Callable[[Any], Request]]
+    account_privileges: Mapping[str, str] = field(default_factory=dict)
+    """Privileges on the account, and which role has them from the start."""
+    is_renamed: bool = False
+    """Whether RENAME may move it to another schema, which asks for CREATE there."""
+    before_drop: Callable[[StateTransaction, CatalogObject], None] | None = None
+    """Raises when the object is needed, or undoes what depends on it."""
+    forget: Callable[[StateTransaction, CatalogObject], None] | None = None
+    """Deletes what the state store keeps beside the object, once it is purged."""
+    has_history: bool = False
+    """Whether table functions have rows about it, which only those see who see the object."""
+    in_projects: InProjects | None = None
+    """How a project handles it; None for what a project can't hold."""
+
+    @property
+    def name(self) -> ObjectType:
+        return self.syntax.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotations:
+    """What can be said of other objects and their columns, such as SET TAG."""
+
+    syntax: syntax.AnnotationSyntax
+    actions: tuple[type[Annotation], ...]
+    on_relation: Callable[[Run, CatalogObject, Sequence[Any]], None]
+    on_container: Callable[[Run, StateTransaction, ParameterLevel, str, Any], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """All that features describe, by what the runtime asks. Equal to itself alone, so that tables are kept for it."""
+
+    descriptions: tuple[KindDescription, ...]
+    annotations: tuple[Annotations, ...] = ()
+
+    @cached_property
+    def by_name(self) -> dict[ObjectType, KindDescription]:
+        return {kind.name: kind for kind in self.descriptions}
+
+    @cached_property
+    def by_plural(self) -> dict[str, KindDescription]:
+        return {kind.syntax.plural: kind for kind in self.descriptions}
+
+    @cached_property
+    def rules(self) -> dict[str, tuple[Ask, ...]]:
+        return {name: asks for kind in self.descriptions for name, asks in kind.rules.items()}
+
+    @cached_property
+    def requests(self) -> dict[type[Statement], Callable[[Any], Request]]:
+        return {statement: request for kind in self.descriptions for statement, request in kind.requests.items()}
+
+
+_KINDS: Composed[Kinds] = Composed()
+
+
+def install(kinds: Kinds) -> None:
+    """Makes these the kinds of the whole process, in every layer that has a part of a description."""
+    names = [kind.name for kind in kinds.descriptions]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise errors.internal(f"Two features describe the kind {twice[0]}.")
+    syntax.install(
+        syntax.Grammar(
+            tuple(kind.syntax for kind in kinds.descriptions), tuple(each.syntax for each in kinds.annotations)
+        )
+    )
+    definitions.install([kind.definition for kind in kinds.descriptions])
+    _KINDS.set(kinds)
+
+
+def all_kinds() -> Kinds:
+    return _KINDS.get()
+
+
+# -- what is said of objects ------------------------------------------------------------------------------------------
+
+
+def annotate_relation(run: Run, item: CatalogObject, actions: Sequence[object]) -> bool:
+    """Carries out the clauses of features, such as SET TAG, on a table or view; False when there are none."""
+    for each in all_kinds().annotations:
+        found = [action for action in actions if isinstance(action, each.actions)]
+        if found and len(found) < len(actions):
+            raise errors.unsupported(f"SET {each.syntax.word} together with other changes")
+        if found:
+            each.on_relation(run, item, found)
+            return True
+    return False
+
+
+def annotate_container(run: Run, state: StateTransaction, level: ParameterLevel, id: str, action: Annotation) -> None:
+    for each in all_kinds().annotations:
+        if isinstance(action, each.actions):
+            each.on_container(run, state, level, id, action)

@@ -1,0 +1,258 @@
+"""GET_DDL: finding the object, and the scripts that recreate a schema or database with all it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
+from snowmelt.core.types import parse_type
+from snowmelt.govern.quality.ddl import statement_of
+from snowmelt.runtime.kinds import all_kinds
+from snowmelt.runtime.metadata.catalog import find_object, find_relation, find_routines
+from snowmelt.runtime.metadata.catalog import objects as shown_objects
+from snowmelt.runtime.metadata.ddl import database_ddl, object_ddl, schema_ddl, warehouse_ddl
+from snowmelt.runtime.metadata.ddl_words import object_name
+from snowmelt.runtime.rights.enforcement import may_read_definition
+from snowmelt.sql.dialect import parse_snowflake
+from snowmelt.state.model import CatalogObject, ObjectKind, RoutineDefinition, Schema, TableDefinition, ViewDefinition
+from snowmelt.state.store import StateReader
+from snowmelt.state.task_model import TaskDefinition
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.run import Run
+
+_SIMPLE = {
+    "SEQUENCE": (ObjectKind.SEQUENCE, "Sequence"),
+    "STAGE": (ObjectKind.STAGE, "Stage"),
+    "FILE_FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
+    "STREAM": (ObjectKind.STREAM, "Stream"),
+    "TASK": (ObjectKind.TASK, "Task"),
+    "CONNECTOR": (ObjectKind.CONNECTOR, "Connector"),
+}
+_ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
+_ELSEWHERE = frozenset(
+    {
+        "CONTACT", "EVENT_TABLE", "EXTERNAL_TABLE", "ICEBERG_TABLE", "INTEGRATION", "PIPE",
+        "POLICY", "SEMANTIC_VIEW", "TYPE",
+    }
+)  # fmt: skip
+"""Types that Snowflake has and that can't exist here."""
+PLACES = {
+    ObjectKind.SEQUENCE: 10, ObjectKind.FILE_FORMAT: 20, ObjectKind.STAGE: 30, ObjectKind.TABLE: 40,
+    ObjectKind.FUNCTION: 50, ObjectKind.VIEW: 60, ObjectKind.STREAM: 70, ObjectKind.PROCEDURE: 80, ObjectKind.TASK: 90,
+    ObjectKind.CONNECTOR: 110,
+}  # fmt: skip
+"""What is created first in a script: defaults use sequences, views use tables and functions. Features say where theirs
+stand among these."""
+
+
+def get_ddl(run: Run, state: StateReader, type_: str, name: str, *, qualified: bool) -> str:
+    """The text for an object by the name of its type, such as TABLE or FILE_FORMAT, and its own name."""
+    kind = type_.strip().upper().replace(" ", "_")
+    if kind in ("TABLE", "VIEW", "DYNAMIC_TABLE"):
+        return _relation(run, state, kind, name, qualified=qualified)
+    simple = _simple(kind)
+    if simple is not None:
+        wanted, noun = simple
+        full = run.object_name(_parts(name), "GET_DDL")
+        found = find_object(run, state, full, [wanted])
+        if found is None:
+            raise errors.not_found(noun, str(full))
+        return object_ddl(found, qualified=qualified)
+    if kind in _ROUTINES:
+        return _readable(run, find_routine(run, state, _ROUTINES[kind], name), qualified=qualified)
+    if kind == "SCHEMA":
+        return _schema(run, state, name, qualified=qualified)
+    if kind == "DATABASE":
+        return _database(run, state, name, qualified=qualified)
+    if kind == "WAREHOUSE":
+        return _warehouse(state, name)
+    if kind in _ELSEWHERE:
+        raise errors.unsupported(f"GET_DDL of {kind.replace('_', ' ')}")
+    raise errors.invalid_value(type_, "object_type")
+
+
+def _simple(word: str) -> tuple[ObjectKind, str] | None:
+    own = all_kinds().by_name.get(ObjectKind(word.replace("_", " ")))
+    return (own.name, own.noun) if own is not None else _SIMPLE.get(word)
+
+
+def _order() -> list[ObjectKind]:
+    places = PLACES | {kind.name: kind.script_place for kind in all_kinds().descriptions}
+    return sorted(places, key=lambda kind: places[kind])
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    parts = split_name(name.strip())
+    if parts is None or len(parts) > 3:
+        raise errors.invalid_value(name, "object_name")
+    return parts
+
+
+def _relation(run: Run, state: StateReader, kind: str, name: str, *, qualified: bool) -> str:
+    """TABLE and VIEW are interchangeable."""
+    full = run.object_name(_parts(name), "GET_DDL")
+    found = find_relation(run, state, full)
+    if found is None:
+        raise errors.not_found(kind.replace("_", " ").capitalize(), str(full))
+    return "\n\n".join([_readable(run, found, qualified=qualified), *_checks([found], qualified=qualified)])
+
+
+def _checks(items: Iterable[CatalogObject], *, qualified: bool) -> list[str]:
+    """The statements that add the quality checks of tables, which CREATE TABLE has no clause for."""
+    return [
+        f"{statement_of(object_name(item.name, qualified=qualified), check)};"
+        for item in items
+        if isinstance(item.definition, TableDefinition)
+        for check in item.definition.quality
+    ]
+
+
+def _readable(run: Run, item: CatalogObject, *, qualified: bool) -> str:
+    if not may_read_definition(run, item):
+        raise errors.insufficient_privileges(item.kind.lower(), item.name.name)
+    return object_ddl(item, qualified=qualified)
+
+
+def _warehouse(state: StateReader, name: str) -> str:
+    parts = _parts(name)
+    found = state.warehouses.get(parts[0]) if len(parts) == 1 else None
+    if found is None:
+        raise errors.not_found("Warehouse", name)
+    return warehouse_ddl(found)
+
+
+def find_routine(run: Run, state: StateReader, kind: ObjectKind, text: str) -> CatalogObject:
+    """The function or procedure that `name(type, …)` means. Sizes in the types do not matter."""
+    name, _, rest = text.strip().partition("(")
+    full = run.object_name(_parts(name), "GET_DDL")
+    words = [word.strip() for word in _split_types(rest.removesuffix(")"))]
+    return matching_routine(run, state, kind, full, words)
+
+
+def matching_routine(
+    run: Run, state: StateReader, kind: ObjectKind, full: ObjectName, words: list[str]
+) -> CatalogObject:
+    """The overload whose arguments have these types. Raises the not-found error that names it."""
+    types = [parse_type(word) for word in words]
+    for item in find_routines(run, state, full, kind):
+        assert isinstance(item.definition, RoutineDefinition)
+        kinds = [argument.type.kind for argument in item.definition.arguments]
+        if kinds == [type_.kind if type_ is not None else None for type_ in types]:
+            return item
+    raise errors.not_found(kind.value.capitalize(), f"{full}({', '.join(words)})")
+
+
+def _split_types(text: str) -> Iterable[str]:
+    """`NUMBER(10, 2), VARCHAR` at the commas that are not inside parentheses."""
+    depth, start = 0, 0
+    for index, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            yield text[start:index]
+            start = index + 1
+    if text[start:].strip():
+        yield text[start:]
+
+
+# -- schemas and databases --------------------------------------------------------------------------------------------
+
+
+def _schema(run: Run, state: StateReader, name: str, *, qualified: bool) -> str:
+    parts = _parts(name)
+    if len(parts) > 2:
+        raise errors.invalid_value(name, "object_name")
+    full = run.schema_name(parts)
+    schema = state.catalog.schema(full)
+    if schema is None:
+        raise errors.not_found("Schema", str(full))
+    found = _readable_objects(run, state, schema)
+    return "\n\n".join([*_schema_script(schema, found, qualified=qualified), *_checks(found, qualified=qualified)])
+
+
+def _database(run: Run, state: StateReader, name: str, *, qualified: bool) -> str:
+    parts = _parts(name)
+    database = state.catalog.database(parts[0]) if len(parts) == 1 else None
+    if database is None:
+        raise errors.not_found("Database", quote(parts[0]))
+    statements, checks = [database_ddl(database)], []
+    for schema in state.catalog.schemas(database.name):
+        found = _readable_objects(run, state, schema)
+        statements.extend(_schema_script(schema, found, qualified=qualified))
+        # Behind everything, for they refer to tables of any schema; unlike the rest, whatever the schema in use is.
+        checks.extend(_checks(found, qualified=True))
+    return "\n\n".join([*statements, *checks])
+
+
+def _readable_objects(run: Run, state: StateReader, schema: Schema) -> list[CatalogObject]:
+    found = shown_objects(run, state, _order(), schema.database, schema.name)
+    return [item for item in found if may_read_definition(run, item)]
+
+
+def _schema_script(schema: Schema, found: list[CatalogObject], *, qualified: bool) -> list[str]:
+    statements = [schema_ddl(schema, qualified=qualified)]
+    for kind in _order():
+        items = [item for item in found if item.kind is kind]
+        if kind is ObjectKind.VIEW:
+            items = in_dependency_order(items)
+        elif kind is ObjectKind.TASK:
+            items = tasks_in_order(items)
+        statements.extend(object_ddl(item, qualified=qualified) for item in items)
+    return statements
+
+
+def tasks_in_order(tasks: list[CatalogObject]) -> list[CatalogObject]:
+    """Tasks such that each comes behind its predecessors, and a finalizer behind its root."""
+    waiting = {item.name.name: item for item in tasks}
+    ordered: list[CatalogObject] = []
+    while waiting:
+        ready = [item for item in waiting.values() if not any(name in waiting for name in _before(item))]
+        ordered.extend(waiting.pop(item.name.name) for item in ready)
+    return ordered
+
+
+def _before(item: CatalogObject) -> list[str]:
+    assert isinstance(item.definition, TaskDefinition)
+    finalized = item.definition.finalizes
+    return [*item.definition.predecessors, *([finalized] if finalized is not None else [])]
+
+
+def in_dependency_order(views: list[CatalogObject]) -> list[CatalogObject]:
+    """Views such that each comes behind those it reads; by name where nothing else decides."""
+    by_name = {item.name: item for item in views}
+    ordered: dict[ObjectName, CatalogObject] = {}
+    visiting: set[ObjectName] = set()
+
+    def place(item: CatalogObject) -> None:
+        if item.name in ordered or item.name in visiting:
+            return
+        visiting.add(item.name)
+        for name in sorted(view_reads(item)):
+            if name in by_name:
+                place(by_name[name])
+        ordered[item.name] = item
+
+    for item in views:
+        place(item)
+    return list(ordered.values())
+
+
+def view_reads(item: CatalogObject) -> set[ObjectName]:
+    """The full names of what a view's query mentions in FROM."""
+    definition = item.definition
+    assert isinstance(definition, ViewDefinition)
+    home = SchemaName(definition.database, definition.schema_)
+    found: set[ObjectName] = set()
+    for table in parse_snowflake(definition.query).find_all(exp.Table):
+        parts = [
+            part.name if isinstance(part, exp.Identifier) and part.args.get("quoted") else part.name.upper()
+            for part in table.parts
+        ]
+        full = [home.database, home.name, ""][: 3 - len(parts)] + parts
+        if len(full) == 3:
+            found.add(ObjectName(*full))
+    return found

@@ -1,0 +1,52 @@
+"""Python that users wrote: it runs in this process, so only where the settings trust it."""
+
+from __future__ import annotations
+
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.account import Account
+
+FILE = "_udf_code.py"
+"""How Snowflake calls the body in tracebacks. Only lines of this file are ever shown."""
+
+
+def require_trust(account: Account) -> None:
+    """Raises unless the settings allow Python in this process."""
+    if not account.settings.trust_python:
+        raise errors.unsupported(
+            "LANGUAGE PYTHON",
+            hint="Python runs inside the server with all its rights. Set trust_python = true in snowmelt.toml "
+            "(or SNOWMELT_TRUST_PYTHON=true) if you trust everybody who may create procedures and dynamic tables.",
+        )
+
+
+def compiled(body: str) -> Any:
+    """Raises 100357 for a syntax error."""
+    try:
+        return compile(body, FILE, "exec")
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        where = f" line {line}:" if line else ""
+        raise failed(f"{type(error).__name__}:{where} {getattr(error, 'msg', None) or error}") from None
+
+
+def failed(detail: str) -> SnowmeltError:
+    return SnowmeltError("100357", "P0000", f"Python Interpreter Error:\n{detail}")
+
+
+def raised(error: BaseException) -> SnowmeltError:
+    """What the code raised, with the line of it."""
+    if isinstance(error, SnowmeltError):
+        shown = f"SnowmeltError: {error}"
+    else:
+        shown = traceback.format_exception_only(error)[-1].strip()
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == FILE]
+    if not frames:
+        return failed(shown)
+    last = frames[-1]
+    return failed(f'Traceback (most recent call last):\n  File "{FILE}", line {last.lineno}, in {last.name}\n{shown}')

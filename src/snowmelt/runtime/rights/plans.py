@@ -1,0 +1,74 @@
+"""What a session may see of a plan: the one place that decides it, for every kind of EXPLAIN and for errors.
+
+A plan holds the bodies of all views and functions on its way, and the places of files. Of what is SECURE only the owner
+may read the body; the places of the account's own files are nobody's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from snowmelt.core import types
+from snowmelt.core.errors import SnowmeltError
+from snowmelt.runtime.results import Result, ResultColumn, table_result
+from snowmelt.runtime.rights.enforcement import may_read_definition
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.run import Run
+
+SEALED = "(not shown: a secure view or function that belongs to another role is part of it)"
+_LOCATION = re.compile(r"(Location: \w+ ?(?:\([^)]*\))?) ?\[[^\]\n]*(?:\]|$)", re.MULTILINE)
+_ADDRESS = re.compile(r"\b(?:file|hdfs|s3[an]?|gs|abfss?|wasbs?):/[^\s,\])'\"]*")
+_QUOTING = {"000979", "001065", "300002"}
+"""Codes of errors in Spark's own words, which quote expressions of the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A row of EXPLAIN."""
+
+    name: str
+    text: str
+    open: bool = False
+    """Whether it tells nothing of what the query is made of."""
+
+
+def is_sealed(run: Run) -> bool:
+    """Whether what was bound has something in it that the session's roles may not read."""
+    return not all(may_read_definition(run, item) for item in run.bodies.values())
+
+
+def explained(run: Run, steps: Iterable[Step]) -> Result:
+    """The rows that the session may see."""
+    if is_sealed(run):
+        rows = [[step.name, step.text] for step in steps if step.open] + [["Plan", SEALED]]
+    else:
+        rows = [[step.name, without_places(run, step.text)] for step in steps]
+    return table_result([ResultColumn(name, types.VARCHAR) for name in ("step", "text")], rows)
+
+
+def without_addresses(plan: str) -> str:
+    """Spark's plan without the files that it reads."""
+    return _ADDRESS.sub("<file>", _LOCATION.sub(r"\1 [<files>]", plan))
+
+
+def without_places(run: Run, text: str) -> str:
+    """Without the account's own folders. Its key is in no plan; were it in one, nobody would see it here."""
+    account = run.account
+    for own, name in (
+        (account.token_key, "***"),
+        (account.store.root.uri, "<storage>"),
+        (str(account.data_dir), "<data>"),
+    ):
+        text = text.replace(own, name)
+    return text
+
+
+def censor(run: Run, error: SnowmeltError) -> None:
+    """Takes out of an error's message what the session may not see of the plan that it quotes."""
+    error.message = without_places(run, error.message)
+    if error.code in _QUOTING and is_sealed(run):
+        error.message = "The query failed inside a secure view or function, whose details only its owner sees."

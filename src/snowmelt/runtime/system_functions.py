@@ -1,0 +1,105 @@
+"""GET_DDL and SYSTEM$ functions: answered from the catalog while the statement is bound, so without Spark."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.core.names import split_name
+from snowmelt.core.types import DataType
+from snowmelt.runtime.metadata.columns import EPOCH
+from snowmelt.runtime.results import Result, ResultColumn, table_result
+from snowmelt.runtime.variables import literal
+from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
+from snowmelt.state.store import StateReader
+
+if TYPE_CHECKING:
+    from snowmelt.runtime.run import Run
+
+Arguments = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemFunction:
+    least: int
+    most: int
+    returns: DataType
+    value: Callable[[Run, StateReader, Arguments], Any]
+    only_called: bool = False
+    """It does something that must happen once: a query may be bound several times."""
+
+
+def call(run: Run, state: StateReader, name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:
+    """The function's value as a Snowflake literal; None when the name is not of such a function."""
+    function = _function(run, name, len(arguments))
+    if function is None:
+        return None
+    if function.only_called:
+        raise errors.unsupported(f"{name} in a query", hint=f"Write CALL {name}(…).")
+    values = [_constant(run, name, index, argument) for index, argument in enumerate(arguments, start=1)]
+    return literal(function.value(run, state, values), function.returns)
+
+
+def called(run: Run, name: str, arguments: Arguments) -> Result | None:
+    """What CALL SYSTEM$…(…) answers; None when the name is not of such a function."""
+    function = _function(run, name, len(arguments))
+    if function is None:
+        return None
+    with run.state.read() as state:
+        value = function.value(run, state, arguments)
+    return table_result([ResultColumn(name, function.returns)], [[value]], statement_type="CALL")
+
+
+def _function(run: Run, name: str, given: int) -> SystemFunction | None:
+    known: Mapping[str, SystemFunction] = run.account.features.system_functions
+    function = known.get(name)
+    if function is None:
+        if name.startswith("SYSTEM$"):
+            nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+            raise errors.unknown_function(name, nearest[0] if nearest else None)
+        return None
+    if given < function.least:
+        raise errors.not_enough_arguments(name, function.least, given)
+    if given > function.most:
+        raise errors.too_many_arguments(name, function.most, given)
+    return function
+
+
+def _constant(run: Run, name: str, index: int, argument: exp.Expr) -> Any:
+    column = argument.find(exp.Column)
+    if column is not None:
+        found = column.sql().upper()
+        raise errors.compilation(
+            "001015", "22023", f"argument {index} to function {name} needs to be constant, found '{found}'"
+        )
+    return run.evaluate(argument).value
+
+
+def text(value: Any, parameter: str) -> str:
+    if not isinstance(value, str):
+        raise errors.invalid_value("NULL" if value is None else str(value), parameter)
+    return value
+
+
+def table_argument(run: Run, state: StateReader, written: str, function: str) -> tuple[CatalogObject, TableDefinition]:
+    parts = split_name(written)
+    if parts is None or len(parts) > 3:
+        raise errors.invalid_value(written, "table_name")
+    full = run.object_name(parts, function)
+    found = state.catalog.find(full, [ObjectKind.TABLE, ObjectKind.VIEW], run.session.id)
+    if found is None:
+        raise errors.not_found("Table", str(full))
+    if not isinstance(found.definition, TableDefinition):
+        raise errors.unsupported(f"{function} of a view", hint="Ask for the tables in its query.")
+    return found, found.definition
+
+
+def nanoseconds(instant: datetime) -> int:
+    passed = instant - EPOCH
+    return ((passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds) * 1_000

@@ -1,0 +1,33 @@
+"""What a server does first: own its directory, and start Spark, which takes longer than all the rest.
+
+Nothing that takes long to import may be imported here. The rest of the server is imported while Java starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from snowmelt.core import private_files
+from snowmelt.core.config import Settings
+from snowmelt.engine.application import APPLICATION, SPARK_FOLDER
+from snowmelt.runtime.ownership import Ownership
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    ownership: Ownership
+    settings: Settings
+
+    def account_opened(self) -> None:
+        """From now on the account sees to it that Spark is there for as long as it is needed."""
+        APPLICATION.leave()
+
+
+def begin(data_dir: Path, settings: Settings) -> Begun:
+    """Raises when another process owns the directory."""
+    path = data_dir.expanduser().resolve()
+    private_files.prepare(path)
+    ownership = Ownership(path)
+    APPLICATION.join(settings.spark, path / SPARK_FOLDER)
+    return Begun(ownership, settings)

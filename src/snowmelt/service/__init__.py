@@ -1,1 +1,0 @@
-"""Statements for a session: what the DB-API, the command line and the server all call."""

@@ -1,0 +1,87 @@
+"""What a feature brings stands in its folder alone: no table elsewhere names its kinds again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import snowmelt
+from snowmelt.accounts import FEATURES
+from snowmelt.core.kinds import OWN_TYPES
+from snowmelt.features.relations.show import listings
+from snowmelt.runtime.feature import Feature
+from snowmelt.runtime.kinds import KindDescription, all_kinds
+from snowmelt.runtime.metadata import layouts
+from snowmelt.runtime.rights.privileges import privileges, rules
+from snowmelt.sql.statements.kinds import grammar
+from snowmelt.state import definitions
+
+_SOURCES = Path(snowmelt.__file__).parent
+_ROOMS = _SOURCES / "features"
+KINDS = [(feature, kind) for feature in FEATURES for kind in feature.kinds]
+_SAID_ELSEWHERE = {
+    # A body that the splitter of scripts looks for, and what a query ran for, in its history.
+    "ALERT": {
+        "sql/tokens.py", "state/model.py", "runtime/purposes.py", "features/tasks/executing.py",
+    },
+    # Names of classes of results, options of commands, what a playbook's step can create, and the definition itself.
+    "CONTRACT": {
+        "cli/contracts.py", "govern/catalogue/searching.py", "features/relations/alter_tables.py",
+        "playbooks/step_parts.py", "state/contract_model.py",
+    },
+    "DATA PRODUCT": {
+        "govern/catalogue/searching.py", "observe/freshness.py", "playbooks/step_parts.py", "state/contract_model.py",
+    },
+    # Clauses of other statements: `CREATE TABLE … WITH TAG (…)`, `COPY TAGS`.
+    "TAG": {f"sql/statements/{name}.py" for name in ("changes", "columns", "dynamic_tables", "heads", "tables")},
+}  # fmt: skip
+"""Where the word of a kind means something else, in no table of kinds."""
+
+
+def _room(feature: Feature) -> Path:
+    return _ROOMS / feature.name
+
+
+def _strings(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def _places(words: set[str], room: Path) -> set[str]:
+    return {
+        path.relative_to(_SOURCES).as_posix()
+        for path in _SOURCES.rglob("*.py")
+        if not path.is_relative_to(room) and words & set(_strings(path))
+    }
+
+
+@pytest.mark.parametrize(("feature", "kind"), KINDS, ids=[kind.name for _, kind in KINDS])
+def test_no_other_module_names_the_kind(feature: Feature, kind: KindDescription) -> None:
+    word = kind.name.value
+    words = {word, f"{word}S", word.replace(" ", "_"), f"CREATE {word}", f"ALTER {word}", f"CREATE_{word}", kind.noun}
+    assert _places(words, _room(feature)) == _SAID_ELSEWHERE.get(word, set())
+
+
+def test_every_folder_is_a_feature() -> None:
+    folders = {path.parent for path in _ROOMS.glob("*/__init__.py")}
+    assert folders == {_room(feature) for feature in FEATURES}
+
+
+def test_tables_are_what_the_descriptions_say() -> None:
+    described = all_kinds().descriptions
+    assert {kind.name for kind in described}.isdisjoint(OWN_TYPES)
+    for kind in described:
+        assert grammar().create[kind.name] is kind.syntax.create
+        assert all(FEATURES.handlers[statement] is kind.handlers[statement] for statement in kind.handlers)
+        assert set(kind.handlers) == set(kind.syntax.statements) == set(kind.requests)
+        assert kind.name in definitions.kinds()
+        assert listings()[kind.syntax.plural] is kind.listing
+        assert kind.syntax.plural not in layouts.SHOW
+        assert privileges()[kind.name] == kind.privileges
+        assert f"CREATE {kind.name}" in privileges()["SCHEMA"]
+        assert f"CREATE {kind.name}" in rules()
+        assert kind.syntax.is_described == (kind.describe is not None)
