@@ -47,7 +47,7 @@ STOPPED = 60.0
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     folder: Path = tmp_path_factory.mktemp("busy")
-    settings = Settings(spark=SPARK, parallel_statements=PLACES)
+    settings = Settings(spark=SPARK, parallel_statements=PLACES, cancel_seconds=STOPPED / 2)
     with open_account(folder, settings=settings) as account:
         session = account.session()
         session.execute(f"CREATE TABLE million AS SELECT SEQ4() AS n FROM TABLE(GENERATOR(ROWCOUNT => {MILLION}))")

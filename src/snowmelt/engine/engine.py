@@ -248,7 +248,10 @@ class SparkEngine:
     def is_busy(self, tag: str) -> bool:
         """Whether Spark is at something of the statement's, be it only to plan it."""
         sessions = self._sessions
-        return sessions is not None and self._halting.is_busy(sessions, tag)
+        # Where nobody answers, nothing runs.
+        with suppress(Exception):
+            return sessions is not None and self._halting.is_busy(sessions, tag)
+        return False
 
     def cancel(self, tag: str) -> None:
         """Stops what the statement does that runs under the tag, and lets it start no more.

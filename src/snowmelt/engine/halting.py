@@ -4,7 +4,7 @@ Spark interrupts the tasks of a cancelled job, and they look at that between two
 without equal keys, a sort in memory or a regular expression does not look for minutes. So their threads are stopped
 after a second: what they do ends with an error wherever it is, which only their own statement sees. A query that is
 still being planned is stopped like that too. Java 20 and later have no way to stop a thread; there, and if a thread
-does not end even so, Spark's process is replaced after `cancel_seconds`.
+does not end within `cancel_seconds` of being stopped, Spark's process is replaced.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -37,6 +38,14 @@ _AT_A_TASK = "org.apache.spark.scheduler.Task.run("
 """Inside this, what ends the thread's work becomes the task's failure."""
 
 
+@dataclass(slots=True)
+class _Tries:
+    """How often threads of a statement were stopped, and since when."""
+
+    since: float
+    number: int = 0
+
+
 class Halting:
     """Which statements of an engine were cancelled, and since when."""
 
@@ -44,8 +53,7 @@ class Halting:
         self._cancel_seconds = cancel_seconds
         self._halt_seconds = min(_HALT_SECONDS, cancel_seconds / 2)
         self._since: OrderedDict[str, float] = OrderedDict()
-        self._tries: dict[str, int] = {}
-        """How often threads of the statement were stopped."""
+        self._tries: dict[str, _Tries] = {}
         self._driving: dict[str, Any] = {}
         """By tag, Java's threads that do what a statement asked for."""
         self._lock = threading.Lock()
@@ -90,8 +98,9 @@ class Halting:
         driver = self._busy_driver(session, tag)
         if not stages and driver is None:
             return True
-        tries = self._tries[tag] = self._tries.get(tag, 0) + 1
-        if waited > self._cancel_seconds and tries > _TRIES:
+        tries = self._tries.setdefault(tag, _Tries(time.monotonic()))
+        tries.number += 1
+        if tries.number > _TRIES and time.monotonic() - tries.since > self._cancel_seconds:
             APPLICATION.condemn(sessions.life, "a cancelled statement did not stop")
             return True
         if stages:
