@@ -1,4 +1,4 @@
-"""A table of PostgreSQL into one of Snowmelt by `snowmelt.pipeline`, beside Spark's JDBC reader and Delta's writer."""
+"""A table of PostgreSQL into Snowmelt by `snowmelt.extract_load`, beside Spark's JDBC reader and Delta's writer."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from benchmarks.measuring import Measure, Outcome, alone, side_by_side
 from benchmarks.workbench import Workbench
 from snowmelt.engine.jars import ensure_jars, locked_jars
 from snowmelt.engine.session import class_loader_of, with_jars
+from snowmelt.extract_load import RAW_DDL, Flow, Loader, PostgresExtractor, RawLoader, TableLoader, run_flow
 from snowmelt.ingest.cdc.embedded_postgres import EmbeddedPostgres
-from snowmelt.pipeline import RAW_DDL, Flow, Loader, PostgresExtractor, RawLoader, TableLoader, run_flow
 
 _CONNECTIONS = 2
 """For either side: as many as the machine that this is aimed at has cores."""

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from tests.design.building import PROJECTS, built, killed_in_the_middle, made, queried, started
-from tests.pipeline.web import Web
+from tests.extract_load.web import Web
 from tests.support.postgres import empty_schema
 from tests.support.waiting import wait_until
 

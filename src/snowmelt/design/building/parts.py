@@ -15,7 +15,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.design.model import Design, DesignSink, DesignSource, SourceTable, Stage, StageKind
 from snowmelt.design.requirements.amounts import seconds_of
 from snowmelt.design.requirements.model import Load, Options, PiiStrategy, SinkKind, SourceKind
-from snowmelt.pipeline import endpoint_of
+from snowmelt.extract_load import endpoint_of
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 SOURCES = tuple(SourceKind)

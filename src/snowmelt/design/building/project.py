@@ -126,7 +126,7 @@ def _imports(parts: Parts) -> dict[str, str]:
         config |= {"SinkConfig", "SinkTable"}
         doubles |= {"Batch", "DeadLetterLoader", "Field", "Loader"}
     return {
-        "pipeline_names": _listed(names), "double_names": _listed(doubles),
+        "extract_load_names": _listed(names), "double_names": _listed(doubles),
         "config_names": _listed({*config, "Config"}), "test_config_names": _listed({*config, "load_config"}),
     }  # fmt: skip
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from snowmelt.design.building.naming import gate_name
 from snowmelt.design.model import Design, DesignSource, Gate, Stage, StageKind
-from snowmelt.pipeline import DEAD_LETTERS_DDL
+from snowmelt.extract_load import DEAD_LETTERS_DDL
 
 DEAD_LETTERS = (
     "CREATE TABLE IF NOT EXISTS dead_letters (\n  "

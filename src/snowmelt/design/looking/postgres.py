@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from snowmelt.core import errors
 from snowmelt.design.looking.files import looks_like_change, looks_personal
 from snowmelt.design.requirements.model import Column, Table
-from snowmelt.pipeline.addresses import engine_of
+from snowmelt.extract_load.addresses import engine_of
 
 _IDENTITIES = {"d": "default", "f": "full", "i": "index", "n": "nothing"}
 _TYPES = {

@@ -15,8 +15,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from snowmelt.core.cron import parse_cron
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.design.requirements.amounts import Bytes, Seconds
-from snowmelt.pipeline.endpoints import is_secret
-from snowmelt.pipeline.options import SINK_OPTIONS, SOURCE_OPTIONS, TABLE_OPTIONS, Known, option_problems
+from snowmelt.extract_load.endpoints import is_secret
+from snowmelt.extract_load.options import SINK_OPTIONS, SOURCE_OPTIONS, TABLE_OPTIONS, Known, option_problems
 from snowmelt.sql.statements import parse_statement
 from snowmelt.sql.statements.base import Query
 from snowmelt.sql.tokens import split_statements

@@ -1,0 +1,145 @@
+"""Transformers: one record in, one out, or none. What can't be understood is rejected with a reason, and kept."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snowmelt.extract_load.columns import values_of
+from snowmelt.extract_load.records import Record, Rejected, RejectedRecordError, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """What became of rows."""
+
+    rows: Rows
+    """Those that go on."""
+    kept: Sequence[int] | None = None
+    """Of each of them, which of the given rows it is; None for all, in their order."""
+    rejected: Sequence[tuple[int, str]] = ()
+    """Which of the given rows are set aside, and why."""
+
+    def then(self, following: Transformed) -> Transformed:
+        """As one step. Rows are those that were given to the first."""
+        if self.kept is None:
+            return replace(following, rejected=[*self.rejected, *following.rejected])
+        late = [(self.kept[index], reason) for index, reason in following.rejected]
+        kept = self.kept if following.kept is None else [self.kept[index] for index in following.kept]
+        return Transformed(following.rows, kept, [*self.rejected, *late])
+
+
+class Transformer(ABC):
+    """Changes records on their way. The same record must give the same result each time: steps are repeated."""
+
+    @abstractmethod
+    def transform(self, record: Record) -> Record | None:
+        """The record as it goes on; None to leave it out. Raises `RejectedRecordError` for one that is wrong."""
+
+    def transform_rows(self, rows: Rows) -> Transformed:
+        """All rows of a batch: record by record, unless a transformer has a way to do it for whole columns."""
+        made: list[Record] = []
+        kept: list[int] = []
+        rejected: list[tuple[int, str]] = []
+        for index, record in enumerate(rows.records):
+            try:
+                found = self.transform(record)
+            except RejectedRecordError as error:
+                rejected.append((index, str(error)))
+                continue
+            if found is not None:
+                made.append(found)
+                kept.append(index)
+        return Transformed(Rows(made), kept, rejected)
+
+    def protected(self, letter: Rejected) -> Rejected:
+        """A dead letter as it may be kept: what must not be landed must not be landed there either."""
+        return letter
+
+    def _by_columns(self, owner: type[Transformer], rows: Rows) -> bool:
+        """Whether what a class knows about columns holds: a subclass may treat records in another way."""
+        return rows.columnar and type(self).transform is owner.transform
+
+
+class Chain(Transformer):
+    """Several, one behind the other."""
+
+    def __init__(self, *steps: Transformer) -> None:
+        self.steps = steps
+
+    def transform(self, record: Record) -> Record | None:
+        current: Record | None = record
+        for step in self.steps:
+            if current is None:
+                return None
+            current = step.transform(current)
+        return current
+
+    def transform_rows(self, rows: Rows) -> Transformed:
+        if type(self).transform is not Chain.transform:
+            return super().transform_rows(rows)
+        made = Transformed(rows)
+        for step in self.steps:
+            made = made.then(step.transform_rows(made.rows))
+        return made
+
+    def protected(self, letter: Rejected) -> Rejected:
+        for step in self.steps:
+            letter = step.protected(letter)
+        return letter
+
+
+class ProtectColumns(Transformer):
+    """Makes personal data unreadable before it is landed."""
+
+    def __init__(self, columns: Sequence[str], strategy: Literal["drop", "hash", "mask"]) -> None:
+        self.columns = frozenset(columns)
+        self.strategy = strategy
+
+    def transform(self, record: Record) -> Record:
+        return {
+            name: self._hidden(value) if self._is_personal(name) else value
+            for name, value in record.items()
+            if not (self.strategy == "drop" and self._is_personal(name))
+        }
+
+    def transform_rows(self, rows: Rows) -> Transformed:
+        if not self._by_columns(ProtectColumns, rows):
+            return super().transform_rows(rows)
+        table = rows.table
+        personal = [name for name in table.column_names if self._is_personal(name)]
+        if self.strategy == "drop":
+            return Transformed(Rows(table.drop_columns(personal)))
+        for name in personal:
+            index = table.column_names.index(name)
+            hidden = self._hidden_column(table.column(index), table.schema.field(index))
+            table = table.set_column(index, pa.field(name, pa.string()), hidden)
+        return Transformed(Rows(table))
+
+    def protected(self, letter: Rejected) -> Rejected:
+        """What could not be read may hold anything: only its digest is kept."""
+        if letter.readable:
+            return replace(letter, record=self.transform(letter.record))
+        text = letter.record.get("text")
+        digest = None if text is None else hashlib.sha256(str(text).encode()).hexdigest()
+        return replace(letter, record={**letter.record, "text": None, "sha256": digest})
+
+    def _is_personal(self, name: str) -> bool:
+        """Also a value of another type, which goes on under a name of its own when the schema evolves."""
+        return name in self.columns or name.rpartition("__")[0] in self.columns
+
+    def _hidden(self, value: object) -> object:
+        if value is None:
+            return None
+        return hashlib.sha256(str(value).encode()).hexdigest() if self.strategy == "hash" else "***"
+
+    def _hidden_column(self, column: Any, field: pa.Field) -> Any:
+        if self.strategy == "mask":
+            return pc.if_else(pc.is_valid(column), "***", pa.scalar(None, pa.string()))
+        return pa.array([self._hidden(value) for value in values_of(column, field)], pa.string())
