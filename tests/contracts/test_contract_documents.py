@@ -8,14 +8,14 @@ import pytest
 import yaml
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.govern.contracts.linting import Severity
+from snowmelt.govern.contracts.linting import LintSeverity
 from snowmelt.govern.contracts.model import Compatibility
 from snowmelt.govern.contracts.reading import examine, read
 from snowmelt.govern.contracts.service_levels import freshness
 from tests.contracts.documents import column, contract, document, text
 
 
-def findings(data: Any, severity: Severity = Severity.ERROR) -> list[str]:
+def findings(data: Any, severity: LintSeverity = LintSeverity.ERROR) -> list[str]:
     found = examine(data if isinstance(data, str) else str(yaml.safe_dump(data)))
     return [f"{item.path}: {item.message}" for item in found.findings if item.severity is severity]
 
@@ -58,7 +58,7 @@ def test_errors(data: Any, said: str) -> None:
 def test_warnings_leave_a_contract() -> None:
     data = document(column("a", tags=["pii"]), column("b", "GEOGRAPHY", logicalType="object"))
     data["status"] = "dreamt"
-    found = "\n".join(findings(data, Severity.WARNING))
+    found = "\n".join(findings(data, LintSeverity.WARNING))
     for said in ("nobody is named", "what the data is for", "'dreamt' is none of", "has no class", "counts"):
         assert said in found
     assert findings(data) == []
@@ -71,7 +71,7 @@ def test_a_document_of_the_standard_without_warnings() -> None:
         team={"name": "testers"},
         schema=[{"name": "t", "description": "all", "properties": [column("a", description="the key")]}],
     )
-    assert findings(data) == findings(data, Severity.WARNING) == []
+    assert findings(data) == findings(data, LintSeverity.WARNING) == []
 
 
 def test_names_fold_as_sql_folds_them() -> None:

@@ -17,9 +17,9 @@ from snowmelt.cli import main
 from snowmelt.cli.demo import duration
 from snowmelt.demo import closing, stopwatch, view
 from snowmelt.demo.checks import Check, compared
-from snowmelt.demo.running import Plan
+from snowmelt.demo.running import DemoOptions
 from snowmelt.demo.snapshot import CityRevenue, Latency, Snapshot, TableStatus, TaskStatus
-from snowmelt.demo.stopwatch import Mark, Percentiles, Step
+from snowmelt.demo.stopwatch import Mark, Percentiles, ProcessingStep
 from tools import diagram
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -96,9 +96,11 @@ def test_a_change_is_seen_where_it_is_first_counted() -> None:
     commits = [Mark(3, at(1)), Mark(4, at(2)), Mark(9, at(3))]
     landed = stopwatch.landed(commits, [Mark(2, at(1.1)), Mark(4, at(2.5))])
     assert [(item.changes, item.visible) for item in landed] == [(3, at(2.5)), (1, at(2.5))]
-    refreshed = stopwatch.onward(landed, [Step(at(2.4), at(2.9)), Step(at(3), at(5)), Step(at(6), at(7))])
+    refreshed = stopwatch.onward(
+        landed, [ProcessingStep(at(2.4), at(2.9)), ProcessingStep(at(3), at(5)), ProcessingStep(at(6), at(7))]
+    )
     assert {item.visible for item in refreshed} == {at(5)}
-    assert stopwatch.onward(landed, [Step(at(2), at(9))]) == []
+    assert stopwatch.onward(landed, [ProcessingStep(at(2), at(9))]) == []
 
 
 def test_percentiles_count_changes_and_not_commits() -> None:
@@ -148,7 +150,7 @@ def test_how_long_it_lasts(
     arguments: list[str], seconds: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it is called: by itself, and with a length that is one or is none."""
-    plans: list[Plan] = []
+    plans: list[DemoOptions] = []
     monkeypatch.setattr(main, "run_demo", lambda _console, plan, _settings: plans.append(plan) or 0)
     result = CliRunner().invoke(main.app, ["demo", "--data", str(tmp_path), *arguments])
     assert [plan.duration for plan in plans] == ([] if seconds is None else [timedelta(seconds=seconds)])

@@ -12,7 +12,7 @@ from typing import ClassVar
 import pytest
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import Column, When, ids_of
+from snowmelt.ivm.algebra import PlanColumn, When, ids_of
 from snowmelt.ivm.changes import Change, Rules
 from snowmelt.ivm.expressions import View as Lowered
 from snowmelt.ivm.lowering import lower
@@ -31,14 +31,14 @@ class DistinctOn(Unary):
     """The first row of each key, by all columns."""
 
     words: ClassVar[str] = "DISTINCT ON"
-    keys: tuple[Column, ...]
+    keys: tuple[PlanColumn, ...]
 
     @property
     def expressions(self) -> tuple[exp.Expr, ...]:
         return tuple(column.ref for column in self.columns)
 
     @property
-    def group_keys(self) -> tuple[Column, ...]:
+    def group_keys(self) -> tuple[PlanColumn, ...]:
         return self.keys
 
     def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:

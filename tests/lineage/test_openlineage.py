@@ -20,7 +20,7 @@ from snowmelt.features.lineage.events import RunEvents
 from snowmelt.govern.lineage.emitting import Emitter
 from snowmelt.govern.lineage.flows import Influence
 from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, Link, Process
-from snowmelt.govern.lineage.openlineage import EventType, JobRun, Known, Outcome, Written, event
+from snowmelt.govern.lineage.openlineage import EventType, JobRun, Known, RunFacts, Written, event
 from tests.cdc.kafka_stack import KafkaStack
 from tests.lineage.events import validated
 from tests.support.waiting import wait_until
@@ -38,7 +38,7 @@ def _full_event() -> dict[str, Any]:
         Link("B", "Y", frozenset({Influence.AGGREGATION, Influence.CONDITIONAL})),
         Link("C", None, frozenset({Influence.FILTER})),
     )
-    outcome = Outcome(
+    outcome = RunFacts(
         [Edge(_SOURCE, _TARGET, Process("QUERY"), links)],
         written={"2": Written(3, 512, 1)},
         error="002003 (02000): no such table",

@@ -25,7 +25,7 @@ from snowmelt.features.notifications.rules import Rules
 from snowmelt.features.observing.service import Observing
 from snowmelt.observe.alerting import Series, evaluate, silence
 from snowmelt.observe.meters import COUNTED_HERE
-from snowmelt.observe.notifying import Message, Severity, send
+from snowmelt.observe.notifying import Message, MessageSeverity, send
 from snowmelt.runtime.account import Account
 from snowmelt.state.observing_model import AlertStanding
 from tests.observe.asking import rows_of
@@ -387,6 +387,6 @@ def test_every_kind_of_channel_sends_to_its_own_place(address: str, host: str, m
         return answer
 
     monkeypatch.setattr(requests.Session, "request", post)
-    assert send(address, Message("Late", "Orders are late", Severity.CRITICAL)) is None
+    assert send(address, Message("Late", "Orders are late", MessageSeverity.CRITICAL)) is None
     ((url, body),) = sent
     assert host in url and "Orders are late" in body

@@ -16,7 +16,7 @@ from snowmelt.playbooks.inputs import Home
 from snowmelt.playbooks.journal import opened, run_ids
 from snowmelt.playbooks.library import parsed
 from snowmelt.playbooks.model import Decision
-from snowmelt.playbooks.ports import Answer, Outcome
+from snowmelt.playbooks.ports import Answer, PlaybookOutcome
 from snowmelt.playbooks.running import Runner
 from snowmelt.playbooks.starting import begun
 from snowmelt.playbooks.values import resolved
@@ -142,31 +142,31 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, nth: int | None) -> None:
         monkeypatch.setattr(module, "reached", reached)
 
 
-def start(world: World, folder: Path, script: Script, **inputs: str) -> Outcome:
+def start(world: World, folder: Path, script: Script, **inputs: str) -> PlaybookOutcome:
     values = resolved(PLAYBOOK, inputs, Home(), lambda *_: None)
     with begun(folder, PLAYBOOK, values, Home(), "here") as journal:
         return Runner(world.execute, PLAYBOOK, journal, script, lambda _: None).go_on()
 
 
-def later(world: World, folder: Path, script: Script, work: Callable[[Runner], Outcome]) -> Outcome:
+def later(world: World, folder: Path, script: Script, work: Callable[[Runner], PlaybookOutcome]) -> PlaybookOutcome:
     with opened(folder, run_ids(folder)[-1]) as journal:
         return work(Runner(world.execute, PLAYBOOK, journal, script, lambda _: None))
 
 
-def go_on(world: World, folder: Path, script: Script) -> Outcome:
+def go_on(world: World, folder: Path, script: Script) -> PlaybookOutcome:
     return later(world, folder, script, Runner.go_on)
 
 
-def abort(world: World, folder: Path, script: Script) -> Outcome:
+def abort(world: World, folder: Path, script: Script) -> PlaybookOutcome:
     return later(world, folder, script, lambda runner: runner.abort("test"))
 
 
 def test_an_uninterrupted_run(tmp_path: Path) -> None:
     world, script = World(), Script()
-    assert start(world, tmp_path, script) is Outcome.FINISHED
+    assert start(world, tmp_path, script) is PlaybookOutcome.FINISHED
     assert world.tables == DONE
-    assert go_on(world, tmp_path, script) is Outcome.FINISHED
-    assert abort(world, tmp_path, script) is Outcome.FINISHED, "a finished run stays"
+    assert go_on(world, tmp_path, script) is PlaybookOutcome.FINISHED
+    assert abort(world, tmp_path, script) is PlaybookOutcome.FINISHED, "a finished run stays"
     assert world.tables == DONE
 
 
@@ -196,23 +196,23 @@ def test_cut_off_at_every_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         crash_at(monkeypatch, None)
         outcome = work(world, folder, Script())
         if then == "resume":
-            assert (outcome, world.tables) == (Outcome.FINISHED, DONE), nth
+            assert (outcome, world.tables) == (PlaybookOutcome.FINISHED, DONE), nth
         else:
             # What had finished before the end of its process stays.
-            ends = ((Outcome.ABORTED, {}), (Outcome.FINISHED, DONE))
+            ends = ((PlaybookOutcome.ABORTED, {}), (PlaybookOutcome.FINISHED, DONE))
             assert (outcome, world.tables) in ends, nth
-            aborted += outcome is Outcome.ABORTED
+            aborted += outcome is PlaybookOutcome.ABORTED
     assert nth > 40
     assert then == "resume" or aborted > 40
 
 
 def test_a_torn_line_is_cut(tmp_path: Path) -> None:
     world = World()
-    assert start(world, tmp_path, Script({"change-it": []})) is Outcome.WAITING
+    assert start(world, tmp_path, Script({"change-it": []})) is PlaybookOutcome.WAITING
     (path,) = tmp_path.glob("*.jsonl")
     with path.open("ab") as file:
         file.write(b'{"event": "finis')
-    assert go_on(world, tmp_path, Script()) is Outcome.FINISHED
+    assert go_on(world, tmp_path, Script()) is PlaybookOutcome.FINISHED
     assert world.tables == DONE
 
 
@@ -225,12 +225,12 @@ def test_two_processes_do_not_work_on_one_run(tmp_path: Path) -> None:
 
 def test_checkpoints_wait_and_go_on(tmp_path: Path) -> None:
     world = World()
-    assert start(world, tmp_path, Script({})) is Outcome.WAITING
+    assert start(world, tmp_path, Script({})) is PlaybookOutcome.WAITING
     assert world.tables[FIRST] == ["2", "10"], "the checkpoint is behind its step"
     approved = {"change-it": [Answer(Decision.APPROVE)]}
-    assert go_on(world, tmp_path, Script(approved)) is Outcome.WAITING
+    assert go_on(world, tmp_path, Script(approved)) is PlaybookOutcome.WAITING
     answers = {**approved, "make-the-second-in-one-way": [Answer(Decision.APPROVE)]}
-    assert go_on(world, tmp_path, Script(answers)) is Outcome.FINISHED
+    assert go_on(world, tmp_path, Script(answers)) is PlaybookOutcome.FINISHED
     assert world.tables == DONE
 
 
@@ -238,7 +238,7 @@ def test_abort_at_a_checkpoint_leaves_nothing(tmp_path: Path) -> None:
     world = World()
     world.tables["SNOWMELT.PUBLIC.OTHER"] = ["7"]
     script = Script({"change-it": [Answer(Decision.ABORT)]})
-    assert start(world, tmp_path, script) is Outcome.ABORTED
+    assert start(world, tmp_path, script) is PlaybookOutcome.ABORTED
     assert world.tables == {"SNOWMELT.PUBLIC.OTHER": ["7"]}
     undone = [text for text in script.said if text.startswith("Undoing")]
     assert undone == ["Undoing 'Change it'", "Undoing 'Make the first'"], "newest first"
@@ -250,7 +250,7 @@ def test_a_different_approach_undoes_the_step_and_takes_the_other_branch(tmp_pat
         "change-it": [Answer(Decision.APPROVE)],
         "make-the-second-in-one-way": [Answer(Decision.DIFFERENT_APPROACH)],
     }
-    assert start(world, tmp_path, Script(answers)) is Outcome.FINISHED
+    assert start(world, tmp_path, Script(answers)) is PlaybookOutcome.FINISHED
     assert world.tables == {FIRST: ["2", "10"], SECOND: ["4"]}
 
 
@@ -261,7 +261,7 @@ def test_modify_undoes_the_step_and_does_it_anew(tmp_path: Path) -> None:
         "change-it": [Answer(Decision.APPROVE)],
         "make-the-second-in-one-way": [modify, Answer(Decision.APPROVE)],
     }
-    assert start(world, tmp_path, Script(answers)) is Outcome.FINISHED
+    assert start(world, tmp_path, Script(answers)) is PlaybookOutcome.FINISHED
     assert world.tables == {FIRST: ["2", "10"], "SNOWMELT.PUBLIC.THIRD": ["3"]}
 
 
@@ -270,7 +270,7 @@ def test_an_input_that_a_finished_step_used_stays(tmp_path: Path) -> None:
     modify = Answer(Decision.MODIFY, {"value": "5"})
     answers = {"change-it": [Answer(Decision.APPROVE)], "make-the-second-in-one-way": [modify]}
     script = Script(answers)
-    assert start(world, tmp_path, script) is Outcome.FAILED
+    assert start(world, tmp_path, script) is PlaybookOutcome.FAILED
     assert any("can't be changed any more" in text for text in script.said)
 
 
@@ -278,19 +278,19 @@ def test_what_is_there_already_is_not_touched(tmp_path: Path) -> None:
     world = World()
     world.tables[SECOND] = ["7"]
     script = Script()
-    assert start(world, tmp_path, script) is Outcome.FAILED
+    assert start(world, tmp_path, script) is PlaybookOutcome.FAILED
     assert any("exists already" in text for text in script.said)
-    assert abort(world, tmp_path, script) is Outcome.ABORTED
+    assert abort(world, tmp_path, script) is PlaybookOutcome.ABORTED
     assert world.tables == {SECOND: ["7"]}
 
 
 def test_a_probe_stops_before_anything_is_made(tmp_path: Path) -> None:
     world = World()
     world.tables[FIRST] = []
-    assert start(world, tmp_path, Script()) is Outcome.REFUSED
+    assert start(world, tmp_path, Script()) is PlaybookOutcome.REFUSED
     assert world.tables == {FIRST: []}
     del world.tables[FIRST]
-    assert go_on(world, tmp_path, Script()) is Outcome.FINISHED, "once that is mended"
+    assert go_on(world, tmp_path, Script()) is PlaybookOutcome.FINISHED, "once that is mended"
 
 
 def failure(text: str) -> SnowmeltError:
@@ -302,7 +302,7 @@ def test_errors_meet_their_recovery(tmp_path: Path) -> None:
     insert = "INSERT INTO SNOWMELT.PUBLIC.FIRST VALUES (1)"
     world.fails = {insert: [failure("busy"), failure("lost"), failure("busy")]}
     script = Script()
-    assert start(world, tmp_path, script) is Outcome.FINISHED
+    assert start(world, tmp_path, script) is PlaybookOutcome.FINISHED
     assert world.tables == DONE
     assert sum("-> retry" in text for text in script.said) == 2
     assert sum("-> fix" in text for text in script.said) == 1
@@ -320,9 +320,9 @@ def test_errors_meet_their_recovery(tmp_path: Path) -> None:
 def test_what_can_not_be_recovered_stops_and_can_be_resumed(tmp_path: Path, texts: list[str], told: str) -> None:
     world, script = World(), Script()
     world.fails = {"VALUES (2)": [failure(text) for text in texts]}
-    assert start(world, tmp_path, script) is Outcome.FAILED
+    assert start(world, tmp_path, script) is PlaybookOutcome.FAILED
     assert told in script.said[-1]
-    assert go_on(world, tmp_path, Script()) is Outcome.FINISHED
+    assert go_on(world, tmp_path, Script()) is PlaybookOutcome.FINISHED
     assert world.tables == DONE
 
 
@@ -331,7 +331,7 @@ def test_a_compensation_that_fails_stops_the_abort_which_goes_on_later(tmp_path:
     start(world, tmp_path, Script({}))
     world.fails = {"WHERE id = 10": [failure("locked")]}
     script = Script()
-    assert abort(world, tmp_path, script) is Outcome.FAILED
+    assert abort(world, tmp_path, script) is PlaybookOutcome.FAILED
     assert "The undoing stopped" in script.said[-1]
-    assert go_on(world, tmp_path, script) is Outcome.ABORTED, "resuming goes on with the abort"
+    assert go_on(world, tmp_path, script) is PlaybookOutcome.ABORTED, "resuming goes on with the abort"
     assert world.tables == {}

@@ -7,7 +7,7 @@ import re
 import pyarrow as pa
 
 from snowmelt.core import errors, types
-from snowmelt.playbooks.model import Decision, Probe, Step
+from snowmelt.playbooks.model import Decision, PlaybookStep, Probe
 from snowmelt.playbooks.ports import Answer, Question
 from snowmelt.runtime.results import Result, ResultColumn
 
@@ -89,7 +89,7 @@ class Script:
     def probe(self, probe: Probe, sql: str, result: Result, problems: list[str]) -> None:
         self.said.append(f"probe {probe.id}: {problems or 'ok'}")
 
-    def step(self, step: Step, number: int, count: int, prose: str) -> None:
+    def step(self, step: PlaybookStep, number: int, count: int, prose: str) -> None:
         self.said.append(f"step {step.id}")
 
     def sql(self, text: str) -> None:

@@ -12,7 +12,7 @@ from snowmelt.cli.projects import planned
 from snowmelt.core.config import Settings
 from snowmelt.projects.applying import apply_plan
 from snowmelt.projects.catalog import Execute
-from snowmelt.projects.plan import Plan
+from snowmelt.projects.plan import ProjectPlan
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
 
@@ -42,10 +42,10 @@ class Project:
     def remove(self, name: str) -> None:
         (self.folder / name).unlink()
 
-    def plan(self, execute: Execute | None = None) -> Plan:
+    def plan(self, execute: Execute | None = None) -> ProjectPlan:
         return planned(execute or self.session.execute, self.folder, None, None)[0]
 
-    def apply(self, execute: Execute | None = None, *, allow_drop: bool = False) -> Plan:
+    def apply(self, execute: Execute | None = None, *, allow_drop: bool = False) -> ProjectPlan:
         plan, catalog = planned(execute or self.session.execute, self.folder, None, None)
         apply_plan(plan, catalog, allow_drop=allow_drop, announce=lambda *_: None)
         return plan

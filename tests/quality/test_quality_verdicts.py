@@ -18,12 +18,12 @@ from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.statements.quality import AddQualityCheck
 from snowmelt.state.quality_model import (
     CheckKind,
+    CheckSeverity,
     FailureAction,
     Family,
     QualityCheck,
     QualityResult,
     ResultStatus,
-    Severity,
 )
 
 
@@ -40,7 +40,7 @@ def results(values: list[float], status: ResultStatus = ResultStatus.PASSED) -> 
             check="C",
             kind=CheckKind.VOLUME,
             family=Family.DISTRIBUTION,
-            severity=Severity.WARN,
+            severity=CheckSeverity.WARN,
             action=FailureAction.WARN,
             status=status,
             measured_at=datetime(2026, 1, 1, tzinfo=UTC),

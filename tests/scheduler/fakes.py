@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from snowmelt.core.clock import Clock, ManualClock
 from snowmelt.scheduler.graph import DynamicTable, Graph, Round, SchedulingState, Suspension
-from snowmelt.scheduler.ports import Outcome, RefreshRequest, RefreshState
+from snowmelt.scheduler.ports import FailedRefresh, RefreshRequest, RefreshState
 from snowmelt.scheduler.retries import Retries
 from snowmelt.scheduler.runner import Runner
 from tests.support.waiting import DEADLINE
@@ -25,7 +25,7 @@ class FakeCatalog:
     def __init__(self, *tables: DynamicTable) -> None:
         self.changed = threading.Condition()
         self.tables = {table.id: table for table in tables}
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[FailedRefresh] = []
         self.succeeded: list[RefreshRequest] = []
         self.loads = 0
         self.broken: dict[str, int] = {}
@@ -38,7 +38,7 @@ class FakeCatalog:
             self._break("load")
             return Graph(tuple(self.tables.values()))
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
+    def record(self, outcomes: Sequence[FailedRefresh]) -> None:
         with self.changed:
             self._break("record")
             for outcome in outcomes:

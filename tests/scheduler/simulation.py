@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from snowmelt.scheduler.graph import DynamicTable, Graph, Plan, Round, SchedulingState
+from snowmelt.scheduler.graph import DynamicTable, Graph, Round, SchedulingState, TickPlan
 from snowmelt.scheduler.progress import Progress
 from snowmelt.scheduler.tick import tick
 
@@ -43,7 +43,7 @@ class Simulation:
         self._attempts: dict[str, int] = dict.fromkeys(self.tables, 0)
         self._running: set[str] = set()
         self._rows: set[tuple[str, datetime]] = set()
-        self._plan = Plan(next_due=self.now)
+        self._plan = TickPlan(next_due=self.now)
         self._replan = False
 
     def run(self, seconds: float) -> None:

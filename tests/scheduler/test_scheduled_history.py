@@ -14,7 +14,7 @@ from snowmelt.features.dynamic_tables.scheduled import ScheduledTables
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.incremental import filling
 from snowmelt.runtime.session import Session
-from snowmelt.scheduler.ports import Outcome, RefreshRequest, RefreshState
+from snowmelt.scheduler.ports import FailedRefresh, RefreshRequest, RefreshState
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_a_lag_that_can_not_be_kept_is_one_row(scheduled: ScheduledTables, sessi
         scheduled.refresh(request(session, id, session.account.state.settle()))
 
     def skipped() -> None:
-        scheduled.record([Outcome(id, session.account.state.settle(), RefreshState.SKIPPED)])
+        scheduled.record([FailedRefresh(id, session.account.state.settle(), RefreshState.SKIPPED)])
 
     refreshed()
     skipped()

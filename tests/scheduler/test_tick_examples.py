@@ -8,7 +8,7 @@ from time import process_time
 
 import pytest
 
-from snowmelt.scheduler.graph import DOWNSTREAM, DynamicTable, Graph, Plan, SchedulingState, TargetLag
+from snowmelt.scheduler.graph import DOWNSTREAM, DynamicTable, Graph, SchedulingState, TargetLag, TickPlan
 from snowmelt.scheduler.periods import GRAIN, due_tick, refresh_period
 from snowmelt.scheduler.tick import manual_round, tick
 from snowmelt.scheduler.topology import Unscheduled, effective_lags, topology, unscheduled
@@ -26,11 +26,11 @@ def table(
     return DynamicTable(id_, id_, lag, upstream, data_timestamp=at, **more)  # type: ignore[arg-type]
 
 
-def plan(now: datetime, *tables: DynamicTable) -> Plan:
+def plan(now: datetime, *tables: DynamicTable) -> TickPlan:
     return tick(Graph(tables), now)
 
 
-def started(found: Plan) -> list[tuple[datetime, tuple[str, ...]]]:
+def started(found: TickPlan) -> list[tuple[datetime, tuple[str, ...]]]:
     return [(round_.data_timestamp, round_.tables) for round_ in found.rounds]
 
 
@@ -61,7 +61,7 @@ def test_a_period_in_multiples_is_used_as_seldom_as_the_lag_allows() -> None:
 
 def test_nothing_is_due_before_its_tick() -> None:
     found = plan(NOON + 47 * SECOND, table("a"))
-    assert found == Plan(next_due=NOON + 48 * SECOND)
+    assert found == TickPlan(next_due=NOON + 48 * SECOND)
 
 
 def test_due_on_its_tick_at_that_data_timestamp() -> None:
@@ -115,13 +115,13 @@ def test_a_table_without_data_is_due_at_once_and_at_this_very_instant() -> None:
 def test_a_table_without_data_that_failed_waits_for_its_next_tick() -> None:
     failed = table("a", at=None, attempted=NOON + SECOND)
     found = plan(NOON + 2 * SECOND, failed)
-    assert found == Plan(next_due=NOON + 48 * SECOND)
+    assert found == TickPlan(next_due=NOON + 48 * SECOND)
     assert started(plan(NOON + 48 * SECOND, failed)) == [(NOON + 48 * SECOND, ("a",))]
 
 
 def test_a_failed_refresh_is_tried_again_at_the_next_tick_only() -> None:
     failed = table("a", attempted=NOON + 48 * SECOND, failures=1)
-    assert plan(NOON + 50 * SECOND, failed) == Plan(next_due=NOON + 96 * SECOND)
+    assert plan(NOON + 50 * SECOND, failed) == TickPlan(next_due=NOON + 96 * SECOND)
 
 
 def test_unconnected_graphs_are_separate_rounds() -> None:

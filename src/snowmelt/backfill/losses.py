@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from snowmelt.backfill import errors as backfill_errors
-from snowmelt.backfill.model import Plan
+from snowmelt.backfill.model import BackfillPlan
 from snowmelt.backfill.standing import Left, Standing, State
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import literal, quote
@@ -17,7 +17,7 @@ _NAMED_WRITES = 10
 _NO_DATA = ("OPTIMIZE", "ALTER TABLE", "CREATE TABLE", "UNDO")
 
 
-def check_may_begin(execute: Execute, plan: Plan, others: Iterable[Standing]) -> None:
+def check_may_begin(execute: Execute, plan: BackfillPlan, others: Iterable[Standing]) -> None:
     """Two that are under way over the same rows could be undone in no order."""
     for other in others:
         if other.plan.name != plan.name or other.state not in (State.RUNNING, State.UNDOING):
@@ -135,7 +135,7 @@ def _mine(rows: Sequence[tuple[object, ...]], left: Iterable[Left]) -> set[objec
     return {min((at for at in instants if at >= moment), default=None) for moment in noted}
 
 
-def _meet(execute: Execute, one: Plan, other: Plan, relations: Iterable[str]) -> bool:
+def _meet(execute: Execute, one: BackfillPlan, other: BackfillPlan, relations: Iterable[str]) -> bool:
     """Whether any of these has a row that is within both ranges. What can't be read may have one."""
     for relation in relations:
         try:

@@ -38,7 +38,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BackfillPlan:
     """All that a run needs to know. It is made once, and kept in the journal."""
 
     run: str
@@ -117,7 +117,7 @@ class Plan:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Plan:
+    def from_json(cls, values: dict[str, Any]) -> BackfillPlan:
         lists = {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
         return cls(**{**values, **lists})
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from snowmelt.backfill import errors as backfill_errors
-from snowmelt.backfill.model import Downstream, Estimate, Plan, Request, Streams
+from snowmelt.backfill.model import BackfillPlan, Downstream, Estimate, Request, Streams
 from snowmelt.backfill.ranges import Bound, RangeColumn, as_bound, cut_at, cut_keys, even_edges
 from snowmelt.backfill.rates import Rate
 from snowmelt.core import errors
@@ -30,7 +30,7 @@ class Planner:
         self._saved_before = frozenset(saved_before)
         """Clones of earlier backfills, which are downstream of their table only by name."""
 
-    def plan(self, request: Request) -> tuple[Plan, Downstream]:
+    def plan(self, request: Request) -> tuple[BackfillPlan, Downstream]:
         """Raises for what can't be done. Nothing is changed."""
         home = home_of(self._execute)
         table = self._target(request.table, (home.database, home.schema))
@@ -49,7 +49,9 @@ class Planner:
         saved = ObjectName(table.database, table.schema, f"{table.name}_BEFORE_{run}".upper().replace("-", "_"))
         parts = (table.database, table.schema, table.name)
         leaves = downstream.leaves if request.refresh else ()
-        return Plan(run, parts, tuple(columns), source, pinned, within, tuple(chunks), str(saved), leaves), downstream
+        return BackfillPlan(
+            run, parts, tuple(columns), source, pinned, within, tuple(chunks), str(saved), leaves
+        ), downstream
 
     def _target(self, written: str, home: tuple[str, str]) -> ObjectName:
         name = _full(written, home)
@@ -150,7 +152,7 @@ class Planner:
         leaves = tuple(name for name in names["DYNAMIC TABLE"] if name not in read_by_dynamic)
         return Downstream(names["DYNAMIC TABLE"], leaves, names["VIEW"], names["STREAM"], names["TABLE"])
 
-    def estimate(self, plan: Plan, downstream: Downstream, rate: Rate, credit_price: float) -> Estimate:
+    def estimate(self, plan: BackfillPlan, downstream: Downstream, rate: Rate, credit_price: float) -> Estimate:
         rows_now = int(str(self._value(f"SELECT COUNT(*) FROM {plan.name} WHERE {plan.within}")))
         # Named columns, so that one that the source lacks is found here.
         rows = f"SELECT {plan.listed} FROM {plan.source} WHERE {plan.within}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from snowmelt.backfill import errors as backfill_errors
 from snowmelt.backfill.losses import Losses, refusal
-from snowmelt.backfill.model import CHANGED, Plan
+from snowmelt.backfill.model import CHANGED, BackfillPlan
 from snowmelt.backfill.standing import BEGAN, Standing, State, standing_of
 from snowmelt.core.faults import reached
 from snowmelt.core.names import ObjectName
@@ -18,7 +18,7 @@ Clock = Callable[[], float]
 Announce = Callable[[str], None]
 
 
-def begin(journal: Journal, plan: Plan, account: str) -> None:
+def begin(journal: Journal, plan: BackfillPlan, account: str) -> None:
     journal.append(BEGAN, run=plan.run, table=str(plan.name), account=account, plan=plan.as_json())
 
 

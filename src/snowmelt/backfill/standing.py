@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from snowmelt.backfill.model import AFTER, Plan
+from snowmelt.backfill.model import AFTER, BackfillPlan
 from snowmelt.playbooks.journal import Event, read_events, run_ids
 
 BEGAN = "backfill"
@@ -31,7 +31,7 @@ class Left:
 
 @dataclass(slots=True)
 class Standing:
-    plan: Plan
+    plan: BackfillPlan
     account: str
     state: State = State.RUNNING
     saved: bool = False
@@ -72,7 +72,7 @@ class Standing:
 
 
 def standing_of(events: list[Event]) -> Standing:
-    standing = Standing(Plan.from_json(events[0]["plan"]), events[0]["account"])
+    standing = Standing(BackfillPlan.from_json(events[0]["plan"]), events[0]["account"])
     for event in events[1:]:
         standing.take(event)
     return standing

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from snowmelt.backfill import errors as backfill_errors
 from snowmelt.backfill.losses import check_may_begin
-from snowmelt.backfill.model import Estimate, Plan, Request, Streams
+from snowmelt.backfill.model import BackfillPlan, Estimate, Request, Streams
 from snowmelt.backfill.planning import Planner
 from snowmelt.backfill.rates import measured
 from snowmelt.backfill.running import Backfill, begin
@@ -111,7 +111,7 @@ def _begin(opener: Opener, request: Request, data: Path, url: str | None, runs: 
         return 0 if dry_run else _run(session, plan, account_text(data, url), runs)
 
 
-def _run(session: Executes, plan: Plan, account: str, runs: Path) -> int:
+def _run(session: Executes, plan: BackfillPlan, account: str, runs: Path) -> int:
     with created(runs, plan.run) as journal:
         begin(journal, plan, account)
         typer.echo(f"backfill {plan.run}")
@@ -125,7 +125,7 @@ def _standings(runs: Path) -> list[Standing]:
     return [standing_of(events) for events in backfills_in(runs)]
 
 
-def _show(plan: Plan, estimate: Estimate) -> None:
+def _show(plan: BackfillPlan, estimate: Estimate) -> None:
     down = estimate.downstream
     rows = {
         "table": str(plan.name),

@@ -20,7 +20,7 @@ from snowmelt.govern.contracts.compatibility import breaks, compare
 from snowmelt.govern.contracts.conformance import breaches
 from snowmelt.govern.contracts.data_checks import counting_query, data_checks
 from snowmelt.govern.contracts.exporting import Target, export
-from snowmelt.govern.contracts.linting import Severity
+from snowmelt.govern.contracts.linting import LintSeverity
 from snowmelt.govern.contracts.model import Compatibility, Contract, TableColumn
 from snowmelt.govern.contracts.reading import examine, folded, read
 from snowmelt.govern.contracts.versions import parse_version
@@ -170,7 +170,7 @@ def _lint(file: Path) -> int:
     found = examine(_text(file))
     for item in found.findings:
         typer.echo(f"{file}: {item.severity}: {item.path}: {item.message}")
-    warnings = sum(item.severity is Severity.WARNING for item in found.findings)
+    warnings = sum(item.severity is LintSeverity.WARNING for item in found.findings)
     typer.echo(f"{file}: {len(found.errors)} errors, {warnings} warnings")
     return EXIT_BROKEN if found.errors else 0
 

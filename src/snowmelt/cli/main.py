@@ -36,7 +36,7 @@ from snowmelt.cli.upkeep import run_upkeep
 from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.logs import configure_logging
-from snowmelt.demo.running import Plan, run_demo
+from snowmelt.demo.running import DemoOptions, run_demo
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.ownership import current_owner
 from snowmelt.runtime.results import Result
@@ -240,7 +240,7 @@ def demo(
         # What goes wrong is part of the picture, which lines of a log would tear apart.
         level = settings.log_level if "log_level" in settings.model_fields_set else "ERROR"
         configure_logging(level, as_json=settings.log_json)
-        return run_demo(Console(highlight=False), Plan(data, lasting, rate, called_as()), settings)
+        return run_demo(Console(highlight=False), DemoOptions(data, lasting, rate, called_as()), settings)
 
     raise typer.Exit(guarded(work))
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from snowmelt.cli.output import Format, write_result
 from snowmelt.playbooks.answers import Answers
-from snowmelt.playbooks.model import Decision, Probe, Severity, Step
+from snowmelt.playbooks.model import CheckpointSeverity, Decision, PlaybookStep, Probe
 from snowmelt.playbooks.ports import Answer, Question
 from snowmelt.runtime.results import Result
 
@@ -25,7 +25,12 @@ class Terminal:
     """Shows a run and answers its questions: from a file, by a general approval, or by asking."""
 
     def __init__(
-        self, console: Console, answers: Answers, approved: Severity | None, given: Answer | None, prompt: Prompt | None
+        self,
+        console: Console,
+        answers: Answers,
+        approved: CheckpointSeverity | None,
+        given: Answer | None,
+        prompt: Prompt | None,
     ) -> None:
         self._console = console
         self._answers = answers
@@ -43,7 +48,7 @@ class Terminal:
         self.sql(sql)
         self.result(result)
 
-    def step(self, step: Step, number: int, count: int, prose: str) -> None:
+    def step(self, step: PlaybookStep, number: int, count: int, prose: str) -> None:
         self._console.rule(Text(f"step {number} of {count}: {step.title}"), align="left")
         if prose:
             self._console.print(Markdown(prose))
@@ -62,7 +67,7 @@ class Terminal:
 
     def decide(self, question: Question) -> Answer | None:
         checkpoint = question.checkpoint
-        style = "red" if checkpoint.severity is Severity.CRITICAL else "yellow"
+        style = "red" if checkpoint.severity is CheckpointSeverity.CRITICAL else "yellow"
         options = ", ".join(checkpoint.options)
         text = f"{question.present}\n\noptions: {options}".strip()
         title = f"{checkpoint.severity} checkpoint: {question.step.id}"
@@ -79,7 +84,7 @@ class Terminal:
 
     def _by_approval(self, question: Question) -> Answer | None:
         severity = question.checkpoint.severity
-        if self._approved is Severity.CRITICAL or self._approved is severity:
+        if self._approved is CheckpointSeverity.CRITICAL or self._approved is severity:
             return Answer(Decision.APPROVE, by=f"--approve {self._approved}")
         return None
 

@@ -21,15 +21,16 @@ from snowmelt.playbooks import library
 from snowmelt.playbooks.answers import Answers, load_answers
 from snowmelt.playbooks.inputs import InputSpec, Scalar
 from snowmelt.playbooks.journal import Journal, opened
-from snowmelt.playbooks.model import Decision, Severity
-from snowmelt.playbooks.ports import Answer, Outcome
+from snowmelt.playbooks.model import CheckpointSeverity, Decision
+from snowmelt.playbooks.ports import Answer, PlaybookOutcome
 from snowmelt.playbooks.progress import Status, progress_of
 from snowmelt.playbooks.running import Runner
 from snowmelt.playbooks.starting import begun, earlier, go_home, home_of
 from snowmelt.playbooks.values import resolved
 
 EXITS = {
-    Outcome.FINISHED: 0, Outcome.FAILED: 1, Outcome.WAITING: 4, Outcome.REFUSED: 5, Outcome.ABORTED: 6,
+    PlaybookOutcome.FINISHED: 0, PlaybookOutcome.FAILED: 1, PlaybookOutcome.WAITING: 4,
+    PlaybookOutcome.REFUSED: 5, PlaybookOutcome.ABORTED: 6,
 }  # fmt: skip
 RUNS = Path("snowmelt-runs")
 _URL, _DATA = "server ", "directory "
@@ -38,7 +39,7 @@ RunsOption = Annotated[Path, typer.Option("--runs", help="Folder with the journa
 InputOption = Annotated[list[str] | None, typer.Option("--input", "-i", help="name=value; once for each input.")]
 AnswersOption = Annotated[Path | None, typer.Option("--answers", help="YAML file with inputs and answers.")]
 ApproveOption = Annotated[
-    Severity | None,
+    CheckpointSeverity | None,
     typer.Option(
         "--approve", help="review: approve those checkpoints; critical: approve all, which nothing else does."
     ),
@@ -181,9 +182,9 @@ def _following_commands(group: typer.Typer, opener: Opener, guarded: Guard) -> N
         def work() -> int:
             with opened(runs, run) as journal, opener(*_account(journal, data, url)) as session:
                 outcome = _runner(session, journal, _Asked(Answers(), None, None)).abort("command line")
-            if outcome is Outcome.FINISHED:
+            if outcome is PlaybookOutcome.FINISHED:
                 typer.echo("The run has finished: there is nothing to abort.", err=True)
-            return 0 if outcome is Outcome.ABORTED else 1
+            return 0 if outcome is PlaybookOutcome.ABORTED else 1
 
         raise typer.Exit(guarded(work))
 
@@ -193,7 +194,7 @@ class _Asked:
     """Where answers come from."""
 
     answers: Answers
-    approve: Severity | None
+    approve: CheckpointSeverity | None
     given: Answer | None
 
 
@@ -207,11 +208,11 @@ def _go_on(session: Executes, journal: Journal, asked: _Asked) -> int:
             typer.echo(f"prerequisite: {text}")
     outcome = runner.go_on()
     hints = {
-        Outcome.FINISHED: "Finished.",
-        Outcome.ABORTED: "Aborted: what the run did is undone.",
-        Outcome.WAITING: f"snowmelt playbook resume {run} --answer …",
-        Outcome.FAILED: f"snowmelt playbook resume {run}, or: snowmelt playbook abort {run}",
-        Outcome.REFUSED: f"snowmelt playbook resume {run}, once that is mended.",
+        PlaybookOutcome.FINISHED: "Finished.",
+        PlaybookOutcome.ABORTED: "Aborted: what the run did is undone.",
+        PlaybookOutcome.WAITING: f"snowmelt playbook resume {run} --answer …",
+        PlaybookOutcome.FAILED: f"snowmelt playbook resume {run}, or: snowmelt playbook abort {run}",
+        PlaybookOutcome.REFUSED: f"snowmelt playbook resume {run}, once that is mended.",
     }
     typer.echo(hints[outcome])
     return EXITS[outcome]

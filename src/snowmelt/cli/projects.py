@@ -16,7 +16,7 @@ from snowmelt.projects.applying import apply_plan
 from snowmelt.projects.catalog import Catalog, Execute, home_of
 from snowmelt.projects.config import load_config
 from snowmelt.projects.loading import load
-from snowmelt.projects.plan import Action, Plan, Step, make_plan
+from snowmelt.projects.plan import Action, PlanStep, ProjectPlan, make_plan
 
 EXIT_CHANGES = 2
 _STYLES = {
@@ -25,7 +25,7 @@ _STYLES = {
 }  # fmt: skip
 
 
-def planned(execute: Execute, folder: Path, database: str | None, schema: str | None) -> tuple[Plan, Catalog]:
+def planned(execute: Execute, folder: Path, database: str | None, schema: str | None) -> tuple[ProjectPlan, Catalog]:
     config = load_config(folder, database=database, schema=schema)
     home = home_of(execute, config.database, config.schema_name, config.warehouse)
     catalog = Catalog(execute, home)
@@ -33,14 +33,20 @@ def planned(execute: Execute, folder: Path, database: str | None, schema: str | 
     return make_plan(config, definitions, catalog), catalog
 
 
-def run_plan(plan: Plan, form: Format, console: Console) -> int:
+def run_plan(plan: ProjectPlan, form: Format, console: Console) -> int:
     """Shows the plan; 2 when it changes something."""
     _write(plan, form, console)
     return EXIT_CHANGES if plan.steps else 0
 
 
 def run_apply(
-    plan: Plan, catalog: Catalog, form: Format, console: Console, *, allow_drop: bool, confirm: Callable[[str], bool]
+    plan: ProjectPlan,
+    catalog: Catalog,
+    form: Format,
+    console: Console,
+    *,
+    allow_drop: bool,
+    confirm: Callable[[str], bool],
 ) -> int:
     """Shows the plan and carries it out."""
     if form is Format.TABLE:
@@ -49,7 +55,7 @@ def run_apply(
         names = ", ".join(f"{step.action} {step.name}" for step in plan.destructive)
         allow_drop = confirm(f"Data will be lost: {names}. Go on?")
 
-    def announce(step: Step, number: int, count: int) -> None:
+    def announce(step: PlanStep, number: int, count: int) -> None:
         if form is Format.TABLE:
             console.print(Text(f"{number}/{count} {step.action} {step.name}"))
 
@@ -62,7 +68,7 @@ def run_apply(
     return 0
 
 
-def _write(plan: Plan, form: Format, console: Console) -> None:
+def _write(plan: ProjectPlan, form: Format, console: Console) -> None:
     if form is Format.JSON:
         console.file.write(json.dumps(plan.as_json(), ensure_ascii=False, indent=2) + "\n")
         return

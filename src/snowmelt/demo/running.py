@@ -48,7 +48,7 @@ _PATIENCE = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DemoOptions:
     """What the user asked for."""
 
     data: Path
@@ -59,7 +59,7 @@ class Plan:
     """How the user calls this command, for the lines to copy at the end."""
 
 
-def run_demo(console: Console, plan: Plan, settings: Settings) -> int:
+def run_demo(console: Console, plan: DemoOptions, settings: Settings) -> int:
     """The exit code says whether everything was as it has to be. Nothing is left running, whatever happens."""
     with _stopped_in_order(console) as started:
         shop, clerk, port = _open_source(console, started)

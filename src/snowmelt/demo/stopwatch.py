@@ -21,7 +21,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProcessingStep:
     """Something that took in all that was visible at `since`, and showed it at `until`: a refresh, a task's run."""
 
     since: datetime
@@ -58,7 +58,7 @@ def landed(commits: Sequence[Mark], sightings: Sequence[Mark]) -> list[Journey]:
     return journeys
 
 
-def onward(journeys: Sequence[Journey], steps: Sequence[Step]) -> list[Journey]:
+def onward(journeys: Sequence[Journey], steps: Sequence[ProcessingStep]) -> list[Journey]:
     """Those of them that a step has taken in, each by the first that could. Steps are in their order."""
     begins = [step.since for step in steps]
     found: list[Journey] = []

@@ -18,7 +18,7 @@ from snowmelt.core.names import ObjectName
 from snowmelt.demo import stopwatch
 from snowmelt.demo.shop import WriteLoad
 from snowmelt.demo.snapshot import CityRevenue, Latency, Snapshot, TableStatus, TaskStatus
-from snowmelt.demo.stopwatch import Mark, Step
+from snowmelt.demo.stopwatch import Mark, ProcessingStep
 from snowmelt.features.dynamic_tables.lags import measure
 from snowmelt.runtime.account import Account
 from snowmelt.state.connector_model import ConnectorState
@@ -216,17 +216,17 @@ def _task(runs: Sequence[TaskRun]) -> TaskStatus:
     )
 
 
-def _refresh_steps(refreshes: Sequence[DynamicRefresh]) -> list[Step]:
+def _refresh_steps(refreshes: Sequence[DynamicRefresh]) -> list[ProcessingStep]:
     return [
-        Step(item.data_timestamp, item.ended_at)
+        ProcessingStep(item.data_timestamp, item.ended_at)
         for item in refreshes
         if item.state is RefreshState.SUCCEEDED and item.ended_at is not None
     ]
 
 
-def _task_steps(runs: Sequence[TaskRun]) -> list[Step]:
+def _task_steps(runs: Sequence[TaskRun]) -> list[ProcessingStep]:
     found = [
-        Step(run.started_at, run.completed_at)
+        ProcessingStep(run.started_at, run.completed_at)
         for run in runs
         if run.state is RunState.SUCCEEDED and run.started_at is not None and run.completed_at is not None
     ]

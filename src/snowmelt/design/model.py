@@ -12,15 +12,15 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from snowmelt.design.requirements.model import (
-    Column,
+    DescribedColumn,
     Evolution,
     FieldMapping,
+    GateSeverity,
     Load,
     Options,
     PiiStrategy,
     QualityRule,
     Recipe,
-    Severity,
     SinkKind,
     SourceKind,
     check_sink_options,
@@ -81,7 +81,7 @@ class SourceTable(_Part):
     """The raw table that it fills; itself where it is here already."""
     key: tuple[str, ...] = ()
     change_column: str | None = None
-    columns: tuple[Column, ...] = ()
+    columns: tuple[DescribedColumn, ...] = ()
     options: Options = Field(default_factory=dict)
     """How it is read."""
 
@@ -124,7 +124,7 @@ class Contract(_Part):
     version: str = "1.0.0"
     compatibility: str = "BACKWARD"
     freshness: str = ""
-    columns: tuple[Column, ...] = ()
+    columns: tuple[DescribedColumn, ...] = ()
     """Empty: taken from the table when it is first built (CREATE CONTRACT … FROM TABLE)."""
 
 
@@ -159,7 +159,7 @@ class Gate(_Part):
 
 class Alert(_Part):
     name: str
-    severity: Severity
+    severity: GateSeverity
     condition: str
     sql: str | None = None
     every: str
@@ -197,7 +197,7 @@ class Estimate(_Part):
     """The benchmark whose rate it uses; empty for arithmetic alone."""
 
 
-class Step(_Part):
+class RunbookStep(_Part):
     text: str
     sql: str | None = None
 
@@ -234,9 +234,9 @@ class Design(_Part):
     lineage_namespace: str = "snowmelt"
     idempotency: str = ""
     estimates: tuple[Estimate, ...] = ()
-    backfill: tuple[Step, ...] = ()
-    replay: tuple[Step, ...] = ()
-    rollback: tuple[Step, ...] = ()
+    backfill: tuple[RunbookStep, ...] = ()
+    replay: tuple[RunbookStep, ...] = ()
+    rollback: tuple[RunbookStep, ...] = ()
     packets: tuple[Packet, ...] = ()
 
     def stage(self, name: str) -> Stage | None:

@@ -35,7 +35,7 @@ def table_name(table: str, when: When | str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PlanColumn:
     id: str
     type: DataType | None = None
     """None when nobody noted it: a computed key or argument, never VARIANT."""
@@ -53,20 +53,20 @@ class Column:
 class Item:
     """A computed column."""
 
-    column: Column
+    column: PlanColumn
     value: exp.Expr
 
 
-Fresh = Callable[[DataType | None], Column]
+Fresh = Callable[[DataType | None], PlanColumn]
 """Makes a column with an id of its own."""
 
 
-def passed(columns: Iterable[Column]) -> tuple[Item, ...]:
+def passed(columns: Iterable[PlanColumn]) -> tuple[Item, ...]:
     """Columns as they are."""
     return tuple(Item(column, column.ref) for column in columns)
 
 
-def ids_of(columns: Iterable[Column]) -> frozenset[str]:
+def ids_of(columns: Iterable[PlanColumn]) -> frozenset[str]:
     return frozenset(column.id for column in columns)
 
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from snowmelt.core.types import DataType
 from snowmelt.ivm import grouping
-from snowmelt.ivm.algebra import Column, Fresh, Item, conjuncts, passed
+from snowmelt.ivm.algebra import Fresh, Item, PlanColumn, conjuncts, passed
 from snowmelt.ivm.expressions import Expressions, Replaced, View
 from snowmelt.ivm.operators.aggregate import Aggregate
 from snowmelt.ivm.operators.base import Operator
@@ -149,7 +149,7 @@ class Block(Sources):
         """A plain column as it is; anything else under an id of its own."""
         if isinstance(tree, exp.Column):
             known = next((column for column in self.node.columns if column.id == tree.name), None)
-            return Item(known or Column(tree.name, type_), tree)
+            return Item(known or PlanColumn(tree.name, type_), tree)
         return Item(self.lowerer.fresh(type_), tree)
 
     def _computed(self, items: list[Item]) -> Operator:
@@ -179,7 +179,7 @@ class Block(Sources):
         return self.expression(bare, replaced)
 
     def _finish(self, tree: exp.Select, items: list[exp.Expr], order: list[exp.Expr], replaced: Replaced) -> View:
-        outputs: list[tuple[str, Column]] = []
+        outputs: list[tuple[str, PlanColumn]] = []
         computed: list[Item] = []
         for item in items:
             value = item.this if isinstance(item, exp.Alias) else item
@@ -201,7 +201,7 @@ class Block(Sources):
         return View(node, tuple(outputs))
 
     def _order(
-        self, item: exp.Expr, outputs: list[tuple[str, Column]], computed: list[Item], replaced: Replaced
+        self, item: exp.Expr, outputs: list[tuple[str, PlanColumn]], computed: list[Item], replaced: Replaced
     ) -> exp.Ordered:
         value = item.this
         named = next((c for name, c in outputs if isinstance(value, exp.Column) and not value.table

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import WEIGHT, Column, When, table_name
+from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When, table_name
 from snowmelt.ivm.rendering import Renderer, Restriction, Rows, moves
 from snowmelt.ivm.trees import call, number, quoted
 
@@ -86,10 +86,10 @@ class Rules:
             terms.append(with_value(rows, WEIGHT, weight))
         return Change(self.sum(terms, node.columns))
 
-    def sum(self, terms: Sequence[exp.Select], columns: Sequence[Column]) -> exp.Select:
+    def sum(self, terms: Sequence[exp.Select], columns: Sequence[PlanColumn]) -> exp.Select:
         return self.renderer.united(list(terms), [*(column.id for column in columns), WEIGHT])
 
-    def distinct_keys(self, purpose: str, change: exp.Select, columns: Sequence[Column]) -> Restriction:
+    def distinct_keys(self, purpose: str, change: exp.Select, columns: Sequence[PlanColumn]) -> Restriction:
         """To the values that the columns have in a change, which become a stage."""
         pairs = tuple((column, f"k{position}") for position, column in enumerate(columns, 1))
         query = exp.select(*[exp.alias_(column.ref, quoted(name)) for column, name in pairs])
@@ -123,7 +123,7 @@ class Rules:
         self._known[id(node)] = Change(source, change.inserts_only, name)
         return name
 
-    def netted(self, query: exp.Select, columns: Sequence[Column]) -> exp.Select:
+    def netted(self, query: exp.Select, columns: Sequence[PlanColumn]) -> exp.Select:
         """Equal rows as one, with the sum of their weights; those that cancel out are gone."""
         total = call("sum", exp.column(quoted(WEIGHT)))
         grouped = exp.select(*[

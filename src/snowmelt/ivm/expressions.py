@@ -9,7 +9,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from snowmelt.core.types import DataType
-from snowmelt.ivm.algebra import Column, Item, Tables, all_of
+from snowmelt.ivm.algebra import Item, PlanColumn, Tables, all_of
 from snowmelt.ivm.operators.aggregate import Aggregate
 from snowmelt.ivm.operators.base import Operator
 from snowmelt.ivm.operators.filter import Filter
@@ -31,11 +31,11 @@ class View:
     """A query as algebra."""
 
     root: Operator
-    outputs: tuple[tuple[str, Column], ...]
+    outputs: tuple[tuple[str, PlanColumn], ...]
     """The names of the result's columns, in order."""
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[PlanColumn, ...]:
         return tuple(column for _, column in self.outputs)
 
 
@@ -44,9 +44,9 @@ class Scope:
     """What an expression may name: the columns of the sources, then those of the query around."""
 
     parent: Scope | None = None
-    sources: dict[str, dict[str, Column]] = field(default_factory=dict)
+    sources: dict[str, dict[str, PlanColumn]] = field(default_factory=dict)
 
-    def find(self, table: str, name: str) -> Column | None:
+    def find(self, table: str, name: str) -> PlanColumn | None:
         scope: Scope | None = self
         while scope is not None:
             if table:
@@ -58,7 +58,7 @@ class Scope:
             scope = scope.parent
         return None
 
-    def rename(self, columns: Mapping[str, Column]) -> None:
+    def rename(self, columns: Mapping[str, PlanColumn]) -> None:
         for source in self.sources.values():
             for key, column in source.items():
                 source[key] = columns.get(column.id, column)
@@ -70,7 +70,7 @@ class Lowerer(Protocol):
     tables: Tables
     decorrelation: Decorrelation
 
-    def fresh(self, type_: DataType | None = None) -> Column: ...
+    def fresh(self, type_: DataType | None = None) -> PlanColumn: ...
 
     def query(self, tree: exp.Expr, outer: Scope | None, ctes: Mapping[str, View]) -> View: ...
 
@@ -138,7 +138,7 @@ class Expressions:
         self.node, tree = self.lowerer.decorrelation.scalar(self.node, value, column)
         return tree
 
-    def _in_value(self, test: exp.In, replaced: Replaced) -> tuple[Operator, Column]:
+    def _in_value(self, test: exp.In, replaced: Replaced) -> tuple[Operator, PlanColumn]:
         """IN as a value, TRUE, FALSE or NULL: by counting equal, unknown and all rows."""
         pairs, inner = self._membership(test, replaced)
         hits, unknown, column = self.lowerer.fresh(), self.lowerer.fresh(), self.lowerer.fresh()

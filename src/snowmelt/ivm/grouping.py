@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import Column, Fresh, Item, passed
+from snowmelt.ivm.algebra import Fresh, Item, PlanColumn, passed
 from snowmelt.ivm.operators.aggregate import Aggregate
 from snowmelt.ivm.operators.base import Operator
 from snowmelt.ivm.operators.project import Project
@@ -126,5 +126,5 @@ def _flat(parts: Sequence[Keys]) -> Keys:
     return tuple(key for part in parts for key in part)
 
 
-def _distinct(columns: Sequence[Column]) -> tuple[Column, ...]:
+def _distinct(columns: Sequence[PlanColumn]) -> tuple[PlanColumn, ...]:
     return tuple({column.id: column for column in columns}.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from snowmelt.core import types
-from snowmelt.ivm.algebra import IDENTITY, Column
+from snowmelt.ivm.algebra import IDENTITY, PlanColumn
 from snowmelt.ivm.expressions import View
 from snowmelt.ivm.operators.base import Identified, Operator
 
@@ -28,5 +28,5 @@ class _Identities:
             self._known[id(node)] = node.identified(self)
         return self._known[id(node)]
 
-    def fresh(self) -> Column:
-        return Column(f"identity_{next(self._numbers)}", types.VARCHAR)
+    def fresh(self) -> PlanColumn:
+        return PlanColumn(f"identity_{next(self._numbers)}", types.VARCHAR)

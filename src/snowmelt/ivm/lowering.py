@@ -8,7 +8,7 @@ from itertools import count
 from sqlglot import exp
 
 from snowmelt.core.types import DataType
-from snowmelt.ivm.algebra import Column, Fresh, Item, Tables, passed
+from snowmelt.ivm.algebra import Fresh, Item, PlanColumn, Tables, passed
 from snowmelt.ivm.blocks import Block, constant
 from snowmelt.ivm.expressions import Scope, View
 from snowmelt.ivm.operators.aggregate import Aggregate
@@ -69,8 +69,8 @@ class Lowering:
         self._numbers = count(1)
         self.decorrelation = Decorrelation(self.fresh)
 
-    def fresh(self, type_: DataType | None = None) -> Column:
-        return Column(f"c{next(self._numbers)}", type_)
+    def fresh(self, type_: DataType | None = None) -> PlanColumn:
+        return PlanColumn(f"c{next(self._numbers)}", type_)
 
     def query(self, tree: exp.Expr, outer: Scope | None, ctes: Mapping[str, View]) -> View:
         while isinstance(tree, exp.Subquery) and tree.args.get("with_") is None:
@@ -99,7 +99,9 @@ class Lowering:
             return View(Aggregate(both, columns, ()) if tree.args.get("distinct") else both, outputs)
         return View(self._counted_sides(tree, left, right, columns), outputs)
 
-    def _counted_sides(self, tree: exp.SetOperation, left: View, right: View, columns: tuple[Column, ...]) -> Operator:
+    def _counted_sides(
+        self, tree: exp.SetOperation, left: View, right: View, columns: tuple[PlanColumn, ...]
+    ) -> Operator:
         """INTERSECT and EXCEPT: every distinct row with how often each side has it."""
         side = self.fresh()
         branches = tuple(

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import WEIGHT, Column, When, all_of, equal_columns
+from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When, all_of, equal_columns
 from snowmelt.ivm.states import State
 from snowmelt.ivm.trees import mapped, quoted, same
 from snowmelt.sql.notes import note_of
@@ -79,7 +79,7 @@ class Rows(Protocol):
     """What rendering needs of an operator."""
 
     @property
-    def columns(self) -> tuple[Column, ...]: ...
+    def columns(self) -> tuple[PlanColumn, ...]: ...
 
     @property
     def ids(self) -> frozenset[str]: ...
@@ -207,18 +207,18 @@ class Renderer:
             return tree
         return exp.Subquery(this=tree, alias=alias)
 
-    def of(self, source: exp.Expr, columns: Sequence[Column], names: Sequence[str] | None = None) -> exp.Select:
+    def of(self, source: exp.Expr, columns: Sequence[PlanColumn], names: Sequence[str] | None = None) -> exp.Select:
         """SELECT columns FROM a table or query in which they may have other names."""
         origin = names or [column.id for column in columns]
         return exp.select(*[named(exp.column(quoted(n)), c.id) for n, c in zip(origin, columns, strict=True)]).from_(
             self.source(source)
         )
 
-    def of_table(self, table: str, columns: Sequence[Column], names: Sequence[str] | None = None) -> exp.Select:
+    def of_table(self, table: str, columns: Sequence[PlanColumn], names: Sequence[str] | None = None) -> exp.Select:
         """The same of a table, a stage or a state by its name."""
         return self.of(exp.Table(this=quoted(table)), columns, names)
 
-    def grouped(self, keys: Sequence[Column], values: Sequence[exp.Expr], below: exp.Expr) -> exp.Select:
+    def grouped(self, keys: Sequence[PlanColumn], values: Sequence[exp.Expr], below: exp.Expr) -> exp.Select:
         """The values of each group."""
         query = exp.select(*selected(keys), *values).from_(self.source(below))
         if keys:
@@ -266,7 +266,7 @@ def moves(tree: exp.Expr) -> bool:
     return any(note_of(node).clock is not None for node in tree.walk())
 
 
-def total_order(order: Sequence[exp.Expr], columns: Sequence[Column]) -> list[exp.Expr]:
+def total_order(order: Sequence[exp.Expr], columns: Sequence[PlanColumn]) -> list[exp.Expr]:
     """The order, and all other columns behind it: equal rows come in the same order each time."""
     given = [item.copy() for item in order]
     known = {item.this.name for item in given if isinstance(item.this, exp.Column)}
@@ -278,7 +278,7 @@ def named(tree: exp.Expr, name: str) -> exp.Expr:
     return exp.alias_(tree, quoted(name), copy=False)
 
 
-def selected(columns: Sequence[Column], *, weighted: bool = False) -> list[exp.Expr]:
+def selected(columns: Sequence[PlanColumn], *, weighted: bool = False) -> list[exp.Expr]:
     """Columns under their own ids, and the weight where rows have one."""
     weight: list[exp.Expr] = [exp.column(quoted(WEIGHT))] if weighted else []
     return [*(named(column.ref, column.id) for column in columns), *weight]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import WEIGHT, Column, When
+from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When
 from snowmelt.ivm.rendering import Renderer, Restriction, Rows, named, selected
 from snowmelt.ivm.states import AGE, ROWS, Partial, State
 from snowmelt.ivm.trees import call, is_null, number, quoted, same
@@ -79,8 +79,8 @@ def grow_extremes(renderer: Renderer, state: State, below: Rows, change: exp.Sel
         lost, again = f"{state.name}__lost", f"{state.name}__again"
         add("groups that lost an extreme", _lost(renderer, state, keys), lost)
         add("their extremes, read again", _again(renderer, state, below, lost), again)
-        joined.append((renderer.of_table(lost, [*state.node.keys, Column(_MARK)]), _LOST))
-        extremes = [Column(partial.name) for partial in state.extremes]
+        joined.append((renderer.of_table(lost, [*state.node.keys, PlanColumn(_MARK)]), _LOST))
+        extremes = [PlanColumn(partial.name) for partial in state.extremes]
         joined.append((renderer.of_table(again, [*state.node.keys, *extremes]), _AGAIN))
     add("sums and extremes of what changed", _added(renderer, state, joined), state.added)
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from snowmelt.core.types import DataType, Kind
-from snowmelt.ivm.algebra import WEIGHT, Column, Item
+from snowmelt.ivm.algebra import WEIGHT, Item, PlanColumn
 from snowmelt.ivm.trees import call, is_null, number, quoted
 from snowmelt.sql.notes import note_of
 
@@ -30,7 +30,7 @@ class Grouped(Protocol):
     """What a state needs of the operator that it belongs to."""
 
     @property
-    def keys(self) -> tuple[Column, ...]: ...
+    def keys(self) -> tuple[PlanColumn, ...]: ...
 
     @property
     def items(self) -> tuple[Item, ...]: ...
@@ -102,8 +102,8 @@ class State:
         return [ROWS, *(partial.name for partial in self.partials), *([AGE] if self.extremes else [])]
 
     @property
-    def columns(self) -> tuple[Column, ...]:
-        return (*self.node.keys, *map(Column, self.names))
+    def columns(self) -> tuple[PlanColumn, ...]:
+        return (*self.node.keys, *map(PlanColumn, self.names))
 
     def together(self, name: str) -> exp.Expr:
         """The column over all rows of a group."""
@@ -120,7 +120,7 @@ class State:
         return exp.cast(tree, exp.DataType.build(type_, dialect="spark")) if type_ else tree
 
 
-def state_of(name: str, node: Grouped, below: Sequence[Column], types: Mapping[str, str]) -> State | None:
+def state_of(name: str, node: Grouped, below: Sequence[PlanColumn], types: Mapping[str, str]) -> State | None:
     """The state of an aggregate over these columns; None when one of its functions has none."""
     if any(column.type is not None and column.type.kind is Kind.TIME for column in node.keys):
         return None
@@ -140,7 +140,7 @@ def state_of(name: str, node: Grouped, below: Sequence[Column], types: Mapping[s
     return State(name, node, tuple(partials.values()), finals, types)
 
 
-def _final(value: exp.Expr, known: Mapping[str, Column], partial: _Partials) -> exp.Expr | None:
+def _final(value: exp.Expr, known: Mapping[str, PlanColumn], partial: _Partials) -> exp.Expr | None:
     """An aggregate over the sums; None when it has no such form."""
     if not isinstance(value, exp.Anonymous):
         return None
@@ -193,14 +193,14 @@ def _signed(tree: exp.Expr) -> exp.Expr:
     )
 
 
-def _summable(tree: exp.Expr, known: Mapping[str, Column]) -> bool:
+def _summable(tree: exp.Expr, known: Mapping[str, PlanColumn]) -> bool:
     type_ = type_of(tree, known)
     if type_ is None or type_.kind is not Kind.NUMBER:
         return False
     return type_.int64 or (type_.precision or 38) <= _EXACT_DIGITS or (type_.scale or 0) <= _KEPT_SCALE
 
 
-def is_comparable(tree: exp.Expr, known: Mapping[str, Column]) -> bool:
+def is_comparable(tree: exp.Expr, known: Mapping[str, PlanColumn]) -> bool:
     type_ = type_of(tree, known)
     return type_ is not None and type_.kind in EQUAL_IS_SAME
 
@@ -210,7 +210,7 @@ def _among(tree: exp.Expr, sign: type[exp.Binary]) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=sign(this=_weight(), expression=number(0)), true=tree.copy())])
 
 
-def type_of(tree: exp.Expr, known: Mapping[str, Column]) -> DataType | None:
+def type_of(tree: exp.Expr, known: Mapping[str, PlanColumn]) -> DataType | None:
     """What is known of an expression over these columns."""
     while isinstance(tree, exp.Paren):
         tree = tree.this

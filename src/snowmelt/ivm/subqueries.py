@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import Column, Fresh, Item, all_of, passed
+from snowmelt.ivm.algebra import Fresh, Item, PlanColumn, all_of, passed
 from snowmelt.ivm.operators.aggregate import Aggregate
 from snowmelt.ivm.operators.base import Joined, Names, Operator
 from snowmelt.ivm.operators.inner_join import InnerJoin
@@ -37,7 +37,7 @@ class Decorrelation:
         """The inner query without outer columns, and the conditions that join it instead."""
         return inner.hoist() or self._over_domain(outer, inner)
 
-    def scalar(self, outer: Operator, inner: Operator, value: Column) -> tuple[Operator, exp.Expr]:
+    def scalar(self, outer: Operator, inner: Operator, value: PlanColumn) -> tuple[Operator, exp.Expr]:
         """The outer rows with the inner query's one value, and the expression for it."""
         if not inner.passage().bottom.has_one_row:
             inner, value = self._single(inner, value)
@@ -52,7 +52,7 @@ class Decorrelation:
         node, guards = found
         return node, exp.Case(ifs=[exp.If(this=all_of(guards), true=value.ref)]) if guards else value.ref
 
-    def _single(self, inner: Operator, value: Column) -> tuple[Operator, Column]:
+    def _single(self, inner: Operator, value: PlanColumn) -> tuple[Operator, PlanColumn]:
         """A query that is not an aggregate, as one: more than one row is an error."""
         kept, count, out = self._fresh(value.type), self._fresh(None), self._fresh(value.type)
         aggregate = Aggregate(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from sqlglot import exp
 
 from snowmelt.core.types import Kind
-from snowmelt.ivm.algebra import Column
+from snowmelt.ivm.algebra import PlanColumn
 from snowmelt.sql.notes import note_of
 from snowmelt.sql.windows import SPARK_WINDOWED
 
@@ -142,7 +142,7 @@ def same(left: exp.Expr, right: exp.Expr) -> exp.Expr:
     return exp.NullSafeEQ(this=left.copy(), expression=right.copy())
 
 
-def is_exact(call: exp.Expr, below: Sequence[Column]) -> bool:
+def is_exact(call: exp.Expr, below: Sequence[PlanColumn]) -> bool:
     """Whether a function over these columns gives the same each time, in whichever order rows come."""
     name = aggregate_name(call)
     if name in _ALWAYS_EXACT:
@@ -155,7 +155,7 @@ def is_exact(call: exp.Expr, below: Sequence[Column]) -> bool:
     return False
 
 
-def _is_number(tree: exp.Expr, columns: dict[str, Column]) -> bool:
+def _is_number(tree: exp.Expr, columns: dict[str, PlanColumn]) -> bool:
     if isinstance(tree, exp.Distinct) and tree.expressions:
         tree = tree.expressions[0]
     while isinstance(tree, exp.Paren):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from snowmelt.core.config import AlertRuleSettings
-from snowmelt.observe.notifying import Message, Severity
+from snowmelt.observe.notifying import Message, MessageSeverity
 from snowmelt.state.observing_model import AlertStanding
 
 
@@ -153,18 +153,20 @@ def _due(rule: AlertRuleSettings, standing: AlertStanding, now: datetime) -> Ite
     escalates = rule.escalate_seconds is not None and standing.escalated_at is None
     if escalates and lasted >= timedelta(seconds=rule.escalate_seconds or 0):
         body = f"{standing.summary}\nIt lasts since {standing.since:%F %T} UTC."
-        message = Message(_title("escalated", rule), body, Severity.CRITICAL)
+        message = Message(_title("escalated", rule), body, MessageSeverity.CRITICAL)
         # Those who should have heard of it first, and did not yet, hear of it now.
         first = rule.channels if standing.told_at is None else ()
         yield _tell(standing, (*first, *rule.escalate_to), message, {"escalated_at": now, "told_at": now})
     elif standing.told_at is None or now - standing.told_at >= timedelta(seconds=rule.repeat_seconds):
-        message = Message(_title(rule.severity, rule), standing.summary, Severity(rule.severity))
+        message = Message(_title(rule.severity, rule), standing.summary, MessageSeverity(rule.severity))
         yield _tell(standing, rule.channels, message, {"told_at": now})
 
 
 def _resolved(rule: AlertRuleSettings, standing: AlertStanding) -> Tell:
     channels = (*rule.channels, *(rule.escalate_to if standing.escalated_at is not None else ()))
-    return _tell(standing, channels, Message(_title("resolved", rule), standing.summary, Severity.RESOLVED), None)
+    return _tell(
+        standing, channels, Message(_title("resolved", rule), standing.summary, MessageSeverity.RESOLVED), None
+    )
 
 
 def _tell(

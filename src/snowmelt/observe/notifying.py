@@ -10,7 +10,7 @@ from urllib.parse import quote
 import apprise
 
 
-class Severity(StrEnum):
+class MessageSeverity(StrEnum):
     INFO = "info"
     WARNING = "warning"
     CRITICAL = "critical"
@@ -18,10 +18,10 @@ class Severity(StrEnum):
 
 
 _TYPES = {
-    Severity.INFO: apprise.NotifyType.INFO,
-    Severity.WARNING: apprise.NotifyType.WARNING,
-    Severity.CRITICAL: apprise.NotifyType.FAILURE,
-    Severity.RESOLVED: apprise.NotifyType.SUCCESS,
+    MessageSeverity.INFO: apprise.NotifyType.INFO,
+    MessageSeverity.WARNING: apprise.NotifyType.WARNING,
+    MessageSeverity.CRITICAL: apprise.NotifyType.FAILURE,
+    MessageSeverity.RESOLVED: apprise.NotifyType.SUCCESS,
 }
 _FORMATS = {
     "text/plain": apprise.NotifyFormat.TEXT,
@@ -35,7 +35,7 @@ MIME_TYPES = frozenset(_FORMATS)
 class Message:
     title: str
     body: str
-    severity: Severity = Severity.INFO
+    severity: MessageSeverity = MessageSeverity.INFO
     mime: str = "text/plain"
     recipients: tuple[str, ...] = ()
     """Of e-mail; empty for those that the address names."""

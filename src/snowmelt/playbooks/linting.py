@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.playbooks.conditions import Condition
 from snowmelt.playbooks.inputs import SAMPLES, Home, InputSpec, InputType, Value, parse_value
-from snowmelt.playbooks.model import Playbook, Problem, Sql, Step
+from snowmelt.playbooks.model import Playbook, PlaybookStep, Problem, Sql
 from snowmelt.playbooks.reading import read_playbook
 from snowmelt.playbooks.stages import stage_warnings
 from snowmelt.playbooks.statements import Repeating, reads, units_of
@@ -129,7 +129,7 @@ def _statements(sql: Sql, samples: dict[str, Value]) -> list[str]:
     return found
 
 
-def _step(playbook: Playbook, step: Step, samples: dict[str, Value]) -> Iterator[Problem]:
+def _step(playbook: Playbook, step: PlaybookStep, samples: dict[str, Value]) -> Iterator[Problem]:
     yield from _condition(playbook, step.when, step.line)
     for sql in step.all_sql():
         yield from _sql(playbook, sql, step.when, samples)
@@ -148,7 +148,7 @@ def _step(playbook: Playbook, step: Step, samples: dict[str, Value]) -> Iterator
     yield from _effects(step, samples)
 
 
-def _effects(step: Step, samples: dict[str, Value]) -> Iterator[Problem]:
+def _effects(step: PlaybookStep, samples: dict[str, Value]) -> Iterator[Problem]:
     """A step must be safe to repeat, and possible to undo."""
     changes = False
     last = _statements(step.sql[-1], samples) if step.sql else []

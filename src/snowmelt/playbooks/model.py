@@ -23,7 +23,7 @@ class FrontMatter(BaseModel):
     prerequisites: tuple[str, ...] = ()
 
 
-class Severity(StrEnum):
+class CheckpointSeverity(StrEnum):
     REVIEW = "review"
     CRITICAL = "critical"
 
@@ -96,7 +96,7 @@ class Probe:
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     line: int
-    severity: Severity
+    severity: CheckpointSeverity
     at: When = When.AFTER
     present: str = ""
     sql: tuple[Sql, ...] = ()
@@ -131,7 +131,7 @@ class ExpectedError:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlaybookStep:
     id: str
     title: str
     line: int
@@ -164,7 +164,7 @@ class Playbook:
     text: str
     """The file, as it was read."""
     probes: tuple[Probe, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[PlaybookStep, ...]
 
     @property
     def name(self) -> str:
@@ -175,7 +175,7 @@ class Playbook:
         """Names of what probes capture."""
         return {capture.name for probe in self.probes for capture in probe.captures}
 
-    def step(self, step_id: str) -> Step:
+    def step(self, step_id: str) -> PlaybookStep:
         return next(step for step in self.steps if step.id == step_id)
 
 

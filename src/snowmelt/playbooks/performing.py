@@ -10,7 +10,7 @@ from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks.claims import Claims, Execute
 from snowmelt.playbooks.expecting import unmet
 from snowmelt.playbooks.inputs import Value
-from snowmelt.playbooks.model import Recovery, Sql, Step
+from snowmelt.playbooks.model import PlaybookStep, Recovery, Sql
 from snowmelt.playbooks.ports import Operator, Wait
 from snowmelt.playbooks.statements import Repeating, Unit, units_of
 from snowmelt.playbooks.templates import filled
@@ -57,7 +57,7 @@ class Performer:
         return outcome
 
     def perform(
-        self, step: Step, unit: Unit, claim: str, values: Mapping[str, Value], fixed: set[str], *, last: bool
+        self, step: PlaybookStep, unit: Unit, claim: str, values: Mapping[str, Value], fixed: set[str], *, last: bool
     ) -> Result | int | None:
         """Carries out a unit of a step, whatever its table of errors allows for. Raises StepFailedError."""
         for attempt in range(1, step.attempts + 1):
@@ -72,14 +72,21 @@ class Performer:
                     self._wait(min(step.wait_seconds * 2 ** (attempt - 1), _LONGEST_WAIT))
         raise AssertionError("the last attempt returns or raises")
 
-    def _check(self, step: Step, result: Result) -> None:
+    def _check(self, step: PlaybookStep, result: Result) -> None:
         problems = unmet(step.expectations, result)
         if problems:
             self._operator.result(result)
             raise playbook_errors.playbook(f"Expectation not met: {'; '.join(problems)}. {step.otherwise}".rstrip())
 
     def _recover(
-        self, step: Step, error: SnowmeltError, claim: str, values: Mapping[str, Value], fixed: set[str], *, more: bool
+        self,
+        step: PlaybookStep,
+        error: SnowmeltError,
+        claim: str,
+        values: Mapping[str, Value],
+        fixed: set[str],
+        *,
+        more: bool,
     ) -> None:
         """Returns when the unit is to be carried out again."""
         text = str(error)
@@ -99,7 +106,7 @@ class Performer:
         if not again:
             raise StepFailedError(f"{text}{advice}") from error
 
-    def _fix(self, step: Step, fix: str, claim: str, values: Mapping[str, Value]) -> None:
+    def _fix(self, step: PlaybookStep, fix: str, claim: str, values: Mapping[str, Value]) -> None:
         for number, unit in enumerate(units_in(step.fixes[fix], values)):
             self._operator.sql(unit.sql)
             try:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Protocol
 
-from snowmelt.playbooks.model import Checkpoint, Decision, Probe, Step
+from snowmelt.playbooks.model import Checkpoint, Decision, PlaybookStep, Probe
 from snowmelt.runtime.results import Result
 
 Wait = Callable[[float], None]
 """Lets some seconds pass."""
 
 
-class Outcome(Enum):
+class PlaybookOutcome(Enum):
     FINISHED = auto()
     FAILED = auto()
     """A step failed; what was done stays, and the run can be resumed or aborted."""
@@ -27,7 +27,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    step: Step
+    step: PlaybookStep
     checkpoint: Checkpoint
     present: str
     answered: int
@@ -48,7 +48,7 @@ class Operator(Protocol):
 
     def probe(self, probe: Probe, sql: str, result: Result, problems: list[str]) -> None: ...
 
-    def step(self, step: Step, number: int, count: int, prose: str) -> None: ...
+    def step(self, step: PlaybookStep, number: int, count: int, prose: str) -> None: ...
 
     def sql(self, text: str) -> None: ...
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from snowmelt.playbooks.conditions import parse_condition
 from snowmelt.playbooks.markdown import Section, parse_sections, split_front_matter
-from snowmelt.playbooks.model import Capture, Expectation, FrontMatter, Playbook, Probe, Problem, Sql, Step
+from snowmelt.playbooks.model import Capture, Expectation, FrontMatter, Playbook, PlaybookStep, Probe, Problem, Sql
 from snowmelt.playbooks.reader import Reader, slug
 from snowmelt.playbooks.step_parts import (
     read_checkpoint,
@@ -131,7 +131,7 @@ def _expectation(text: str, line: int) -> Expectation:
 _PARTS = ("checkpoint", "compensation", "creates", "expected errors", "done when")
 
 
-def _step(reader: Reader, section: Section) -> Step:
+def _step(reader: Reader, section: Section) -> PlaybookStep:
     parts: dict[str, Section] = {}
     fixes: dict[str, tuple[Sql, ...]] = {}
     for part in section.sections:
@@ -162,7 +162,7 @@ def _step(reader: Reader, section: Section) -> Step:
     done = reader.sql(parts["done when"]) if "done when" in parts else ()
     if "done when" in parts and len(done) != 1:
         reader.wrong(parts["done when"].line, "'Done when' takes one block of SQL")
-    return Step(
+    return PlaybookStep(
         slug(section.title), section.title, section.line, section.text(), reader.sql(section), when,
         read_creates(reader, parts.get("creates")), read_checkpoint(reader, parts.get("checkpoint")),
         read_compensation(reader, parts.get("compensation")),

@@ -12,10 +12,10 @@ from snowmelt.playbooks.claims import Claims, Execute
 from snowmelt.playbooks.expecting import column, is_true, unmet
 from snowmelt.playbooks.inputs import Value
 from snowmelt.playbooks.journal import Journal
-from snowmelt.playbooks.model import Checkpoint, Decision, Playbook, Probe, Step, When
+from snowmelt.playbooks.model import Checkpoint, Decision, Playbook, PlaybookStep, Probe, When
 from snowmelt.playbooks.objects import IF_MISSING, dropping, exists, full_name
 from snowmelt.playbooks.performing import Performer, StepFailedError, units_in
-from snowmelt.playbooks.ports import Answer, Operator, Outcome, Question, Wait
+from snowmelt.playbooks.ports import Answer, Operator, PlaybookOutcome, Question, Wait
 from snowmelt.playbooks.progress import Progress, Status, progress_of
 from snowmelt.playbooks.statements import Repeating, Unit, units_of
 from snowmelt.playbooks.templates import filled, names_in, plainly_filled
@@ -26,7 +26,7 @@ from snowmelt.runtime.results import Result
 class _StoppedError(Exception):
     """The run ends here for now."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: PlaybookOutcome) -> None:
         super().__init__(outcome)
         self.outcome = outcome
 
@@ -48,12 +48,12 @@ class Runner:
         self._claims = claims_of(execute, self.progress)
         self._performer = Performer(execute, self._claims, operator, wait, self._note)
 
-    def go_on(self) -> Outcome:
+    def go_on(self) -> PlaybookOutcome:
         """Up to the end, a failure, or a question that nobody answers."""
         if self.progress.status is Status.ABORTING:
             return self.abort("an earlier abort")
         if self.progress.status.ended:
-            return Outcome.FINISHED if self.progress.status is Status.FINISHED else Outcome.ABORTED
+            return PlaybookOutcome.FINISHED if self.progress.status is Status.FINISHED else PlaybookOutcome.ABORTED
         try:
             while True:
                 self._probe_all()
@@ -66,13 +66,13 @@ class Runner:
         except _StoppedError as stopped:
             return stopped.outcome
         except (StepFailedError, SnowmeltError) as error:
-            return self._stop(Outcome.FAILED, Status.FAILED, str(error))
-        return Outcome.FINISHED
+            return self._stop(PlaybookOutcome.FAILED, Status.FAILED, str(error))
+        return PlaybookOutcome.FINISHED
 
-    def abort(self, by: str) -> Outcome:
+    def abort(self, by: str) -> PlaybookOutcome:
         """Undoes every step that began, newest first."""
         if self.progress.status.ended:
-            return Outcome.ABORTED if self.progress.status is Status.ABORTED else Outcome.FINISHED
+            return PlaybookOutcome.ABORTED if self.progress.status is Status.ABORTED else PlaybookOutcome.FINISHED
         if self.progress.status is not Status.ABORTING:
             self._note("aborting", by=by)
         try:
@@ -81,13 +81,13 @@ class Runner:
             self._claims.drop()
             self._note("aborted")
         except (StepFailedError, SnowmeltError) as error:
-            return self._stop(Outcome.FAILED, Status.FAILED, f"The undoing stopped: {error}")
-        return Outcome.ABORTED
+            return self._stop(PlaybookOutcome.FAILED, Status.FAILED, f"The undoing stopped: {error}")
+        return PlaybookOutcome.ABORTED
 
     def _note(self, event: str, **values: Any) -> None:
         self.progress.take(self._journal.append(event, **values))
 
-    def _stop(self, outcome: Outcome, status: Status, problem: str) -> Outcome:
+    def _stop(self, outcome: PlaybookOutcome, status: Status, problem: str) -> PlaybookOutcome:
         self._note("stopped", status=status.value, problem=problem)
         self._operator.say(problem)
         return outcome
@@ -111,7 +111,7 @@ class Runner:
         ]
         if failed:
             text = "; ".join(f"{probe.title}: {self._filled(probe.otherwise) or 'not as expected'}" for probe in failed)
-            raise _StoppedError(self._stop(Outcome.REFUSED, Status.FAILED, f"Nothing more is made. {text}"))
+            raise _StoppedError(self._stop(PlaybookOutcome.REFUSED, Status.FAILED, f"Nothing more is made. {text}"))
 
     def _passed(self, probe: Probe) -> bool:
         if self.progress.probed.get(probe.id):
@@ -132,7 +132,7 @@ class Runner:
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
-    def _next_step(self) -> Step | None:
+    def _next_step(self) -> PlaybookStep | None:
         for step in self.playbook.steps:
             progress = self.progress.step(step.id)
             if progress.done or progress.skipped:
@@ -142,7 +142,7 @@ class Runner:
             self._note("skipped", step=step.id)
         return None
 
-    def _run_step(self, step: Step) -> None:
+    def _run_step(self, step: PlaybookStep) -> None:
         """Brings a step to its end, or to where it has to begin anew."""
         progress = self.progress.step(step.id)
         if progress.undoing or progress.inputs_after:
@@ -165,7 +165,7 @@ class Runner:
         if self._goes_on(step, When.AFTER):
             self._note("step_done", step=step.id)
 
-    def _to_create(self, step: Step, values: Mapping[str, Value]) -> list[list[str]]:
+    def _to_create(self, step: PlaybookStep, values: Mapping[str, Value]) -> list[list[str]]:
         """What is the run's from now on. Raises for what is there already and is somebody else's."""
         objects: list[list[str]] = []
         for created in step.creates:
@@ -179,7 +179,7 @@ class Runner:
                 )
         return objects
 
-    def _perform(self, step: Step, units: list[Unit], values: Mapping[str, Value]) -> None:
+    def _perform(self, step: PlaybookStep, units: list[Unit], values: Mapping[str, Value]) -> None:
         progress = self.progress.step(step.id)
         if len(progress.units) == len(units):
             return
@@ -201,7 +201,7 @@ class Runner:
             told = outcome.data.num_rows if isinstance(outcome, Result) else outcome
             self._note("unit_done", step=step.id, unit=number, outcome=told)
 
-    def _is_done(self, step: Step, values: Mapping[str, Value]) -> bool:
+    def _is_done(self, step: PlaybookStep, values: Mapping[str, Value]) -> bool:
         assert step.done_when is not None
         (unit,) = units_of(filled(step.done_when.text, values), transaction=False)
         return is_true(self._execute(unit.sql))
@@ -211,7 +211,7 @@ class Runner:
 
     # -- checkpoints ----------------------------------------------------------------------------------------------
 
-    def _goes_on(self, step: Step, at: When) -> bool:
+    def _goes_on(self, step: PlaybookStep, at: When) -> bool:
         """Whether the step goes on behind its checkpoint; not when it has to begin anew."""
         checkpoint = step.checkpoint
         progress = self.progress.step(step.id)
@@ -223,7 +223,7 @@ class Runner:
         answer = self._operator.decide(question)
         if answer is None:
             text = f"Waiting for an answer to the {checkpoint.severity} checkpoint of '{step.title}' ({step.id})."
-            raise _StoppedError(self._stop(Outcome.WAITING, Status.WAITING, text))
+            raise _StoppedError(self._stop(PlaybookOutcome.WAITING, Status.WAITING, text))
         changed = self._changed(step, checkpoint, answer)
         self._note(
             "decided", step=step.id, place=at.value, decision=answer.decision.value, inputs=changed,
@@ -233,7 +233,7 @@ class Runner:
             raise _StoppedError(self.abort(answer.by))
         return answer.decision is Decision.APPROVE
 
-    def _changed(self, step: Step, checkpoint: Checkpoint, answer: Answer) -> dict[str, str]:
+    def _changed(self, step: PlaybookStep, checkpoint: Checkpoint, answer: Answer) -> dict[str, str]:
         """The inputs that the answer gives other values. Raises for an answer that is not possible here."""
         if answer.decision not in checkpoint.options:
             raise playbook_errors.playbook(
@@ -257,13 +257,13 @@ class Runner:
             raise playbook_errors.playbook(f"The answer to '{step.id}' is not valid: {error}.") from None
         return changed
 
-    def _to_probe_again(self, step: Step, changed: Mapping[str, str]) -> list[str]:
+    def _to_probe_again(self, step: PlaybookStep, changed: Mapping[str, str]) -> list[str]:
         """Probes of what has changed; not those that would find what this run has made since."""
         used = self._used_before(step).keys()
         named = {probe.id: {name for sql in probe.sql for name in names_in(sql.text)} for probe in self.playbook.probes}
         return [probe for probe, names in named.items() if names & changed.keys() and not names & used]
 
-    def _used_before(self, step: Step) -> dict[str, str]:
+    def _used_before(self, step: PlaybookStep) -> dict[str, str]:
         """Inputs that other steps of the run have used, and by which."""
         used: dict[str, str] = {}
         for step_id in self.progress.order:
@@ -276,7 +276,7 @@ class Runner:
 
     # -- undoing --------------------------------------------------------------------------------------------------
 
-    def _undo(self, step: Step) -> None:
+    def _undo(self, step: PlaybookStep) -> None:
         """The compensation of a step, and then whatever it made is dropped, newest first."""
         progress = self.progress.step(step.id)
         values = self._values
@@ -297,7 +297,7 @@ class Runner:
             self._note("unit_undone", step=step.id, unit=number)
         self._note("undone", step=step.id)
 
-    def _take_claims(self, step: Step, values: Mapping[str, Value]) -> None:
+    def _take_claims(self, step: PlaybookStep, values: Mapping[str, Value]) -> None:
         """What a server is still about to begin, for a process that died, must find its claim taken."""
         progress = self.progress.step(step.id)
         pending = progress.begun - progress.units
@@ -306,5 +306,5 @@ class Runner:
                 if number in pending and unit.repeating is Repeating.CLAIMED:
                     self._claims.once(self._claim(step, number), ())
 
-    def _claim(self, step: Step, unit: int) -> str:
+    def _claim(self, step: PlaybookStep, unit: int) -> str:
         return f"{step.id}/{self.progress.step(step.id).attempt}/{unit}"

@@ -9,17 +9,17 @@ from typing import TypeVar
 from snowmelt.playbooks.markdown import Section
 from snowmelt.playbooks.model import (
     Checkpoint,
+    CheckpointSeverity,
     Compensation,
     Created,
     Decision,
     ExpectedError,
     Recovery,
-    Severity,
     When,
 )
 from snowmelt.playbooks.reader import Reader, slug
 
-_Word = TypeVar("_Word", Severity, When)
+_Word = TypeVar("_Word", CheckpointSeverity, When)
 
 KINDS = (
     "DYNAMIC TABLE", "DATA PRODUCT", "FILE FORMAT", "TABLE", "VIEW", "STREAM", "TASK", "CONNECTOR", "CONTRACT",
@@ -36,7 +36,7 @@ def read_checkpoint(reader: Reader, section: Section | None) -> Checkpoint | Non
     found: dict[str, tuple[str, int]] = {}
     for key, value, line in reader.fields(section, ("severity", "at", "present", "options", "different-approach")):
         found[key] = (value, line)
-    severity = _choice(reader, section, found, "severity", Severity, None)
+    severity = _choice(reader, section, found, "severity", CheckpointSeverity, None)
     at = _choice(reader, section, found, "at", When, When.AFTER)
     names, line = found.get("options", ("approve, abort", section.line))
     options: list[Decision] = []
@@ -51,7 +51,8 @@ def read_checkpoint(reader: Reader, section: Section | None) -> Checkpoint | Non
             line, "the option different-approach needs the field of that name, with what it sets, and the reverse"
         )
     return Checkpoint(
-        section.line, severity or Severity.CRITICAL, at or When.AFTER, found.get("present", (section.text(), 0))[0],
+        section.line, severity or CheckpointSeverity.CRITICAL, at or When.AFTER,
+        found.get("present", (section.text(), 0))[0],
         reader.sql(section), tuple(options), alternative,
     )  # fmt: skip
 

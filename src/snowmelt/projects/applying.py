@@ -8,13 +8,13 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.projects import errors as project_errors
 from snowmelt.projects.catalog import Catalog
 from snowmelt.projects.definitions import CONTAINERS
-from snowmelt.projects.plan import Action, Plan, Step
+from snowmelt.projects.plan import Action, PlanStep, ProjectPlan
 
-Announce = Callable[[Step, int, int], None]
+Announce = Callable[[PlanStep, int, int], None]
 """A step that begins: the step, its number, how many there are."""
 
 
-def apply_plan(plan: Plan, catalog: Catalog, *, allow_drop: bool, announce: Announce) -> None:
+def apply_plan(plan: ProjectPlan, catalog: Catalog, *, allow_drop: bool, announce: Announce) -> None:
     """Stops at the first statement that fails; what was done until then stays done."""
     if plan.destructive and not allow_drop:
         raise project_errors.project(
@@ -38,11 +38,11 @@ def apply_plan(plan: Plan, catalog: Catalog, *, allow_drop: bool, announce: Anno
             ) from error  # fmt: skip
 
 
-def _descriptions(steps: Sequence[Step]) -> list[str]:
+def _descriptions(steps: Sequence[PlanStep]) -> list[str]:
     return [f"{step.action} {step.name}" for step in steps]
 
 
-def _apply_step(plan: Plan, step: Step, catalog: Catalog) -> None:
+def _apply_step(plan: ProjectPlan, step: PlanStep, catalog: Catalog) -> None:
     if step.kind in CONTAINERS:
         catalog.execute(step.statement)
         catalog.forget()

@@ -41,7 +41,7 @@ def parsed(text: str) -> exp.Expr:
         raise project_errors.project(f"'{text}' is not an expression: {str(error).splitlines()[0]}") from None
 
 
-class Column:
+class ColumnExpression:
     """An expression over the columns of a DataFrame."""
 
     def __init__(self, tree: exp.Expr) -> None:
@@ -55,159 +55,159 @@ class Column:
 
     # -- operators ------------------------------------------------------------------------------------------------
 
-    def __eq__(self, other: object) -> Column:  # type: ignore[override]
+    def __eq__(self, other: object) -> ColumnExpression:  # type: ignore[override]
         return self._with(exp.EQ, other)
 
-    def __ne__(self, other: object) -> Column:  # type: ignore[override]
+    def __ne__(self, other: object) -> ColumnExpression:  # type: ignore[override]
         return self._with(exp.NEQ, other)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __lt__(self, other: object) -> Column:
+    def __lt__(self, other: object) -> ColumnExpression:
         return self._with(exp.LT, other)
 
-    def __le__(self, other: object) -> Column:
+    def __le__(self, other: object) -> ColumnExpression:
         return self._with(exp.LTE, other)
 
-    def __gt__(self, other: object) -> Column:
+    def __gt__(self, other: object) -> ColumnExpression:
         return self._with(exp.GT, other)
 
-    def __ge__(self, other: object) -> Column:
+    def __ge__(self, other: object) -> ColumnExpression:
         return self._with(exp.GTE, other)
 
-    def __add__(self, other: object) -> Column:
+    def __add__(self, other: object) -> ColumnExpression:
         return self._with(exp.Add, other)
 
-    def __radd__(self, other: object) -> Column:
+    def __radd__(self, other: object) -> ColumnExpression:
         return value(other)._with(exp.Add, self)
 
-    def __sub__(self, other: object) -> Column:
+    def __sub__(self, other: object) -> ColumnExpression:
         return self._with(exp.Sub, other)
 
-    def __rsub__(self, other: object) -> Column:
+    def __rsub__(self, other: object) -> ColumnExpression:
         return value(other)._with(exp.Sub, self)
 
-    def __mul__(self, other: object) -> Column:
+    def __mul__(self, other: object) -> ColumnExpression:
         return self._with(exp.Mul, other)
 
-    def __rmul__(self, other: object) -> Column:
+    def __rmul__(self, other: object) -> ColumnExpression:
         return value(other)._with(exp.Mul, self)
 
-    def __truediv__(self, other: object) -> Column:
+    def __truediv__(self, other: object) -> ColumnExpression:
         return self._with(exp.Div, other)
 
-    def __rtruediv__(self, other: object) -> Column:
+    def __rtruediv__(self, other: object) -> ColumnExpression:
         return value(other)._with(exp.Div, self)
 
-    def __mod__(self, other: object) -> Column:
+    def __mod__(self, other: object) -> ColumnExpression:
         return self._with(exp.Mod, other)
 
-    def __and__(self, other: object) -> Column:
+    def __and__(self, other: object) -> ColumnExpression:
         return self._with(exp.And, other)
 
-    def __or__(self, other: object) -> Column:
+    def __or__(self, other: object) -> ColumnExpression:
         return self._with(exp.Or, other)
 
-    def __neg__(self) -> Column:
-        return Column(exp.Neg(this=_operand(self.tree)))
+    def __neg__(self) -> ColumnExpression:
+        return ColumnExpression(exp.Neg(this=_operand(self.tree)))
 
-    def __invert__(self) -> Column:
-        return Column(exp.Not(this=_operand(self.tree)))
+    def __invert__(self) -> ColumnExpression:
+        return ColumnExpression(exp.Not(this=_operand(self.tree)))
 
-    def _with(self, operator: type[exp.Binary], other: object) -> Column:
-        return Column(operator(this=_operand(self.tree), expression=_operand(value(other).tree)))
+    def _with(self, operator: type[exp.Binary], other: object) -> ColumnExpression:
+        return ColumnExpression(operator(this=_operand(self.tree), expression=_operand(value(other).tree)))
 
     # -- conditions -----------------------------------------------------------------------------------------------
 
-    def isNull(self) -> Column:  # noqa: N802 (PySpark's name)
-        return Column(exp.Is(this=_operand(self.tree), expression=exp.Null()))
+    def isNull(self) -> ColumnExpression:  # noqa: N802 (PySpark's name)
+        return ColumnExpression(exp.Is(this=_operand(self.tree), expression=exp.Null()))
 
-    def isNotNull(self) -> Column:  # noqa: N802 (PySpark's name)
+    def isNotNull(self) -> ColumnExpression:  # noqa: N802 (PySpark's name)
         return ~self.isNull()
 
-    def eqNullSafe(self, other: object) -> Column:  # noqa: N802 (PySpark's name)
+    def eqNullSafe(self, other: object) -> ColumnExpression:  # noqa: N802 (PySpark's name)
         return self._with(exp.NullSafeEQ, other)
 
-    def isin(self, *values: object) -> Column:
+    def isin(self, *values: object) -> ColumnExpression:
         given = values[0] if len(values) == 1 and isinstance(values[0], list | tuple | set) else values
         assert isinstance(given, Iterable)
-        return Column(exp.In(this=_operand(self.tree), expressions=[value(item).tree for item in given]))
+        return ColumnExpression(exp.In(this=_operand(self.tree), expressions=[value(item).tree for item in given]))
 
-    def between(self, low: object, high: object) -> Column:
-        return Column(exp.Between(this=_operand(self.tree), low=value(low).tree, high=value(high).tree))
+    def between(self, low: object, high: object) -> ColumnExpression:
+        return ColumnExpression(exp.Between(this=_operand(self.tree), low=value(low).tree, high=value(high).tree))
 
-    def like(self, pattern: str) -> Column:
+    def like(self, pattern: str) -> ColumnExpression:
         return self._with(exp.Like, pattern)
 
-    def ilike(self, pattern: str) -> Column:
+    def ilike(self, pattern: str) -> ColumnExpression:
         return self._with(exp.ILike, pattern)
 
-    def rlike(self, pattern: str) -> Column:
+    def rlike(self, pattern: str) -> ColumnExpression:
         # REGEXP_INSTR looks for the pattern anywhere, as Spark does; Snowflake's RLIKE wants all of the text.
         found = exp.Anonymous(this="REGEXP_INSTR", expressions=[self.tree.copy(), exp.Literal.string(pattern)])
-        return Column(exp.GT(this=found, expression=exp.Literal.number(0)))
+        return ColumnExpression(exp.GT(this=found, expression=exp.Literal.number(0)))
 
-    def startswith(self, other: object) -> Column:
+    def startswith(self, other: object) -> ColumnExpression:
         return self._call("STARTSWITH", other)
 
-    def endswith(self, other: object) -> Column:
+    def endswith(self, other: object) -> ColumnExpression:
         return self._call("ENDSWITH", other)
 
-    def contains(self, other: object) -> Column:
+    def contains(self, other: object) -> ColumnExpression:
         return self._call("CONTAINS", other)
 
-    def _call(self, name: str, other: object) -> Column:
-        return Column(exp.Anonymous(this=name, expressions=[self.tree.copy(), value(other).tree]))
+    def _call(self, name: str, other: object) -> ColumnExpression:
+        return ColumnExpression(exp.Anonymous(this=name, expressions=[self.tree.copy(), value(other).tree]))
 
     # -- shape ----------------------------------------------------------------------------------------------------
 
-    def alias(self, name: str) -> Column:
+    def alias(self, name: str) -> ColumnExpression:
         tree = self.tree.this if isinstance(self.tree, exp.Alias) else self.tree
-        return Column(exp.Alias(this=tree.copy(), alias=identifier(stored_name(name))))
+        return ColumnExpression(exp.Alias(this=tree.copy(), alias=identifier(stored_name(name))))
 
     name = alias
 
-    def cast(self, type_: str) -> Column:
-        return Column(exp.Cast(this=self.tree.copy(), to=exp.DataType.build(type_, dialect="spark")))
+    def cast(self, type_: str) -> ColumnExpression:
+        return ColumnExpression(exp.Cast(this=self.tree.copy(), to=exp.DataType.build(type_, dialect="spark")))
 
     astype = cast
 
-    def substr(self, start: int, length: int) -> Column:
+    def substr(self, start: int, length: int) -> ColumnExpression:
         numbers = [exp.Literal.number(start), exp.Literal.number(length)]
-        return Column(exp.Anonymous(this="SUBSTR", expressions=[self.tree.copy(), *numbers]))
+        return ColumnExpression(exp.Anonymous(this="SUBSTR", expressions=[self.tree.copy(), *numbers]))
 
-    def getItem(self, key: str | int) -> Column:  # noqa: N802 (PySpark's name)
+    def getItem(self, key: str | int) -> ColumnExpression:  # noqa: N802 (PySpark's name)
         """A member of an OBJECT or ARRAY."""
         return self._call("GET", key)
 
-    def asc(self) -> Column:
+    def asc(self) -> ColumnExpression:
         return self._ordered(desc=False, nulls_first=True)
 
-    def asc_nulls_last(self) -> Column:
+    def asc_nulls_last(self) -> ColumnExpression:
         return self._ordered(desc=False, nulls_first=False)
 
-    def desc(self) -> Column:
+    def desc(self) -> ColumnExpression:
         return self._ordered(desc=True, nulls_first=False)
 
-    def desc_nulls_first(self) -> Column:
+    def desc_nulls_first(self) -> ColumnExpression:
         return self._ordered(desc=True, nulls_first=True)
 
-    def _ordered(self, *, desc: bool, nulls_first: bool) -> Column:
-        return Column(exp.Ordered(this=self.tree.copy(), desc=desc, nulls_first=nulls_first))
+    def _ordered(self, *, desc: bool, nulls_first: bool) -> ColumnExpression:
+        return ColumnExpression(exp.Ordered(this=self.tree.copy(), desc=desc, nulls_first=nulls_first))
 
-    def over(self, window: WindowSpec) -> Column:
-        return Column(window.over(self.tree))
+    def over(self, window: WindowSpec) -> ColumnExpression:
+        return ColumnExpression(window.over(self.tree))
 
-    def when(self, condition: Column, result: object) -> Column:
+    def when(self, condition: ColumnExpression, result: object) -> ColumnExpression:
         """The next branch of `functions.when`."""
         case = self._case()
         case.append("ifs", exp.If(this=condition.tree.copy(), true=value(result).tree))
-        return Column(case)
+        return ColumnExpression(case)
 
-    def otherwise(self, result: object) -> Column:
+    def otherwise(self, result: object) -> ColumnExpression:
         case = self._case()
         case.set("default", value(result).tree)
-        return Column(case)
+        return ColumnExpression(case)
 
     def _case(self) -> exp.Case:
         if not isinstance(self.tree, exp.Case):
@@ -223,22 +223,24 @@ def _operand(tree: exp.Expr) -> exp.Expr:
     return exp.Paren(this=tree.copy()) if wrap else tree.copy()
 
 
-def column(name: str) -> Column:
+def column(name: str) -> ColumnExpression:
     """`amount`, `x.amount` behind an alias, or `*`."""
     if name == "*":
-        return Column(exp.Star())
+        return ColumnExpression(exp.Star())
     owner, dot, last = name.rpartition(".")
     if dot and not name.startswith("`"):
         table = identifier(stored_name(owner))
-        return Column(exp.Column(this=exp.Star() if last == "*" else identifier(stored_name(last)), table=table))
-    return Column(exp.Column(this=identifier(stored_name(name))))
+        return ColumnExpression(
+            exp.Column(this=exp.Star() if last == "*" else identifier(stored_name(last)), table=table)
+        )
+    return ColumnExpression(exp.Column(this=identifier(stored_name(name))))
 
 
-def value(item: object) -> Column:
+def value(item: object) -> ColumnExpression:
     """A column as it is; anything else as a literal."""
-    if isinstance(item, Column):
-        return Column(item.tree.copy())
-    return Column(_literal(item))
+    if isinstance(item, ColumnExpression):
+        return ColumnExpression(item.tree.copy())
+    return ColumnExpression(_literal(item))
 
 
 def _literal(item: object) -> exp.Expr:
@@ -258,12 +260,12 @@ def _literal(item: object) -> exp.Expr:
     raise project_errors.project(f"A {type(item).__name__} can't be a value in DataFrame code.")
 
 
-def as_column(item: Column | str) -> Column:
+def as_column(item: ColumnExpression | str) -> ColumnExpression:
     """Where PySpark takes the name of a column or a column."""
-    return column(item) if isinstance(item, str) else Column(item.tree.copy())
+    return column(item) if isinstance(item, str) else ColumnExpression(item.tree.copy())
 
 
-def as_order(item: Column | str) -> exp.Expr:
+def as_order(item: ColumnExpression | str) -> exp.Expr:
     """Ascending with NULL first, as Spark sorts, where nothing else was said."""
     given = as_column(item)
     return given.tree if isinstance(given.tree, exp.Ordered) else given.asc().tree
@@ -290,10 +292,10 @@ class WindowSpec:
     orders: tuple[exp.Expr, ...] = ()
     frame: tuple[str, int, int] | None = None
 
-    def partitionBy(self, *items: Column | str) -> WindowSpec:  # noqa: N802 (PySpark's name)
+    def partitionBy(self, *items: ColumnExpression | str) -> WindowSpec:  # noqa: N802 (PySpark's name)
         return replace(self, partitions=tuple(as_column(item).tree for item in flat(items)))
 
-    def orderBy(self, *items: Column | str) -> WindowSpec:  # noqa: N802 (PySpark's name)
+    def orderBy(self, *items: ColumnExpression | str) -> WindowSpec:  # noqa: N802 (PySpark's name)
         return replace(self, orders=tuple(as_order(item) for item in flat(items)))
 
     def rowsBetween(self, start: int, end: int) -> WindowSpec:  # noqa: N802 (PySpark's name)
@@ -332,9 +334,9 @@ class Window:
     currentRow = 0  # noqa: N815 (PySpark's name)
 
     @staticmethod
-    def partitionBy(*items: Column | str) -> WindowSpec:  # noqa: N802 (PySpark's name)
+    def partitionBy(*items: ColumnExpression | str) -> WindowSpec:  # noqa: N802 (PySpark's name)
         return WindowSpec().partitionBy(*items)
 
     @staticmethod
-    def orderBy(*items: Column | str) -> WindowSpec:  # noqa: N802 (PySpark's name)
+    def orderBy(*items: ColumnExpression | str) -> WindowSpec:  # noqa: N802 (PySpark's name)
         return WindowSpec().orderBy(*items)

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from snowmelt.core.names import quote
 from snowmelt.projects import errors as project_errors
-from snowmelt.projects.columns import Column, identifier, stored_name
+from snowmelt.projects.columns import ColumnExpression, identifier, stored_name
 
 Known = tuple[tuple[str | None, str], ...]
 """Columns with the alias that they are found under."""
@@ -18,14 +18,14 @@ def owned(alias: str | None, name: str) -> exp.Column:
     return exp.Column(this=identifier(name), table=identifier(alias) if alias is not None else None)
 
 
-def join_keys(on: Column | str | Sequence[str | Column] | None) -> list[str]:
+def join_keys(on: ColumnExpression | str | Sequence[str | ColumnExpression] | None) -> list[str]:
     """The names of a join by names; empty for a join by conditions."""
     given = [on] if isinstance(on, str) else on if isinstance(on, list | tuple) else []
     return [stored_name(item) for item in given if isinstance(item, str)]
 
 
-def join_condition(on: Column | str | Sequence[str | Column]) -> exp.Expr:
-    items = [on] if isinstance(on, Column) else [item for item in on if isinstance(item, Column)]
+def join_condition(on: ColumnExpression | str | Sequence[str | ColumnExpression]) -> exp.Expr:
+    items = [on] if isinstance(on, ColumnExpression) else [item for item in on if isinstance(item, ColumnExpression)]
     return exp.and_(*(item.tree for item in items))
 
 

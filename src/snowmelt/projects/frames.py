@@ -16,7 +16,7 @@ from sqlglot import exp
 from snowmelt.core.names import split_name
 from snowmelt.projects import errors as project_errors
 from snowmelt.projects.columns import (
-    Column,
+    ColumnExpression,
     as_column,
     as_order,
     flat,
@@ -96,10 +96,10 @@ class DataFrame:
     def columns(self) -> list[str]:
         return [name for _, name in self._columns("columns")]
 
-    def __getitem__(self, name: str) -> Column:
+    def __getitem__(self, name: str) -> ColumnExpression:
         return self._named(stored_name(name))
 
-    def __getattr__(self, name: str) -> Column:
+    def __getattr__(self, name: str) -> ColumnExpression:
         if name.startswith("_"):
             raise AttributeError(name)
         stored = stored_name(name)
@@ -110,12 +110,12 @@ class DataFrame:
             )
         return self._named(stored)
 
-    def _named(self, stored: str) -> Column:
+    def _named(self, stored: str) -> ColumnExpression:
         owners = {owner for owner, name in self._known or () if name == stored}
         scopes = set(self._lineage.values())
         owner = owners.pop() if len(owners) == 1 else scopes.pop() if len(scopes) == 1 and not self._known else None
         table = identifier(owner) if owner is not None and not self._closed else None
-        return Column(exp.Column(this=identifier(stored), table=table))
+        return ColumnExpression(exp.Column(this=identifier(stored), table=table))
 
     def _columns(self, method: str) -> Known:
         if self._known is None:
@@ -158,7 +158,7 @@ class DataFrame:
         complete = len(known) == len(names)
         return replace(self, _query=query, _known=known if complete else None, _closed=True)
 
-    def select(self, *items: Column | str) -> DataFrame:
+    def select(self, *items: ColumnExpression | str) -> DataFrame:
         frame = self._open()
         trees: list[exp.Expr] = []
         for item in flat(items):
@@ -172,12 +172,12 @@ class DataFrame:
         return frame._projected(trees)
 
     def selectExpr(self, *texts: str) -> DataFrame:  # noqa: N802 (PySpark's name)
-        return self.select(*(Column(parsed(text)) for text in flat(texts)))
+        return self.select(*(ColumnExpression(parsed(text)) for text in flat(texts)))
 
-    def withColumn(self, name: str, item: Column) -> DataFrame:  # noqa: N802 (PySpark's name)
+    def withColumn(self, name: str, item: ColumnExpression) -> DataFrame:  # noqa: N802 (PySpark's name)
         return self.withColumns({name: item})
 
-    def withColumns(self, items: Mapping[str, Column]) -> DataFrame:  # noqa: N802 (PySpark's name)
+    def withColumns(self, items: Mapping[str, ColumnExpression]) -> DataFrame:  # noqa: N802 (PySpark's name)
         frame = self._open()
         new = {stored_name(name): frame._here(item.alias(name).tree) for name, item in items.items()}
         present = frame._columns("withColumn")
@@ -188,11 +188,11 @@ class DataFrame:
         frame = self._open()
         before = stored_name(old)
         return frame._projected([
-            Column(owned(alias, name)).alias(new).tree if name == before else owned(alias, name)
+            ColumnExpression(owned(alias, name)).alias(new).tree if name == before else owned(alias, name)
             for alias, name in frame._columns("withColumnRenamed")
         ])  # fmt: skip
 
-    def drop(self, *items: str | Column) -> DataFrame:
+    def drop(self, *items: str | ColumnExpression) -> DataFrame:
         frame = self._open()
         gone = []
         for item in items:
@@ -223,7 +223,7 @@ class DataFrame:
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
-    def filter(self, condition: Column | str) -> DataFrame:
+    def filter(self, condition: ColumnExpression | str) -> DataFrame:
         frame = self._open()
         tree = frame._here(parsed(condition) if isinstance(condition, str) else condition.tree)
         assert isinstance(frame._query, exp.Select)
@@ -238,7 +238,7 @@ class DataFrame:
 
     dropDuplicates = distinct  # noqa: N815 (PySpark's name)
 
-    def orderBy(self, *items: Column | str) -> DataFrame:  # noqa: N802 (PySpark's name)
+    def orderBy(self, *items: ColumnExpression | str) -> DataFrame:  # noqa: N802 (PySpark's name)
         frame = self._open()
         orders = [frame._here(as_order(item)) for item in flat(items)]
         whole = frame._everything()
@@ -253,7 +253,10 @@ class DataFrame:
     # -- several --------------------------------------------------------------------------------------------------
 
     def join(
-        self, other: DataFrame, on: Column | str | Sequence[str | Column] | None = None, how: str = "inner"
+        self,
+        other: DataFrame,
+        on: ColumnExpression | str | Sequence[str | ColumnExpression] | None = None,
+        how: str = "inner",
     ) -> DataFrame:
         kind = how.lower().replace("_", "")
         if kind not in _JOINS and kind not in _SEMI:
@@ -297,7 +300,7 @@ class DataFrame:
 
     def unionByName(self, other: DataFrame) -> DataFrame:  # noqa: N802 (PySpark's name)
         names = [name for _, name in self._columns("unionByName")]
-        return self.union(other.select(*(Column(exp.Column(this=identifier(name))) for name in names)))
+        return self.union(other.select(*(ColumnExpression(exp.Column(this=identifier(name))) for name in names)))
 
     def intersect(self, other: DataFrame) -> DataFrame:
         return self._set(exp.Intersect, other, distinct=True)
@@ -311,13 +314,13 @@ class DataFrame:
         tree = kind(this=sides[0], expression=sides[1], distinct=distinct)
         return replace(left, _query=tree, _lineage={**left._lineage, **right._lineage})
 
-    def groupBy(self, *items: Column | str) -> GroupedData:  # noqa: N802 (PySpark's name)
+    def groupBy(self, *items: ColumnExpression | str) -> GroupedData:  # noqa: N802 (PySpark's name)
         frame = self._open()
         return GroupedData(frame, tuple(frame._here(as_column(item).tree) for item in flat(items)))
 
     groupby = groupBy
 
-    def agg(self, *items: Column | Mapping[str, str]) -> DataFrame:
+    def agg(self, *items: ColumnExpression | Mapping[str, str]) -> DataFrame:
         return self.groupBy().agg(*items)
 
     def sql(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.projects.columns import Column, as_column, column, parsed, value
+from snowmelt.projects.columns import ColumnExpression, as_column, column, parsed, value
 from snowmelt.sql.functions.catalog import FUNCTIONS
 
 _ALL_NAMES = frozenset(
@@ -31,39 +31,39 @@ _WITH_FORMAT = frozenset({"to_char", "to_date", "to_timestamp"})
 class Functions:
     """`functions.sum("amount")`. A string in first place is the name of a column; `col` and `lit` say it outright."""
 
-    def col(self, name: str) -> Column:
+    def col(self, name: str) -> ColumnExpression:
         return column(name)
 
     column = col
 
-    def lit(self, item: object) -> Column:
+    def lit(self, item: object) -> ColumnExpression:
         return value(item)
 
-    def expr(self, text: str) -> Column:
-        return Column(parsed(text))
+    def expr(self, text: str) -> ColumnExpression:
+        return ColumnExpression(parsed(text))
 
-    def when(self, condition: Column, result: object) -> Column:
-        return Column(exp.Case(ifs=[exp.If(this=condition.tree.copy(), true=value(result).tree)]))
+    def when(self, condition: ColumnExpression, result: object) -> ColumnExpression:
+        return ColumnExpression(exp.Case(ifs=[exp.If(this=condition.tree.copy(), true=value(result).tree)]))
 
-    def asc(self, item: str) -> Column:
+    def asc(self, item: str) -> ColumnExpression:
         return column(item).asc()
 
-    def desc(self, item: str) -> Column:
+    def desc(self, item: str) -> ColumnExpression:
         return column(item).desc()
 
-    def count(self, item: Column | str) -> Column:
-        return Column(exp.Count(this=as_column(item).tree))
+    def count(self, item: ColumnExpression | str) -> ColumnExpression:
+        return ColumnExpression(exp.Count(this=as_column(item).tree))
 
-    def count_distinct(self, *items: Column | str) -> Column:
+    def count_distinct(self, *items: ColumnExpression | str) -> ColumnExpression:
         trees = [as_column(item).tree for item in items]
-        return Column(exp.Count(this=exp.Distinct(expressions=trees)))
+        return ColumnExpression(exp.Count(this=exp.Distinct(expressions=trees)))
 
     countDistinct = count_distinct  # noqa: N815 (PySpark's name)
 
-    def sum_distinct(self, item: Column | str) -> Column:
-        return Column(exp.Sum(this=exp.Distinct(expressions=[as_column(item).tree])))
+    def sum_distinct(self, item: ColumnExpression | str) -> ColumnExpression:
+        return ColumnExpression(exp.Sum(this=exp.Distinct(expressions=[as_column(item).tree])))
 
-    def __getattr__(self, name: str) -> Callable[..., Column]:
+    def __getattr__(self, name: str) -> Callable[..., ColumnExpression]:
         if name.startswith("_"):
             raise AttributeError(name)
         if name in ("udf", "pandas_udf", "udtf"):
@@ -72,11 +72,11 @@ class Functions:
                 hint="Write it with functions, or create a SQL function in a .sql file.",
             )
 
-        def call(*arguments: object) -> Column:
+        def call(*arguments: object) -> ColumnExpression:
             trees = [_argument(name.lower(), index, item) for index, item in enumerate(arguments)]
             if _is_snowflakes(name.lower(), len(trees)):
-                return Column(exp.Anonymous(this=name.upper(), expressions=trees))
-            return Column(exp.func(name, *trees, dialect="spark"))
+                return ColumnExpression(exp.Anonymous(this=name.upper(), expressions=trees))
+            return ColumnExpression(exp.func(name, *trees, dialect="spark"))
 
         call.__name__ = name
         return call

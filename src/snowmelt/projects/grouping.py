@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from snowmelt.projects.columns import Column
+from snowmelt.projects.columns import ColumnExpression
 from snowmelt.projects.functions import functions
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ class GroupedData:
     frame: DataFrame
     keys: tuple[exp.Expr, ...]
 
-    def agg(self, *items: Column | Mapping[str, str]) -> DataFrame:
-        given: list[Column] = []
+    def agg(self, *items: ColumnExpression | Mapping[str, str]) -> DataFrame:
+        given: list[ColumnExpression] = []
         for item in items:
-            if isinstance(item, Column):
+            if isinstance(item, ColumnExpression):
                 given.append(item)
             else:
                 given += [_aggregate(name, of) for of, name in item.items()]
@@ -49,8 +49,8 @@ class GroupedData:
         return self.agg(*(_aggregate("max", name) for name in names))
 
 
-def _aggregate(name: str, of: str) -> Column:
+def _aggregate(name: str, of: str) -> ColumnExpression:
     """Spark calls it `sum(amount)`; a column needs a name that SQL can write, so here it is `SUM_AMOUNT`."""
     call = functions.count(of) if name == "count" else getattr(functions, name)(of)
-    assert isinstance(call, Column)
+    assert isinstance(call, ColumnExpression)
     return call.alias(f"{name}_{'all' if of == '*' else of}")

@@ -50,7 +50,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlanStep:
     """One statement."""
 
     action: Action
@@ -75,16 +75,16 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ProjectPlan:
     project: str
     """The project's key in the state store: its name and where it lives, so that two copies never touch each other."""
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     unchanged: int
     unfinished: tuple[tuple[ObjectType, str, str], ...] = ()
     """Kind, name and fingerprint of what an interrupted run made and did not come to note."""
 
     @property
-    def destructive(self) -> list[Step]:
+    def destructive(self) -> list[PlanStep]:
         return [step for step in self.steps if step.destructive]
 
     def as_json(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Plan:
         }  # fmt: skip
 
 
-def make_plan(config: ProjectConfig, definitions: Sequence[Definition], catalog: Catalog) -> Plan:
+def make_plan(config: ProjectConfig, definitions: Sequence[Definition], catalog: Catalog) -> ProjectPlan:
     home = catalog.home
     project = f"{config.name} in {SchemaName(home.database, home.schema)}"
     noted = {(item.kind, item.name): item for item in catalog.noted(project)}
@@ -107,14 +107,14 @@ def make_plan(config: ProjectConfig, definitions: Sequence[Definition], catalog:
     first = [step for step in drops if step.name in taken]
     last = [step for step in drops if step.name not in taken]
     steps = [*_containers(catalog, definitions), *first, *planner.steps, *last]
-    return Plan(project, tuple(steps), planner.unchanged, tuple(planner.unfinished))
+    return ProjectPlan(project, tuple(steps), planner.unchanged, tuple(planner.unfinished))
 
 
-def _containers(catalog: Catalog, definitions: Sequence[Definition]) -> list[Step]:
+def _containers(catalog: Catalog, definitions: Sequence[Definition]) -> list[PlanStep]:
     """The project's own database and schema, where they are missing and nobody defines them."""
     home = catalog.home
     defined = {(item.kind, item.name) for item in definitions}
-    steps: list[Step] = []
+    steps: list[PlanStep] = []
     for kind, name in (
         (ObjectType.DATABASE, quote(home.database)),
         (ObjectType.SCHEMA, str(SchemaName(home.database, home.schema))),
@@ -123,7 +123,7 @@ def _containers(catalog: Catalog, definitions: Sequence[Definition]) -> list[Ste
         given = kind is ObjectType.SCHEMA and home.schema == "PUBLIC"
         if (kind, name) not in defined and catalog.present(kind, name) is None and not given:
             text = f"CREATE {kind} {name}"
-            steps.append(Step(Action.CREATE, kind, name, text, ("the project lives in it",), "nothing", 0))
+            steps.append(PlanStep(Action.CREATE, kind, name, text, ("the project lives in it",), "nothing", 0))
     return steps
 
 
@@ -133,7 +133,7 @@ class _Planner:
     noted: dict[tuple[ObjectType, str], Noted]
     going: set[str]
     """Names that are dropped: the objects that have them are as good as gone."""
-    steps: list[Step] = field(default_factory=list)
+    steps: list[PlanStep] = field(default_factory=list)
     unfinished: list[tuple[ObjectType, str, str]] = field(default_factory=list)
     unchanged: int = 0
     costs: Costs = field(init=False)
@@ -173,7 +173,7 @@ class _Planner:
         else:
             self._unchanged(definition)
             return
-        step = Step(
+        step = PlanStep(
             Action.ALTER, definition.kind, definition.name, f"ALTER CONTRACT {definition.name} {change}", (why,),
             "no rows are touched", 0, definition.place, definition.fingerprint,
         )  # fmt: skip
@@ -244,7 +244,7 @@ class _Planner:
         destructive: bool = False,
     ) -> None:
         self.steps.append(
-            Step(
+            PlanStep(
                 action, definition.kind, definition.name, definition.head(verb), reasons, cost, rows, definition.place,
                 definition.fingerprint, destructive,
             )
@@ -267,10 +267,10 @@ def _drops(
     definitions: Sequence[Definition],
     noted: dict[tuple[ObjectType, str], Noted],
     catalog: Catalog,
-) -> list[Step]:
+) -> list[PlanStep]:
     """What the project created and no longer defines."""
     defined = {definition.key for definition in definitions}
-    steps: list[Step] = []
+    steps: list[PlanStep] = []
     for key, item in noted.items():
         parts = split_name(item.name.partition("(")[0])
         if key in defined or not item.owned or parts is None or not config.may_own(parts[-1]):
@@ -280,7 +280,7 @@ def _drops(
         cost = f"drops {rows:,} rows" if holds else "no rows are touched"
         reason = ("the project created it and no longer defines it",)
         steps.append(
-            Step(Action.DROP, item.kind, item.name, f"DROP {item.kind} {item.name}", reason, cost, rows,
+            PlanStep(Action.DROP, item.kind, item.name, f"DROP {item.kind} {item.name}", reason, cost, rows,
                  destructive=True)
         )  # fmt: skip
     return sorted(steps, key=lambda step: (_drop_place(step.kind), step.name))

@@ -100,7 +100,7 @@ class Suspension:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TickPlan:
     """What one tick decides."""
 
     rounds: tuple[Round, ...] = ()

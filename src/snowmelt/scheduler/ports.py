@@ -41,7 +41,7 @@ class RefreshRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FailedRefresh:
     """A refresh that did not succeed."""
 
     table: str
@@ -59,7 +59,7 @@ class Catalog(Protocol):
         """All dynamic tables as they are now, in one read. It is called at every tick, so it must be cheap."""
         ...
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
+    def record(self, outcomes: Sequence[FailedRefresh]) -> None:
         """Add rows to the refresh history in one transaction.
 
         FAILED counts one more failure in a row; nothing else does. Rows of tables that are gone are left out.

@@ -19,8 +19,8 @@ from queue import Empty, SimpleQueue
 import structlog
 
 from snowmelt.core.clock import Clock
-from snowmelt.scheduler.graph import Graph, Member, Plan, Round, Skip
-from snowmelt.scheduler.ports import Catalog, Outcome, Refresher, RefreshRequest, RefreshState
+from snowmelt.scheduler.graph import Graph, Member, Round, Skip, TickPlan
+from snowmelt.scheduler.ports import Catalog, FailedRefresh, Refresher, RefreshRequest, RefreshState
 from snowmelt.scheduler.progress import Progress, state_of_readers
 from snowmelt.scheduler.retries import Retries
 from snowmelt.scheduler.tick import tick
@@ -85,7 +85,7 @@ class Runner:
         self._ready: list[tuple[datetime, int, Progress, RefreshRequest]] = []
         """A heap: the refresh whose lag runs out first is first."""
         self._running: set[str] = set()
-        self._unrecorded: list[Outcome] = []
+        self._unrecorded: list[FailedRefresh] = []
         self._waiting_for: frozenset[str] = frozenset()
         self._next_tick: datetime = datetime.min.replace(tzinfo=UTC)
         self._replan = False
@@ -196,7 +196,7 @@ class Runner:
             known = {table.id for table in graph.tables}
             self._unrecorded = [outcome for outcome in self._unrecorded if outcome.table in known]
 
-    def _record_plan(self, plan: Plan) -> bool:
+    def _record_plan(self, plan: TickPlan) -> bool:
         """What can't be recorded is decided again by the next tick."""
         try:
             for suspension in plan.suspensions:
@@ -266,7 +266,7 @@ class Runner:
         fail in a loop that nobody counts."""
         if not self._unrecorded:
             return True
-        kept: list[Outcome] = []
+        kept: list[FailedRefresh] = []
         try:
             self._catalog.record(self._unrecorded)
         except Exception:
@@ -278,7 +278,7 @@ class Runner:
         self._unrecorded = kept
         return not kept
 
-    def _recorded(self, outcome: Outcome) -> bool:
+    def _recorded(self, outcome: FailedRefresh) -> bool:
         try:
             self._catalog.record([outcome])
         except Exception:
@@ -321,10 +321,10 @@ class Runner:
         self._record_unrecorded()
 
 
-def _outcomes(message: _Finished, lost: Iterable[str]) -> list[Outcome]:
+def _outcomes(message: _Finished, lost: Iterable[str]) -> list[FailedRefresh]:
     """The row of a refresh that did not succeed, and those of the tables of its round that needed it."""
     request = message.request
-    own = Outcome(
+    own = FailedRefresh(
         table=request.table,
         data_timestamp=request.data_timestamp,
         state=message.state,
@@ -337,8 +337,8 @@ def _outcomes(message: _Finished, lost: Iterable[str]) -> list[Outcome]:
     if readers is RefreshState.CANCELLED:
         # They had not begun: they are due again at the next start, and there is nothing to tell.
         return [own]
-    return [own, *(Outcome(table, request.data_timestamp, readers, message.error) for table in lost)]
+    return [own, *(FailedRefresh(table, request.data_timestamp, readers, message.error) for table in lost)]
 
 
-def _skipped(skip: Skip) -> Outcome:
-    return Outcome(skip.table, skip.data_timestamp, RefreshState.SKIPPED)
+def _skipped(skip: Skip) -> FailedRefresh:
+    return FailedRefresh(skip.table, skip.data_timestamp, RefreshState.SKIPPED)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from snowmelt.scheduler.graph import Downstream, DynamicTable, Graph, Member, Plan, Round, Skip, Suspension
+from snowmelt.scheduler.graph import Downstream, DynamicTable, Graph, Member, Round, Skip, Suspension, TickPlan
 from snowmelt.scheduler.periods import (
     GRAIN,
     MICROSECOND,
@@ -32,7 +32,7 @@ from snowmelt.scheduler.topology import (
 )
 
 
-def tick(graph: Graph, now: datetime) -> Plan:
+def tick(graph: Graph, now: datetime) -> TickPlan:
     """What to do at `now`. The same graph and instant give the same plan."""
     shape = topology(graph)
     reasons = unscheduled(shape)
@@ -50,7 +50,7 @@ def tick(graph: Graph, now: datetime) -> Plan:
     later += [tick_after(at, timings[id_].period) for id_ in blocked]
     later += [timings[t].after(micros(r.data_timestamp)) for r in starting.rounds for t in r.tables if t in timings]
     later += starting.not_before
-    return Plan(
+    return TickPlan(
         rounds=tuple(starting.rounds),
         skips=tuple(skip for skip in skips if skip is not None),
         suspensions=tuple(Suspension(t.id, t.name, t.failures) for t in graph.tables if failed_too_often(t)),

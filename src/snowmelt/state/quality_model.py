@@ -41,7 +41,7 @@ class Family(StrEnum):
     DISTRIBUTION = "DISTRIBUTION"
 
 
-class Severity(StrEnum):
+class CheckSeverity(StrEnum):
     WARN = "WARN"
     ERROR = "ERROR"
     CRITICAL = "CRITICAL"
@@ -92,7 +92,7 @@ class QualityCheck(Record):
     """ROW_COUNT: percent by which it may differ from the average of the earlier results."""
     references: ObjectName | None = None
     referenced_columns: tuple[str, ...] = ()
-    severity: Severity = Severity.ERROR
+    severity: CheckSeverity = CheckSeverity.ERROR
     action: FailureAction = FailureAction.FAIL
     threshold: Threshold | None = None
     comment: str | None = None
@@ -114,7 +114,7 @@ class QualityResult(Record):
     check: str
     kind: CheckKind
     family: Family
-    severity: Severity
+    severity: CheckSeverity
     action: FailureAction
     status: ResultStatus
     measured_at: datetime

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from snowmelt.core import types
 from snowmelt.features.loading.batches import Batch
-from snowmelt.features.loading.conversion import Converted, Converter, Plan
+from snowmelt.features.loading.conversion import ColumnMapping, Converted, Converter
 from snowmelt.features.loading.records import Segment, SourceField
 from snowmelt.runtime.run import Run
 from snowmelt.runtime.session import Session
@@ -50,7 +50,7 @@ def converter(run: Run) -> Converter:
     table = run.find_table(NameRef(("T",)))
     fields = tuple(SourceField(f"${index + 1}", types.VARCHAR) for index in range(len(TYPES)))
     direct = {f"C{index}": index for index in range(len(TYPES))}
-    return Converter(run, table, Plan(fields, direct=direct, reads_json=True))
+    return Converter(run, table, ColumnMapping(fields, direct=direct, reads_json=True))
 
 
 def one_at_a_time(texts: list[str | None]) -> pa.Table:

@@ -11,7 +11,7 @@ from snowmelt.design.antipatterns.on_statements import ADDRESS_WITH_PASSWORD
 from snowmelt.design.deciding import CHECKS_PER_INTERVAL
 from snowmelt.design.model import Design, Stage, StageKind
 from snowmelt.design.requirements.amounts import seconds
-from snowmelt.design.requirements.model import Evolution, Load, Severity, SinkKind
+from snowmelt.design.requirements.model import Evolution, GateSeverity, Load, SinkKind
 
 _Found = tuple[str, str, str]
 """Id, object, message."""
@@ -91,7 +91,7 @@ def _published(design: Design) -> Iterator[_Found]:
 
 def _observed(design: Design) -> Iterator[_Found]:
     interval = float(str(seconds(design.service_level.freshness)))
-    channels = {alert.channel for alert in design.alerts if alert.severity is not Severity.WARN}
+    channels = {alert.channel for alert in design.alerts if alert.severity is not GateSeverity.WARN}
     for alert in design.alerts:
         if alert.name.startswith("stale_") and float(str(seconds(alert.every))) * CHECKS_PER_INTERVAL > interval:
             yield "DO-02", alert.name, f"it is checked every {alert.every}, which is less than twice per interval"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from snowmelt.design.model import SourceTable
-from snowmelt.design.requirements.model import Column
+from snowmelt.design.requirements.model import DescribedColumn
 
 _MIDNIGHT = 1_704_067_200_000
 """2024-01-01 as milliseconds."""
@@ -22,7 +22,7 @@ def fixture(table: SourceTable) -> list[dict[str, Any]]:
 
 def model_fixture(model: Mapping[str, Any], values: Mapping[str, list[str]]) -> list[dict[str, Any]]:
     """Rows of a table that is there already. `values`: those that a sink knows, by column."""
-    columns = [Column(**column) for column in model["columns"]]
+    columns = [DescribedColumn(**column) for column in model["columns"]]
     return [
         {column.name: _known(values.get(column.name.lower()), number) or _value(column, number) for column in columns}
         for number in (1, 2, 3)
@@ -50,13 +50,13 @@ def change_fixture(tables: Iterable[SourceTable]) -> list[dict[str, Any]]:
 
 def _records(table: SourceTable) -> list[dict[str, Any]]:
     known = {column.name for column in table.columns}
-    named = [Column(name=name) for name in (*table.key, table.change_column) if name and name not in known]
+    named = [DescribedColumn(name=name) for name in (*table.key, table.change_column) if name and name not in known]
     columns = (*named, *table.columns)
     found = [{column.name: _value(column, number) for column in columns} for number in (1, 2, 3)]
     return found if columns else [{"value": number} for number in (1, 2, 3)]
 
 
-def _value(column: Column, number: int) -> Any:
+def _value(column: DescribedColumn, number: int) -> Any:
     """A value that the column's type takes, and that is another for each number."""
     kind = column.type.upper().partition("(")[0]
     match kind:

@@ -15,7 +15,7 @@ import yaml
 from snowmelt.design.building.naming import gate_name
 from snowmelt.design.model import Alert, Design, StageKind
 from snowmelt.design.requirements.amounts import seconds_of
-from snowmelt.design.requirements.model import Severity
+from snowmelt.design.requirements.model import GateSeverity
 from snowmelt.observe.monitoring.dashboard import Panel, dashboard
 
 PIPELINE_METRICS = (
@@ -24,7 +24,7 @@ PIPELINE_METRICS = (
     "snowmelt_pipeline_schema_changes", "snowmelt_pipeline_gate_breaches", "snowmelt_pipeline_published_rows",
 )  # fmt: skip
 """As src/<package>/utils/metrics.py writes them."""
-_LABELS = {Severity.WARN: "warning", Severity.ERROR: "error", Severity.CRITICAL: "critical"}
+_LABELS = {GateSeverity.WARN: "warning", GateSeverity.ERROR: "error", GateSeverity.CRITICAL: "critical"}
 _METRICS_PORT = 8085
 
 
@@ -41,7 +41,7 @@ def _rules(design: Design) -> Iterator[dict[str, Any]]:
     limit = seconds_of(design.service_level.alert_after)
     yield _rule(
         "RunOverdue", f"time() - snowmelt_pipeline_last_success_timestamp_seconds{{{pipeline}}} > {limit:g}",
-        Severity.ERROR, f"{design.name}: no run succeeded for {design.service_level.alert_after}",
+        GateSeverity.ERROR, f"{design.name}: no run succeeded for {design.service_level.alert_after}",
         "Look at the log of the last run, and run it again: `make run`.",
     )  # fmt: skip
     gates = {_gate_alert(design, index): gate_name(index, gate) for index, gate in enumerate(design.quality, start=1)}
@@ -76,7 +76,7 @@ def _expression(design: Design, alert: Alert, pipeline: str, gate: str | None) -
     }.get(alert.name)
 
 
-def _rule(name: str, expression: str, severity: Severity, summary: str, description: str) -> dict[str, Any]:
+def _rule(name: str, expression: str, severity: GateSeverity, summary: str, description: str) -> dict[str, Any]:
     return {
         "alert": name, "expr": expression, "labels": {"severity": _LABELS[severity]},
         "annotations": {"summary": summary, "description": description},

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from snowmelt.design.building.statements import DEAD_LETTERS, repeatable
 from snowmelt.design.model import Design, Gate, Stage, StageKind
-from snowmelt.design.requirements.model import Check, Severity
+from snowmelt.design.requirements.model import Check, GateSeverity
 
 _ERRORS = """#### Expected errors
 
@@ -98,7 +98,7 @@ def _computed(stage: Stage, *, last: bool) -> Iterator[str]:
 def _gates(gates: Iterable[Gate]) -> Iterator[str]:
     """Those that must hold at any time; how fresh data is depends on whether anything came yet."""
     critical = [
-        gate for gate in gates if gate.rule.severity is Severity.CRITICAL and gate.rule.check is not Check.FRESHNESS
+        gate for gate in gates if gate.rule.severity is GateSeverity.CRITICAL and gate.rule.check is not Check.FRESHNESS
     ]
     for number, gate in enumerate(critical, start=1):
         columns = f" of {', '.join(gate.rule.columns)}" if gate.rule.columns else ""

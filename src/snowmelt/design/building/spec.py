@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from snowmelt.design.building.parts import Parts
-from snowmelt.design.model import Design, Step
+from snowmelt.design.model import Design, RunbookStep
 from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading, Paragraph, grid, to_markdown
 from snowmelt.design.output.diagram import picture
 from snowmelt.design.output.document import reverse_flow
@@ -124,7 +124,7 @@ def _runbook(design: Design, parts: Parts) -> Iterator[Block]:
     )  # fmt: skip
 
 
-def _steps(steps: Iterable[Step]) -> Iterator[Block]:
+def _steps(steps: Iterable[RunbookStep]) -> Iterator[Block]:
     for number, step in enumerate(steps, start=1):
         yield Paragraph(f"{number}. {step.text}")
         if step.sql:

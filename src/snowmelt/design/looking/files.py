@@ -12,7 +12,7 @@ import pyarrow.json
 import pyarrow.parquet
 
 from snowmelt.core import errors
-from snowmelt.design.requirements.model import Column, Table
+from snowmelt.design.requirements.model import DescribedColumn, Table
 
 _CHANGES = re.compile(r"(last_)?(updated|modified|changed)(_at|_on|_ts|_time)?|event_time|ts_ms", re.IGNORECASE)
 _PII = re.compile(
@@ -57,9 +57,9 @@ def look_at_file(path: Path) -> Table:
     )  # fmt: skip
 
 
-def _column(sample: pa.Table, name: str) -> Column:
+def _column(sample: pa.Table, name: str) -> DescribedColumn:
     values = sample[name]
-    return Column(
+    return DescribedColumn(
         name=name, type=sql_type(values.type), nullable=values.null_count > 0 or not len(values),
         pii=looks_personal(name),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from snowmelt.core import errors
 from snowmelt.design.looking.files import looks_like_change, looks_personal
-from snowmelt.design.requirements.model import Column, Table
+from snowmelt.design.requirements.model import DescribedColumn, Table
 from snowmelt.extract_load.addresses import engine_of
 
 _IDENTITIES = {"d": "default", "f": "full", "i": "index", "n": "nothing"}
@@ -87,13 +87,13 @@ def _table(connection: Connection, row: Mapping[str, Any]) -> Table:
     })  # fmt: skip
 
 
-def _column(row: Mapping[str, Any]) -> Column:
+def _column(row: Mapping[str, Any]) -> DescribedColumn:
     kind = str(row["type"])
     type_ = _TYPES.get(kind, "VARCHAR")
     if kind == "numeric" and row["precision"] is not None and row["precision"] <= 38:
         type_ = f"NUMBER({row['precision']},{row['scale'] or 0})"
     name = str(row["name"])
-    return Column(name=name, type=type_, nullable=bool(row["nullable"]), pii=looks_personal(name))
+    return DescribedColumn(name=name, type=type_, nullable=bool(row["nullable"]), pii=looks_personal(name))
 
 
 def _rows(connection: Connection, query: str, **values: Any) -> list[Mapping[str, Any]]:

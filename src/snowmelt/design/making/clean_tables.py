@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from snowmelt.core.names import literal, quote
-from snowmelt.design.requirements.model import Column, PiiStrategy, Table
+from snowmelt.design.requirements.model import DescribedColumn, PiiStrategy, Table
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ROW = "COALESCE(after, before)"
@@ -217,7 +217,9 @@ def _typed(clean: Clean, record: str) -> list[str]:
     """The columns; where they are not known, the key and the change column, and the record as it came."""
     table, strategy = clean.table, clean.strategy
     known = {column.name for column in table.columns}
-    named_only = [Column(name=name) for name in (*table.key, table.change_column) if name and name not in known]
+    named_only = [
+        DescribedColumn(name=name) for name in (*table.key, table.change_column) if name and name not in known
+    ]
     found = []
     for column in (*named_only, *table.columns):
         if column.pii and strategy is PiiStrategy.DROP:
@@ -231,16 +233,16 @@ def _names(columns: list[str]) -> str:
     return ", ".join(text.rpartition(" AS ")[2] for text in columns)
 
 
-def _column(table: Table, name: str) -> Column:
-    return next((column for column in table.columns if column.name == name), Column(name=name))
+def _column(table: Table, name: str) -> DescribedColumn:
+    return next((column for column in table.columns if column.name == name), DescribedColumn(name=name))
 
 
-def _value(record: str, column: Column) -> str:
+def _value(record: str, column: DescribedColumn) -> str:
     path = column.name if _WORD.fullmatch(column.name) else quote(column.name)
     return f"{record}:{path}::{column.type}"
 
 
-def _protected(value: str, column: Column, strategy: PiiStrategy | None) -> str:
+def _protected(value: str, column: DescribedColumn, strategy: PiiStrategy | None) -> str:
     if not column.pii:
         return value
     match strategy:

@@ -26,7 +26,7 @@ from snowmelt.design.model import (
 )
 from snowmelt.design.requirements.missing import questions
 from snowmelt.design.requirements.model import (
-    Column,
+    DescribedColumn,
     Evolution,
     Load,
     PiiStrategy,
@@ -95,7 +95,8 @@ def _sink(sink: Sink, made: Sequence[Stage], verdict: Verdict) -> DesignSink:
 
 
 def _contracts(
-    given: Requirements, made: Sequence[Stage], ends: Sequence[DesignSink], columns: dict[str, tuple[Column, ...]]
+    given: Requirements, made: Sequence[Stage], ends: Sequence[DesignSink],
+    columns: dict[str, tuple[DescribedColumn, ...]],
 ) -> list[Contract]:  # fmt: skip
     assert given.latency is not None
     read = dict.fromkeys(name for end in ends for name in end.reads)
@@ -109,7 +110,7 @@ def _contracts(
     ]  # fmt: skip
 
 
-def _published(given: Requirements, stage: Stage, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+def _published(given: Requirements, stage: Stage, columns: tuple[DescribedColumn, ...]) -> tuple[DescribedColumn, ...]:
     """The columns of a clean table as they are published; none where something else than a column list decides them."""
     if stage.kind is StageKind.SCD_TABLE or not columns:
         return ()
@@ -120,7 +121,7 @@ def _published(given: Requirements, stage: Stage, columns: tuple[Column, ...]) -
         column.model_copy(update={"type": "VARCHAR"}) if column.pii and strategy in hidden else column
         for column in kept
     ]
-    return (*typed, Column(name="loaded_at", type="TIMESTAMP_LTZ", description="when it came"))
+    return (*typed, DescribedColumn(name="loaded_at", type="TIMESTAMP_LTZ", description="when it came"))
 
 
 def _pii(given: Requirements) -> Pii | None:

@@ -8,7 +8,15 @@ from typing import Literal
 from snowmelt.core.names import literal
 from snowmelt.design.making.clean_tables import named
 from snowmelt.design.model import Gate, Stage
-from snowmelt.design.requirements.model import Check, Column, Load, QualityRule, Recipe, Requirements, Severity
+from snowmelt.design.requirements.model import (
+    Check,
+    DescribedColumn,
+    GateSeverity,
+    Load,
+    QualityRule,
+    Recipe,
+    Requirements,
+)
 
 Dimension = Literal[
     "freshness", "completeness", "uniqueness", "validity", "distribution", "schema", "consistency"
@@ -19,16 +27,16 @@ _DIMENSIONS: dict[Check, Dimension] = {
     Check.DISTRIBUTION: "distribution", Check.SCHEMA: "schema", Check.REFERENTIAL_INTEGRITY: "consistency",
 }  # fmt: skip
 _ON_FAILURE = {
-    Severity.WARN: "a message; the run goes on",
-    Severity.ERROR: "the rows that break it are set aside, an alert is raised, the run goes on",
-    Severity.CRITICAL: "the run stops before anything is published, an alert is raised",
+    GateSeverity.WARN: "a message; the run goes on",
+    GateSeverity.ERROR: "the rows that break it are set aside, an alert is raised, the run goes on",
+    GateSeverity.CRITICAL: "the run stops before anything is published, an alert is raised",
 }
 _WIDE = 4
 """Standard deviations beyond which a value is out of the ordinary."""
 _NUMBERS = ("NUMBER", "INT", "FLOAT", "DECIMAL", "NUMERIC", "DOUBLE", "REAL", "BIGINT", "SMALLINT")
 
 
-def gates(given: Requirements, stages: Sequence[Stage], columns: dict[str, tuple[Column, ...]]) -> list[Gate]:
+def gates(given: Requirements, stages: Sequence[Stage], columns: dict[str, tuple[DescribedColumn, ...]]) -> list[Gate]:
     """`columns` are those of each clean table, by its name."""
     rules = list(given.quality) if isinstance(given.quality, tuple) else []
     found: dict[tuple[object, ...], QualityRule] = {}
@@ -45,7 +53,7 @@ def gates(given: Requirements, stages: Sequence[Stage], columns: dict[str, tuple
 
 
 def _derived(
-    given: Requirements, stages: Iterable[Stage], columns: dict[str, tuple[Column, ...]]
+    given: Requirements, stages: Iterable[Stage], columns: dict[str, tuple[DescribedColumn, ...]]
 ) -> Iterator[QualityRule]:  # fmt: skip
     for stage in stages:
         if stage.layer == "bronze":
@@ -54,27 +62,27 @@ def _derived(
             yield QualityRule(check=Check.FRESHNESS, table=stage.name, columns=(stamp,), within=within)
             continue
         for key in stage.key:
-            yield _rule(Check.NOT_NULL, stage, (key,), Severity.CRITICAL)
+            yield _rule(Check.NOT_NULL, stage, (key,), GateSeverity.CRITICAL)
         if stage.key:
-            yield _rule(Check.UNIQUE, stage, stage.key, Severity.CRITICAL)
+            yield _rule(Check.UNIQUE, stage, stage.key, GateSeverity.CRITICAL)
         if given.recipe is Recipe.QUALITY:
             yield from _all_dimensions(stage, columns.get(stage.name, ()))
 
 
-def _all_dimensions(stage: Stage, columns: tuple[Column, ...]) -> Iterator[QualityRule]:
+def _all_dimensions(stage: Stage, columns: tuple[DescribedColumn, ...]) -> Iterator[QualityRule]:
     """The recipe quality leaves no dimension out."""
-    yield QualityRule(check=Check.ROW_COUNT, table=stage.name, minimum=1, severity=Severity.ERROR)
+    yield QualityRule(check=Check.ROW_COUNT, table=stage.name, minimum=1, severity=GateSeverity.ERROR)
     if not columns:
         return
     yield QualityRule(check=Check.SCHEMA, table=stage.name, columns=tuple(column.name for column in columns))
     for column in columns:
         if not column.nullable and column.name not in stage.key:
-            yield _rule(Check.NOT_NULL, stage, (column.name,), Severity.ERROR)
+            yield _rule(Check.NOT_NULL, stage, (column.name,), GateSeverity.ERROR)
         if column.type.upper().startswith(_NUMBERS) and column.name not in stage.key and not column.pii:
-            yield _rule(Check.DISTRIBUTION, stage, (column.name,), Severity.WARN)
+            yield _rule(Check.DISTRIBUTION, stage, (column.name,), GateSeverity.WARN)
 
 
-def _rule(check: Check, stage: Stage, columns: tuple[str, ...], severity: Severity) -> QualityRule:
+def _rule(check: Check, stage: Stage, columns: tuple[str, ...], severity: GateSeverity) -> QualityRule:
     return QualityRule(check=check, table=stage.name, columns=columns, severity=severity)
 
 

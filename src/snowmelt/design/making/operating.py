@@ -6,9 +6,19 @@ from collections.abc import Iterator, Sequence
 
 from snowmelt.core.names import literal
 from snowmelt.design.deciding import ALERT_FACTOR, CHECKS_PER_INTERVAL, Verdict
-from snowmelt.design.model import Alert, DesignSink, DesignSource, Gate, Packet, ServiceLevel, Stage, StageKind, Step
+from snowmelt.design.model import (
+    Alert,
+    DesignSink,
+    DesignSource,
+    Gate,
+    Packet,
+    RunbookStep,
+    ServiceLevel,
+    Stage,
+    StageKind,
+)
 from snowmelt.design.requirements.amounts import show_seconds
-from snowmelt.design.requirements.model import Requirements, Severity, SinkKind, SourceKind
+from snowmelt.design.requirements.model import GateSeverity, Requirements, SinkKind, SourceKind
 
 _TIERS = {"1": ("99.9 %", "43.8 minutes"), "2": ("99.5 %", "3.6 hours"), "3": ("99.0 %", "7.2 hours")}
 
@@ -58,34 +68,34 @@ def _table_alerts(latency: float, every: str, channel: str, stages: Sequence[Sta
             f"WHERE NAME = {literal(stage.name.upper())} AND {age} > {limit:g}"
         )
         yield Alert(
-            name=f"stale_{stage.name}", severity=Severity.ERROR, sql=sql, every=every, channel=channel,
+            name=f"stale_{stage.name}", severity=GateSeverity.ERROR, sql=sql, every=every, channel=channel,
             condition=f"no update for {show_seconds(limit)}, 1.5 times the promised {show_seconds(latency)}",
         )  # fmt: skip
     yield Alert(
-        name="refresh_failed", severity=Severity.ERROR, every=every, channel=channel, condition="a refresh failed",
+        name="refresh_failed", severity=GateSeverity.ERROR, every=every, channel=channel, condition="a refresh failed",
         sql="SELECT COUNT(*) AS breaches FROM TABLE(INFORMATION_SCHEMA.DYNAMIC_TABLE_REFRESH_HISTORY("
         "ERROR_ONLY => TRUE))",
     )  # fmt: skip
 
 
 def _health(every: str, channel: str, sources: Sequence[DesignSource]) -> Iterator[Alert]:
-    for severity, share in ((Severity.WARN, 80), (Severity.CRITICAL, 95)):
+    for severity, share in ((GateSeverity.WARN, 80), (GateSeverity.CRITICAL, 95)):
         yield Alert(
             name=f"resources_{share}", severity=severity, every=every, channel=channel,
             condition=f"disk, memory, or a replication slot is at {share} % of its limit",
         )  # fmt: skip
     yield Alert(
-        name="dead_letters", severity=Severity.ERROR, every=every, channel=channel,
+        name="dead_letters", severity=GateSeverity.ERROR, every=every, channel=channel,
         condition="rows were rejected or set aside",
     )  # fmt: skip
     yield Alert(
-        name="schema_drift", severity=Severity.WARN, every=every, channel=channel,
+        name="schema_drift", severity=GateSeverity.WARN, every=every, channel=channel,
         condition="a source's columns are not those of the last run",
     )  # fmt: skip
     for source in sources:
         if source.capture.slot is not None:
             yield Alert(
-                name=f"slot_{source.name.lower()}", severity=Severity.CRITICAL, every=every, channel=channel,
+                name=f"slot_{source.name.lower()}", severity=GateSeverity.CRITICAL, every=every, channel=channel,
                 condition=f"the slot {source.capture.slot} is lost, or the connector is not RUNNING",
                 sql=None,
             )  # fmt: skip
@@ -103,42 +113,44 @@ _REPLAYS = {
 # -- steps ------------------------------------------------------------------------------------------------------------
 
 
-def backfill(stages: Sequence[Stage]) -> list[Step]:
+def backfill(stages: Sequence[Stage]) -> list[RunbookStep]:
     computed = [stage for stage in stages if stage.kind is not StageKind.TABLE]
     if not computed:
         return [
-            Step(text="Nothing is computed here: correct the model where it is made, and run the gates."),
-            Step(text="Run again: rows that are another now are sent, and no others."),
+            RunbookStep(text="Nothing is computed here: correct the model where it is made, and run the gates."),
+            RunbookStep(text="Run again: rows that are another now are sent, and no others."),
         ]
     last = computed[-1].name
     return [
-        Step(text="Say what is wrong, from when to when, and in which table; count the rows that will change."),
-        Step(
+        RunbookStep(text="Say what is wrong, from when to when, and in which table; count the rows that will change."),
+        RunbookStep(
             text="Keep the version that is there, so that it can come back.",
             sql="\n".join(f"CREATE DYNAMIC TABLE {stage.name}_before CLONE {stage.name};" for stage in computed),
         ),
-        Step(text="Correct the SQL of the stage, look at what `snowmelt plan` would do, and `snowmelt apply` it."),
-        Step(
+        RunbookStep(
+            text="Correct the SQL of the stage, look at what `snowmelt plan` would do, and `snowmelt apply` it."
+        ),
+        RunbookStep(
             text="Compute the tables again from the raw data, in the order of dependence; raw data is not touched.",
             sql="\n".join(f"ALTER DYNAMIC TABLE {stage.name} REFRESH;" for stage in computed),
         ),
-        Step(
+        RunbookStep(
             text="Compare with the query, then run the gates.",
             sql=f"SELECT SYSTEM$CHECK_DYNAMIC_TABLE({literal(last)});",
         ),
-        Step(
+        RunbookStep(
             text="When consumers have agreed, remove what was kept.",
             sql="\n".join(f"DROP DYNAMIC TABLE {stage.name}_before;" for stage in computed),
         ),
     ]  # fmt: skip
 
 
-def replay(sources: Sequence[DesignSource]) -> list[Step]:
+def replay(sources: Sequence[DesignSource]) -> list[RunbookStep]:
     landed = any(source.kind is not SourceKind.SNOWMELT for source in sources)
     from_raw = "What is in the raw tables is replayed from there: see backfill. No source is asked."
     from_model = "Nothing is landed: the model is what can be sent again."
-    return [Step(text=from_raw if landed else from_model)] + [
-        Step(
+    return [RunbookStep(text=from_raw if landed else from_model)] + [
+        RunbookStep(
             text=f"{source.name}: {_REPLAYS[source.capture.way]}",
             sql=f"ALTER CONNECTOR {source.name.lower()} SNAPSHOT;" if source.capture.way == "log" else None,
         )
@@ -147,22 +159,26 @@ def replay(sources: Sequence[DesignSource]) -> list[Step]:
     ]
 
 
-def rollback(stages: Sequence[Stage], sinks: Sequence[DesignSink]) -> list[Step]:
+def rollback(stages: Sequence[Stage], sinks: Sequence[DesignSink]) -> list[RunbookStep]:
     computed = [stage for stage in stages if stage.kind is not StageKind.TABLE]
     stopped = _each(computed, "ALTER DYNAMIC TABLE {} SUSPEND;")
     as_it_was = _each(computed, "SELECT COUNT(*) FROM {} AT (OFFSET => -3600);")
     found = [
-        Step(text="Stop what is refreshed by itself.", sql=stopped) if computed else Step(text="Stop the runs."),
-        Step(text="Take the definitions of the last good release, and apply them (`snowmelt apply`)."),
-        Step(text="Where data is wrong and not only its definition, look at it as it was.", sql=as_it_was),
+        RunbookStep(text="Stop what is refreshed by itself.", sql=stopped)
+        if computed
+        else RunbookStep(text="Stop the runs."),
+        RunbookStep(text="Take the definitions of the last good release, and apply them (`snowmelt apply`)."),
+        RunbookStep(text="Where data is wrong and not only its definition, look at it as it was.", sql=as_it_was),
     ]
     found += [
-        Step(text=f"Send the previous rows to {sink.name} again, by key.")
+        RunbookStep(text=f"Send the previous rows to {sink.name} again, by key.")
         for sink in sinks
         if sink.kind is not SinkKind.SNOWMELT
     ]
     found.append(
-        Step(text="Let it run again, and watch two intervals.", sql=_each(computed, "ALTER DYNAMIC TABLE {} RESUME;"))
+        RunbookStep(
+            text="Let it run again, and watch two intervals.", sql=_each(computed, "ALTER DYNAMIC TABLE {} RESUME;")
+        )
     )
     return found
 

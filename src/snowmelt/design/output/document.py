@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from snowmelt.design.antipatterns.catalogue import Finding
-from snowmelt.design.model import Design, DesignSink, DesignSource, Gate, Step
+from snowmelt.design.model import Design, DesignSink, DesignSource, Gate, RunbookStep
 from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading, Paragraph, grid
 from snowmelt.design.output.diagram import picture
 from snowmelt.design.requirements.model import Recipe
@@ -210,7 +210,7 @@ def _wire(design: Design) -> Iterator[Block]:
         yield Bullets(packet.contents)
 
 
-def _steps(steps: Iterable[Step]) -> Iterator[Block]:
+def _steps(steps: Iterable[RunbookStep]) -> Iterator[Block]:
     for number, step in enumerate(steps, start=1):
         yield Paragraph(f"{number}. {step.text}")
         if step.sql:

@@ -128,13 +128,13 @@ class Check(StrEnum):
     DISTRIBUTION = "distribution"
 
 
-class Severity(StrEnum):
+class GateSeverity(StrEnum):
     WARN = "warn"
     ERROR = "error"
     CRITICAL = "critical"
 
 
-class Column(_Part):
+class DescribedColumn(_Part):
     name: str
     type: str = "VARCHAR"
     """As SQL writes it here, whatever the source calls it."""
@@ -146,7 +146,7 @@ class Column(_Part):
 class Table(_Part):
     name: str
     """In the source: `public.orders`, a topic, a file pattern, an endpoint."""
-    columns: tuple[Column, ...] = ()
+    columns: tuple[DescribedColumn, ...] = ()
     key: tuple[str, ...] = ()
     change_column: str | None = None
     """Grows whenever a row changes: what an incremental extract asks for."""
@@ -268,7 +268,7 @@ class QualityRule(_Part):
     check: Check
     table: Name
     columns: tuple[str, ...] = ()
-    severity: Severity = Severity.ERROR
+    severity: GateSeverity = GateSeverity.ERROR
     threshold: float | None = Field(default=None, ge=0, le=1)
     """The share of rows that may break it: 0.01 is one in a hundred."""
     minimum: float | None = None

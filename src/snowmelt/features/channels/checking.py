@@ -13,7 +13,7 @@ from snowmelt.core import errors, types
 from snowmelt.core.types import DataType, Kind
 from snowmelt.features.loading.batches import Batch as RecordBatch
 from snowmelt.features.loading.compression import UnreadableError
-from snowmelt.features.loading.conversion import Converter, Failure, Plan, too_long
+from snowmelt.features.loading.conversion import ColumnMapping, Converter, Failure, too_long
 from snowmelt.features.loading.records import Segment, SourceField, nth
 from snowmelt.features.loading.typed_records import in_query_form, type_of
 from snowmelt.ingest.channels import errors as channel_errors
@@ -149,7 +149,7 @@ class _PartChecker:
             return None, [Failure(row, *whole) for row in range(count)]
         fields, data = self._fields()
         failures, data, places = self._without_certain(data)
-        plan = Plan(fields, direct=self._direct, reads_json=True, encodes_documents=True)
+        plan = ColumnMapping(fields, direct=self._direct, reads_json=True, encodes_documents=True)
         found = Converter(self._run, self._table, plan).convert(_one_batch(data), {})
         at = places.to_pylist() if places is not None and found.failures else None
         late = [

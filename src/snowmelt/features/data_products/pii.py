@@ -17,7 +17,7 @@ from snowmelt.features.lineage.service import Lineage
 from snowmelt.govern.lineage.graph import LineageGraph
 from snowmelt.govern.pii.classes import CLASSES, by_name
 from snowmelt.govern.pii.classifying import Confidence, Finding, classify
-from snowmelt.govern.pii.strategies import Column, Strategy, parse_strategies, parse_strategy, protected
+from snowmelt.govern.pii.strategies import ClassifiedColumn, Strategy, parse_strategies, parse_strategy, protected
 from snowmelt.runtime import pii_at_ingest
 from snowmelt.runtime.metadata.columns import Row, columns
 from snowmelt.runtime.pii_at_ingest import CLASS, NOT_PERSONAL, STRATEGY
@@ -251,7 +251,7 @@ def view_text(run: Run, state: StateReader, arguments: Arguments) -> str:
     except (ValueError, AttributeError):
         raise errors.invalid_value(str(arguments[2]), "strategies") from None
     personal = {column: kind for column, kind, _ in _listed(state, item) if kind != NOT_PERSONAL}
-    shown = protected([Column(name, personal.get(name)) for name in _column_names(item)], strategies)
+    shown = protected([ClassifiedColumn(name, personal.get(name)) for name in _column_names(item)], strategies)
     query = exp.select(*shown).from_(_table(item.name))
     view = exp.Create(this=_table(run.object_name(target)), kind="VIEW", replace=True, expression=query)
     return view.sql(dialect="snowflake")

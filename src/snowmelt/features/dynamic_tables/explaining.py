@@ -14,7 +14,7 @@ from snowmelt.ivm.changes import TableChange
 from snowmelt.ivm.plan import RefreshPlan
 from snowmelt.runtime.incremental import planning as incremental
 from snowmelt.runtime.incremental.definitions import BoundDefinition, bind
-from snowmelt.runtime.rights.plans import Step
+from snowmelt.runtime.rights.plans import ExplainRow
 from snowmelt.sql.dialect import identifier, to_spark_sql
 from snowmelt.sql.statements.dynamic_tables import ExplainDynamicTable
 from snowmelt.state.dynamic_model import DynamicDefinition, RefreshMode
@@ -26,7 +26,7 @@ _REFERENCE = re.compile(r"t_(.+?)_\d+(__\w+)?\Z")
 """A version of a table, with the side of it that is meant."""
 
 
-def explain(run: Run, statement: ExplainDynamicTable) -> list[Step]:
+def explain(run: Run, statement: ExplainDynamicTable) -> list[ExplainRow]:
     """Steps, and what happens in them. The plan is the one for changes of every kind in every source."""
     if statement.name is not None:
         table = altering.require(run, statement.name)
@@ -42,15 +42,15 @@ def explain(run: Run, statement: ExplainDynamicTable) -> list[Step]:
     with run.state.read() as state:
         bound = bind(run, state, name, declared, run.now, visible_versions(run))
         mode, reason = incremental.resolve_mode(declared.refresh_mode, bound)
-        rows = [Step("Refresh mode", mode.value, open=True)]
+        rows = [ExplainRow("Refresh mode", mode.value, open=True)]
         if reason is not None:
-            rows.append(Step("Reason", reason))
+            rows.append(ExplainRow("Reason", reason))
         rows += [
-            Step(item.kind.replace("_", " ").capitalize(), str(item.name), open=item.direct)
+            ExplainRow(item.kind.replace("_", " ").capitalize(), str(item.name), open=item.direct)
             for item in bound.dependencies
         ]
         if mode is RefreshMode.FULL:
-            return [*rows, Step("Query", _readable(bound, bound.query.tree)), Step("Apply", "OVERWRITE")]
+            return [*rows, ExplainRow("Query", _readable(bound, bound.query.tree)), ExplainRow("Apply", "OVERWRITE")]
         return rows + _plan_rows(bound, _plan(run, bound))
 
 
@@ -62,14 +62,14 @@ def _plan(run: Run, bound: BoundDefinition) -> RefreshPlan:
     return planner.plan(changes, before=run.now - timedelta(seconds=1), after=run.now)
 
 
-def _plan_rows(bound: BoundDefinition, plan: RefreshPlan) -> list[Step]:
+def _plan_rows(bound: BoundDefinition, plan: RefreshPlan) -> list[ExplainRow]:
     rows = [
-        Step(f"Stage {number}: {stage.name}", f"{stage.purpose}: {_readable(bound, stage.query)}")
+        ExplainRow(f"Stage {number}: {stage.name}", f"{stage.purpose}: {_readable(bound, stage.query)}")
         for number, stage in enumerate(plan.stages, start=1)
     ]
-    applied = [] if plan.apply.rows is None else [Step("Rows", _readable(bound, plan.apply.rows))]
+    applied = [] if plan.apply.rows is None else [ExplainRow("Rows", _readable(bound, plan.apply.rows))]
     keys = f" by the keys of {plan.apply.keys}" if plan.apply.keys is not None else ""
-    return [*rows, *applied, Step("Apply", f"{plan.apply.kind.value}{keys}")]
+    return [*rows, *applied, ExplainRow("Apply", f"{plan.apply.kind.value}{keys}")]
 
 
 def _readable(bound: BoundDefinition, query: exp.Expr) -> str:

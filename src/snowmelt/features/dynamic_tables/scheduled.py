@@ -18,7 +18,7 @@ from snowmelt.features.dynamic_tables.group import adopt_sources, stood_at
 from snowmelt.features.dynamic_tables.refresh import Again, RefreshOutcome, refresh_table
 from snowmelt.runtime.run import Run
 from snowmelt.scheduler import graph as scheduler
-from snowmelt.scheduler.ports import Outcome, RefreshRequest
+from snowmelt.scheduler.ports import FailedRefresh, RefreshRequest
 from snowmelt.scheduler.ports import RefreshState as Ended
 from snowmelt.scheduler.runner import Runner
 from snowmelt.sql.tokens import SqlText
@@ -109,7 +109,7 @@ class ScheduledTables:
         self._last_told[id] = _Standing(state, executing, past, table)
         return table
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
+    def record(self, outcomes: Sequence[FailedRefresh]) -> None:
         with self._account.state.begin() as state:
             for outcome in outcomes:
                 self._record(state, outcome)
@@ -204,7 +204,7 @@ class ScheduledTables:
         durations = past.durations if took is None else (*past.durations, took)[-_MEASURED:]
         self._past[table] = _Past(max(at, past.attempted or at), durations)
 
-    def _record(self, state: StateTransaction, outcome: Outcome) -> None:
+    def _record(self, state: StateTransaction, outcome: FailedRefresh) -> None:
         table = state.catalog.by_id(outcome.table)
         if table is None or table.dropped_on is not None:
             return
@@ -294,7 +294,7 @@ def _folded(state: StateTransaction, skipped: DynamicRefresh) -> DynamicRefresh:
     )
 
 
-def _row(state: StateTransaction, table: CatalogObject, outcome: Outcome) -> DynamicRefresh:
+def _row(state: StateTransaction, table: CatalogObject, outcome: FailedRefresh) -> DynamicRefresh:
     """The row of a refresh that has none, or the one that says it still runs, ended."""
     assert isinstance(table.definition, TableDefinition) and table.definition.dynamic is not None
     for row in state.dynamic.executing():

@@ -24,7 +24,7 @@ from snowmelt.features.lineage.service import Lineage
 from snowmelt.features.lineage.written import WrittenTables
 from snowmelt.govern.lineage.emitting import Build, Emitter, FileSink, HttpSink, Pulse, Sink
 from snowmelt.govern.lineage.graph import Dataset, Edge
-from snowmelt.govern.lineage.openlineage import Assertion, EventType, JobRun, Known, Outcome, Written, event
+from snowmelt.govern.lineage.openlineage import Assertion, EventType, JobRun, Known, RunFacts, Written, event
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.run import Run
 from snowmelt.sql.tokens import SqlText
@@ -73,7 +73,7 @@ class RunEvents:
     # -- statements -----------------------------------------------------------------------------------------------
 
     def started(self, run: Run, record: QueryRecord) -> None:
-        self._teller(run, record)(EventType.START, Outcome())
+        self._teller(run, record)(EventType.START, RunFacts())
 
     def finished(self, run: Run, record: QueryRecord, result: Result) -> None:
         """A statement inside BEGIN … COMMIT has written nothing yet that anybody sees: it ends with its transaction."""
@@ -86,7 +86,7 @@ class RunEvents:
         rows = result.rows_affected if record.query_type not in (_REFRESH, _SELECT) else None
         unloaded = _unloaded(result) if record.query_type == "UNLOAD" else None
         read = [dataset_of(item) for item in run.named.values()]
-        outcome = Outcome(run.lineage, inputs=read)
+        outcome = RunFacts(run.lineage, inputs=read)
 
         def complete() -> None:
             tell(EventType.COMPLETE, self._with_written(query_id, outcome, rows, unloaded))
@@ -108,16 +108,16 @@ class RunEvents:
 
     def _told_afterwards(self, run: Run, record: QueryRecord) -> None:
         """A definition that wrote rows: both its events. One that did not has none."""
-        outcome = Outcome(run.lineage, inputs=[dataset_of(item) for item in run.named.values()])
+        outcome = RunFacts(run.lineage, inputs=[dataset_of(item) for item in run.named.values()])
         found = self._with_written(run.query_id, outcome)
         if any(written.rows for written in found.written.values()):
             tell = self._teller(run, record, kind="QUERY")
-            tell(EventType.START, Outcome())
+            tell(EventType.START, RunFacts())
             tell(EventType.COMPLETE, found)
 
     def failed(self, run: Run, record: QueryRecord, error: SnowmeltError) -> None:
         self.written.taken(run.query_id)
-        self._teller(run, record)(EventType.FAIL, Outcome(run.lineage, error=error.text))
+        self._teller(run, record)(EventType.FAIL, RunFacts(run.lineage, error=error.text))
 
     # -- what was written -----------------------------------------------------------------------------------------
 
@@ -131,8 +131,8 @@ class RunEvents:
             self.written.took_back(query_id, table.id)
 
     def _with_written(
-        self, query_id: str, outcome: Outcome, affected: int | None = None, unloaded: Written | None = None
-    ) -> Outcome:
+        self, query_id: str, outcome: RunFacts, affected: int | None = None, unloaded: Written | None = None
+    ) -> RunFacts:
         """With how much went where. What a statement read of its own target to change it is no input by itself."""
         found = self.written.taken(query_id)
         targets = [dataset_of(table) for table, _ in found]
@@ -145,12 +145,12 @@ class RunEvents:
         read = [item for item in outcome.inputs if item.id not in written]
         return replace(outcome, targets=targets, written=written, inputs=read)
 
-    def _teller(self, run: Run, record: QueryRecord, kind: str | None = None) -> Callable[[EventType, Outcome], None]:
+    def _teller(self, run: Run, record: QueryRecord, kind: str | None = None) -> Callable[[EventType, RunFacts], None]:
         """What says how a statement goes. It does not hold the run itself, which has the rows that were read."""
         job = self._job(run, record, kind) if self.emitter is not None else None
         session, refreshes, started = run.session, run.refreshes, record.start_time
 
-        def tell(type_: EventType, outcome: Outcome) -> None:
+        def tell(type_: EventType, outcome: RunFacts) -> None:
             if job is None:
                 return
             at = self._account.clock.now() if type_ is not EventType.START else started
@@ -192,7 +192,7 @@ class RunEvents:
             return JobRun(run.query_id, str(run.refreshes), kind, parent=parent)
         return JobRun(run.query_id, _name_of(record.text), kind, record.text, parent)
 
-    def _completed(self, session: Session, refreshes: ObjectName | None, outcome: Outcome) -> Outcome:
+    def _completed(self, session: Session, refreshes: ObjectName | None, outcome: RunFacts) -> RunFacts:
         """With what the catalog says of the datasets: looked up when the event is sent, not by the statement."""
         with self._account.state.read() as state:
             edges: tuple[Edge, ...] = tuple(outcome.edges)
@@ -238,7 +238,7 @@ class RunEvents:
         columns = {check.name: check.columns for check in _checks(table)}
         said = [_assertion(result, columns.get(result.check, ())) for result in results]
         at = self._account.clock.now()
-        outcome = Outcome(inputs=[dataset_of(table)], assertions=said)
+        outcome = RunFacts(inputs=[dataset_of(table)], assertions=said)
 
         def build() -> dict[str, Any]:
             with self._account.state.read() as state:
@@ -266,7 +266,7 @@ class RunEvents:
                     if rows is not None and type_ is EventType.COMPLETE:
                         sizes = {table.id: size for table, size in self.written.taken(job.id)}
                         written = {edge.target.id: Written(rows) for edge in made} | sizes
-                    found = _with_known(state, Outcome(made, written=written, error=error))
+                    found = _with_known(state, RunFacts(made, written=written, error=error))
                 return event(self._namespace, type_, at, job, found)
 
             self._offer(job, type_, build)
@@ -308,7 +308,7 @@ def _assertion(result: QualityResult, columns: Sequence[str]) -> Assertion:
     )
 
 
-def _with_known(state: StateReader, outcome: Outcome) -> Outcome:
+def _with_known(state: StateReader, outcome: RunFacts) -> RunFacts:
     """With what the catalog says of the datasets."""
     datasets = [dataset for edge in outcome.edges for dataset in (edge.source, edge.target)]
     datasets += [*outcome.inputs, *outcome.targets]

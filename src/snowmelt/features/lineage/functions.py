@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.features.lineage.service import Lineage
-from snowmelt.govern.lineage.graph import Dataset, Direction, Step
+from snowmelt.govern.lineage.graph import Dataset, Direction, LineageStep
 from snowmelt.runtime.metadata.columns import Row, columns
 from snowmelt.runtime.table_functions import Arguments
 from snowmelt.state.store import StateReader
@@ -66,7 +66,7 @@ def _hops(distance: int | None) -> int:
     return int(distance)
 
 
-def _row(step: Step, *, column: bool = False) -> Row:
+def _row(step: LineageStep, *, column: bool = False) -> Row:
     process = step.edge.process
     details = {"type": process.kind, "name": process.name, "queryId": process.query_id}
     return {

@@ -9,7 +9,7 @@ from snowmelt.core.names import ObjectName, split_name
 from snowmelt.features.lineage.assembling import Definitions, ages_of, assembled
 from snowmelt.features.lineage.catalog import dataset_of
 from snowmelt.features.lineage.recording import WriteRecorder
-from snowmelt.govern.lineage.graph import Dataset, Direction, Edge, LineageGraph, Step
+from snowmelt.govern.lineage.graph import Dataset, Direction, Edge, LineageGraph, LineageStep
 from snowmelt.state.model import SELECTABLE, CatalogObject, ObjectKind, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
 
@@ -48,7 +48,7 @@ class Lineage:
 
     def of_columns(
         self, run: Run, state: StateReader, name: str, direction: Direction, distance: int, *, rows: bool
-    ) -> list[Step]:
+    ) -> list[LineageStep]:
         parts = _parts(name)
         if len(parts) < 2:
             raise errors.invalid_value(name, "object_name")
@@ -60,7 +60,7 @@ class Lineage:
 
     def of_objects(
         self, run: Run, state: StateReader, name: str, domain: str, direction: Direction, distance: int
-    ) -> list[Step]:
+    ) -> list[LineageStep]:
         kinds = frozenset({ObjectKind.STAGE}) if domain == "STAGE" else _TABLES
         found = self._find(run, state, _parts(name.removeprefix("@")), kinds, name)
         return self.graph(run, state).walk(found.id, direction, distance)
@@ -108,7 +108,7 @@ def _columns(item: CatalogObject) -> tuple[str, ...] | None:
     return None
 
 
-def _json(start: Dataset, column: str | None, direction: Direction, steps: list[Step]) -> dict[str, Any]:
+def _json(start: Dataset, column: str | None, direction: Direction, steps: list[LineageStep]) -> dict[str, Any]:
     return {
         "object": str(start),
         "domain": start.domain.value,
@@ -118,7 +118,7 @@ def _json(start: Dataset, column: str | None, direction: Direction, steps: list[
     }
 
 
-def _edge(step: Step) -> dict[str, Any]:
+def _edge(step: LineageStep) -> dict[str, Any]:
     process = step.edge.process
     return {
         "source": {"object": str(step.edge.source), "domain": step.edge.source.domain.value,

@@ -57,7 +57,7 @@ class Converted:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ColumnMapping:
     """Where each column of the table comes from."""
 
     fields: tuple[SourceField, ...]
@@ -88,7 +88,7 @@ class Plan:
 class Converter:
     """Converts the batches of one statement."""
 
-    def __init__(self, run: Run, table: CatalogObject, plan: Plan) -> None:
+    def __init__(self, run: Run, table: CatalogObject, plan: ColumnMapping) -> None:
         self._run = run
         self._table = table
         assert isinstance(table.definition, TableDefinition)

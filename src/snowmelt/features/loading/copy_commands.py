@@ -13,7 +13,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading import history
 from snowmelt.features.loading.evolution import evolved
 from snowmelt.features.loading.loader import Loader
-from snowmelt.features.loading.outcomes import COLUMNS, Outcome, missing_row, skipped_row
+from snowmelt.features.loading.outcomes import COLUMNS, FileOutcome, missing_row, skipped_row
 from snowmelt.features.loading.places import Place, StagedFile
 from snowmelt.features.loading.requests import Request, understand
 from snowmelt.features.loading.selection import Selection, select
@@ -69,7 +69,7 @@ def copy_into_table(run: Run, statement: CopyIntoTable) -> Result:
 
 def _load(
     run: Run, table: CatalogObject, request: Request, files: Sequence[StagedFile], on_error: OnError
-) -> list[Outcome]:
+) -> list[FileOutcome]:
     sink = Sink(run, table)
     loader = Loader(run, table, request, files, on_error, sink)
     try:
@@ -81,7 +81,7 @@ def _load(
     return loader.outcomes
 
 
-def _entry(run: Run, table: CatalogObject, place: Place, outcome: Outcome, on_error: OnError) -> FileLoad:
+def _entry(run: Run, table: CatalogObject, place: Place, outcome: FileOutcome, on_error: OnError) -> FileLoad:
     first, broken = outcome.first, outcome.broken
     message = broken.message if broken is not None else (first.message if first is not None else None)
     return FileLoad(
@@ -110,7 +110,7 @@ def _purge(place: Place, files: Sequence[StagedFile]) -> None:
 
 
 def _answer(
-    request: Request, selection: Selection, outcomes: Sequence[Outcome], on_error: OnError, *, failed_only: bool
+    request: Request, selection: Selection, outcomes: Sequence[FileOutcome], on_error: OnError, *, failed_only: bool
 ) -> Result:
     place = request.place
     rows: list[list[Any]] = [outcome.row(on_error) for outcome in outcomes]

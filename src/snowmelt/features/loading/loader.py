@@ -13,7 +13,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading.batches import Batch
 from snowmelt.features.loading.compression import UnreadableError
 from snowmelt.features.loading.conversion import Converted, Converter, Failure
-from snowmelt.features.loading.outcomes import Outcome
+from snowmelt.features.loading.outcomes import FileOutcome
 from snowmelt.features.loading.places import Digests, StagedFile
 from snowmelt.features.loading.records import Problem, SourceField
 from snowmelt.features.loading.requests import Request
@@ -60,7 +60,7 @@ class Loader:
         self._finished: list[int] = []
         self._converters: dict[tuple[SourceField, ...], Converter] = {}
         self._fields: tuple[SourceField, ...] = ()
-        self.outcomes = [Outcome(file, request.place.shown + file.path) for file in files]
+        self.outcomes = [FileOutcome(file, request.place.shown + file.path) for file in files]
         self._taker = taker
         self.most_rows: int | None = None
         """Reading may stop when so many rows have been converted."""

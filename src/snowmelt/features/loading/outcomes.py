@@ -24,7 +24,7 @@ Status = Literal["LOADED", "LOAD_FAILED", "PARTIALLY_LOADED"]
 
 
 @dataclass(slots=True)
-class Outcome:
+class FileOutcome:
     """One file that was read."""
 
     file: StagedFile
@@ -98,7 +98,7 @@ ERROR_COLUMNS = (
 )  # fmt: skip
 
 
-def error_rows(outcomes: Sequence[Outcome], missing: Sequence[tuple[str, SnowmeltError]]) -> list[list[Any]]:
+def error_rows(outcomes: Sequence[FileOutcome], missing: Sequence[tuple[str, SnowmeltError]]) -> list[list[Any]]:
     """What VALIDATION_MODE = RETURN_ERRORS says."""
     rows: list[list[Any]] = []
     for outcome in outcomes:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.features.loading import places
-from snowmelt.features.loading.conversion import Plan
+from snowmelt.features.loading.conversion import ColumnMapping
 from snowmelt.features.loading.csv_records import CsvLayout
 from snowmelt.features.loading.file_formats import CsvFormat, FileFormat, effective, named
 from snowmelt.features.loading.places import Place
@@ -61,28 +61,30 @@ class Request:
 
     # -- plans ----------------------------------------------------------------------------------------------------
 
-    def plan(self, fields: tuple[SourceField, ...]) -> Plan:
+    def plan(self, fields: tuple[SourceField, ...]) -> ColumnMapping:
         """How records with these fields become rows."""
         parameters, truncate = self.format.parameters, self.truncate
         columns = tuple(column.name for column in self.columns)
         typed = self.format.type in ("PARQUET", "AVRO")
         if self.transformation is not None:
             query = self.transformation.text
-            return Plan(fields, parameters=parameters, truncate=truncate, query=query, whole=typed, columns=columns)
+            return ColumnMapping(
+                fields, parameters=parameters, truncate=truncate, query=query, whole=typed, columns=columns
+            )
         if self.format.type == "CSV":
             direct = {name: index for index, name in enumerate(columns)}
-            return Plan(fields, direct=direct, parameters=parameters, truncate=truncate, reads_json=True)
+            return ColumnMapping(fields, direct=direct, parameters=parameters, truncate=truncate, reads_json=True)
         if self.match is None:
             if typed:
-                return Plan(fields, query="SELECT $1 FROM @staged", whole=True, columns=columns)
-            return Plan(fields, direct={columns[0]: 0}, parameters=parameters)
+                return ColumnMapping(fields, query="SELECT $1 FROM @staged", whole=True, columns=columns)
+            return ColumnMapping(fields, direct={columns[0]: 0}, parameters=parameters)
         if not typed:
             expressions = {column.name: self._key(column) for column in self.columns}
-            return Plan(fields, expressions=expressions, parameters=parameters, truncate=truncate)
+            return ColumnMapping(fields, expressions=expressions, parameters=parameters, truncate=truncate)
         found = [entry.name for entry in fields]
         places_ = {column.name: matching(column.name, found, self.match) for column in self.columns}
         direct = {name: place for name, place in places_.items() if place is not None}
-        return Plan(fields, direct=direct, parameters=parameters, truncate=truncate)
+        return ColumnMapping(fields, direct=direct, parameters=parameters, truncate=truncate)
 
     def _key(self, column: Column) -> exp.Expr:
         """The value of the document's key that has the column's name."""

@@ -26,7 +26,7 @@ from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.storage.schema import arrow_schema, as_type
 
 if TYPE_CHECKING:
-    from snowmelt.features.loading.conversion import Plan
+    from snowmelt.features.loading.conversion import ColumnMapping
     from snowmelt.runtime.run import Run
 
 ROW = "__i"
@@ -40,7 +40,7 @@ _LIGHT_ROWS = 20_000
 class RowQueries:
     """Runs batches of records through Spark."""
 
-    def __init__(self, run: Run, table: CatalogObject, plan: Plan, written: Sequence[Column]) -> None:
+    def __init__(self, run: Run, table: CatalogObject, plan: ColumnMapping, written: Sequence[Column]) -> None:
         """`written`: the columns that get a value here; others are numbered when the rows are written."""
         self._run = run
         self._plan = plan

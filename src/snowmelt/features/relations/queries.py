@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.rights import plans
-from snowmelt.runtime.rights.plans import Step
+from snowmelt.runtime.rights.plans import ExplainRow
 from snowmelt.runtime.sequences import unnumbered
 from snowmelt.sql.dialect import to_spark_sql
 from snowmelt.sql.statements.base import Explain, Query, Statement
@@ -25,7 +25,7 @@ def explain(run: Run, statement: Explain) -> Result:
     spark_sql = to_spark_sql(unnumbered(bound.tree))
     plan = run.account.engine.to_arrow(f"EXPLAIN FORMATTED {spark_sql}", list(run.tables.values()), inputs=run.inputs)
     shown = plans.without_addresses(str(plan.column(0)[0].as_py()))
-    return plans.explained(run, [Step("Spark SQL", spark_sql), Step("Spark plan", shown)])
+    return plans.explained(run, [ExplainRow("Spark SQL", spark_sql), ExplainRow("Spark plan", shown)])
 
 
 HANDLERS: dict[type[Statement], Any] = {Query: select, Explain: explain}

@@ -15,14 +15,14 @@ from snowmelt.govern.contracts.versions import parse_version
 _STATUSES = ("proposed", "draft", "active", "deprecated", "retired")
 
 
-class Severity(StrEnum):
+class LintSeverity(StrEnum):
     ERROR = "error"
     WARNING = "warning"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    severity: Severity
+    severity: LintSeverity
     path: str
     message: str
 
@@ -99,8 +99,8 @@ def _type(item: SchemaProperty, path: str) -> Iterator[Finding]:
 
 
 def _error(path: str, message: str) -> Finding:
-    return Finding(Severity.ERROR, path, message)
+    return Finding(LintSeverity.ERROR, path, message)
 
 
 def _warning(path: str, message: str) -> Finding:
-    return Finding(Severity.WARNING, path, message)
+    return Finding(LintSeverity.WARNING, path, message)

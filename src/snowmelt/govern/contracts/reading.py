@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from snowmelt.core import errors
 from snowmelt.core.names import split_name
 from snowmelt.govern.contracts import linting
-from snowmelt.govern.contracts.linting import Finding, Severity
+from snowmelt.govern.contracts.linting import Finding, LintSeverity
 from snowmelt.govern.contracts.model import Compatibility, Contract, Described, Property
 from snowmelt.govern.contracts.types import DeclaredType, declared_type
 from snowmelt.govern.contracts.versions import parse_version
@@ -42,7 +42,7 @@ class Reading:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        return tuple(item for item in self.findings if item.severity is Severity.ERROR)
+        return tuple(item for item in self.findings if item.severity is LintSeverity.ERROR)
 
 
 @lru_cache(maxsize=256)
@@ -59,19 +59,19 @@ def examine(text: str) -> Reading:
     try:
         data = _plain(yaml.safe_load(text))
     except yaml.YAMLError as error:
-        return Reading(None, (Finding(Severity.ERROR, "$", f"this is not YAML: {' '.join(str(error).split())}"),))
+        return Reading(None, (Finding(LintSeverity.ERROR, "$", f"this is not YAML: {' '.join(str(error).split())}"),))
     if not isinstance(data, dict):
-        return Reading(None, (Finding(Severity.ERROR, "$", "this is not a mapping of fields."),))
+        return Reading(None, (Finding(LintSeverity.ERROR, "$", "this is not a mapping of fields."),))
     findings = list(_against_schema(data))
     try:
         document = OpenDataContractStandard.model_validate(data)
     except ValidationError as error:
         if not findings:
-            findings = [Finding(Severity.ERROR, _path(item["loc"]), item["msg"]) for item in error.errors()]
+            findings = [Finding(LintSeverity.ERROR, _path(item["loc"]), item["msg"]) for item in error.errors()]
         return Reading(None, tuple(findings))
     findings += linting.findings(document)
     version = parse_version(document.version or "")
-    if version is None or any(item.severity is Severity.ERROR for item in findings):
+    if version is None or any(item.severity is LintSeverity.ERROR for item in findings):
         return Reading(None, tuple(findings))
     custom = _custom(document.customProperties)
     contract = Contract(
@@ -106,7 +106,7 @@ def _validator() -> Any:
 
 def _against_schema(data: Mapping[str, Any]) -> Iterator[Finding]:
     for error in sorted(_validator().iter_errors(data), key=lambda item: list(map(str, item.absolute_path))):
-        yield Finding(Severity.ERROR, _path(error.absolute_path), error.message)
+        yield Finding(LintSeverity.ERROR, _path(error.absolute_path), error.message)
 
 
 def _path(parts: Iterable[object]) -> str:

@@ -81,7 +81,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LineageStep:
     """One edge of a walk, `distance` edges away from where it began."""
 
     edge: Edge
@@ -105,14 +105,14 @@ class LineageGraph:
     def datasets(self) -> Iterator[Dataset]:
         yield from sorted({dataset for edge in self.edges for dataset in (edge.source, edge.target)})
 
-    def walk(self, start: str, direction: Direction, distance: int) -> list[Step]:
+    def walk(self, start: str, direction: Direction, distance: int) -> list[LineageStep]:
         """Every edge between datasets that leads from (or to) this one, the nearest first, each once."""
         nothing = Link(None, None)
         return self._walk((start, None), direction, distance, lambda edge, _: [nothing])
 
     def walk_columns(
         self, start: str, column: str, direction: Direction, distance: int, *, rows: bool = False
-    ) -> list[Step]:
+    ) -> list[LineageStep]:
         """The same for one column. With `rows` also where it decides which rows there are, which is where it ends."""
 
         def follow(edge: Edge, at: str | None) -> Iterator[Link]:
@@ -140,10 +140,10 @@ class LineageGraph:
         direction: Direction,
         distance: int,
         follow: Callable[[Edge, str | None], Iterable[Link]],
-    ) -> list[Step]:
+    ) -> list[LineageStep]:
         down = direction is Direction.DOWNSTREAM
         edges = self._out_of if down else self._into
-        steps: list[Step] = []
+        steps: list[LineageStep] = []
         seen = {start}
         frontier = [start]
         taken: set[tuple[str, str, str | None, str | None, Process]] = set()
@@ -156,7 +156,7 @@ class LineageGraph:
                         if mark in taken:
                             continue
                         taken.add(mark)
-                        steps.append(Step(edge, link, hop))
+                        steps.append(LineageStep(edge, link, hop))
                         place = (edge.target.id, link.target_column) if down else (edge.source.id, link.source_column)
                         ends = column is not None and place[1] is None
                         if place not in seen and not ends:

@@ -89,7 +89,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunFacts:
     edges: Sequence[Edge] = ()
     targets: Sequence[Dataset] = ()
     """What was written beside the targets of edges: from constants, or by a condition alone."""
@@ -104,8 +104,8 @@ class Outcome:
     """What checks said of the inputs."""
 
 
-def event(namespace: str, type_: EventType, at: datetime, run: JobRun, outcome: Outcome | None = None) -> Json:
-    found = outcome or Outcome()
+def event(namespace: str, type_: EventType, at: datetime, run: JobRun, outcome: RunFacts | None = None) -> Json:
+    found = outcome or RunFacts()
     return {
         "eventType": type_.value,
         "eventTime": at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
@@ -124,7 +124,7 @@ def _facet(facet: str, /, **values: Any) -> Json:
     return {"_producer": _PRODUCER, "_schemaURL": url, **given}
 
 
-def _run_facets(namespace: str, run: JobRun, outcome: Outcome) -> Json:
+def _run_facets(namespace: str, run: JobRun, outcome: RunFacts) -> Json:
     facets = {"processing_engine": _facet("ProcessingEngineRunFacet", version=VERSION, name="snowmelt")}
     if run.parent is not None:
         parent, job = run.parent
@@ -142,11 +142,11 @@ def _job_facets(run: JobRun) -> Json:
     return facets
 
 
-def _read(outcome: Outcome) -> list[Dataset]:
+def _read(outcome: RunFacts) -> list[Dataset]:
     return _distinct([*(edge.source for edge in outcome.edges), *outcome.inputs])
 
 
-def _written(outcome: Outcome) -> list[Dataset]:
+def _written(outcome: RunFacts) -> list[Dataset]:
     return _distinct([*(edge.target for edge in outcome.edges), *outcome.targets])
 
 
@@ -154,7 +154,7 @@ def _distinct(datasets: Iterable[Dataset]) -> list[Dataset]:
     return list({dataset.id: dataset for dataset in datasets}.values())
 
 
-def _dataset(namespace: str, dataset: Dataset, outcome: Outcome) -> Json:
+def _dataset(namespace: str, dataset: Dataset, outcome: RunFacts) -> Json:
     facets: Json = {}
     known = outcome.known.get(dataset.id, Known())
     if known.columns:
@@ -167,7 +167,7 @@ def _dataset(namespace: str, dataset: Dataset, outcome: Outcome) -> Json:
     return {"namespace": namespace, "name": str(dataset), "facets": facets}
 
 
-def _input(namespace: str, dataset: Dataset, outcome: Outcome) -> Json:
+def _input(namespace: str, dataset: Dataset, outcome: RunFacts) -> Json:
     found = _dataset(namespace, dataset, outcome)
     if outcome.assertions:
         said = [
@@ -183,7 +183,7 @@ def _input(namespace: str, dataset: Dataset, outcome: Outcome) -> Json:
     return found
 
 
-def _output(namespace: str, dataset: Dataset, outcome: Outcome) -> Json:
+def _output(namespace: str, dataset: Dataset, outcome: RunFacts) -> Json:
     found = _dataset(namespace, dataset, outcome)
     lineage = _column_lineage(namespace, [edge for edge in outcome.edges if edge.target.id == dataset.id])
     if lineage is not None:

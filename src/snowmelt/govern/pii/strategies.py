@@ -33,7 +33,7 @@ class Strategy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ClassifiedColumn:
     name: str
     pii: str | None
 
@@ -56,7 +56,7 @@ def parse_strategy(word: str) -> Strategy:
     return Strategy(chosen)
 
 
-def protected(columns: Sequence[Column], strategies: Mapping[str, Strategy]) -> list[exp.Expr]:
+def protected(columns: Sequence[ClassifiedColumn], strategies: Mapping[str, Strategy]) -> list[exp.Expr]:
     """The output columns of a view. Classified columns that no strategy is for are masked: nothing slips through."""
     shown: list[exp.Expr] = []
     for column in columns:

@@ -10,13 +10,13 @@ from typing import Any
 
 from snowmelt.core import errors
 from snowmelt.core.lag import parse_lag
-from snowmelt.state.quality_model import CheckKind, FailureAction, Family, QualityCheck, Severity, Threshold
+from snowmelt.state.quality_model import CheckKind, CheckSeverity, FailureAction, Family, QualityCheck, Threshold
 
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%|percent|rows?|)\s*", re.IGNORECASE)
 _DEFAULT_ACTIONS = {
-    Severity.WARN: FailureAction.WARN,
-    Severity.ERROR: FailureAction.FAIL,
-    Severity.CRITICAL: FailureAction.SUSPEND,
+    CheckSeverity.WARN: FailureAction.WARN,
+    CheckSeverity.ERROR: FailureAction.FAIL,
+    CheckSeverity.CRITICAL: FailureAction.SUSPEND,
 }
 DEFAULT_WINDOW = 10
 _ALL = frozenset({"severity", "on_failure", "comment"})
@@ -90,7 +90,7 @@ def build_check(
         ) from None
     rule = RULES[known]
     _check_shape(known, rule, columns, expression, options)
-    severity = Severity(options.get("severity", Severity.ERROR))
+    severity = CheckSeverity(options.get("severity", CheckSeverity.ERROR))
     action = FailureAction(options.get("on_failure", _DEFAULT_ACTIONS[severity]))
     if action is FailureAction.QUARANTINE and rule.level is not Level.ROW:
         raise _refused(known, "measures the whole table: there are no rows to quarantine")

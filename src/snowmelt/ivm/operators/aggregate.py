@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from snowmelt.core.types import DataType, Kind
 from snowmelt.ivm import state_rows
-from snowmelt.ivm.algebra import WEIGHT, Column, Fresh, Item, When, all_of, columns_in, ids_of, passed
+from snowmelt.ivm.algebra import WEIGHT, Fresh, Item, PlanColumn, When, all_of, columns_in, ids_of, passed
 from snowmelt.ivm.changes import Change, Rules, with_value
 from snowmelt.ivm.operators.base import Domain, Hoisted, Joined, Operator, Unary
 from snowmelt.ivm.operators.join import Join, JoinKind
@@ -29,7 +29,7 @@ _AGAIN = {"min", "max", "bool_or", "bool_and"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _TwoStepAggregate:
     """One aggregate, in two."""
 
     first: Item | None
@@ -43,11 +43,11 @@ class _Step:
 @dataclass(frozen=True, eq=False)
 class Aggregate(Unary):
     no_identity = "grouping"
-    keys: tuple[Column, ...]
+    keys: tuple[PlanColumn, ...]
     items: tuple[Item, ...]
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[PlanColumn, ...]:
         return (*self.keys, *(item.column for item in self.items))
 
     @property
@@ -55,7 +55,7 @@ class Aggregate(Unary):
         return tuple(item.value for item in self.items)
 
     @property
-    def group_keys(self) -> tuple[Column, ...]:
+    def group_keys(self) -> tuple[PlanColumn, ...]:
         return self.keys
 
     @property
@@ -120,7 +120,7 @@ class Aggregate(Unary):
         fresh = renderer.of(query, self.keys)
         own, old = fresh.args["from_"].this.alias, f"{keys.stage}_old"
 
-        def of(table: str, column: Column) -> exp.Column:
+        def of(table: str, column: PlanColumn) -> exp.Column:
             return exp.column(quoted(column.id), table=quoted(table))
 
         on = exp.and_(*[same(of(own, column), of(old, column)) for column in self.keys])
@@ -150,7 +150,7 @@ class Aggregate(Unary):
         if not found or self.input.ids & inexact or not all(is_comparable(value, known) for value in found):
             return None
         values = [Item(fresh(type_of(value, known)), value) for value in found]
-        steps: list[_Step] = []
+        steps: list[_TwoStepAggregate] = []
         for item in self.items:
             step = _step(item, [value.column for value in values], known, fresh)
             if step is None:
@@ -205,7 +205,7 @@ class Aggregate(Unary):
         joined = Join(JoinKind.LEFT, outer, grouped, all_of(on))
         return Project(joined, (*passed(outer.columns), *self._filled(renamed))), []
 
-    def _filled(self, renamed: Mapping[str, Column]) -> tuple[Item, ...]:
+    def _filled(self, renamed: Mapping[str, PlanColumn]) -> tuple[Item, ...]:
         """The aggregates under their own ids again, with the value of no rows where nothing was found."""
         items = []
         for item in self.items:
@@ -242,7 +242,9 @@ def _values(items: Sequence[Item]) -> list[exp.Expr] | None:
     return found[0] if len(found) == 1 else None
 
 
-def _step(item: Item, values: list[Column], known: Mapping[str, Column], fresh: Fresh) -> _Step | None:
+def _step(
+    item: Item, values: list[PlanColumn], known: Mapping[str, PlanColumn], fresh: Fresh
+) -> _TwoStepAggregate | None:
     value = item.value
     if not isinstance(value, exp.Anonymous):
         return None
@@ -254,32 +256,32 @@ def _step(item: Item, values: list[Column], known: Mapping[str, Column], fresh: 
     if name in ("count", "count_if"):
         column = fresh(item.column.type)
         none = exp.cast(number(0), "BIGINT")
-        return _Step(Item(column, value), call("sum", column.ref), call("coalesce", exp.column("_"), none))
+        return _TwoStepAggregate(Item(column, value), call("sum", column.ref), call("coalesce", exp.column("_"), none))
     if name in _AGAIN:
         column = fresh(item.column.type)
-        return _Step(Item(column, value), call(name, column.ref))
+        return _TwoStepAggregate(Item(column, value), call(name, column.ref))
     return _sum(value, known, fresh) if name == "sum" else None
 
 
-def _of_values(name: str, values: list[Column]) -> _Step | None:
+def _of_values(name: str, values: list[PlanColumn]) -> _TwoStepAggregate | None:
     if name == "count":
         there = [exp.Not(this=is_null(value.ref)) for value in values]
-        return _Step(None, call("count_if", exp.and_(*there)))
-    return _Step(None, call(name, values[0].ref)) if name in ("sum", *_AGAIN) and len(values) == 1 else None
+        return _TwoStepAggregate(None, call("count_if", exp.and_(*there)))
+    return _TwoStepAggregate(None, call(name, values[0].ref)) if name in ("sum", *_AGAIN) and len(values) == 1 else None
 
 
-def _sum(value: exp.Anonymous, known: Mapping[str, Column], fresh: Fresh) -> _Step | None:
+def _sum(value: exp.Anonymous, known: Mapping[str, PlanColumn], fresh: Fresh) -> _TwoStepAggregate | None:
     """A sum of sums has room for more digits than the sum would have."""
     type_ = type_of(value.expressions[0], known)
     if type_ is None or type_.kind is not Kind.NUMBER:
         return None
     if type_.int64:
         column = fresh(type_)
-        return _Step(Item(column, value), call("sum", column.ref))
+        return _TwoStepAggregate(Item(column, value), call("sum", column.ref))
     digits, scale = min((type_.precision or _MOST_DIGITS) + 10, _MOST_DIGITS), type_.scale or 0
     column = fresh(DataType(Kind.NUMBER, digits, scale))
     wanted = exp.DataType.build(f"DECIMAL({digits}, {scale})", dialect="spark")
-    return _Step(Item(column, value), call("sum", column.ref), exp.cast(exp.column("_"), wanted))
+    return _TwoStepAggregate(Item(column, value), call("sum", column.ref), exp.cast(exp.column("_"), wanted))
 
 
 def _over(tree: exp.Expr, column: exp.Expr) -> exp.Expr:

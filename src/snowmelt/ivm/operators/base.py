@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol, Self
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import Column, Fresh, When, columns_in
+from snowmelt.ivm.algebra import Fresh, PlanColumn, When, columns_in
 from snowmelt.ivm.changes import Change, Rules
 from snowmelt.ivm.reasons import NoIdentityError, NotIncrementalError, Reason
 from snowmelt.ivm.rendering import Origin, RenderedRows, Renderer, Restriction, moves
@@ -38,7 +38,7 @@ class Operator(ABC):
 
     @property
     @abstractmethod
-    def columns(self) -> tuple[Column, ...]: ...
+    def columns(self) -> tuple[PlanColumn, ...]: ...
 
     @property
     @abstractmethod
@@ -151,7 +151,7 @@ class Operator(ABC):
     # -- what a plan can make of it -------------------------------------------------------------------------------
 
     @property
-    def group_keys(self) -> tuple[Column, ...] | None:
+    def group_keys(self) -> tuple[PlanColumn, ...] | None:
         """Columns by which its rows change together, all rows with the same values at once. None if each row may change
         alone; empty if any change may change all of them."""
         return None
@@ -168,7 +168,7 @@ class Operator(ABC):
         """The table that it only filters and projects, if it does no more."""
         return None
 
-    def keys_below(self, rules: Rules, keys: tuple[Column, ...]) -> tuple[Operator, tuple[Column, ...]] | None:
+    def keys_below(self, rules: Rules, keys: tuple[PlanColumn, ...]) -> tuple[Operator, tuple[PlanColumn, ...]] | None:
         """A node below whose change says which values of these columns changed, and the columns there."""
         return None
 
@@ -212,7 +212,7 @@ class Operator(ABC):
         raise NoIdentityError(self.no_identity)
 
 
-class Names(dict[str, Column]):
+class Names(dict[str, PlanColumn]):
     """A subquery's own columns for the values of outer ones, by the ids of those."""
 
     def put_into(self, tree: exp.Expr) -> exp.Expr:
@@ -221,13 +221,13 @@ class Names(dict[str, Column]):
 
 Joined = tuple[Operator, Names]
 Hoisted = tuple[Operator, list[exp.Expr]]
-Identified = tuple[Operator, tuple[Column, ...]]
+Identified = tuple[Operator, tuple[PlanColumn, ...]]
 
 
 class Identify(Protocol):
     def __call__(self, node: Operator) -> Identified: ...
 
-    def fresh(self) -> Column: ...
+    def fresh(self) -> PlanColumn: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ class Passage:
 class Domain(Protocol):
     """The distinct values of the outer columns that a subquery names."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[PlanColumn, ...]
     ids: frozenset[str]
     fresh: Fresh
 
@@ -259,7 +259,7 @@ class Unary(Operator):
     input: Operator
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[PlanColumn, ...]:
         return self.input.columns
 
     @property
@@ -282,10 +282,10 @@ class Unary(Operator):
 class Leaf(Operator):
     """Rows that no other operator makes: columns, and what they are called where they come from."""
 
-    items: tuple[tuple[Column, str], ...]
+    items: tuple[tuple[PlanColumn, str], ...]
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[PlanColumn, ...]:
         return tuple(column for column, _ in self.items)
 
     @property

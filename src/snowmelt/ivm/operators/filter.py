@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import WEIGHT, Column, Fresh, When, all_of, columns_in, conjuncts
+from snowmelt.ivm.algebra import WEIGHT, Fresh, PlanColumn, When, all_of, columns_in, conjuncts
 from snowmelt.ivm.changes import Change, Rules
 from snowmelt.ivm.operators.base import Domain, Hoisted, Identified, Identify, Joined, Operator, Passage, Unary
 from snowmelt.ivm.rendering import Origin, RenderedRows, Renderer, Restriction, selected
@@ -66,7 +66,7 @@ class Filter(Unary):
         promise = 2 if any(isinstance(one, exp.EQ | exp.In) for one in conjuncts(self.condition)) else 1
         return replace(below, selectivity=max(below.selectivity, promise)) if below is not None else None
 
-    def keys_below(self, rules: Rules, keys: tuple[Column, ...]) -> tuple[Operator, tuple[Column, ...]] | None:
+    def keys_below(self, rules: Rules, keys: tuple[PlanColumn, ...]) -> tuple[Operator, tuple[PlanColumn, ...]] | None:
         return None if rules.passes_with_time(self.condition) else self.input.keys_below(rules, keys)
 
     def hoisted(self, free: frozenset[str]) -> Hoisted | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import WEIGHT, Column, When, all_of, columns_in, conjuncts
+from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When, all_of, columns_in, conjuncts
 from snowmelt.ivm.changes import Change, Rules, tables_in
 from snowmelt.ivm.operators.base import Domain, Hoisted, Identified, Identify, Joined, Names, Operator
 from snowmelt.ivm.operators.filter import Filter, filtered
@@ -26,7 +26,7 @@ class InnerJoin(Operator):
     conditions: tuple[exp.Expr, ...]
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[PlanColumn, ...]:
         return tuple(column for part in self.parts for column in part.columns)
 
     @property

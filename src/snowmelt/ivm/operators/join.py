@@ -9,7 +9,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import WEIGHT, Column, Fresh, Item, When, all_of, columns_in, conjuncts, passed
+from snowmelt.ivm.algebra import WEIGHT, Fresh, Item, PlanColumn, When, all_of, columns_in, conjuncts, passed
 from snowmelt.ivm.changes import Change, Rules, tables_in, with_value
 from snowmelt.ivm.operators.base import Domain, Hoisted, Identified, Identify, Joined, Operator
 from snowmelt.ivm.operators.filter import filtered
@@ -35,7 +35,7 @@ class Join(Operator):
     condition: exp.Expr
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[PlanColumn, ...]:
         return (*self.left.columns, *self.right.columns) if self.kind is JoinKind.LEFT else self.left.columns
 
     @property

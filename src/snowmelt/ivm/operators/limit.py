@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from snowmelt.ivm import top_rows
-from snowmelt.ivm.algebra import Column, Item, When, all_of, passed
+from snowmelt.ivm.algebra import Item, PlanColumn, When, all_of, passed
 from snowmelt.ivm.changes import Change, Rules
 from snowmelt.ivm.operators.base import Domain, Joined, Unary
 from snowmelt.ivm.operators.filter import Filter
@@ -31,7 +31,7 @@ class Limit(Unary):
         return self.order
 
     @property
-    def group_keys(self) -> tuple[Column, ...]:
+    def group_keys(self) -> tuple[PlanColumn, ...]:
         return ()
 
     def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:

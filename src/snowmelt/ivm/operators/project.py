@@ -8,7 +8,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import Column, Fresh, Item, When, columns_in, passed
+from snowmelt.ivm.algebra import Fresh, Item, PlanColumn, When, columns_in, passed
 from snowmelt.ivm.changes import Change, Rules
 from snowmelt.ivm.operators.base import Domain, Hoisted, Identified, Identify, Joined, Operator, Passage, Unary
 from snowmelt.ivm.rendering import Origin, RenderedRows, Renderer, Restriction, moves, named, selected
@@ -21,7 +21,7 @@ class Project(Unary):
     items: tuple[Item, ...]
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[PlanColumn, ...]:
         return tuple(item.column for item in self.items)
 
     @property
@@ -74,10 +74,10 @@ class Project(Unary):
         columns = {own: below.columns[there] for own, there in self._plain.items() if there in below.columns}
         return replace(below, columns=columns)
 
-    def keys_below(self, rules: Rules, keys: tuple[Column, ...]) -> tuple[Operator, tuple[Column, ...]] | None:
+    def keys_below(self, rules: Rules, keys: tuple[PlanColumn, ...]) -> tuple[Operator, tuple[PlanColumn, ...]] | None:
         if any(column.id not in self._plain for column in keys):
             return None
-        return self.input.keys_below(rules, tuple(Column(self._plain[column.id], column.type) for column in keys))
+        return self.input.keys_below(rules, tuple(PlanColumn(self._plain[column.id], column.type) for column in keys))
 
     def hoisted(self, free: frozenset[str]) -> Hoisted | None:
         below = self.input.hoist()
@@ -114,7 +114,7 @@ class Project(Unary):
         return Project(below, (*self.items, *items)), tuple(item.column for item in items)
 
 
-def only(node: Operator, columns: Sequence[Column]) -> Operator:
+def only(node: Operator, columns: Sequence[PlanColumn]) -> Operator:
     """The node with exactly these columns, in order."""
     exactly = [column.id for column in node.columns] == [column.id for column in columns]
     return node if exactly else Project(node, passed(columns))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import Column, Item, When, passed
+from snowmelt.ivm.algebra import Item, PlanColumn, When, passed
 from snowmelt.ivm.changes import Change, Rules, weighted
 from snowmelt.ivm.operators.base import Domain, Identified, Identify, Joined, Names, Operator
 from snowmelt.ivm.operators.project import Project, only
@@ -18,10 +18,10 @@ from snowmelt.ivm.trees import call
 @dataclass(frozen=True, eq=False)
 class Union(Operator):
     branches: tuple[Operator, ...]
-    outputs: tuple[Column, ...]
+    outputs: tuple[PlanColumn, ...]
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[PlanColumn, ...]:
         return self.outputs
 
     @property
@@ -88,7 +88,7 @@ class Union(Operator):
         branches = []
         for position, branch in enumerate(self.branches):
             below, columns = identify(branch)
-            items = [Item(Column(identify.fresh().id, column.type), column.ref) for column in branch.columns]
+            items = [Item(PlanColumn(identify.fresh().id, column.type), column.ref) for column in branch.columns]
             parts = [exp.Literal.string(str(position)), *(column.ref for column in columns)]
             whole = call("concat_ws", exp.Literal.string("/"), *parts)
             branches.append(Project(below, (*items, Item(identify.fresh(), whole))))

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import Column, When
+from snowmelt.ivm.algebra import PlanColumn, When
 from snowmelt.ivm.changes import Change, Rules
 from snowmelt.ivm.operators.base import Domain, Joined, Unary
 from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, selected
@@ -20,11 +20,11 @@ class Unnest(Unary):
     no_identity = "'Table Function'"
     words = ""
     call: exp.Expr
-    items: tuple[tuple[Column, str], ...]
+    items: tuple[tuple[PlanColumn, str], ...]
     """Added columns and their names in the call's rows."""
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[PlanColumn, ...]:
         return (*self.input.columns, *(column for column, _ in self.items))
 
     @property

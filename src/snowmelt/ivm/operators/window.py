@@ -8,7 +8,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import Column, Item, When, columns_in, ids_of
+from snowmelt.ivm.algebra import Item, PlanColumn, When, columns_in, ids_of
 from snowmelt.ivm.changes import Change, Rules
 from snowmelt.ivm.operators.base import Domain, Joined, Operator, Unary
 from snowmelt.ivm.reasons import NotIncrementalError, Reason
@@ -24,11 +24,11 @@ _ORDERED = _FRAMED | {"row_number", "lag", "lead", "nth_value", "ntile"}
 @dataclass(frozen=True, eq=False)
 class Window(Unary):
     no_identity = "'Window Function'"
-    partition: tuple[Column, ...]
+    partition: tuple[PlanColumn, ...]
     items: tuple[Item, ...]
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[PlanColumn, ...]:
         return (*self.input.columns, *(item.column for item in self.items))
 
     @property
@@ -36,7 +36,7 @@ class Window(Unary):
         return tuple(item.value for item in self.items)
 
     @property
-    def group_keys(self) -> tuple[Column, ...]:
+    def group_keys(self) -> tuple[PlanColumn, ...]:
         return self.partition
 
     def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
@@ -64,7 +64,7 @@ class Window(Unary):
         pairs = zip(self.partition, found.pairs, strict=True)
         return Restriction(found.stage, tuple((column.id, name) for column, (_, name) in pairs))
 
-    def keys_below(self, rules: Rules, keys: tuple[Column, ...]) -> tuple[Operator, tuple[Column, ...]] | None:
+    def keys_below(self, rules: Rules, keys: tuple[PlanColumn, ...]) -> tuple[Operator, tuple[PlanColumn, ...]] | None:
         if not ids_of(keys) <= ids_of(self.partition):
             return None
         return self.input.keys_below(rules, keys) or (self.input, keys)
@@ -106,7 +106,7 @@ class Window(Unary):
         return Window(below, (*self.partition, *names.values()), items), names
 
 
-def _ordered(window: exp.Window, columns: Sequence[Column]) -> exp.Window:
+def _ordered(window: exp.Window, columns: Sequence[PlanColumn]) -> exp.Window:
     """Where the position of a row among its equals counts, all columns decide, so that the result is the same each
     time. RANK and RANGE frames give equals the same and must not get such an order."""
     spec = window.args.get("spec")

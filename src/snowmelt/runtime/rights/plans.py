@@ -27,7 +27,7 @@ _QUOTING = {"000979", "001065", "300002"}
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExplainRow:
     """A row of EXPLAIN."""
 
     name: str
@@ -41,7 +41,7 @@ def is_sealed(run: Run) -> bool:
     return not all(may_read_definition(run, item) for item in run.bodies.values())
 
 
-def explained(run: Run, steps: Iterable[Step]) -> Result:
+def explained(run: Run, steps: Iterable[ExplainRow]) -> Result:
     """The rows that the session may see."""
     if is_sealed(run):
         rows = [[step.name, step.text] for step in steps if step.open] + [["Plan", SEALED]]

@@ -23,8 +23,8 @@ from snowmelt.serve.protocol.sessions import DoorSession
 from snowmelt.serve.protocol.stage_files import StageFiles
 from snowmelt.serve.protocol.statements import (
     Described,
-    Outcome,
     Request,
+    RequestResult,
     Several,
     asked_statements,
     execute_request,
@@ -78,7 +78,7 @@ class Renderer:
             return {**_context(session), **data}
         return self._data(execution, execute_request(session, asked, execution.query_id), delivery)
 
-    def _data(self, execution: Execution, outcome: Outcome, delivery: Delivery) -> dict[str, Any]:
+    def _data(self, execution: Execution, outcome: RequestResult, delivery: Delivery) -> dict[str, Any]:
         session, query_id = execution.session, execution.query_id
         if isinstance(outcome, Several):
             return {**_context(session), **several_data(outcome, query_id)}

@@ -84,10 +84,10 @@ class Described:
     binds: int
 
 
-Outcome = Result | Several | Described
+RequestResult = Result | Several | Described
 
 
-def execute_request(session: Session, request: Request, query_id: str) -> Outcome:
+def execute_request(session: Session, request: Request, query_id: str) -> RequestResult:
     """Runs the request under the query id that the client was promised."""
     if request.describe_only:
         return _described(session, request)
