@@ -155,11 +155,11 @@ class Workbench:
 
     def snowmelt_path(self, name: str) -> str:
         """Where Snowmelt keeps the table."""
-        definition = self._catalogued(name).definition
+        definition = self._object(name).definition
         assert isinstance(definition, TableDefinition)
         return self.account.store.root.uri_of(definition.location)
 
-    def _catalogued(self, name: str) -> CatalogObject:
+    def _object(self, name: str) -> CatalogObject:
         session = self.connection.session
         assert session.database is not None and session.schema is not None
         with self.account.state.read() as state:

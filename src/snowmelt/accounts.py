@@ -7,10 +7,10 @@ from pathlib import Path
 from snowmelt.core.clock import Clock
 from snowmelt.core.config import Settings
 from snowmelt.features.alerts import feature as alerts
-from snowmelt.features.catalogue import feature as catalogue
 from snowmelt.features.channels import feature as channels
 from snowmelt.features.connectors import feature as connectors
 from snowmelt.features.contracts import feature as contracts
+from snowmelt.features.data_catalog import feature as data_catalog
 from snowmelt.features.data_products import feature as data_products
 from snowmelt.features.dynamic_tables import feature as dynamic_tables
 from snowmelt.features.lineage import feature as lineage
@@ -40,7 +40,7 @@ FEATURES = Features(
         streams,
         contracts,
         data_products,
-        catalogue,
+        data_catalog,
         dynamic_tables,
         tasks,
         notifications,

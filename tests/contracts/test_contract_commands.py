@@ -12,8 +12,8 @@ import typer
 import yaml
 from typer.testing import CliRunner, Result
 
-from snowmelt.cli.catalogue import catalogue_commands
 from snowmelt.cli.contracts import contract_commands
+from snowmelt.cli.data_catalog import data_catalog_commands
 from snowmelt.cli.guarding import guarded
 from snowmelt.runtime.session import Session
 from tests.contracts.documents import column, text
@@ -29,7 +29,9 @@ class Commands:
         self.folder = folder
         self._app = typer.Typer()
         self._app.add_typer(contract_commands(lambda data, url: nullcontext(self._session), guarded), name="contract")
-        self._app.add_typer(catalogue_commands(lambda data, url: nullcontext(self._session), guarded), name="catalog")
+        self._app.add_typer(
+            data_catalog_commands(lambda data, url: nullcontext(self._session), guarded), name="catalog"
+        )
         self._given = session
 
     @property
@@ -138,7 +140,7 @@ def test_test_looks_at_columns_and_rows(commands: Commands, session: Session) ->
     assert "column MORE is missing" in commands.run("contract", "test", wider, "--table", "orders", "--no-rows").output
 
 
-def test_the_catalogue_is_searched_and_written(commands: Commands, session: Session) -> None:
+def test_the_data_catalog_is_searched_and_written(commands: Commands, session: Session) -> None:
     session.execute("CREATE TABLE parcels_of_a_kind (weight INT COMMENT 'in grams')")
     session.execute("CREATE DATA PRODUCT shipping OBJECTS = (parcels_of_a_kind) COMMENT = 'all parcels'")
     assert "WEIGHT" in commands.run("catalog", "search", "parcels_of_a_kind", "grams").output

@@ -8,8 +8,8 @@ import pytest
 
 from snowmelt.accounts import open_account
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.govern.catalogue.model import Snapshot
-from snowmelt.govern.catalogue.site import pages
+from snowmelt.govern.data_catalog.model import Snapshot
+from snowmelt.govern.data_catalog.site import pages
 
 
 def test_a_product_tells_what_its_checks_said(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from snowmelt.design.antipatterns.catalogue import Level
 from snowmelt.design.antipatterns.library import read_items
 from snowmelt.design.antipatterns.linting import lint_texts
+from snowmelt.design.antipatterns.model import Level
 from snowmelt.design.antipatterns.on_designs import design_findings
 from snowmelt.design.deciding import Verdict, decide
 from snowmelt.design.making.designing import design

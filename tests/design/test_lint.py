@@ -11,8 +11,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from snowmelt.cli.main import app
-from snowmelt.design.antipatterns.catalogue import FAMILIES, catalogue
 from snowmelt.design.antipatterns.linting import lint_texts
+from snowmelt.design.antipatterns.model import FAMILIES, known_antipatterns
 
 GIVEN = yaml.safe_load((Path(__file__).parent / "lint_cases.yaml").read_text(encoding="utf-8"))
 # As Microsoft's package @microsoft/jest-sarif (MIT) has it: OASIS' schema of SARIF 2.1.0 with its corrections.
@@ -31,14 +31,14 @@ def test_found_where_it_is_and_not_where_it_is_not(identifier: str, bad: str, go
 
 
 def test_all_that_sql_can_show_has_a_case() -> None:
-    shown = {item.id for item in catalogue().values() if "sql" in item.places} - {"DW-07"}
+    shown = {item.id for item in known_antipatterns().values() if "sql" in item.places} - {"DW-07"}
     assert shown == {identifier for identifier, _, _ in CASES}
 
 
-def test_the_catalogue_has_four_families_of_seven() -> None:
+def test_the_antipatterns_have_four_families_of_seven() -> None:
     numbers = [f"{family}-0{number}" for family in FAMILIES for number in range(1, 8)]
-    assert list(catalogue()) == numbers
-    assert all(item.looks and item.hurts and item.remedy for item in catalogue().values())
+    assert list(known_antipatterns()) == numbers
+    assert all(item.looks and item.hurts and item.remedy for item in known_antipatterns().values())
 
 
 def test_a_comment_takes_responsibility() -> None:
@@ -113,7 +113,7 @@ def test_sarif(tmp_path: Path) -> None:
     log = json.loads(report.read_text(encoding="utf-8"))
     assert log["version"] == "2.1.0"
     run = log["runs"][0]
-    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == list(catalogue())
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == list(known_antipatterns())
     (result,) = run["results"]
     assert (result["ruleId"], result["level"]) == ("PD-05", "error")
     assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "PD-05"

@@ -29,11 +29,12 @@ _SAID_ELSEWHERE = {
     },
     # Names of classes of results, options of commands, what a playbook's step can create, and the definition itself.
     "CONTRACT": {
-        "cli/contracts.py", "govern/catalogue/searching.py", "features/relations/alter_tables.py",
+        "cli/contracts.py", "govern/data_catalog/searching.py", "features/relations/alter_tables.py",
         "playbooks/step_parts.py", "state/contract_model.py",
     },
     "DATA PRODUCT": {
-        "govern/catalogue/searching.py", "observe/freshness.py", "playbooks/step_parts.py", "state/contract_model.py",
+        "govern/data_catalog/searching.py", "observe/freshness.py", "playbooks/step_parts.py",
+        "state/contract_model.py",
     },
     # Clauses of other statements: `CREATE TABLE … WITH TAG (…)`, `COPY TAGS`.
     "TAG": {f"sql/statements/{name}.py" for name in ("changes", "columns", "dynamic_tables", "heads", "tables")},

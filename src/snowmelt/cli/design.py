@@ -14,7 +14,7 @@ from rich.table import Table
 from snowmelt.cli.groups import Guard
 from snowmelt.cli.output import Format, is_interactive
 from snowmelt.core import errors
-from snowmelt.design.antipatterns.catalogue import Finding, Level, catalogue
+from snowmelt.design.antipatterns.model import Finding, Level, known_antipatterns
 from snowmelt.design.antipatterns.on_designs import design_findings
 from snowmelt.design.deciding import MODE_TOPIC, Decision, Verdict, decide
 from snowmelt.design.looking.filling import looked
@@ -319,7 +319,7 @@ def _rules_as_json() -> str:
 
 
 def _show_patterns(console: Console) -> None:
-    for item in catalogue().values():
+    for item in known_antipatterns().values():
         mark = " [--fix]" if item.fixable else ""
         console.print(f"{item.id} {item.level}: {item.title}{mark}", markup=False, style="bold")
         for word, text in (("looks like", item.looks), ("hurts", item.hurts), ("do", item.remedy)):
@@ -330,6 +330,6 @@ def _patterns_as_json() -> str:
     rows = [
         {"id": item.id, "family": item.family, "level": item.level, "title": item.title, "looked_for_in": item.places,
          "looks_like": item.looks, "why_it_hurts": item.hurts, "what_to_do": item.remedy, "fixable": item.fixable}
-        for item in catalogue().values()
+        for item in known_antipatterns().values()
     ]  # fmt: skip
     return json.dumps(rows, indent=2)

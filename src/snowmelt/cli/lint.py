@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from snowmelt.cli.groups import Executes, Sessions
-from snowmelt.design.antipatterns.catalogue import Finding, Level, catalogue, ordered
 from snowmelt.design.antipatterns.linting import fix_files, lint_paths
+from snowmelt.design.antipatterns.model import Finding, Level, known_antipatterns, ordered
 from snowmelt.design.antipatterns.on_accounts import account_findings
 from snowmelt.design.antipatterns.on_designs import design_findings
 from snowmelt.design.antipatterns.reporting import to_json, to_sarif
@@ -47,7 +47,7 @@ def lint_command(app: typer.Typer, sessions: Sessions) -> None:
         if data is None and url is None and not paths:
             raise typer.BadParameter("Name files or folders, or an account with --data or --url.")
         for word in (*(select or ()), *(ignore or ())):
-            if not any(identifier.startswith(word.upper()) for identifier in catalogue()):
+            if not any(identifier.startswith(word.upper()) for identifier in known_antipatterns()):
                 raise typer.BadParameter(f"'{word}' is neither an id nor a family: see snowmelt design patterns.")
 
         def chosen(found: list[Finding]) -> list[Finding]:

@@ -14,11 +14,11 @@ from snowmelt import __version__
 from snowmelt.accounts import open_account
 from snowmelt.cli.backfill import backfill_command
 from snowmelt.cli.build import build_command
-from snowmelt.cli.catalogue import catalogue_commands
 from snowmelt.cli.check import run_check
 from snowmelt.cli.connectors import connector_commands
 from snowmelt.cli.contracts import contract_commands
 from snowmelt.cli.cost import run_cost
+from snowmelt.cli.data_catalog import data_catalog_commands
 from snowmelt.cli.demo import called_as, duration
 from snowmelt.cli.design import design_commands
 from snowmelt.cli.groups import Sessions, UrlOption
@@ -295,7 +295,7 @@ def _open(data: Path, url: str | None) -> _Opened:
 
 app.add_typer(connector_commands(_open, guarded), name="connector")
 app.add_typer(contract_commands(_open, guarded), name="contract")
-app.add_typer(catalogue_commands(_open, guarded), name="catalog")
+app.add_typer(data_catalog_commands(_open, guarded), name="catalog")
 app.add_typer(quality_commands(_open, guarded), name="quality")
 app.add_typer(monitoring_commands(), name="monitoring")
 app.add_typer(design_commands(guarded), name="design")

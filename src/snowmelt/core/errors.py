@@ -1,4 +1,4 @@
-"""One catalogue of errors.
+"""All errors that users meet, each with its code.
 
 Every failure a user can see is a `SnowmeltError`: what happened, to which object, and what to do. Codes and
 wording follow Snowflake where it has them, because clients, dbt and playbooks match on both.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from snowmelt.govern.catalogue.model import AVAILABILITY
+from snowmelt.govern.data_catalog.model import AVAILABILITY
 
 TARGETS = {tier: round(float(text.removesuffix(" %")) / 100, 6) for tier, text in AVAILABILITY.items()}
 

@@ -1,4 +1,4 @@
-"""delta-rs' and the disk's failures in the words of the error catalogue."""
+"""delta-rs' and the disk's failures as Snowmelt's errors."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from snowmelt.design.antipatterns.catalogue import Finding, catalogue
+from snowmelt.design.antipatterns.model import Finding, known_antipatterns
 
 _TESTS = ("tests", "data_tests")
 
@@ -21,7 +21,7 @@ def dbt_findings(folder: Path) -> list[Finding]:
     tested = {name for path in _documents(folder) for name in _tested(path)}
     models = sorted((folder / "models").rglob("*.sql"))
     return [
-        Finding(catalogue()["DW-07"], str(path), 1, path.stem, "no test is declared for it")
+        Finding(known_antipatterns()["DW-07"], str(path), 1, path.stem, "no test is declared for it")
         for path in models
         if path.stem not in tested
     ]

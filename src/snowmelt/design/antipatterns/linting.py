@@ -8,9 +8,9 @@ from pathlib import Path
 
 from snowmelt.core import errors
 from snowmelt.core.config import FILE_NAME
-from snowmelt.design.antipatterns.catalogue import Edit, Finding, catalogue, ordered
 from snowmelt.design.antipatterns.dbt import dbt_findings, is_dbt
 from snowmelt.design.antipatterns.library import Library, library
+from snowmelt.design.antipatterns.model import Edit, Finding, known_antipatterns, ordered
 from snowmelt.design.antipatterns.on_queries import query_findings
 from snowmelt.design.antipatterns.on_statements import statement_findings
 from snowmelt.design.antipatterns.python_files import sql_of
@@ -21,7 +21,7 @@ def lint_library(given: Library) -> list[Finding]:
     for item in given.items:
         for identifier, message, edits in (*query_findings(item, given), *statement_findings(item, given)):
             if identifier not in item.ignored:
-                found.append(Finding(catalogue()[identifier], item.file, item.line, item.name, message, edits))
+                found.append(Finding(known_antipatterns()[identifier], item.file, item.line, item.name, message, edits))
     return ordered(found)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.lag import parse_lag
 from snowmelt.core.names import ObjectName, literal, quote
-from snowmelt.design.antipatterns.catalogue import Finding, catalogue, ordered
 from snowmelt.design.antipatterns.library import library
 from snowmelt.design.antipatterns.linting import lint_library
+from snowmelt.design.antipatterns.model import Finding, known_antipatterns, ordered
 from snowmelt.design.deciding import ALERT_FACTOR
 
 Ask = Callable[[str], Sequence[Mapping[str, Any]]]
@@ -24,7 +24,7 @@ def account_findings(ask: Ask, now: datetime | None = None) -> list[Finding]:
     now = now or datetime.now(UTC)
     found = list(_definitions(ask))
     for identifier, name, message in (*_dynamic_tables(ask, now), *_streams(ask, now)):
-        found.append(Finding(catalogue()[identifier], "account", 0, name, message))
+        found.append(Finding(known_antipatterns()[identifier], "account", 0, name, message))
     return ordered(found)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from snowmelt.design.antipatterns.catalogue import Finding, catalogue, ordered
 from snowmelt.design.antipatterns.library import library
 from snowmelt.design.antipatterns.linting import lint_library
+from snowmelt.design.antipatterns.model import Finding, known_antipatterns, ordered
 from snowmelt.design.antipatterns.on_statements import ADDRESS_WITH_PASSWORD
 from snowmelt.design.deciding import CHECKS_PER_INTERVAL
 from snowmelt.design.model import Design, Stage, StageKind
@@ -28,7 +28,7 @@ def design_findings(design: Design) -> list[Finding]:
     for identifier, name, message in (
         *_ends(design), *_stages(design), *_sources(design), *_published(design), *_observed(design), *_known(design),
     ):  # fmt: skip
-        found.append(Finding(catalogue()[identifier], design.name, 0, name, message))
+        found.append(Finding(known_antipatterns()[identifier], design.name, 0, name, message))
     return ordered(found)
 
 

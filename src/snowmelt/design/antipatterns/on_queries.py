@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import quote
-from snowmelt.design.antipatterns.catalogue import Edit
 from snowmelt.design.antipatterns.library import Item, Library, parsed, query_of
+from snowmelt.design.antipatterns.model import Edit
 from snowmelt.ivm.lowering import lower
 from snowmelt.ivm.plan import Planner
 from snowmelt.ivm.reasons import NotIncrementalError

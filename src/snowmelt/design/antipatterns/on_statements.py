@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from snowmelt.core.names import literal
-from snowmelt.design.antipatterns.catalogue import Edit
 from snowmelt.design.antipatterns.library import Item, Library, Parts, reads_of, task_statements
+from snowmelt.design.antipatterns.model import Edit
 from snowmelt.design.antipatterns.on_queries import RAW, Found, why_not_incremental
 from snowmelt.sql.statements import (
     CopyIntoTable,

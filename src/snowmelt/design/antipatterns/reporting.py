@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from snowmelt.core.version import VERSION
-from snowmelt.design.antipatterns.catalogue import AntiPattern, Finding, catalogue
+from snowmelt.design.antipatterns.model import AntiPattern, Finding, known_antipatterns
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -24,7 +24,7 @@ def to_json(findings: Iterable[Finding]) -> str:
 
 
 def to_sarif(findings: Iterable[Finding]) -> str:
-    patterns = list(catalogue().values())
+    patterns = list(known_antipatterns().values())
     places = {pattern.id: index for index, pattern in enumerate(patterns)}
     driver = {
         "name": "snowmelt", "version": VERSION,

@@ -80,7 +80,7 @@ def _cell(text: str) -> str:
 
 def to_html(title: str, blocks: Iterable[Block]) -> str:
     """One page that needs nothing else."""
-    style = files("snowmelt.govern.catalogue").joinpath("assets", "catalogue.css").read_text(encoding="utf-8")
+    style = files("snowmelt.govern.data_catalog").joinpath("assets", "catalog.css").read_text(encoding="utf-8")
     body = "\n".join(_html(block) for block in blocks)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'

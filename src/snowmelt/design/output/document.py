@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from snowmelt.design.antipatterns.catalogue import Finding
+from snowmelt.design.antipatterns.model import Finding
 from snowmelt.design.model import Design, DesignSink, DesignSource, Gate, RunbookStep
 from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading, Paragraph, grid
 from snowmelt.design.output.diagram import picture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from snowmelt.design.antipatterns.catalogue import Finding
+from snowmelt.design.antipatterns.model import Finding
 from snowmelt.design.model import Design
 from snowmelt.design.output.blocks import to_html, to_markdown
 from snowmelt.design.output.dbt import dbt_files

@@ -12,8 +12,8 @@ from snowmelt.features.contracts import attaching
 from snowmelt.features.contracts.promises import Promise, majors, of_major, promise
 from snowmelt.features.data_products import lags, pii
 from snowmelt.features.data_products.statements import ProductOptions
-from snowmelt.govern.catalogue.model import AVAILABILITY
 from snowmelt.govern.contracts.reading import read
+from snowmelt.govern.data_catalog.model import AVAILABILITY
 from snowmelt.runtime import schema_objects
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.state.contract_model import CONTRACT, ContractDefinition, ContractLink, DataProductDefinition

@@ -16,7 +16,7 @@ from snowmelt.features.data_products.describing import (
     known_pii,
     quality_of,
 )
-from snowmelt.govern.catalogue.model import AVAILABILITY
+from snowmelt.govern.data_catalog.model import AVAILABILITY
 from snowmelt.runtime.metadata.columns import Columns, Row, columns
 from snowmelt.runtime.metadata.layouts import DESCRIBE_ROUTINE
 from snowmelt.runtime.metadata.schema_objects import named, of_kind

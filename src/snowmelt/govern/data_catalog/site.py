@@ -1,4 +1,4 @@
-"""The catalogue as pages that any web server, or none, can show."""
+"""The data catalog as pages that any web server, or none, can show."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
-from snowmelt.govern.catalogue.model import ContractEntry, Named, ProductEntry, RelationEntry, Snapshot
-from snowmelt.govern.catalogue.pictures import picture
+from snowmelt.govern.data_catalog.model import ContractEntry, Named, ProductEntry, RelationEntry, Snapshot
+from snowmelt.govern.data_catalog.pictures import picture
 
-_ASSETS = ("catalogue.css", "catalogue.js")
+_ASSETS = ("catalog.css", "catalog.js")
 
 
 def pages(snapshot: Snapshot) -> dict[str, str]:
@@ -22,7 +22,7 @@ def pages(snapshot: Snapshot) -> dict[str, str]:
     found |= {site.path(item): site.product(item) for item in snapshot.products}
     found |= {site.path(item): site.contract(item) for item in snapshot.contracts}
     found |= {site.path(item): site.relation(item) for item in snapshot.relations}
-    folder = files("snowmelt.govern.catalogue").joinpath("assets")
+    folder = files("snowmelt.govern.data_catalog").joinpath("assets")
     return found | {name: folder.joinpath(name).read_text(encoding="utf-8") for name in _ASSETS}
 
 
@@ -55,8 +55,8 @@ class _Site:
             for item in self.snapshot.relations
         ]
         body.append("<h2>Tables and views</h2>" + _table(("name", "kind", "description"), rows))
-        scripts = '<script src="search.js"></script><script src="catalogue.js"></script>'
-        return self._page("Data catalogue", "".join(body) + scripts, up="")
+        scripts = '<script src="search.js"></script><script src="catalog.js"></script>'
+        return self._page("Data catalog", "".join(body) + scripts, up="")
 
     def product(self, item: ProductEntry) -> str:
         contract = self.contracts.get(item.contract or "")
@@ -116,7 +116,7 @@ class _Site:
              "about": " ".join(text for text in about if text)}
             for kind, item, about in self._searchable()
         ]  # fmt: skip
-        return f"const CATALOGUE = {json.dumps(entries, ensure_ascii=False)};\n"
+        return f"const ENTRIES = {json.dumps(entries, ensure_ascii=False)};\n"
 
     def _searchable(self) -> Iterator[tuple[str, Named, list[str | None]]]:
         for product in self.snapshot.products:
@@ -157,13 +157,13 @@ class _Site:
         return f'<h2>Lineage</h2><div class="scroll">{drawn}</div>' if drawn else ""
 
     def _page(self, title: str, body: str, *, kind: str = "", path: str = "", up: str = "../") -> str:
-        trail = f'<nav><a href="{up}index.html">Catalogue</a> <span>{escape(path)}</span></nav>' if path else ""
+        trail = f'<nav><a href="{up}index.html">Catalog</a> <span>{escape(path)}</span></nav>' if path else ""
         badge = f"<span class='kind'>{escape(kind)}</span>" if kind else ""
         taken = f"{self.snapshot.taken_at:%Y-%m-%d %H:%M} UTC"
         return (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
             f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f'<link rel="stylesheet" href="{up}catalogue.css"></head><body>{trail}'
+            f'<link rel="stylesheet" href="{up}catalog.css"></head><body>{trail}'
             f"<h1>{escape(title)} {badge}</h1><main>{body}</main><footer>Snowmelt, {taken}</footer></body></html>\n"
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from snowmelt.govern.catalogue.model import Named, RelationEntry, Snapshot
+from snowmelt.govern.data_catalog.model import Named, RelationEntry, Snapshot
 
 _NAME, _COLUMN, _ABOUT = 60, 40, 20
 _WHOLE, _BEGINS = 40, 15

@@ -11,7 +11,7 @@ function score(entry, words) {
 
 field.addEventListener("input", () => {
   const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = CATALOGUE.map((entry) => [score(entry, words), entry])
+  const found = ENTRIES.map((entry) => [score(entry, words), entry])
     .filter(([points]) => words.length && points)
     .sort((a, b) => b[0] - a[0])
     .slice(0, 30);

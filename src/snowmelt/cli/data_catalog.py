@@ -13,14 +13,14 @@ from rich.table import Table
 from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
 from snowmelt.cli.guarding import DATA
 from snowmelt.cli.output import Format
-from snowmelt.govern.catalogue.model import Snapshot
-from snowmelt.govern.catalogue.searching import search as search_snapshot
-from snowmelt.govern.catalogue.site import pages
+from snowmelt.govern.data_catalog.model import Snapshot
+from snowmelt.govern.data_catalog.searching import search as search_snapshot
+from snowmelt.govern.data_catalog.site import pages
 
 EXIT_NOTHING = 1
 
 
-def catalogue_commands(opened: Opener, guarded: Guard) -> typer.Typer:
+def data_catalog_commands(opened: Opener, guarded: Guard) -> typer.Typer:
     """The group of commands; what opens a session and what reports errors is the caller's."""
     group = typer.Typer(no_args_is_help=True, help="Find data products, contracts, tables and columns.")
 
@@ -42,7 +42,7 @@ def catalogue_commands(opened: Opener, guarded: Guard) -> typer.Typer:
         data: DataOption = DATA,
         url: UrlOption = None,
     ) -> None:
-        """Write the catalogue as a site of static pages."""
+        """Write the data catalog as a site of static pages."""
         sessions.run(data, url, lambda session: _build(_snapshot(session), output))
 
     @group.command()

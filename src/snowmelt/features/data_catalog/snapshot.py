@@ -1,4 +1,4 @@
-"""The snapshot that search and the catalogue's pages are made of: all that a role may know of."""
+"""The snapshot that search and the data catalog's pages are made of: all that a role may know of."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from snowmelt.features.contracts import listing
 from snowmelt.features.contracts.promises import columns_of, promise_of
 from snowmelt.features.contracts.versioning import latest
 from snowmelt.features.data_products.describing import Checked, all_consumers, checks_of, freshness_of, known_pii
-from snowmelt.govern.catalogue.model import (
+from snowmelt.govern.contracts.model import Property
+from snowmelt.govern.contracts.reading import read
+from snowmelt.govern.data_catalog.model import (
     CheckEntry,
     ColumnEntry,
     ConsumerEntry,
@@ -21,9 +23,7 @@ from snowmelt.govern.catalogue.model import (
     RelationEntry,
     Snapshot,
 )
-from snowmelt.govern.catalogue.searching import search
-from snowmelt.govern.contracts.model import Property
-from snowmelt.govern.contracts.reading import read
+from snowmelt.govern.data_catalog.searching import search
 from snowmelt.govern.quality.ddl import definition_of
 from snowmelt.runtime.metadata.columns import Columns, Row, columns
 from snowmelt.runtime.metadata.ddl_scripts import view_reads

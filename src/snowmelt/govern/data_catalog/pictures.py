@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from html import escape
 
-from snowmelt.govern.catalogue.model import RelationEntry, Snapshot
+from snowmelt.govern.data_catalog.model import RelationEntry, Snapshot
 
 _WIDTH, _HEIGHT, _ACROSS, _DOWN, _MARGIN = 190, 40, 70, 18, 12
 _LETTERS = 24

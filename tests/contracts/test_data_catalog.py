@@ -1,4 +1,4 @@
-"""Search and the pages of the catalogue, from a snapshot."""
+"""Search and the pages of the data catalog, from a snapshot."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from posixpath import dirname, join, normpath
 
-from snowmelt.govern.catalogue.model import (
+from snowmelt.govern.data_catalog.model import (
     ColumnEntry,
     ConsumerEntry,
     ContractEntry,
@@ -15,9 +15,9 @@ from snowmelt.govern.catalogue.model import (
     RelationEntry,
     Snapshot,
 )
-from snowmelt.govern.catalogue.pictures import layers, neighbourhood, picture
-from snowmelt.govern.catalogue.searching import search
-from snowmelt.govern.catalogue.site import pages
+from snowmelt.govern.data_catalog.pictures import layers, neighbourhood, picture
+from snowmelt.govern.data_catalog.searching import search
+from snowmelt.govern.data_catalog.site import pages
 
 
 def relation(name: str, *columns: ColumnEntry, reads: tuple[str, ...] = (), **fields: str) -> RelationEntry:

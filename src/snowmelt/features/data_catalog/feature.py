@@ -1,11 +1,11 @@
-"""The catalogue: a snapshot of everything, and searching it."""
+"""The data catalog: a snapshot of everything, and searching it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from snowmelt.core import types
-from snowmelt.features.catalogue import snapshot as catalogue
+from snowmelt.features.data_catalog import snapshot as data_catalog
 from snowmelt.runtime.feature import Feature
 from snowmelt.runtime.metadata.columns import Row
 from snowmelt.runtime.system_functions import Arguments as Values
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 def _catalog_snapshot(run: Run, state: StateReader, _: Values) -> str:
-    return catalogue.snapshot(run, state).model_dump_json()
+    return data_catalog.snapshot(run, state).model_dump_json()
 
 
 def _search_catalog(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
-    return catalogue.search_rows(run, state, arguments.text("SEARCH_TEXT") or "")[: arguments.limit(100)]
+    return data_catalog.search_rows(run, state, arguments.text("SEARCH_TEXT") or "")[: arguments.limit(100)]
 
 
 FEATURE = Feature(
-    "catalogue",
+    "data_catalog",
     system_functions={"SYSTEM$CATALOG_SNAPSHOT": SystemFunction(0, 0, types.VARCHAR, _catalog_snapshot)},
     table_functions=(
         TableFunction(
-            "SEARCH_CATALOG", ("SEARCH_TEXT", "RESULT_LIMIT"), catalogue.SEARCHED, _search_catalog, required=1
+            "SEARCH_CATALOG", ("SEARCH_TEXT", "RESULT_LIMIT"), data_catalog.SEARCHED, _search_catalog, required=1
         ),
     ),
 )

@@ -1,0 +1,84 @@
+"""The anti-patterns that are looked for (antipatterns.yaml), and what a finding of one is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+
+import yaml
+
+
+class Level(StrEnum):
+    """SARIF's words."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+FAMILIES = {
+    "PD": "pipeline design", "ES": "event streaming", "DW": "warehouse and dbt", "DO": "observability",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class AntiPattern:
+    id: str
+    title: str
+    level: Level
+    places: tuple[str, ...]
+    """Where it is looked for: design, sql, account."""
+    looks: str
+    hurts: str
+    remedy: str
+    fixable: bool
+
+    @property
+    def family(self) -> str:
+        return FAMILIES[self.id[:2]]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Of a file: what stands between two offsets becomes another text."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    pattern: AntiPattern
+    file: str
+    """The file, or the name of the design or account."""
+    line: int
+    """From 1; 0 where there is no file."""
+    object: str
+    message: str
+    edits: tuple[Edit, ...] = field(default=(), compare=False)
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.object or self.file
+
+
+@cache
+def known_antipatterns() -> dict[str, AntiPattern]:
+    text = files("snowmelt.design.antipatterns").joinpath("antipatterns.yaml").read_text(encoding="utf-8")
+    rows = yaml.safe_load(text)
+    return {
+        row["id"]: AntiPattern(
+            row["id"], row["title"], Level(row["severity"]), tuple(row["in"]), row["looks"], row["hurts"],
+            row["remedy"], row.get("fixable", False),
+        )
+        for row in rows
+    }  # fmt: skip
+
+
+def ordered(findings: Iterable[Finding]) -> list[Finding]:
+    """By place, then id; each once."""
+    return sorted(set(findings), key=lambda item: (item.file, item.line, item.pattern.id, item.object, item.message))

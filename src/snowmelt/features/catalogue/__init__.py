@@ -1,1 +1,0 @@
-"""The catalogue: a snapshot of all that is offered, and searching it."""

@@ -1,0 +1,1 @@
+"""The data catalog: a snapshot of all that is offered, and searching it."""
