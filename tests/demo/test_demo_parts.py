@@ -13,8 +13,9 @@ import typer
 from rich.console import Console, RenderableType
 from typer.testing import CliRunner
 
-from snowmelt.cli import main
+from snowmelt.cli import demo
 from snowmelt.cli.demo import duration
+from snowmelt.cli.main import app
 from snowmelt.demo import closing, stopwatch, view
 from snowmelt.demo.checks import Check, compared
 from snowmelt.demo.running import DemoOptions
@@ -151,7 +152,7 @@ def test_how_long_it_lasts(
 ) -> None:
     """As it is called: by itself, and with a length that is one or is none."""
     plans: list[DemoOptions] = []
-    monkeypatch.setattr(main, "run_demo", lambda _console, plan, _settings: plans.append(plan) or 0)
-    result = CliRunner().invoke(main.app, ["demo", "--data", str(tmp_path), *arguments])
+    monkeypatch.setattr(demo, "run_demo", lambda _console, plan, _settings: plans.append(plan) or 0)
+    result = CliRunner().invoke(app, ["demo", "--data", str(tmp_path), *arguments])
     assert [plan.duration for plan in plans] == ([] if seconds is None else [timedelta(seconds=seconds)])
     assert result.exit_code == (2 if seconds is None else 0), result.output

@@ -20,7 +20,8 @@ from snowmelt.backfill.rates import measured
 from snowmelt.backfill.running import Backfill, begin
 from snowmelt.backfill.standing import Standing, backfills_in, standing_of
 from snowmelt.cli.groups import DataOption, Executes, Guard, Opener, UrlOption
-from snowmelt.cli.guarding import DATA
+from snowmelt.cli.guarding import DATA, guarded
+from snowmelt.cli.opening import open_session
 from snowmelt.cli.playbooks import RUNS, RunsOption, account_of, account_text
 from snowmelt.core.config import load_settings
 from snowmelt.playbooks.journal import created, opened
@@ -167,3 +168,8 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise backfill_errors.backfill(f"{path} can't be read: {error.strerror}.") from None
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    backfill_command(app, open_session, guarded)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from snowmelt.cli.groups import Guard
+from snowmelt.cli.guarding import guarded
 from snowmelt.core import errors
 from snowmelt.design.building.checking import check_project
 from snowmelt.design.building.project import project_files
@@ -70,3 +71,8 @@ def _written(folder: Path, files: dict[str, str]) -> int:
         return 0
     typer.echo("Choose between the marks in the files with a conflict, and compare those with a .new beside them.")
     return EXIT_DIFFERENT
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    build_command(app, guarded)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
+from snowmelt.cli.groups import UrlOption
+from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
+from snowmelt.cli.opening import Opened
 from snowmelt.core.names import quote
 from snowmelt.runtime.results import Result
 
@@ -59,3 +63,23 @@ def _show(console: Console, verdict: dict[str, Any]) -> None:
         values = ["NULL" if value is None else value for value in item["row"].values()]
         shown.add_row(*values, str(item["expected"]), str(item["actual"]))
     console.print(shown)
+
+
+def check(
+    name: Annotated[str | None, typer.Argument(help="A dynamic table; all of them when there is none.")] = None,
+    data: DataOption = DATA,
+    url: UrlOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Recompute dynamic tables at their data timestamp and compare. The exit code is 1 when one differs."""
+
+    def work() -> int:
+        with Opened(data, url, settings_of(data, config), None, None) as session:
+            return run_check(session.execute, Console(highlight=False), name)
+
+    raise typer.Exit(guarded(work))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command()(check)

@@ -8,7 +8,8 @@ import typer
 from rich.console import Console
 
 from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
-from snowmelt.cli.guarding import DATA
+from snowmelt.cli.guarding import DATA, guarded
+from snowmelt.cli.opening import open_session
 from snowmelt.cli.output import Format, write_result
 from snowmelt.core.names import literal
 
@@ -129,3 +130,8 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
         sessions.run(data, url, work)
 
     return group
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the group of commands to the program."""
+    app.add_typer(connector_commands(open_session, guarded), name="connector")

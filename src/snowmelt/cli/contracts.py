@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
-from snowmelt.cli.guarding import DATA
+from snowmelt.cli.guarding import DATA, guarded
+from snowmelt.cli.opening import open_session
 from snowmelt.cli.output import Format
 from snowmelt.core import errors
 from snowmelt.core.names import literal, quote, split_name
@@ -295,3 +296,8 @@ def _execute(session: Executes, statement: str) -> None:
 def _identifier(name: str) -> str:
     """A name as SQL takes it: as it is where it is one, quoted where not."""
     return name if split_name(name) is not None else quote(name)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the group of commands to the program."""
+    app.add_typer(contract_commands(open_session, guarded), name="contract")

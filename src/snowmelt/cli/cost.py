@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from snowmelt.cli.groups import UrlOption
+from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
+from snowmelt.cli.opening import Opened
 from snowmelt.core.names import literal
 from snowmelt.runtime.results import Result
 
@@ -48,3 +52,24 @@ def _printed(report: dict[str, Any]) -> list[Table | str]:
             sums.add_row(each["name"].lower() if title == "purposes" else each["name"], *(f"{v:,.4f}" for v in values))
         found.append(sums)
     return found + [f"{each['name']}: {line}" for each in report["tables"] for line in each["advice"]]
+
+
+def cost(
+    name: Annotated[str | None, typer.Argument(help="A dynamic table; all of them when there is none.")] = None,
+    days: Annotated[float, typer.Option(min=0.01, help="How many days to look back.")] = 1.0,
+    data: DataOption = DATA,
+    url: UrlOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """What dynamic tables cost a day, what full refreshes would have cost, and what to change."""
+
+    def work() -> int:
+        with Opened(data, url, settings_of(data, config), None, None) as session:
+            return run_cost(session.execute, Console(highlight=False), name, days)
+
+    raise typer.Exit(guarded(work))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command()(cost)

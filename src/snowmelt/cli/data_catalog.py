@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
-from snowmelt.cli.guarding import DATA
+from snowmelt.cli.guarding import DATA, guarded
+from snowmelt.cli.opening import open_session
 from snowmelt.cli.output import Format
 from snowmelt.govern.data_catalog.model import Snapshot
 from snowmelt.govern.data_catalog.searching import search as search_snapshot
@@ -74,3 +75,8 @@ def _build(snapshot: Snapshot, folder: Path) -> int:
         target.write_text(text, encoding="utf-8")
     typer.echo(f"{len(written)} files in {folder}")
     return 0
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the group of commands to the program."""
+    app.add_typer(data_catalog_commands(open_session, guarded), name="catalog")

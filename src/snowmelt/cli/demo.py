@@ -7,8 +7,15 @@ import shutil
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import Annotated
 
 import typer
+from rich.console import Console
+
+from snowmelt.cli.guarding import guarded
+from snowmelt.core.config import load_settings
+from snowmelt.core.logs import configure_logging
+from snowmelt.demo.running import DemoOptions, run_demo
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -28,3 +35,28 @@ def called_as() -> str:
     found = shutil.which("snowmelt")
     unknown = found is None or not path.exists() or not path.samefile(found)
     return str(path) if path.name == "snowmelt" and unknown else "snowmelt"
+
+
+def demo(
+    data: Annotated[Path, typer.Option("--data", help="Folder that keeps the demo's data.")] = Path("snowmelt-demo"),
+    length: Annotated[
+        str, typer.Option("--for", metavar="DURATION", help="How long the shop is open: 90s, 2m.")
+    ] = "60s",
+    rate: Annotated[float, typer.Option(help="Transactions a second in the shop.", min=0.1, max=1000)] = 40,
+) -> None:
+    """A live PostgreSQL shop: captured, kept as a dimension, summed up, watched, and checked at the end."""
+    lasting = duration(length)
+
+    def work() -> int:
+        settings = load_settings(data)
+        # What goes wrong is part of the picture, which lines of a log would tear apart.
+        level = settings.log_level if "log_level" in settings.model_fields_set else "ERROR"
+        configure_logging(level, as_json=settings.log_json)
+        return run_demo(Console(highlight=False), DemoOptions(data, lasting, rate, called_as()), settings)
+
+    raise typer.Exit(guarded(work))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command()(demo)

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from snowmelt.cli.groups import Guard
+from snowmelt.cli.guarding import guarded
 from snowmelt.cli.output import Format, is_interactive
 from snowmelt.core import errors
 from snowmelt.design.antipatterns.model import Finding, Level, known_antipatterns
@@ -333,3 +334,8 @@ def _patterns_as_json() -> str:
         for item in known_antipatterns().values()
     ]  # fmt: skip
     return json.dumps(rows, indent=2)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the group of commands to the program."""
+    app.add_typer(design_commands(guarded), name="design")

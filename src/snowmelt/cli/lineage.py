@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
+from snowmelt.cli.groups import UrlOption
+from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
+from snowmelt.cli.opening import Opened
 from snowmelt.core.names import literal
 from snowmelt.govern.lineage.flows import Influence
 from snowmelt.govern.lineage.pictures import Arrow, Picture, mermaid, svg
@@ -85,3 +89,32 @@ def _show(console: Console, found: dict[str, Any]) -> None:
 
 def _end(end: dict[str, Any]) -> str:
     return str(end["object"]) if end["column"] is None else f"{end['object']}.{end['column']}"
+
+
+def lineage(
+    name: Annotated[str, typer.Argument(help="A table, view, stream or stage, or table.column.")],
+    upstream: Annotated[bool, typer.Option("--upstream", help="What it is made from. The default.")] = False,
+    downstream: Annotated[bool, typer.Option("--downstream", help="What depends on it.")] = False,
+    distance: Annotated[int | None, typer.Option(min=1, help="How many steps; all when nothing is said.")] = None,
+    form: Annotated[
+        LineageFormat, typer.Option("--format", help="table, json, or a picture: mermaid, svg.")
+    ] = LineageFormat.TABLE,
+    data: DataOption = DATA,
+    url: UrlOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Show where a table or a column comes from, or what would be hit if it changed."""
+    if upstream and downstream:
+        raise typer.BadParameter("--upstream and --downstream are two questions: ask one at a time.")
+
+    def work() -> int:
+        with Opened(data, url, settings_of(data, config), None, None) as session:
+            direction = "DOWNSTREAM" if downstream else "UPSTREAM"
+            return run_lineage(session.execute, Console(highlight=False), name, direction, distance, form)
+
+    raise typer.Exit(guarded(work))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command()(lineage)

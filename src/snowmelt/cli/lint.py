@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from snowmelt.cli.groups import Executes, Sessions
+from snowmelt.cli.guarding import guarded
+from snowmelt.cli.opening import open_session
 from snowmelt.design.antipatterns.linting import fix_files, lint_paths
 from snowmelt.design.antipatterns.model import Finding, Level, known_antipatterns, ordered
 from snowmelt.design.antipatterns.on_accounts import account_findings
@@ -115,3 +117,8 @@ def _as_text(found: Iterable[Finding]) -> str:
     counts = ", ".join(f"{count} {level}s" for level, count in levels.items())
     lines.append(f"{counts}." if any(levels.values()) else "No anti-pattern was found.")
     return "\n".join(lines) + "\n"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    lint_command(app, Sessions(open_session, guarded))

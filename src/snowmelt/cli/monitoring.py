@@ -25,3 +25,8 @@ def monitoring_commands() -> typer.Typer:
             typer.echo(path)
 
     return group
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the group of commands to the program."""
+    app.add_typer(monitoring_commands(), name="monitoring")

@@ -12,7 +12,8 @@ import typer
 from rich.console import Console
 
 from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, UrlOption
-from snowmelt.cli.guarding import DATA
+from snowmelt.cli.guarding import DATA, guarded
+from snowmelt.cli.opening import open_session
 from snowmelt.cli.output import Format, is_interactive
 from snowmelt.cli.playbook_terminal import Terminal
 from snowmelt.cli.playbook_views import lint_one, list_shipped, show_plan, show_status, show_text
@@ -270,3 +271,8 @@ def _use(session: Executes, database: str | None, schema: str | None) -> None:
         session.execute(f"USE DATABASE {database}")
     if schema is not None:
         session.execute(f"USE SCHEMA {schema}")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the group of commands to the program."""
+    app.add_typer(playbook_commands(open_session, guarded), name="playbook")

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from snowmelt.cli.output import Format, progress
+from snowmelt.cli.groups import UrlOption
+from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
+from snowmelt.cli.opening import Opened
+from snowmelt.cli.output import Format, is_interactive, progress
 from snowmelt.projects.applying import apply_plan
 from snowmelt.projects.catalog import Catalog, Execute, home_of
 from snowmelt.projects.config import load_config
@@ -19,6 +24,8 @@ from snowmelt.projects.loading import load
 from snowmelt.projects.plan import Action, PlanStep, ProjectPlan, make_plan
 
 EXIT_CHANGES = 2
+FolderArgument = Annotated[Path, typer.Argument(help="The folder with the definitions.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="table for people, json for programs.")]
 _STYLES = {
     Action.CREATE: "green", Action.ALTER: "yellow", Action.REPLACE: "yellow", Action.REINITIALIZE: "magenta",
     Action.DROP: "red",
@@ -88,3 +95,54 @@ def _write(plan: ProjectPlan, form: Format, console: Console) -> None:
         )
     console.print(table)
     console.print(f"{len(plan.steps)} to change, {plan.unchanged} as they are defined.")
+
+
+def plan(
+    folder: FolderArgument = Path(),
+    data: DataOption = DATA,
+    url: UrlOption = None,
+    form: FormatOption = Format.TABLE,
+    database: Annotated[str | None, typer.Option(help="Database of the project.")] = None,
+    schema: Annotated[str | None, typer.Option(help="Schema of the project.")] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Show how a folder of definitions differs from the catalog. The exit code is 2 when it does, and 0 when not."""
+
+    def work() -> int:
+        with Opened(data, url, settings_of(data, config), None, None) as session:
+            found, _ = planned(session.execute, folder, database, schema)
+            return run_plan(found, form, Console(highlight=False))
+
+    raise typer.Exit(guarded(work))
+
+
+def apply(
+    folder: FolderArgument = Path(),
+    data: DataOption = DATA,
+    url: UrlOption = None,
+    form: FormatOption = Format.TABLE,
+    database: Annotated[str | None, typer.Option(help="Database of the project.")] = None,
+    schema: Annotated[str | None, typer.Option(help="Schema of the project.")] = None,
+    allow_drop: Annotated[
+        bool, typer.Option("--allow-drop", help="Drop what the project created and no longer defines.")
+    ] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Make the catalog what a folder of definitions says. Run again after an interruption, it goes on."""
+
+    def confirm(question: str) -> bool:
+        return is_interactive() and typer.confirm(question)
+
+    def work() -> int:
+        with Opened(data, url, settings_of(data, config), None, None) as session:
+            found, catalog = planned(session.execute, folder, database, schema)
+            console = Console(highlight=False)
+            return run_apply(found, catalog, form, console, allow_drop=allow_drop, confirm=confirm)
+
+    raise typer.Exit(guarded(work))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the commands to the program."""
+    app.command()(plan)
+    app.command()(apply)

@@ -9,7 +9,8 @@ import typer
 from rich.console import Console
 
 from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
-from snowmelt.cli.guarding import DATA
+from snowmelt.cli.guarding import DATA, guarded
+from snowmelt.cli.opening import open_session
 from snowmelt.cli.output import Format, write_result
 from snowmelt.core import errors
 from snowmelt.govern.quality import documents, great_expectations, soda
@@ -156,3 +157,8 @@ def _failed(result: Result) -> int:
     places = {column.name: index for index, column in enumerate(result.columns)}
     status, severity = places["STATUS"], places["SEVERITY"]
     return sum(row[status] != "PASSED" and row[severity] != "WARN" for row in result.rows())
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the group of commands to the program."""
+    app.add_typer(quality_commands(open_session, guarded), name="quality")

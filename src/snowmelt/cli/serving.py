@@ -44,11 +44,6 @@ def serve(
     raise typer.Exit(guarded(work))
 
 
-def serve_command(app: typer.Typer) -> None:
+def add_to(app: typer.Typer) -> None:
+    """Adds the command to the program."""
     app.command()(serve)
-
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-"""The command alone, as it is called on the command line."""
-app.callback()(lambda: None)
-serve_command(app)

@@ -13,7 +13,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.sql.tokens import split_statements
 
 if TYPE_CHECKING:
-    from snowmelt.cli.main import AnySession
+    from snowmelt.cli.opening import AnySession
 
 _LEAVE = {"exit", "quit", "\\q", "!exit", "!quit"}
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from snowmelt.cli.groups import UrlOption
+from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
+from snowmelt.cli.opening import Opened
 from snowmelt.runtime.results import Result
 
 
@@ -27,3 +31,23 @@ def run_upkeep(execute: Callable[[str], Result], console: Console, *, dry_run: b
         table.add_row(job["job"], job.get("name") or "", *numbers, outcome)
     console.print(table, markup=False)
     return int(any(job.get("outcome") == "FAILED" for job in jobs))
+
+
+def upkeep(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what there is to do, and do nothing.")] = False,
+    data: DataOption = DATA,
+    url: UrlOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Put small files together, and remove files, versions and histories beyond their retention, now."""
+
+    def work() -> int:
+        with Opened(data, url, settings_of(data, config), None, None) as session:
+            return run_upkeep(session.execute, Console(highlight=False), dry_run=dry_run)
+
+    raise typer.Exit(guarded(work))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command to the program."""
+    app.command()(upkeep)

@@ -1,7 +1,5 @@
-"""Which Snowmelt this is."""
+"""Which Snowmelt this is. The package is built with this number too."""
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
-VERSION = version("snowmelt")
+VERSION = "0.1.0"
