@@ -12,11 +12,12 @@ import pytest
 from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
 from snowmelt.core.names import ObjectName
+from snowmelt.features.connectors.definitions import CONNECTOR, ConnectorState
 from snowmelt.features.connectors.landing import Landing
+from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.ingest.cdc.envelope import UNAVAILABLE
 from snowmelt.ingest.cdc.feed import Batch, Event, Schema
 from snowmelt.runtime.account import Account
-from snowmelt.state.connector_model import ConnectorState
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.storage import variant
 from tests.cdc.envelopes import column, envelope, key_schema, value_schema
@@ -53,7 +54,7 @@ class Lander:
 
     def restart(self) -> None:
         """A new process: what was not kept is forgotten."""
-        found = self._find("C", ObjectKind.CONNECTOR)
+        found = self._find("C", CONNECTOR)
         assert found is not None
         self.landing = Landing(self.account, found)
 
@@ -94,10 +95,10 @@ class Lander:
 
     @property
     def standing(self) -> ConnectorState:
-        found = self._find("C", ObjectKind.CONNECTOR)
+        found = self._find("C", CONNECTOR)
         assert found is not None
         with self.account.state.read() as state:
-            return state.connectors.require(found.id)
+            return state[ConnectorStandings].require(found.id)
 
     def _find(self, name: str, kind: ObjectKind) -> CatalogObject | None:
         with self.account.state.read() as state:
@@ -245,9 +246,9 @@ def test_a_mirror_asks_for_what_a_new_type_lost(account: Account) -> None:
     mirror.land(put(2, 8, 2), columns=(_ID, column("body", "int32", "INT4")))
     assert mirror.items() == [(1, None), (2, 8)]
     with account.state.read() as state:
-        connector = state.catalog.find(ObjectName(mirror.database, mirror.schema, "C"), [ObjectKind.CONNECTOR])
+        connector = state.catalog.find(ObjectName(mirror.database, mirror.schema, "C"), [CONNECTOR])
         assert connector is not None
-        standing = state.connectors.require(connector.id)
+        standing = state[ConnectorStandings].require(connector.id)
     assert (standing.snapshot_request, standing.requested_tables) == (1, ("public.items",))
 
 

@@ -27,6 +27,8 @@ _SAID_ELSEWHERE = {
     "ALERT": {
         "sql/tokens.py", "state/model.py", "runtime/purposes.py", "features/tasks/executing.py",
     },
+    # What a playbook's step can create, and the word for who moves rows in a lineage.
+    "CONNECTOR": {"features/lineage/outside.py", "playbooks/step_parts.py"},
     # Names of classes of results, options of commands, what a playbook's step can create, and the definition itself.
     "CONTRACT": {
         "cli/contracts.py", "govern/data_catalog/searching.py", "features/relations/alter_tables.py",

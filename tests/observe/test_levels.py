@@ -19,6 +19,8 @@ from snowmelt.core.clock import ManualClock
 from snowmelt.core.config import Settings, TracingSettings
 from snowmelt.core.names import ObjectName
 from snowmelt.core.slots import Places
+from snowmelt.features.connectors.definitions import CONNECTOR
+from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.observing.monitor import Monitor
 from snowmelt.features.observing.service import Observing
 from snowmelt.ingest import StreamingIngestClient
@@ -26,7 +28,6 @@ from snowmelt.observe.freshness import Freshness, Status, Watched
 from snowmelt.observe.levels import Level, Pool
 from snowmelt.runtime.account import Account
 from snowmelt.serve.protocol.executions import StatementPool
-from snowmelt.state.model import ObjectKind
 from tests.cdc.envelopes import column
 from tests.cdc.test_landing import _BODY, _ID, Lander, put
 from tests.observe.asking import rows_of
@@ -140,8 +141,10 @@ def test_lag_of_connectors_and_the_size_of_their_slot(opened: Account, clock: Ma
     late["source"]["ts_ms"] = int((clock.now() - timedelta(seconds=42)).timestamp() * 1000)
     lander.land((key, late))
     with opened.state.begin() as state:
-        (item,) = state.catalog.objects([ObjectKind.CONNECTOR])
-        state.connectors.put(state.connectors.require(item.id).model_copy(update={"slot_bytes": 3_000_000}))
+        (item,) = state.catalog.objects([CONNECTOR])
+        state[ConnectorStandings].put(
+            state[ConnectorStandings].require(item.id).model_copy(update={"slot_bytes": 3_000_000})
+        )
     found = scraped(opened)
     assert value(found, "snowmelt_connector_lag_seconds", connector="C") == pytest.approx(42, abs=1)
     assert value(found, "snowmelt_connector_slot_bytes", connector="C") == 3_000_000

@@ -27,7 +27,6 @@ class ObjectType(str):
     TASK: ClassVar[ObjectType]
     WAREHOUSE: ClassVar[ObjectType]
     STREAM: ClassVar[ObjectType]
-    CONNECTOR: ClassVar[ObjectType]
     USER: ClassVar[ObjectType]
     ROLE: ClassVar[ObjectType]
 
@@ -44,7 +43,7 @@ OWN_TYPES = tuple(
     ObjectType(word)
     for word in (
         "DATABASE", "SCHEMA", "TABLE", "DYNAMIC TABLE", "VIEW", "STAGE", "FILE FORMAT", "SEQUENCE", "FUNCTION",
-        "PROCEDURE", "TASK", "WAREHOUSE", "STREAM", "CONNECTOR", "USER", "ROLE",
+        "PROCEDURE", "TASK", "WAREHOUSE", "STREAM", "USER", "ROLE",
     )
 )  # fmt: skip
 """The kinds that no feature's folder brings."""

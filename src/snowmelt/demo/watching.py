@@ -19,9 +19,11 @@ from snowmelt.demo import stopwatch
 from snowmelt.demo.shop import WriteLoad
 from snowmelt.demo.snapshot import CityRevenue, Latency, Snapshot, TableStatus, TaskStatus
 from snowmelt.demo.stopwatch import Mark, ProcessingStep
+from snowmelt.features.connectors import definitions as connectors
+from snowmelt.features.connectors.definitions import ConnectorState
+from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.dynamic_tables.lags import measure
 from snowmelt.runtime.account import Account
-from snowmelt.state.connector_model import ConnectorState
 from snowmelt.state.dynamic_model import DynamicRefresh, RefreshAction, RefreshState
 from snowmelt.state.model import ObjectKind, TableDefinition
 from snowmelt.state.store import StateReader
@@ -51,11 +53,11 @@ class Watcher:
         self.duration = duration
         self._opened = datetime.now(UTC)
         with account.state.read() as state:
-            self._connector = _id(state, CONNECTOR, ObjectKind.CONNECTOR)
+            self._connector = _id(state, CONNECTOR, connectors.CONNECTOR)
             self._task = _id(state, TASK, ObjectKind.TASK)
             self._tables = {name: _id(state, name, ObjectKind.TABLE) for name in STAGES}
             self._target = _target_lag(state, self._tables[LAST])
-            self._read = state.connectors.require(self._connector).changes
+            self._read = state[ConnectorStandings].require(self._connector).changes
         self._sightings: list[Mark] = []
         self.phase = "the shop is open"
 
@@ -71,7 +73,7 @@ class Watcher:
     def look(self) -> int:
         """How many of the source's changes have landed; called often, because latencies are as exact as this is."""
         with self._account.state.read() as state:
-            landed = state.connectors.require(self._connector).changes - self._read
+            landed = state[ConnectorStandings].require(self._connector).changes - self._read
         if landed and (not self._sightings or landed > self._sightings[-1].count):
             self._sightings.append(Mark(landed, datetime.now(UTC)))
         return landed
@@ -88,7 +90,7 @@ class Watcher:
         """Everything that went wrong since the shop opened."""
         now = datetime.now(UTC)
         with self._account.state.read() as state:
-            standing = state.connectors.require(self._connector)
+            standing = state[ConnectorStandings].require(self._connector)
             refreshes = state.dynamic.refreshes(self._opened, now, list(self._tables.values()))
             runs = state.tasks.runs(self._opened, now, [self._task])
         return self._failures(standing, refreshes, runs)
@@ -96,7 +98,7 @@ class Watcher:
     def snapshot(self, revenue: Sequence[CityRevenue] = ()) -> Snapshot:
         now = datetime.now(UTC)
         with self._account.state.read() as state:
-            standing = state.connectors.require(self._connector)
+            standing = state[ConnectorStandings].require(self._connector)
             # A little earlier, because in its first seconds a table still has what the refresh before made.
             refreshes = state.dynamic.refreshes(self._opened - timedelta(minutes=1), now, list(self._tables.values()))
             runs = state.tasks.runs(self._opened, now, [self._task])

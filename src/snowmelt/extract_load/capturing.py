@@ -15,7 +15,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import literal
 from snowmelt.extract_load.addresses import database_errors, engine_of
 from snowmelt.extract_load.running import FlowResult
-from snowmelt.sql.statements.connectors import CreateConnector
+from snowmelt.features.connectors.statements import CreateConnector
 from snowmelt.sql.statements.parse import parse_statement
 
 _POLL_SECONDS = 0.5

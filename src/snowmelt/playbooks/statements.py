@@ -5,18 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from snowmelt.features.connectors import statements as connectors
 from snowmelt.features.contracts import statements as contracts
-from snowmelt.sql.statements import (
-    alter_table,
-    base,
-    calls,
-    changes,
-    connectors,
-    copy,
-    files,
-    streams,
-    tasks,
-)
+from snowmelt.sql.statements import alter_table, base, calls, changes, copy, files, streams, tasks
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.classify import classify
 from snowmelt.sql.statements.parse import parse_statement

@@ -11,7 +11,6 @@ from snowmelt.projects import errors as project_errors
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.statements import (
-    CreateConnector,
     CreateDatabase,
     CreateDynamicTable,
     CreateFileFormat,
@@ -33,12 +32,11 @@ from snowmelt.sql.statements import (
 from snowmelt.sql.tokens import SqlText, tokenize
 
 AnyCreate = (
-    CreateStatement | CreateConnector | CreateDatabase | CreateDynamicTable
+    CreateStatement | CreateDatabase | CreateDynamicTable
     | CreateFileFormat | CreateRoutine | CreateSchema | CreateSequence | CreateStage | CreateStream | CreateTable
     | CreateTask | CreateView | CreateWarehouse
 )  # fmt: skip
 _KINDS: dict[type[Statement], ObjectType] = {
-    CreateConnector: ObjectType.CONNECTOR,
     CreateDatabase: ObjectType.DATABASE, CreateDynamicTable: ObjectType.DYNAMIC_TABLE,
     CreateFileFormat: ObjectType.FILE_FORMAT, CreateSchema: ObjectType.SCHEMA, CreateSequence: ObjectType.SEQUENCE,
     CreateStage: ObjectType.STAGE, CreateStream: ObjectType.STREAM, CreateTable: ObjectType.TABLE,

@@ -28,14 +28,14 @@ from snowmelt.sql.statements import (
 )
 
 DROP_PLACES = {
-    ObjectType.CONNECTOR: 10, ObjectType.TASK: 30, ObjectType.STREAM: 40,
+    ObjectType.TASK: 30, ObjectType.STREAM: 40,
     ObjectType.DYNAMIC_TABLE: 60, ObjectType.VIEW: 70, ObjectType.TABLE: 80,
     ObjectType.PROCEDURE: 100, ObjectType.FUNCTION: 110, ObjectType.STAGE: 120, ObjectType.FILE_FORMAT: 130,
     ObjectType.SEQUENCE: 140,
 }  # fmt: skip
 """What is dropped first. Features say where theirs stand among these."""
-_FIXED = frozenset({ObjectType.SEQUENCE, ObjectType.STAGE, ObjectType.CONNECTOR})
-"""Kinds that hold something which a new one would not have: numbers handed out, files, a place in a source's log."""
+_FIXED = frozenset({ObjectType.SEQUENCE, ObjectType.STAGE})
+"""Kinds that hold something which a new one would not have: numbers handed out, files."""
 _ALTERED = frozenset({ObjectType.TASK})
 """What is replaced would be suspended, and forget its history."""
 
@@ -212,7 +212,7 @@ class _Planner:
         known = self.noted.get(definition.key)
         if known is not None and known.fingerprint == definition.fingerprint:
             self._unchanged(definition)
-        elif definition.kind in _FIXED:
+        elif _is_fixed(definition.kind):
             if known is not None and known.fingerprint:
                 raise project_errors.project(
                     f"{definition.place}: {definition.name} was defined otherwise, and a {definition.kind.lower()} "
@@ -222,7 +222,7 @@ class _Planner:
             self._unchanged(definition)
         else:
             why = "its definition is another one" if known is not None else "its definition is not known"
-            altered = definition.kind in _ALTERED or _is_altered(definition.kind)
+            altered = _is_altered(definition.kind)
             action, verb = (Action.ALTER, "CREATE OR ALTER") if altered else (Action.REPLACE, "CREATE OR REPLACE")
             self._step(action, definition, verb, (why,), "no rows are touched", 0)
 
@@ -293,7 +293,12 @@ def _drop_place(kind: ObjectType) -> int:
 
 def _is_altered(kind: ObjectType) -> bool:
     own = _in_projects(kind)
-    return own is not None and own.is_altered
+    return own.is_altered if own is not None else kind in _ALTERED
+
+
+def _is_fixed(kind: ObjectType) -> bool:
+    own = _in_projects(kind)
+    return own.is_fixed if own is not None else kind in _FIXED
 
 
 def _in_projects(kind: ObjectType) -> InProjects | None:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
 from snowmelt.runtime import cloning, retention
+from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.objects import create_schema
 from snowmelt.runtime.references import Rename
 from snowmelt.sql.statements.base import CloneSource
-from snowmelt.state.model import CatalogObject, Database, ObjectKind, ParameterLevel, Schema, TableDefinition
+from snowmelt.state.model import CatalogObject, Database, ParameterLevel, Schema, TableDefinition
 from snowmelt.state.store import StateReader, StateTransaction
 from snowmelt.state.stream_model import StreamDefinition
 
@@ -99,8 +100,9 @@ class Contents:
 
 def _objects(state: StateReader, schema: Schema, at: datetime | None) -> list[CatalogObject]:
     found = state.catalog.objects(database=schema.database, schema=schema.name, include_dropped=at is not None)
-    # A clone of a connector would fight with it for the slot.
-    return [item for item in found if item.kind is not ObjectKind.CONNECTOR and cloning.existed(item, at)]
+    described = all_kinds().by_name
+    kept = [item for item in found if item.kind not in described or described[item.kind].is_cloned]
+    return [item for item in kept if cloning.existed(item, at)]
 
 
 def _existed(schema: Schema, at: datetime | None) -> bool:

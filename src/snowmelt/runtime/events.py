@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, ParamSpec
 
@@ -34,6 +35,23 @@ class Event(Generic[_P]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> None:
         for subscriber in self._subscribers:
             subscriber(*args, **kwargs)
+
+
+class Around(Generic[_P]):
+    """Call it around what happens. Subscribers see how that begins and ends."""
+
+    def __init__(self) -> None:
+        self._subscribers: list[Callable[_P, AbstractContextManager[object]]] = []
+
+    def subscribe(self, subscriber: Callable[_P, AbstractContextManager[object]]) -> None:
+        self._subscribers.append(subscriber)
+
+    @contextmanager
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> Iterator[None]:
+        with ExitStack() as stack:
+            for subscriber in self._subscribers:
+                stack.enter_context(subscriber(*args, **kwargs))
+            yield
 
 
 class Events:

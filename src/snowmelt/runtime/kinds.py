@@ -37,6 +37,8 @@ class InProjects:
     statement: type[CreateStatement]
     drop_place: int
     """What is dropped first has the lowest: see `projects.plan.DROP_PLACES`."""
+    is_fixed: bool = False
+    """It holds something that a new one would not have, so it is never replaced."""
     is_altered: bool = False
     """By CREATE OR ALTER: what is replaced would be suspended, and forget its history."""
 
@@ -70,8 +72,14 @@ class KindDescription:
     """Privileges on the account, and which role has them from the start."""
     is_renamed: bool = False
     """Whether RENAME may move it to another schema, which asks for CREATE there."""
+    is_cloned: bool = True
+    """Whether a clone of its schema has one too."""
+    leads_out: bool = False
+    """Whether its texts are addresses of other systems: their secrets are shown to nobody."""
     before_drop: Callable[[StateTransaction, CatalogObject], None] | None = None
     """Raises when the object is needed, or undoes what depends on it."""
+    after_drop: Callable[[Run, CatalogObject], None] | None = None
+    """Called when it is gone for everybody."""
     forget: Callable[[StateTransaction, CatalogObject], None] | None = None
     """Deletes what the state store keeps beside the object, once it is purged."""
     has_history: bool = False
@@ -107,7 +115,8 @@ class Kinds:
 
     @cached_property
     def by_plural(self) -> dict[str, KindDescription]:
-        return {kind.syntax.plural: kind for kind in self.descriptions}
+        words = ((kind, (kind.syntax.plural, *kind.syntax.shown_as)) for kind in self.descriptions)
+        return {word: kind for kind, own in words for word in own}
 
     @cached_property
     def rules(self) -> dict[str, tuple[Ask, ...]]:

@@ -36,7 +36,6 @@ _NOUNS = {
     ObjectType.TASK: "Task",
     ObjectType.WAREHOUSE: "Warehouse",
     ObjectType.STREAM: "Stream",
-    ObjectType.CONNECTOR: "Connector",
     ObjectType.USER: "User",
     ObjectType.ROLE: "Role",
 }

@@ -11,7 +11,6 @@ from pydantic import ConfigDict, Field, SerializeAsAny
 from snowmelt.core.kinds import ObjectType
 from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType
-from snowmelt.state.connector_model import ConnectorDefinition
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.quality_model import QualityCheck
 from snowmelt.state.record import Definition, Record
@@ -162,7 +161,7 @@ class RoutineDefinition(Definition):
 
 OWN_DEFINITIONS: tuple[type[Definition], ...] = (
     TableDefinition, ViewDefinition, StageDefinition, FileFormatDefinition, SequenceDefinition, RoutineDefinition,
-    StreamDefinition, TaskDefinition, ConnectorDefinition,
+    StreamDefinition, TaskDefinition,
 )  # fmt: skip
 """The kinds that no feature's folder brings."""
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.exc import DBAPIError
@@ -21,7 +22,6 @@ from snowmelt.state.audit import Audit
 from snowmelt.state.catalog import Catalog
 from snowmelt.state.channels import Channels
 from snowmelt.state.connect import Engines, open_engines, tidy
-from snowmelt.state.connectors import Connectors
 from snowmelt.state.contracts import ContractLinks
 from snowmelt.state.counters import Counters
 from snowmelt.state.dynamic import Dynamic
@@ -33,7 +33,7 @@ from snowmelt.state.parameters import Parameters
 from snowmelt.state.projects import Projects
 from snowmelt.state.quality import Quality
 from snowmelt.state.queries import Queries
-from snowmelt.state.repository import Scope, WriteScope
+from snowmelt.state.repository import Repository, Scope, WriteScope
 from snowmelt.state.shapes import Shapes
 from snowmelt.state.sight import Sight
 from snowmelt.state.streams import Streams
@@ -50,6 +50,7 @@ _LEDGER = select(LEDGER.c.last_instant, LEDGER.c.generation)
 _LOCK_LEDGER = _LEDGER.with_for_update()
 _ADVANCE = update(LEDGER).values(last_instant=bindparam("now"), generation=bindparam("newest"))
 _TICK = timedelta(microseconds=1)
+_Repository = TypeVar("_Repository", bound=Repository)
 
 
 @contextmanager
@@ -84,7 +85,6 @@ class StateReader:
         self.projects = Projects(scope)
         self.streams = Streams(scope)
         self.tasks = Tasks(scope)
-        self.connectors = Connectors(scope)
         self.contracts = ContractLinks(scope)
         self.lineage = Lineage(scope)
         self.access = Access(scope)
@@ -93,6 +93,10 @@ class StateReader:
         self.quality = Quality(scope)
         self.observations = Observations(scope)
         self.trims = Trims(scope)
+
+    def __getitem__(self, type_: type[_Repository]) -> _Repository:
+        """What a feature keeps in the store, by its repository."""
+        return type_(self._scope)
 
     @property
     def whole_catalog(self) -> Catalog:

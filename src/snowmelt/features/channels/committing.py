@@ -9,8 +9,8 @@ import structlog
 
 from snowmelt.core.errors import internal
 from snowmelt.features.channels import error_tables, rejecting
+from snowmelt.features.channels.events import ChannelEvents
 from snowmelt.features.channels.opened import Entry, OpenChannel
-from snowmelt.features.lineage.events import RunEvents
 from snowmelt.features.loading.sink import Sink
 from snowmelt.ingest.channels import errors
 from snowmelt.runtime.run import Run
@@ -42,8 +42,8 @@ def commit(run: Run, table: CatalogObject, entries: Sequence[Entry]) -> dict[str
         for channel, mine in batches.values()
     ]
     taken = sum(entry.checked.rows for entry in entries)
-    events = run.account.services[RunEvents]
-    with events.of_channels(run, table, [channel.state for channel, _ in batches.values()], taken), run.atomic():
+    events = run.account.services[ChannelEvents]
+    with events.committing(run, table, [channel.state for channel, _ in batches.values()], taken), run.atomic():
         sink = Sink(run, table, OPERATION, marks, _tokens(entries))
         for number, entry in enumerate(entries):
             for rows in entry.checked.tables:

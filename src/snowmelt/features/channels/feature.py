@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from snowmelt.features.channels import error_tables
 from snowmelt.features.channels import listing as channels
+from snowmelt.features.channels.events import ChannelEvents
 from snowmelt.features.channels.service import Channels
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
@@ -12,6 +13,7 @@ from snowmelt.runtime.table_functions import TableFunction
 
 
 def _begin(account: Account) -> None:
+    account.services.add(ChannelEvents())
     account.channel_doors = account.services.add(Channels(account)).door
 
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName
+from snowmelt.features.connectors.definitions import ConnectorDefinition, ConnectorTarget, Deletes, Route
+from snowmelt.features.connectors.statements import AlterableOptions, ConnectorOptions
 from snowmelt.govern.pii.strategies import parse_strategy
 from snowmelt.ingest.cdc.debezium import TOPIC_PREFIX
 from snowmelt.ingest.cdc.kafka.topics import Topics
-from snowmelt.ingest.cdc.sources import Source
+from snowmelt.ingest.cdc.sources import Source, SourceType
 from snowmelt.runtime import protecting
 from snowmelt.runtime.metadata.scopes import existing_schema
 from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.connectors import AlterableOptions, ConnectorOptions
-from snowmelt.state.connector_model import ConnectorDefinition, ConnectorTarget, Deletes, Route, SourceType
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from snowmelt.features.connectors.commands import HANDLERS
+from snowmelt.features.connectors.events import ConnectorEvents
+from snowmelt.features.connectors.kind import KIND
 from snowmelt.features.connectors.service import Connectors
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
@@ -10,6 +11,7 @@ from snowmelt.runtime.stopping import StopTimes
 
 
 def _begin(account: Account) -> None:
+    account.services.add(ConnectorEvents())
     account.services.add(Connectors(account))
 
 
@@ -19,7 +21,7 @@ def _stop(account: Account, times: StopTimes) -> None:
 
 FEATURE = Feature(
     "connectors",
-    handlers=HANDLERS,
+    kinds=(KIND,),
     begin=_begin,
     stop=_stop,
 )

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from snowmelt.features.connectors.declaring import source_of, topics_of
+from snowmelt.features.connectors.definitions import ConnectorDefinition, Route
 from snowmelt.ingest.cdc import kafka
 from snowmelt.ingest.cdc.debezium import DebeziumProcess, Offset
 from snowmelt.ingest.cdc.feed import Feed
 from snowmelt.ingest.cdc.kafka.reader import KafkaFeed
-from snowmelt.state.connector_model import ConnectorDefinition, Route
 
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account

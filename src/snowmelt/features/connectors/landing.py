@@ -19,11 +19,20 @@ import structlog
 from snowmelt.core import errors
 from snowmelt.core.faults import reached
 from snowmelt.features.channels.service import Channels
+from snowmelt.features.connectors.definitions import (
+    ConnectorDefinition,
+    ConnectorPhase,
+    ConnectorState,
+    ConnectorTarget,
+    MirroredTable,
+    Route,
+)
+from snowmelt.features.connectors.events import ConnectorEvents
 from snowmelt.features.connectors.mirror_rows import Mirror
 from snowmelt.features.connectors.protecting import SourceProtection
 from snowmelt.features.connectors.raw_rows import raw_rows
+from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.connectors.target_tables import TargetTables
-from snowmelt.features.lineage.events import RunEvents
 from snowmelt.ingest.cdc.debezium import HEARTBEATS
 from snowmelt.ingest.cdc.envelope import Change, Operation, PoisonError, Snapshot, parse
 from snowmelt.ingest.cdc.feed import Batch, Event, Schema
@@ -33,14 +42,6 @@ from snowmelt.ingest.cdc.shapes import Shape, shape_of
 from snowmelt.ingest.cdc.snapshots import cut_behind, emptied
 from snowmelt.ingest.cdc.values import UnfitError, array_of
 from snowmelt.runtime.transactions import Transaction
-from snowmelt.state.connector_model import (
-    ConnectorDefinition,
-    ConnectorPhase,
-    ConnectorState,
-    ConnectorTarget,
-    MirroredTable,
-    Route,
-)
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.state.store import StateTransaction
 
@@ -104,7 +105,7 @@ class Landing:
         for schema in batch.schemas:
             self._learn(schema)
         with self._account.state.read() as state:
-            standing = state.connectors.require(self._connector.id)
+            standing = state[ConnectorStandings].require(self._connector.id)
         understood = self._read(batch.events, standing)
         for _ in range(_ATTEMPTS):
             try:
@@ -188,12 +189,12 @@ class Landing:
 
     def _landed(self, batch: Batch, understood: _Understood) -> ConnectorState:
         with self._account.state.read() as state:
-            standing = state.connectors.require(self._connector.id)
+            standing = state[ConnectorStandings].require(self._connector.id)
         changes = [item.change for item in understood.read]
         standing = self._prepared(standing, changes)
         transaction = self._account.transactions.begin(explicit=False)
         touched = {change.table for change in changes}
-        with self._account.services[RunEvents].of_connector(transaction.name, self._connector, standing, touched):
+        with self._account.services[ConnectorEvents].landing(transaction.name, self._connector, standing, touched):
             after = self._written(transaction, standing, batch, understood)
         name = str(self._connector.name)
         _log.info("changes landed", connector=name, changes=len(changes), correlation_id=transaction.id)
@@ -360,10 +361,10 @@ def _with_order(standing: ConnectorState, tables: Sequence[str]) -> ConnectorSta
 
 def _put(state: StateTransaction, after: ConnectorState) -> None:
     """What others may have changed meanwhile, which is whether it is paused, stays theirs."""
-    current = state.connectors.require(after.connector_id)
+    current = state[ConnectorStandings].require(after.connector_id)
     request = max(current.snapshot_request, after.snapshot_request)
     asked = current.requested_tables if current.snapshot_request >= after.snapshot_request else after.requested_tables
-    state.connectors.put(
+    state[ConnectorStandings].put(
         after.model_copy(
             update={"paused": current.paused, "snapshot_request": request, "requested_tables": asked,
                     "slot_bytes": current.slot_bytes, "warning": current.warning}

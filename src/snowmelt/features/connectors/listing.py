@@ -5,28 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from snowmelt.runtime.metadata.columns import Row
-from snowmelt.runtime.metadata.listing import Listing
+from snowmelt.features.connectors.definitions import CONNECTOR, definition_of
+from snowmelt.features.connectors.standings import ConnectorStandings
+from snowmelt.runtime.metadata.columns import Row, columns
 from snowmelt.runtime.metadata.schema_objects import named, of_kind
 from snowmelt.sql.statements.show import ShowStatement
-from snowmelt.state.connector_model import ConnectorDefinition
-from snowmelt.state.model import CatalogObject, ObjectKind
+from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
+COLUMNS = columns(
+    "created_on:ts, name, database_name, schema_name, owner, comment, type, host, port:n, database, tables, slot, "
+    "publication, snapshot_mode, target, target_name, state, error, warning, changes:n, dead_letters:n, "
+    "last_change_at:ts, last_landed_at:ts, slot_bytes:n, position, owner_role_type"
+)
+
 
 def connectors(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
-    for item in of_kind(run, state, statement, ObjectKind.CONNECTOR):
+    for item in of_kind(run, state, statement, CONNECTOR):
         yield described(state, item)
 
 
 def described(state: StateReader, item: CatalogObject) -> Row:
     """One connector, with all columns. There is no password to show."""
-    definition = item.definition
-    assert isinstance(definition, ConnectorDefinition)
-    standing = state.connectors.require(item.id)
+    definition = definition_of(item)
+    standing = state[ConnectorStandings].require(item.id)
     position = standing.position
     return {
         **named(item),
@@ -50,6 +55,3 @@ def described(state: StateReader, item: CatalogObject) -> Row:
         "slot_bytes": standing.slot_bytes,
         "position": str(position) if position is not None else None,
     }
-
-
-LISTINGS = {"CONNECTORS": Listing(connectors), "CONNECTIONS": Listing(connectors)}

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from snowmelt.core import errors
 from snowmelt.core.types import DataType
+from snowmelt.features.connectors.definitions import Deletes
 from snowmelt.ingest.cdc.envelope import UNAVAILABLE, Change
 from snowmelt.ingest.cdc.folding import FinalRow, Folded, Key
 from snowmelt.ingest.cdc.mirror_columns import CHANGED_AT, DELETED, POSITION
 from snowmelt.ingest.cdc.shapes import Shape, SourceColumn, folded
 from snowmelt.ingest.cdc.values import array_of
 from snowmelt.runtime.transactions import PendingTable, Transaction, TransactionManager
-from snowmelt.state.connector_model import Deletes
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.storage.commits import CommitResult
 from snowmelt.storage.probe import Among, Compared, Condition, find_rows

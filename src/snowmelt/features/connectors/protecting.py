@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from snowmelt.core import errors, types
+from snowmelt.features.connectors.definitions import ConnectorDefinition
 from snowmelt.govern.pii.strategies import Strategy, hidden
 from snowmelt.ingest.cdc.shapes import Shape, SourceColumn
-from snowmelt.state.connector_model import ConnectorDefinition
 
 _NOT_ONE_TO_ONE = frozenset({Strategy.MASK, Strategy.DROP})
 

@@ -6,8 +6,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from snowmelt.features.connectors.definitions import CONNECTOR
 from snowmelt.features.connectors.worker import Worker
-from snowmelt.state.model import ObjectKind
 
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
@@ -30,7 +30,7 @@ class Connectors:
         if not self._running:
             return
         with self._account.state.read() as state:
-            live = {item.id for item in state.catalog.objects([ObjectKind.CONNECTOR])}
+            live = {item.id for item in state.catalog.objects([CONNECTOR])}
         with self._lock:
             known = dict(self._workers)
             for gone in known.keys() - live:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors, types
 from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType, Kind
+from snowmelt.features.connectors.definitions import ConnectorDefinition, Deletes
 from snowmelt.ingest.cdc.mirror_columns import CHANGED_AT, DELETED, POSITION
 from snowmelt.ingest.cdc.shapes import Shape, SourceColumn, folded
 from snowmelt.runtime import dispatch, drifts
@@ -19,7 +20,6 @@ from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.columns import ColumnSpec, PrimaryKey
 from snowmelt.sql.statements.tables import CreateTable, TableOptions
 from snowmelt.sql.tokens import SqlText
-from snowmelt.state.connector_model import ConnectorDefinition, Deletes
 from snowmelt.state.model import CatalogObject, Column, ObjectKind, TableDefinition
 
 if TYPE_CHECKING:

@@ -15,15 +15,16 @@ import structlog
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.connectors.declaring import source_of
+from snowmelt.features.connectors.definitions import ConnectorDefinition, ConnectorPhase, ConnectorState, Route
 from snowmelt.features.connectors.feeds import open_feed
 from snowmelt.features.connectors.landing import Landing
+from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.ingest.cdc.debezium import snapshot_order
 from snowmelt.ingest.cdc.feed import Batch, EngineFailedError, Feed
 from snowmelt.ingest.cdc.findings import CONNECTION, LOG, Finding, SourceError, Status
 from snowmelt.ingest.cdc.history import History, history_file
 from snowmelt.ingest.cdc.kinds import kind_of
 from snowmelt.ingest.cdc.sources import Source
-from snowmelt.state.connector_model import ConnectorDefinition, ConnectorPhase, ConnectorState, Route
 from snowmelt.state.model import CatalogObject
 
 if TYPE_CHECKING:
@@ -299,15 +300,15 @@ class Worker:
     def _load(self) -> tuple[CatalogObject | None, ConnectorState]:
         with self._account.state.read() as state:
             found = state.catalog.by_id(self._id)
-            standing = state.connectors.get(self._id)
+            standing = state[ConnectorStandings].get(self._id)
         gone = found is None or found.dropped_on is not None or standing is None
         return (None if gone else found), standing or ConnectorState(connector_id=self._id)
 
     def _note(self, **values: Any) -> None:
         with self._account.state.begin() as state:
-            standing = state.connectors.get(self._id)
+            standing = state[ConnectorStandings].get(self._id)
             if standing is not None:
-                state.connectors.put(standing.model_copy(update=values))
+                state[ConnectorStandings].put(standing.model_copy(update=values))
 
 
 def _definition(connector: CatalogObject) -> ConnectorDefinition:

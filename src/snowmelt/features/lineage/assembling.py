@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from snowmelt.features.connectors.definitions import CONNECTOR
+from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.lineage.catalog import dataset_of
 from snowmelt.features.lineage.outside import from_channel, from_connector
 from snowmelt.features.lineage.recording import recorded_edges
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 _DEFINED = (ObjectKind.VIEW, ObjectKind.TABLE, ObjectKind.STREAM, ObjectKind.TASK)
-_KINDS = (*_DEFINED, ObjectKind.STAGE, ObjectKind.CONNECTOR)
+_KINDS = (*_DEFINED, ObjectKind.STAGE, CONNECTOR)
 Ages = Mapping[str, datetime]
 """When each object was last altered, by id."""
 
@@ -76,7 +78,7 @@ class _Live:
     """What exists: an object that was replaced since is found by its name."""
 
     def __init__(self, objects: list[CatalogObject]) -> None:
-        relations = [item for item in objects if item.kind not in (ObjectKind.TASK, ObjectKind.CONNECTOR)]
+        relations = [item for item in objects if item.kind not in (ObjectKind.TASK, CONNECTOR)]
         self.by_id = {item.id: dataset_of(item) for item in relations}
         self.columns = {
             item.id: frozenset(column.name for column in item.definition.columns)
@@ -134,5 +136,5 @@ def _connectors(
     state: StateReader, objects: list[CatalogObject], tables: Mapping[str, CatalogObject]
 ) -> Iterator[Edge]:
     for item in objects:
-        if item.kind is ObjectKind.CONNECTOR:
-            yield from from_connector(item, state.connectors.get(item.id), tables)
+        if item.kind is CONNECTOR:
+            yield from from_connector(item, state[ConnectorStandings].get(item.id), tables)

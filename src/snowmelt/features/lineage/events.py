@@ -18,6 +18,7 @@ from snowmelt.core.config import OpenLineageSettings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
 from snowmelt.core.properties import read_properties
+from snowmelt.features.connectors.definitions import ConnectorState
 from snowmelt.features.lineage.catalog import dataset_of
 from snowmelt.features.lineage.outside import from_channel, from_connector
 from snowmelt.features.lineage.service import Lineage
@@ -29,7 +30,6 @@ from snowmelt.runtime.results import Result
 from snowmelt.runtime.run import Run
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.channel_model import ChannelState
-from snowmelt.state.connector_model import ConnectorState
 from snowmelt.state.model import CatalogObject, ObjectKind, QueryRecord, TableDefinition, ViewDefinition
 from snowmelt.state.quality_model import QualityCheck, QualityResult, ResultStatus
 from snowmelt.state.store import StateReader

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from snowmelt.core import types
+from snowmelt.features.channels.events import ChannelEvents
+from snowmelt.features.connectors.events import ConnectorEvents
 from snowmelt.features.lineage import functions as lineage
 from snowmelt.features.lineage import recording
 from snowmelt.features.lineage.events import RunEvents
@@ -27,6 +29,8 @@ def _begin(account: Account) -> None:
     events.table_written.subscribe(tellers.wrote)
     events.table_reverted.subscribe(tellers.took_back)
     events.checks_ended.subscribe(tellers.checked)
+    account.services[ChannelEvents].committing.subscribe(tellers.of_channels)
+    account.services[ConnectorEvents].landing.subscribe(tellers.of_connector)
 
 
 def _inside(run: Run, statement: Statement) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from snowmelt.features.connectors.definitions import ConnectorDefinition, ConnectorState
 from snowmelt.features.lineage.catalog import dataset_of
 from snowmelt.govern.lineage.edges import same_columns
 from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, Link, Process
 from snowmelt.ingest.cdc.mirror_columns import METADATA
 from snowmelt.state.channel_model import ChannelState
-from snowmelt.state.connector_model import ConnectorDefinition, ConnectorState
 from snowmelt.state.model import CatalogObject, TableDefinition
 
 _DOCUMENTS = (Link(None, None),)

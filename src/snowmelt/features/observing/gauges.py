@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
 from snowmelt.core.version import VERSION
+from snowmelt.features.connectors.definitions import CONNECTOR, ConnectorDefinition, ConnectorPhase
+from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.observing.recording import availability as measured
 from snowmelt.features.streams.offsets import stale_after
 from snowmelt.features.streams.service import Streams
@@ -18,7 +20,6 @@ from snowmelt.observe.freshness import Freshness, Status, Watched
 from snowmelt.observe.levels import Pool
 from snowmelt.observe.metrics import Sample
 from snowmelt.state.channel_model import ChannelMinute
-from snowmelt.state.connector_model import ConnectorDefinition, ConnectorPhase
 from snowmelt.state.model import CatalogObject, ObjectKind
 from snowmelt.state.store import StateReader
 from snowmelt.state.task_model import TaskStanding
@@ -137,9 +138,9 @@ def _channels(state: StateReader, now: datetime) -> Iterator[Sample]:
 
 
 def _connectors(state: StateReader) -> Iterator[Sample]:
-    for item in _live(state, ObjectKind.CONNECTOR):
+    for item in _live(state, CONNECTOR):
         assert isinstance(item.definition, ConnectorDefinition)
-        standing, labels = state.connectors.require(item.id), place(item.name)
+        standing, labels = state[ConnectorStandings].require(item.id), place(item.name)
         phase = ConnectorPhase.PAUSED if standing.paused else standing.phase
         yield Sample(metrics.CONNECTOR_UP, (*labels, phase.value), phase not in _BAD_PHASES)
         yield Sample(metrics.CONNECTOR_CHANGES, (*labels, "landed"), standing.changes)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
-from snowmelt.features.connectors import listing as connectors_listing
 from snowmelt.features.streams import listing as streams_listing
 from snowmelt.features.tasks import listing as tasks
 from snowmelt.runtime.kinds import all_kinds
@@ -87,9 +86,6 @@ def _described(run: Run, state: StateReader, statement: DescribeStatement) -> tu
     if kind == "STREAM":
         stream = _find(run, state, name, ObjectKind.STREAM, "Stream")
         return layouts.SHOW["STREAMS"], iter([streams_listing.described(run, state, stream)])
-    if kind == "CONNECTOR":
-        connector = _find(run, state, name, ObjectKind.CONNECTOR, "Connector")
-        return layouts.SHOW["CONNECTORS"], iter([connectors_listing.described(state, connector)])
     own = all_kinds().by_name.get(ObjectKind(kind))
     if own is not None and own.describe is not None:
         layout, rows = own.describe(run, state, _find(run, state, name, own.name, own.noun))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
-from snowmelt.features.connectors.service import Connectors
 from snowmelt.features.dynamic_tables import landing, scheduling
 from snowmelt.features.security import user_commands as users_roles
 from snowmelt.features.tasks import changing as tasks
@@ -108,8 +107,8 @@ def _drop_object(run: Run, statement: Drop) -> str | None:
         if schema_objects.is_dynamic(found):
             state.dynamic.end_graph(found.id, state.now)
             landing.dropped(state, found)
-    if found.kind is ObjectKind.CONNECTOR:
-        run.account.services[Connectors].wake()
+    if own is not None and own.after_drop is not None:
+        own.after_drop(run, found)
     return found.name.name
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.features.channels import listing as channels_listing
-from snowmelt.features.connectors import listing as connectors_listing
 from snowmelt.features.dynamic_tables import listing
 from snowmelt.features.quality import listing as quality_listing
 from snowmelt.features.streams import listing as streams_listing
@@ -59,7 +58,6 @@ _LISTINGS: dict[str, Listing] = {
     **relations.LISTINGS,
     **listing.LISTINGS,
     **streams_listing.LISTINGS,
-    **connectors_listing.LISTINGS,
     **tasks.LISTINGS,
     **channels_listing.LISTINGS,
     **quality_listing.LISTINGS,

@@ -114,8 +114,6 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
     own = all_kinds().by_name.get(item.kind)
     if own is not None and own.forget is not None:
         own.forget(state, item)
-    if item.kind is ObjectKind.CONNECTOR:
-        state.connectors.delete_for(item.id)
     if item.kind is ObjectKind.TASK:
         state.tasks.delete_for(item.id)
     if isinstance(item.definition, TableDefinition):

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 from snowmelt.ingest.cdc import postgres
 from snowmelt.ingest.cdc.binlog import source as binlog
 from snowmelt.ingest.cdc.findings import Finding, LogStatus
-from snowmelt.ingest.cdc.sources import Source
-from snowmelt.state.connector_model import SourceType
+from snowmelt.ingest.cdc.sources import Source, SourceType
 
 
 class SourceKind(Protocol):

@@ -16,10 +16,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from snowmelt.ingest.cdc.envelope import Change, Operation, Snapshot
-from snowmelt.state.connector_model import TableProgress
+from snowmelt.state.record import Record
 
 REMEMBERED = 4096
 """Identities that are kept: as many as the embedded engine hands over at once."""
+
+
+class TableProgress(Record):
+    """The last change of a source's table that landed: what comes again is not behind it in the source's log."""
+
+    behind_commit: int | None = None
+    """The place of the commit that came before its transaction."""
+    transaction: int | None = None
+    lsn: int | None = None
+    identities: tuple[str, ...] = ()
+    """Of the changes at exactly this place: one record of the log can hold many rows."""
+    snapshot_lsn: int | None = None
+    """Where in the log the snapshot was taken whose rows came last."""
+
+
 _NOTHING = TableProgress()
 
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 from snowmelt.core import errors
 from snowmelt.core.protected import Protected
-from snowmelt.state.connector_model import SourceType
+
+
+class SourceType(StrEnum):
+    """What kind of database is captured."""
+
+    POSTGRES = "POSTGRES"
+    MARIADB = "MARIADB"
+    MYSQL = "MYSQL"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,10 @@ from collections.abc import Iterable, Mapping
 from snowmelt.core.lag import show_lag
 from snowmelt.core.names import literal
 from snowmelt.runtime.kinds import all_kinds
-from snowmelt.runtime.metadata.ddl_connectors import connector_ddl
 from snowmelt.runtime.metadata.ddl_routines import routine_ddl
 from snowmelt.runtime.metadata.ddl_tasks import task_ddl
 from snowmelt.runtime.metadata.ddl_words import comment, flag, listed, object_name, scd_clauses
 from snowmelt.sql.statements.spelling import spelled
-from snowmelt.state.connector_model import ConnectorDefinition
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.model import (
     CatalogObject,
@@ -61,8 +59,6 @@ def object_ddl(item: CatalogObject, *, qualified: bool = False) -> str:
             return routine_ddl(item, routine, qualified=qualified)
         case TaskDefinition() as task:
             return task_ddl(item, task, qualified=qualified)
-        case ConnectorDefinition() as connector:
-            return connector_ddl(item, connector, qualified=qualified)
         case _:
             return all_kinds().by_name[item.kind].ddl(item, qualified)
 

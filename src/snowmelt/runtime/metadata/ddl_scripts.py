@@ -31,7 +31,6 @@ _SIMPLE = {
     "FILE_FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
     "STREAM": (ObjectKind.STREAM, "Stream"),
     "TASK": (ObjectKind.TASK, "Task"),
-    "CONNECTOR": (ObjectKind.CONNECTOR, "Connector"),
 }
 _ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
 _ELSEWHERE = frozenset(
@@ -44,7 +43,6 @@ _ELSEWHERE = frozenset(
 PLACES = {
     ObjectKind.SEQUENCE: 10, ObjectKind.FILE_FORMAT: 20, ObjectKind.STAGE: 30, ObjectKind.TABLE: 40,
     ObjectKind.FUNCTION: 50, ObjectKind.VIEW: 60, ObjectKind.STREAM: 70, ObjectKind.PROCEDURE: 80, ObjectKind.TASK: 90,
-    ObjectKind.CONNECTOR: 110,
 }  # fmt: skip
 """What is created first in a script: defaults use sequences, views use tables and functions. Features say where theirs
 stand among these."""

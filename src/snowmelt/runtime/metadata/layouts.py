@@ -120,12 +120,6 @@ SHOW: dict[str, Columns] = {
             "created_on:ts, name, database_name, schema_name, owner, comment, table_name, source_type, "
             "base_tables, type, stale, mode, stale_after:ts, invalid_reason, owner_role_type"
         ),
-        **dict.fromkeys(
-            ("CONNECTORS", "CONNECTIONS"),
-            "created_on:ts, name, database_name, schema_name, owner, comment, type, host, port:n, database, tables, "
-            "slot, publication, snapshot_mode, target, target_name, state, error, warning, changes:n, "
-            "dead_letters:n, last_change_at:ts, last_landed_at:ts, slot_bytes:n, position, owner_role_type",
-        ),
         # Objects that can't exist here yet: clients ask for them all the same, and get the empty table.
         "TASKS": (
             "created_on:ts, name, id, database_name, schema_name, owner, comment, warehouse, schedule, "

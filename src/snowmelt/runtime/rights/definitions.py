@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.rights.privileges import OWNERSHIP
 from snowmelt.runtime.rights.redaction import shown_text
 from snowmelt.state.model import CatalogObject, ObjectKind
@@ -19,13 +20,15 @@ from snowmelt.state.sight import Owned
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
-_OUTSIDE = frozenset({ObjectKind.STAGE, ObjectKind.CONNECTOR})
-"""Kinds whose texts are addresses of other systems."""
+_OUTSIDE = frozenset({ObjectKind.STAGE})
+"""Kinds whose texts are addresses of other systems, besides those that features describe."""
 
 
 def as_shown(run: Run, item: CatalogObject) -> CatalogObject:
     """The object with every text of it as the session's roles may read it."""
-    if item.kind not in _OUTSIDE and run.authority.holds(OWNERSHIP, Owned(item.id, item.owner)):
+    own = all_kinds().by_name.get(item.kind)
+    outside = own.leads_out if own is not None else item.kind in _OUTSIDE
+    if not outside and run.authority.holds(OWNERSHIP, Owned(item.id, item.owner)):
         return item
     return item.model_copy(
         update={"definition": _without_secrets(item.definition), "comment": _without_secrets(item.comment)}

@@ -50,7 +50,7 @@ def account_privileges() -> dict[str, str]:
 
 
 _CREATES = (
-    "CREATE TABLE", "CREATE VIEW", "CREATE DYNAMIC TABLE", "CREATE STREAM", "CREATE TASK", "CREATE CONNECTOR",
+    "CREATE TABLE", "CREATE VIEW", "CREATE DYNAMIC TABLE", "CREATE STREAM", "CREATE TASK",
 )  # fmt: skip
 _MORE_CREATES = (
     "CREATE STAGE", "CREATE FILE FORMAT", "CREATE SEQUENCE", "CREATE FUNCTION", "CREATE PROCEDURE",
@@ -63,7 +63,6 @@ _PRIVILEGES: dict[str, tuple[str, ...]] = {
     "VIEW": ("SELECT", "REFERENCES"),
     "STREAM": ("SELECT",),
     "TASK": ("OPERATE", "MONITOR"),
-    "CONNECTOR": ("OPERATE", "MONITOR"),
     "WAREHOUSE": ("USAGE", "OPERATE", "MODIFY", "MONITOR"),
     "FUNCTION": ("USAGE",),
     "PROCEDURE": ("USAGE",),
@@ -119,7 +118,6 @@ _RULES: dict[str, tuple[Ask, ...]] = {
     "CREATE STREAM": ask_creator("STREAM", ask(Subject.SOURCE, "SELECT")),
     "CREATE TASK": ask_creator("TASK", WAREHOUSE_USAGE),
     "CREATE TASK CLONE": ask_creator("TASK", ask(Subject.SOURCE, OWNERSHIP)),
-    "CREATE CONNECTOR": ask_creator("CONNECTOR"),
     "CREATE STAGE": ask_creator("STAGE"),
     "CREATE FILE FORMAT": ask_creator("FILE FORMAT"),
     "CREATE SEQUENCE": ask_creator("SEQUENCE"),
@@ -134,9 +132,6 @@ _RULES: dict[str, tuple[Ask, ...]] = {
     "ALTER STREAM": ask_owner(),
     "ALTER TASK": ask_owner(),
     "ALTER TASK OPERATE": (ask(Subject.TARGET, "OPERATE"),),
-    "ALTER CONNECTOR": ask_owner(),
-    "ALTER CONNECTOR OPERATE": (ask(Subject.TARGET, "OPERATE"),),
-    "CHECK CONNECTOR": (ask(Subject.TARGET, "MONITOR", "OPERATE"),),
     "EXECUTE QUALITY CHECKS": (_READS,),
     "EXECUTE TASK": (ask(Subject.TARGET, "OPERATE"),),
     "ALTER STAGE": ask_owner(),

@@ -9,7 +9,6 @@ from snowmelt.runtime.rights.asks import SWITCHES, Named, Request, altered, crea
 from snowmelt.sql.statements import (
     alter_table,
     changes,
-    connectors,
     copy,
     databases_schemas,
     dml,
@@ -96,8 +95,6 @@ def _creating(statement: Statement) -> Iterator[Request]:
             word = "" if clone is None else " CLONE"
             kind = ObjectType.TASK
             yield created(f"CREATE TASK{word}", kind, statement, source_of(kind, clone), statement.options.warehouse)
-        case connectors.CreateConnector():
-            yield created("CREATE CONNECTOR", ObjectType.CONNECTOR, statement)
         case stages.CreateStage():
             yield created("CREATE STAGE", ObjectType.STAGE, statement)
         case file_formats.CreateFileFormat():
@@ -141,12 +138,6 @@ def _altering(statement: Statement) -> Iterator[Request]:
         case tasks.AlterTask(name=name, action=action):
             rule = "ALTER TASK OPERATE" if isinstance(action, SWITCHES) else "ALTER TASK"
             yield Request(rule, Named(ObjectType.TASK, name), is_run=isinstance(action, warehouses.Resume))
-        case connectors.AlterConnector(name=name, action=action):
-            operates = isinstance(action, (*SWITCHES, connectors.TakeSnapshot))
-            rule = "ALTER CONNECTOR OPERATE" if operates else "ALTER CONNECTOR"
-            yield Request(rule, Named(ObjectType.CONNECTOR, name))
-        case connectors.CheckConnector(name=name) | connectors.ConfigureConnector(name=name):
-            yield Request("CHECK CONNECTOR", Named(ObjectType.CONNECTOR, name))
         case quality.ExecuteQualityChecks(name=name):
             yield Request("EXECUTE QUALITY CHECKS", Named(ObjectType.TABLE, name))
         case tasks.ExecuteTask(name=name):

@@ -32,6 +32,8 @@ class KindSyntax:
     """What follows EXECUTE and the kind."""
     is_described: bool = False
     is_undropped: bool = False
+    shown_as: tuple[str, ...] = ()
+    """More words of SHOW, besides the plural."""
 
     @property
     def plural(self) -> str:
@@ -80,7 +82,7 @@ class Grammar:
 
     @cached_property
     def shown(self) -> tuple[str, ...]:
-        return tuple(kind.plural for kind in self.kinds)
+        return tuple(word for kind in self.kinds for word in (kind.plural, *kind.shown_as))
 
     @cached_property
     def described(self) -> tuple[ObjectType, ...]:

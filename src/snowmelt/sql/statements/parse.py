@@ -15,7 +15,6 @@ from snowmelt.sql.statements import (
     alter_table,
     calls,
     changes,
-    connectors,
     copy,
     databases_schemas,
     describe,
@@ -199,7 +198,6 @@ CREATE: dict[ObjectType, CreateRule] = {
     ObjectType.TASK: tasks.CREATE_TASK,
     ObjectType.WAREHOUSE: warehouses.CREATE_WAREHOUSE,
     ObjectType.STREAM: streams.CREATE_STREAM,
-    ObjectType.CONNECTOR: connectors.CREATE_CONNECTOR,
     ObjectType.USER: users_roles.CREATE_USER,
     ObjectType.ROLE: users_roles.CREATE_ROLE,
 }
@@ -219,7 +217,6 @@ ALTER: dict[ObjectType, AlterParser] = {
     ObjectType.TASK: tasks.parse_alter_task,
     ObjectType.WAREHOUSE: warehouses.parse_alter_warehouse,
     ObjectType.STREAM: streams.parse_alter_stream,
-    ObjectType.CONNECTOR: connectors.parse_alter_connector,
     ObjectType.USER: users_roles.parse_alter_user,
     ObjectType.ROLE: users_roles.parse_alter_role,
 }

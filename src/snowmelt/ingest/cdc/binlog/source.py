@@ -22,8 +22,7 @@ from snowmelt.ingest.cdc.findings import (
     opened,
     put_signal,
 )
-from snowmelt.ingest.cdc.sources import Source
-from snowmelt.state.connector_model import SourceType
+from snowmelt.ingest.cdc.sources import Source, SourceType
 
 JARS = "snowmelt.ingest.cdc.binlog"
 KEEPS_HISTORY = True

@@ -8,18 +8,15 @@ from typing import Literal
 
 from pydantic import Field
 
+from snowmelt.core.kinds import ObjectType
 from snowmelt.core.names import ObjectName, SchemaName
+from snowmelt.ingest.cdc.redelivery import TableProgress
+from snowmelt.ingest.cdc.sources import SourceType
+from snowmelt.state.model import CatalogObject
 from snowmelt.state.record import Definition, Record
 
+CONNECTOR = ObjectType("CONNECTOR")
 OffsetValue = str | int | bool | None
-
-
-class SourceType(StrEnum):
-    """What kind of database is captured."""
-
-    POSTGRES = "POSTGRES"
-    MARIADB = "MARIADB"
-    MYSQL = "MYSQL"
 
 
 class ConnectorTarget(StrEnum):
@@ -107,19 +104,6 @@ class MirroredTable(Record):
     """Columns of the mirror."""
 
 
-class TableProgress(Record):
-    """The last change of a source's table that landed: what comes again is not behind it in the source's log."""
-
-    behind_commit: int | None = None
-    """The place of the commit that came before its transaction."""
-    transaction: int | None = None
-    lsn: int | None = None
-    identities: tuple[str, ...] = ()
-    """Of the changes at exactly this place: one record of the log can hold many rows."""
-    snapshot_lsn: int | None = None
-    """Where in the log the snapshot was taken whose rows came last."""
-
-
 class ConnectorState(Record):
     """How far a connector is. It changes in the same step as the tables it writes."""
 
@@ -160,3 +144,8 @@ class ConnectorState(Record):
         if isinstance(known, int):
             return known
         return max((each.lsn or each.snapshot_lsn or 0 for each in self.progress.values()), default=None)
+
+
+def definition_of(item: CatalogObject) -> ConnectorDefinition:
+    assert isinstance(item.definition, ConnectorDefinition)
+    return item.definition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import bindparam, delete, select
 
 from snowmelt.core import errors
-from snowmelt.state.connector_model import ConnectorState
+from snowmelt.features.connectors.definitions import ConnectorState
 from snowmelt.state.repository import Repository
 from snowmelt.state.tables import CONNECTORS
 
@@ -13,7 +13,7 @@ _C = CONNECTORS.c
 _STATE = select(_C.record).where(_C.connector_id == bindparam("connector_id"))
 
 
-class Connectors(Repository):
+class ConnectorStandings(Repository):
     def get(self, connector_id: str) -> ConnectorState | None:
         record = self._execute(_STATE, {"connector_id": connector_id}).scalar()
         return None if record is None else ConnectorState.model_validate_json(record)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import Action, SetOptions, UnsetOptions
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import CreateHead, CreateRule, created_name, if_exists, object_name
+from snowmelt.sql.statements.heads import CreateHead, created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
     CommentOption,
     Options,
@@ -83,8 +83,7 @@ class AlterableOptions(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class CreateConnector(Statement):
-    name: NameRef
+class CreateConnector(CreateStatement):
     options: ConnectorOptions
     or_replace: bool = False
     if_not_exists: bool = False
@@ -155,6 +154,3 @@ def _refuse_password(cursor: Cursor) -> None:
             hint="SQL text is kept in histories. Name an environment variable with PASSWORD_ENV, or a file with "
             "SECRET_FILE, on the machine where Snowmelt runs.",
         )
-
-
-CREATE_CONNECTOR = CreateRule(parse_create_connector)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from snowmelt.core.names import literal
+from snowmelt.features.connectors.definitions import ConnectorDefinition, ConnectorTarget, Route, definition_of
 from snowmelt.runtime.metadata.ddl_words import flag, object_name
 from snowmelt.sql.statements.spelling import spelled
-from snowmelt.state.connector_model import ConnectorDefinition, ConnectorTarget, Route
 from snowmelt.state.model import CatalogObject
 
 
-def connector_ddl(item: CatalogObject, definition: ConnectorDefinition, *, qualified: bool) -> str:
+def ddl(item: CatalogObject, qualified: bool) -> str:
     """Everything but the password, which the definition does not have."""
+    definition = definition_of(item)
     texts = {
         "HOST": definition.host,
         "DATABASE": definition.database,
