@@ -11,10 +11,11 @@ import pytest
 from deltalake import DeltaTable
 
 from snowmelt.accounts import open_account
+from snowmelt.features.tasks.definitions import RunState
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.features.tasks.service import Tasks
 from snowmelt.runtime.account import Account
 from snowmelt.state.model import TableDefinition
-from snowmelt.state.task_model import RunState
 from tests.crash.driver import Zygote
 
 PLACES = (
@@ -49,9 +50,9 @@ def rows(account: Account, table: str) -> int:
 
 def outcomes(account: Account, task: str) -> list[RunState]:
     with account.state.read() as state:
-        assert state.tasks.executing() == []
-        ids = [run.id for run in state.tasks.graph_runs()]
-        return [run.state for run in state.tasks.runs_of(ids) if run.name.name == task]
+        assert state[TaskRecords].executing() == []
+        ids = [run.id for run in state[TaskRecords].graph_runs()]
+        return [run.state for run in state[TaskRecords].runs_of(ids) if run.name.name == task]
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,8 @@ KINDS = [(feature, kind) for feature in FEATURES for kind in feature.kinds]
 _SAID_ELSEWHERE = {
     # A body that the splitter of scripts looks for, and what a query ran for, in its history.
     "ALERT": {
-        "sql/tokens.py", "state/model.py", "runtime/purposes.py", "features/tasks/executing.py",
+        "sql/tokens.py", "state/model.py", "runtime/running_tasks.py", "features/tasks/context.py",
+        "features/tasks/executing.py",
     },
     # What a playbook's step can create, and the word for who moves rows in a lineage.
     "CONNECTOR": {"features/lineage/outside.py", "playbooks/step_parts.py"},
@@ -37,6 +38,12 @@ _SAID_ELSEWHERE = {
     "DATA PRODUCT": {
         "govern/data_catalog/searching.py", "observe/freshness.py", "playbooks/step_parts.py",
         "state/contract_model.py",
+    },
+    # Also a scope of SHOW PARAMETERS, a body that the splitter of scripts looks for, and the purpose of a query.
+    "TASK": {
+        "features/lineage/events.py", "features/lineage/recording.py", "features/lineage/tracing.py",
+        "playbooks/step_parts.py", "runtime/rights/errors.py", "runtime/running_tasks.py", "sql/statements/show.py",
+        "sql/tokens.py", "state/model.py",
     },
     # Clauses of other statements: `CREATE TABLE … WITH TAG (…)`, `COPY TAGS`.
     "TAG": {f"sql/statements/{name}.py" for name in ("changes", "columns", "dynamic_tables", "heads", "tables")},

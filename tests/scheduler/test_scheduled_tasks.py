@@ -13,10 +13,11 @@ import pytest
 
 from snowmelt.accounts import open_account
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.features.tasks.definitions import GraphRun, RunState, TaskRun
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.features.tasks.service import Tasks
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
-from snowmelt.state.task_model import GraphRun, RunState, TaskRun
 from tests.support.waiting import DEADLINE
 
 
@@ -50,7 +51,7 @@ class Place:
         """The oldest first."""
         now = self.clock.now()
         with self.account.state.read() as state:
-            found = state.tasks.runs(now - timedelta(days=30), now + timedelta(days=1))
+            found = state[TaskRecords].runs(now - timedelta(days=30), now + timedelta(days=1))
         return [run for run in reversed(found) if task in (None, run.name.name)]
 
     def states(self, task: str) -> list[RunState]:
@@ -58,7 +59,7 @@ class Place:
 
     def graph_runs(self) -> list[GraphRun]:
         with self.account.state.read() as state:
-            return state.tasks.graph_runs()
+            return state[TaskRecords].graph_runs()
 
     def rows(self, table: str) -> int:
         with self.account.state.read() as state:
@@ -259,4 +260,4 @@ def test_stopping_leaves_what_can_be_repeated_for_the_next_start(tmp_path: Path)
         account.services[Tasks].start()
         await_that(lambda: place.states("F") == [RunState.SUCCEEDED])
         with account.state.read() as state:
-            assert state.tasks.standing(place.runs("R")[0].task_id).failures == 0
+            assert state[TaskRecords].standing(place.runs("R")[0].task_id).failures == 0

@@ -24,7 +24,6 @@ class ObjectType(str):
     SEQUENCE: ClassVar[ObjectType]
     FUNCTION: ClassVar[ObjectType]
     PROCEDURE: ClassVar[ObjectType]
-    TASK: ClassVar[ObjectType]
     WAREHOUSE: ClassVar[ObjectType]
     STREAM: ClassVar[ObjectType]
     USER: ClassVar[ObjectType]
@@ -43,7 +42,7 @@ OWN_TYPES = tuple(
     ObjectType(word)
     for word in (
         "DATABASE", "SCHEMA", "TABLE", "DYNAMIC TABLE", "VIEW", "STAGE", "FILE FORMAT", "SEQUENCE", "FUNCTION",
-        "PROCEDURE", "TASK", "WAREHOUSE", "STREAM", "USER", "ROLE",
+        "PROCEDURE", "WAREHOUSE", "STREAM", "USER", "ROLE",
     )
 )  # fmt: skip
 """The kinds that no feature's folder brings."""

@@ -23,11 +23,13 @@ from snowmelt.features.connectors import definitions as connectors
 from snowmelt.features.connectors.definitions import ConnectorState
 from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.dynamic_tables.lags import measure
+from snowmelt.features.tasks import definitions as tasks
+from snowmelt.features.tasks.definitions import ACTIVE, RunState, TaskRun
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.runtime.account import Account
 from snowmelt.state.dynamic_model import DynamicRefresh, RefreshAction, RefreshState
 from snowmelt.state.model import ObjectKind, TableDefinition
 from snowmelt.state.store import StateReader
-from snowmelt.state.task_model import ACTIVE, RunState, TaskRun
 
 DATABASE, SCHEMA = "SHOP", "PUBLIC"
 STAGES = {
@@ -54,7 +56,7 @@ class Watcher:
         self._opened = datetime.now(UTC)
         with account.state.read() as state:
             self._connector = _id(state, CONNECTOR, connectors.CONNECTOR)
-            self._task = _id(state, TASK, ObjectKind.TASK)
+            self._task = _id(state, TASK, tasks.TASK)
             self._tables = {name: _id(state, name, ObjectKind.TABLE) for name in STAGES}
             self._target = _target_lag(state, self._tables[LAST])
             self._read = state[ConnectorStandings].require(self._connector).changes
@@ -84,7 +86,7 @@ class Watcher:
 
     def task_runs_now(self) -> bool:
         with self._account.state.read() as state:
-            return any(run.state in ACTIVE for run in state.tasks.last_runs(self._task))
+            return any(run.state in ACTIVE for run in state[TaskRecords].last_runs(self._task))
 
     def failures(self) -> tuple[str, ...]:
         """Everything that went wrong since the shop opened."""
@@ -92,7 +94,7 @@ class Watcher:
         with self._account.state.read() as state:
             standing = state[ConnectorStandings].require(self._connector)
             refreshes = state.dynamic.refreshes(self._opened, now, list(self._tables.values()))
-            runs = state.tasks.runs(self._opened, now, [self._task])
+            runs = state[TaskRecords].runs(self._opened, now, [self._task])
         return self._failures(standing, refreshes, runs)
 
     def snapshot(self, revenue: Sequence[CityRevenue] = ()) -> Snapshot:
@@ -101,7 +103,7 @@ class Watcher:
             standing = state[ConnectorStandings].require(self._connector)
             # A little earlier, because in its first seconds a table still has what the refresh before made.
             refreshes = state.dynamic.refreshes(self._opened - timedelta(minutes=1), now, list(self._tables.values()))
-            runs = state.tasks.runs(self._opened, now, [self._task])
+            runs = state[TaskRecords].runs(self._opened, now, [self._task])
         by_table = {id: [item for item in reversed(refreshes) if item.table_id == id] for id in self._tables.values()}
         return Snapshot(
             phase=self.phase,

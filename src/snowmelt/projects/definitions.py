@@ -21,7 +21,6 @@ from snowmelt.sql.statements import (
     CreateStatement,
     CreateStream,
     CreateTable,
-    CreateTask,
     CreateView,
     CreateWarehouse,
     NameRef,
@@ -34,13 +33,13 @@ from snowmelt.sql.tokens import SqlText, tokenize
 AnyCreate = (
     CreateStatement | CreateDatabase | CreateDynamicTable
     | CreateFileFormat | CreateRoutine | CreateSchema | CreateSequence | CreateStage | CreateStream | CreateTable
-    | CreateTask | CreateView | CreateWarehouse
+    | CreateView | CreateWarehouse
 )  # fmt: skip
 _KINDS: dict[type[Statement], ObjectType] = {
     CreateDatabase: ObjectType.DATABASE, CreateDynamicTable: ObjectType.DYNAMIC_TABLE,
     CreateFileFormat: ObjectType.FILE_FORMAT, CreateSchema: ObjectType.SCHEMA, CreateSequence: ObjectType.SEQUENCE,
     CreateStage: ObjectType.STAGE, CreateStream: ObjectType.STREAM, CreateTable: ObjectType.TABLE,
-    CreateTask: ObjectType.TASK, CreateView: ObjectType.VIEW, CreateWarehouse: ObjectType.WAREHOUSE,
+    CreateView: ObjectType.VIEW, CreateWarehouse: ObjectType.WAREHOUSE,
 }  # fmt: skip
 CONTAINERS = frozenset({ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.WAREHOUSE})
 """Kinds that a project makes where they are missing, and that it neither alters nor drops."""

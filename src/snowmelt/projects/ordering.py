@@ -12,6 +12,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName, split_name
 from snowmelt.features.contracts.statements import CreateContract
 from snowmelt.features.data_products.statements import CreateDataProduct
+from snowmelt.features.tasks.statements import CreateTask
 from snowmelt.projects import errors as project_errors
 from snowmelt.projects.comparing import all_constraints
 from snowmelt.projects.definitions import AnyCreate, Definition, Home
@@ -23,7 +24,6 @@ from snowmelt.sql.statements import (
     CreateRoutine,
     CreateStream,
     CreateTable,
-    CreateTask,
     CreateView,
     ForeignKeySpec,
     NameRef,

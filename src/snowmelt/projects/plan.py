@@ -28,7 +28,7 @@ from snowmelt.sql.statements import (
 )
 
 DROP_PLACES = {
-    ObjectType.TASK: 30, ObjectType.STREAM: 40,
+    ObjectType.STREAM: 40,
     ObjectType.DYNAMIC_TABLE: 60, ObjectType.VIEW: 70, ObjectType.TABLE: 80,
     ObjectType.PROCEDURE: 100, ObjectType.FUNCTION: 110, ObjectType.STAGE: 120, ObjectType.FILE_FORMAT: 130,
     ObjectType.SEQUENCE: 140,
@@ -36,8 +36,6 @@ DROP_PLACES = {
 """What is dropped first. Features say where theirs stand among these."""
 _FIXED = frozenset({ObjectType.SEQUENCE, ObjectType.STAGE})
 """Kinds that hold something which a new one would not have: numbers handed out, files."""
-_ALTERED = frozenset({ObjectType.TASK})
-"""What is replaced would be suspended, and forget its history."""
 
 
 class Action(StrEnum):
@@ -293,7 +291,7 @@ def _drop_place(kind: ObjectType) -> int:
 
 def _is_altered(kind: ObjectType) -> bool:
     own = _in_projects(kind)
-    return own.is_altered if own is not None else kind in _ALTERED
+    return own is not None and own.is_altered
 
 
 def _is_fixed(kind: ObjectType) -> bool:

@@ -63,6 +63,8 @@ class KindDescription:
     """The statement that creates the object again. The flag asks for its full name."""
     script_place: int
     """Where it stands in the script of a schema: see `ddl_scripts.PLACES`."""
+    in_order: Callable[[list[CatalogObject]], list[CatalogObject]] | None = None
+    """Objects of one schema such that each comes behind those that it needs; by name where nothing is said."""
     privileges: tuple[str, ...]
     """What can be granted on it, besides OWNERSHIP."""
     rules: Mapping[str, tuple[Ask, ...]]

@@ -23,6 +23,5 @@ def served(run: Run) -> dict[str, object]:
     if run.refreshes is not None:
         return {"purpose": "REFRESH", "target": str(run.refreshes), "target_id": run.refreshed_id}
     if task is not None:
-        purpose = "ALERT" if task.run.exists is not None else "TASK"
-        return {"purpose": purpose, "target": str(task.run.name), "target_id": task.run.task_id}
+        return {"purpose": task.purpose, "target": str(task.name), "target_id": task.id}
     return {}

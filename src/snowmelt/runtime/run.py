@@ -330,7 +330,7 @@ class Run:
         """The open transaction: the session's, or one of this statement alone."""
         transaction = self._open_transaction()
         if self.session.task is not None:
-            transaction.task_id = self.session.task.task.id
+            transaction.task_id = self.session.task.id
         return transaction
 
     def _open_transaction(self) -> Transaction:

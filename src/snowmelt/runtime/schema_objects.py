@@ -33,7 +33,6 @@ _NOUNS = {
     ObjectType.SEQUENCE: "Sequence",
     ObjectType.FUNCTION: "Function",
     ObjectType.PROCEDURE: "Procedure",
-    ObjectType.TASK: "Task",
     ObjectType.WAREHOUSE: "Warehouse",
     ObjectType.STREAM: "Stream",
     ObjectType.USER: "User",

@@ -25,7 +25,7 @@ from snowmelt.runtime.rights.authority import Authority
 from snowmelt.runtime.rights.grounds import Grounds
 from snowmelt.runtime.rights.redaction import cleaned, redacted
 from snowmelt.runtime.run import Run
-from snowmelt.runtime.task_context import TaskContext
+from snowmelt.runtime.running_tasks import RunningTask
 from snowmelt.runtime.transactions import Transaction
 from snowmelt.runtime.variables import Locals, Variable
 from snowmelt.sql.statements.base import Statement
@@ -91,7 +91,7 @@ class Session:
         self.running: Run | None = None
         self.script: Locals | None = None
         """The variables of the scripting block whose statement runs now."""
-        self.task: TaskContext | None = None
+        self.task: RunningTask | None = None
         """Set in a session that runs the body of a task."""
         self._lock = threading.RLock()
 

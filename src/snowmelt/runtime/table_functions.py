@@ -18,7 +18,7 @@ from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.metadata.columns import Columns, Row
 from snowmelt.runtime.rights.definitions import rows_without_secrets
 from snowmelt.sql.relations import Relation
-from snowmelt.state.model import RELATIONS, ObjectKind
+from snowmelt.state.model import RELATIONS
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _seen(state: StateReader, name: tuple[str, ...]) -> bool:
         return state.warehouses.get(name[-1]) is not None
     # Kinds in namespaces of their own are asked for one by one.
     told = [[kind.name] for kind in all_kinds().descriptions if kind.has_history]
-    groups = (RELATIONS, [ObjectKind.TASK], *told)
+    groups = (RELATIONS, *told)
     return any(state.catalog.find(ObjectName(*name), kinds) is not None for kinds in groups)
 
 

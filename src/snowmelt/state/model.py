@@ -15,7 +15,6 @@ from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.quality_model import QualityCheck
 from snowmelt.state.record import Definition, Record
 from snowmelt.state.stream_model import StreamDefinition
-from snowmelt.state.task_model import TaskDefinition
 
 ObjectKind = ObjectType
 """Of those, the kinds that live in schemas."""
@@ -161,7 +160,7 @@ class RoutineDefinition(Definition):
 
 OWN_DEFINITIONS: tuple[type[Definition], ...] = (
     TableDefinition, ViewDefinition, StageDefinition, FileFormatDefinition, SequenceDefinition, RoutineDefinition,
-    StreamDefinition, TaskDefinition,
+    StreamDefinition,
 )  # fmt: skip
 """The kinds that no feature's folder brings."""
 

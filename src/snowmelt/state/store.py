@@ -38,7 +38,6 @@ from snowmelt.state.shapes import Shapes
 from snowmelt.state.sight import Sight
 from snowmelt.state.streams import Streams
 from snowmelt.state.tables import LEDGER
-from snowmelt.state.tasks import Tasks
 from snowmelt.state.transactions import Transactions
 from snowmelt.state.trimming import Trims
 from snowmelt.state.usage import Usage
@@ -84,7 +83,6 @@ class StateReader:
         self.dynamic = Dynamic(scope)
         self.projects = Projects(scope)
         self.streams = Streams(scope)
-        self.tasks = Tasks(scope)
         self.contracts = ContractLinks(scope)
         self.lineage = Lineage(scope)
         self.access = Access(scope)

@@ -17,6 +17,7 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import quote
 from snowmelt.core.types import DataType, parse_type
+from snowmelt.features.tasks.statements import CreateTask
 from snowmelt.sql import scd
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
@@ -29,7 +30,6 @@ from snowmelt.sql.statements import (
     CreateDynamicTable,
     CreateStream,
     CreateTable,
-    CreateTask,
     CreateView,
     InsertStatement,
     Statement,

@@ -9,12 +9,12 @@ from snowmelt.core.names import literal
 from snowmelt.design.antipatterns.library import Item, Library, Parts, reads_of, task_statements
 from snowmelt.design.antipatterns.model import Edit
 from snowmelt.design.antipatterns.on_queries import RAW, Found, why_not_incremental
+from snowmelt.features.tasks.statements import CreateTask
 from snowmelt.sql.statements import (
     CopyIntoTable,
     CreateDynamicTable,
     CreateStream,
     CreateTable,
-    CreateTask,
     InsertStatement,
     Statement,
 )

@@ -8,10 +8,13 @@ from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.features.alerts.definitions import ALERT, AlertDefinition, definition_of
 from snowmelt.features.alerts.statements import AlertOptions, CreateAlert, ModifyAction, ModifyCondition
-from snowmelt.features.tasks import definitions, runs, standings
+from snowmelt.features.tasks import declaring, runs, standings
 from snowmelt.features.tasks.changing import forget_waiting
+from snowmelt.features.tasks.definitions import ScheduledFrom, TaskDefinition
 from snowmelt.features.tasks.graph import Node, TasksOfSchema
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.features.tasks.service import Tasks
+from snowmelt.features.tasks.statements import TaskOptions
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.metadata.scopes import existing_schema
 from snowmelt.sql.statements.base import NameRef, Query
@@ -19,13 +22,11 @@ from snowmelt.sql.statements.calls import Call
 from snowmelt.sql.statements.changes import Action, SetOptions, UnsetOptions
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.statements.show import ShowStatement
-from snowmelt.sql.statements.tasks import TaskOptions
 from snowmelt.sql.statements.warehouses import Resume, Suspend
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.ids import new_id
 from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateReader, StateTransaction
-from snowmelt.state.task_model import ScheduledFrom, TaskDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -74,7 +75,7 @@ def _wanted(run: Run, state: StateReader, statement: CreateAlert) -> tuple[Alert
         return definition_of(source), source.comment
     assert statement.condition is not None and statement.action is not None
     _check_condition(statement.condition)
-    definitions.check_body(statement.action)
+    declaring.check_body(statement.action)
     task = TaskDefinition(body=statement.action.text.strip(), exists=statement.condition.text.strip())
     empty = AlertDefinition(task=task)
     return _with_options(run, state, empty, statement.options), statement.options.comment
@@ -93,13 +94,13 @@ def _with_options(run: Run, state: StateReader, before: AlertDefinition, options
         warehouse=options.warehouse, schedule=options.schedule, config=options.config,
         suspend_task_after_num_failures=options.suspend_alert_after_num_failures,
     )  # fmt: skip
-    definitions.check_alone(run, state, as_task, ())
+    declaring.check_alone(run, state, as_task, ())
     given = options.given()
     values = {field: given[option] for option, field in _TASK_FIELDS.items() if option in given}
     if options.warehouse is not None:
         values["warehouse"] = run.parts(options.warehouse)[-1]
     task = before.task.model_copy(update=values)
-    definitions.check(task, as_task)
+    declaring.check(task, as_task)
     if task.schedule is None:
         raise errors.unsupported(
             "alerts on new data (without SCHEDULE)",
@@ -127,7 +128,7 @@ def alter(run: Run, name: NameRef, action: Action, *, if_exists: bool) -> None:
             if if_exists:
                 return
             raise schema_objects.missing(run, ALERT, name)
-        node = Node(item, state.tasks.standing(item.id))
+        node = Node(item, state[TaskRecords].standing(item.id))
         if isinstance(action, Resume):
             standings.resume(state, TasksOfSchema(item.name.parent, {item.name.name: node}), node)
         elif isinstance(action, Suspend):
@@ -149,7 +150,7 @@ def _changed(run: Run, state: StateReader, item: CatalogObject, action: Action) 
             _check_condition(condition)
             return _with_task(before, exists=condition.text.strip()), comment
         case ModifyAction(action=body):
-            definitions.check_body(body)
+            declaring.check_body(body)
             return _with_task(before, body=body.text.strip()), comment
     raise errors.unsupported(f"ALTER ALERT … {type(action).__name__}")
 
@@ -178,7 +179,7 @@ def execute(run: Run, name: NameRef) -> str:
     with run.state.begin() as state:
         item = schema_objects.require(run, state, ALERT, name)
         forget_waiting(state, item.id)
-        node = Node(item, state.tasks.standing(item.id))
+        node = Node(item, state[TaskRecords].standing(item.id))
         config = node.definition.config
         runs.new_graph_run(state, node, state.now, ScheduledFrom.EXECUTE_ALERT, waiting=True, config=config)
     run.account.services[Tasks].run_due()

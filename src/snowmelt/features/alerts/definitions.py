@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from snowmelt.core.kinds import ObjectType
+from snowmelt.features.tasks.definitions import RunsAsTask
 from snowmelt.state.model import CatalogObject
-from snowmelt.state.task_model import RunsAsTask
 
 ALERT = ObjectType("ALERT")
 

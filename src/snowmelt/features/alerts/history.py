@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core.names import ObjectName
 from snowmelt.features.alerts.definitions import ALERT, definition_of
 from snowmelt.features.tasks import runs
+from snowmelt.features.tasks.definitions import RunState, ScheduledFrom, TaskDefinition, TaskRun
 from snowmelt.features.tasks.functions import AHEAD, number, within
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.runtime.metadata.columns import Row, columns
 from snowmelt.state.store import StateReader
-from snowmelt.state.task_model import RunState, ScheduledFrom, TaskDefinition, TaskRun
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -31,7 +32,7 @@ def alert_history(run: Run, state: StateReader, arguments: Arguments) -> list[Ro
     end = within(run, arguments.instant("SCHEDULED_TIME_RANGE_END"))
     found = [
         _past(state, item)
-        for item in state.tasks.runs(start, end or run.now + timedelta(minutes=1))
+        for item in state[TaskRecords].runs(start, end or run.now + timedelta(minutes=1))
         if item.exists is not None
     ]
     latest = end or run.now + AHEAD
@@ -79,12 +80,12 @@ def _state(item: TaskRun) -> str:
 def _coming(state: StateReader, now: datetime) -> list[dict[str, Any]]:
     rows = [
         _scheduled(waiting.root, waiting.tasks[0].definition, waiting.scheduled_time, waiting.scheduled_from)
-        for waiting in state.tasks.active_graph_runs()
+        for waiting in state[TaskRecords].active_graph_runs()
         if waiting.is_alert and waiting.state is RunState.SCHEDULED
     ]
     for item in state.catalog.objects([ALERT]):
         task = definition_of(item).task
-        at = runs.next_time(task, state.tasks.standing(item.id), now)
+        at = runs.next_time(task, state[TaskRecords].standing(item.id), now)
         if at is not None and at <= now + AHEAD:
             rows.append(_scheduled(item.name, task, at, ScheduledFrom.SCHEDULE))
     return rows

@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
-from snowmelt.runtime.task_context import TaskContext, task_context
+from snowmelt.features.tasks.context import TaskContext, task_context
+from snowmelt.features.tasks.definitions import RunState
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.state.store import StateReader
-from snowmelt.state.task_model import RunState
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -33,7 +34,7 @@ def scheduled_time(run: Run, _: StateReader, __: Arguments) -> datetime:
 def last_successful_time(run: Run, state: StateReader, _: Arguments) -> datetime:
     """When the condition was last evaluated before this run; before the first time, when the alert was made."""
     context = _alert(run, "SNOWFLAKE.ALERT.LAST_SUCCESSFUL_SCHEDULED_TIME")
-    for before in state.tasks.last_runs(context.run.task_id, limit=100):
+    for before in state[TaskRecords].last_runs(context.run.task_id, limit=100):
         if before.id != context.run.id and before.state in _EVALUATED:
             return before.scheduled_time
     alert = state.catalog.by_id(context.run.task_id)

@@ -14,6 +14,7 @@ from snowmelt.features.alerts.statements import (
     parse_create_alert,
     parse_execute_alert,
 )
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.runtime.kinds import InProjects, KindDescription
 from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.rights.asks import (
@@ -83,7 +84,7 @@ KIND = KindDescription(
     requests={CreateAlert: _create, AlterAlert: _alter, ExecuteAlert: _execute},
     account_privileges={"EXECUTE ALERT": ACCOUNTADMIN},
     before_drop=changing.dropped,
-    forget=lambda state, item: state.tasks.delete_for(item.id),
+    forget=lambda state, item: state[TaskRecords].delete_for(item.id),
     has_history=True,
     in_projects=InProjects(statement=CreateAlert, drop_place=20, is_altered=True),
 )

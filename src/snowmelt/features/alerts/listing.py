@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from snowmelt.core.names import literal
 from snowmelt.features.alerts.definitions import ALERT, definition_of
+from snowmelt.features.tasks.ddl import ended, ends_in_comment
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.features.tasks.standings import BY_ERRORS
 from snowmelt.runtime.metadata.columns import Columns, Row, columns, word
-from snowmelt.runtime.metadata.ddl_tasks import ended, ends_in_comment
 from snowmelt.runtime.metadata.ddl_words import object_name
 from snowmelt.runtime.metadata.schema_objects import named, of_kind
 from snowmelt.sql.statements.show import ShowStatement
@@ -39,7 +40,7 @@ def described(run: Run, state: StateReader, item: CatalogObject) -> tuple[Column
 
 def _row(state: StateReader, item: CatalogObject) -> Row:
     definition = definition_of(item)
-    standing = state.tasks.standing(item.id)
+    standing = state[TaskRecords].standing(item.id)
     return {
         **named(item),
         "kind": "ALERT",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from snowmelt.features.alerts.definitions import ALERT
+from snowmelt.features.tasks.statements import signed, task_body
 from snowmelt.sql.statements.base import CloneSource, CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import Action, SetOptions, UnsetOptions, refuse_governance
 from snowmelt.sql.statements.cursor import Cursor
@@ -26,7 +27,6 @@ from snowmelt.sql.statements.options import (
     read_unset,
     text,
 )
-from snowmelt.sql.statements.tasks import signed, task_body
 from snowmelt.sql.statements.warehouses import Resume, Suspend
 from snowmelt.sql.tokens import SqlText
 

@@ -16,13 +16,14 @@ from snowmelt.core.names import ObjectName, SchemaName, literal, quote
 from snowmelt.core.types import TIMESTAMP_LTZ, TIMESTAMPS, DataType, Kind
 from snowmelt.features.streams.offsets import definition_of
 from snowmelt.features.tasks import changing as tasks
+from snowmelt.features.tasks.definitions import TASK
+from snowmelt.features.tasks.statements import CreateTask, TaskOptions
 from snowmelt.runtime import tables
 from snowmelt.runtime.rights.enforcement import authorise
 from snowmelt.sql.scd import Dimension, EventColumn, probe_of
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.columns import ColumnSpec
 from snowmelt.sql.statements.tables import CreateTable
-from snowmelt.sql.statements.tasks import CreateTask, TaskOptions
 from snowmelt.sql.statements.warehouses import Resume
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import RELATIONS, CatalogObject, Column, ObjectKind, TableDefinition
@@ -82,7 +83,7 @@ class EventLanding:
             self._check_fits()
             return
         with self.run.state.read() as state:
-            taken = any(state.catalog.find(self.name, kinds) is not None for kinds in (RELATIONS, [ObjectKind.TASK]))
+            taken = any(state.catalog.find(self.name, kinds) is not None for kinds in (RELATIONS, [TASK]))
         if taken:
             raise errors.already_exists(str(self.name))
 
@@ -188,13 +189,13 @@ def dropped(state: StateTransaction, dimension: CatalogObject) -> None:
 def restored(state: StateTransaction, dimension: CatalogObject) -> None:
     """With the dimension its events come back; the task is suspended, as every task that begins."""
     name = landing_of(dimension)
-    for kind in (ObjectKind.TABLE, ObjectKind.TASK):
+    for kind in (ObjectKind.TABLE, TASK):
         if name is not None and state.catalog.find(name, [kind]) is None:
             state.catalog.undrop(name, kind)
 
 
 def _drop(state: StateTransaction, name: ObjectName) -> None:
-    task = state.catalog.find(name, [ObjectKind.TASK])
+    task = state.catalog.find(name, [TASK])
     if task is not None:
         tasks.dropped(state, task)
     for item in (task, state.catalog.find(name, [ObjectKind.TABLE])):

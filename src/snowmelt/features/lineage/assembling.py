@@ -13,6 +13,7 @@ from snowmelt.features.lineage.catalog import dataset_of
 from snowmelt.features.lineage.outside import from_channel, from_connector
 from snowmelt.features.lineage.recording import recorded_edges
 from snowmelt.features.lineage.tracing import edges_of_object
+from snowmelt.features.tasks.definitions import TASK
 from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, LineageGraph
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
@@ -20,7 +21,7 @@ from snowmelt.state.store import StateReader
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
-_DEFINED = (ObjectKind.VIEW, ObjectKind.TABLE, ObjectKind.STREAM, ObjectKind.TASK)
+_DEFINED = (ObjectKind.VIEW, ObjectKind.TABLE, ObjectKind.STREAM, TASK)
 _KINDS = (*_DEFINED, ObjectKind.STAGE, CONNECTOR)
 Ages = Mapping[str, datetime]
 """When each object was last altered, by id."""
@@ -78,7 +79,7 @@ class _Live:
     """What exists: an object that was replaced since is found by its name."""
 
     def __init__(self, objects: list[CatalogObject]) -> None:
-        relations = [item for item in objects if item.kind not in (ObjectKind.TASK, CONNECTOR)]
+        relations = [item for item in objects if item.kind not in (TASK, CONNECTOR)]
         self.by_id = {item.id: dataset_of(item) for item in relations}
         self.columns = {
             item.id: frozenset(column.name for column in item.definition.columns)

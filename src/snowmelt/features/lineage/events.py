@@ -181,12 +181,12 @@ class RunEvents:
         kind = known or _KINDS.get(record.query_type)
         task = run.session.task
         if task is not None and run.outer is None:
-            return JobRun(run.query_id, str(task.run.name), "TASK", record.text)
+            return JobRun(run.query_id, str(task.name), "TASK", record.text)
         if kind is None:
             return None
         parent = None
         if run.outer is not None:
-            above = str(task.run.name) if task is not None else _name_of(run.outer.sql.text)
+            above = str(task.name) if task is not None else _name_of(run.outer.sql.text)
             parent = (run.outer.query_id, above)
         if run.refreshes is not None:
             return JobRun(run.query_id, str(run.refreshes), kind, parent=parent)

@@ -61,7 +61,7 @@ class WriteRecorder:
 
     def _edges(self, run: Run, statement: Statement) -> tuple[Edge, ...]:
         task = run.session.task
-        process = Process("TASK", str(task.run.name), run.query_id) if task is not None else None
+        process = Process("TASK", str(task.name), run.query_id) if task is not None else None
         with self._account.state.read() as state:
             catalog = LineageCatalog(run, state, run.session.database, run.session.schema)
             found = edges_of_write(catalog, statement, process or Process("QUERY", None, run.query_id))

@@ -10,6 +10,7 @@ import structlog
 
 from snowmelt.core import errors
 from snowmelt.features.lineage.catalog import LineageCatalog, dataset_of
+from snowmelt.features.tasks.definitions import TaskDefinition
 from snowmelt.govern.lineage.edges import Filled, Links, links_of, same_columns
 from snowmelt.govern.lineage.flows import Influence
 from snowmelt.govern.lineage.graph import Dataset, Edge, Link, Process
@@ -24,7 +25,6 @@ from snowmelt.state.dynamic_model import DynamicDefinition, DynamicState
 from snowmelt.state.model import CatalogObject, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
 from snowmelt.state.stream_model import StreamDefinition
-from snowmelt.state.task_model import TaskDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run

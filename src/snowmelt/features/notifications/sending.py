@@ -140,7 +140,7 @@ def _check_allowed(run: Run) -> None:
 
 def _source(run: Run) -> str:
     task = run.session.task
-    return str(task.run.name) if task is not None else run.query_id
+    return str(task.name) if task is not None else run.query_id
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

@@ -14,7 +14,9 @@ from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.observing.recording import availability as measured
 from snowmelt.features.streams.offsets import stale_after
 from snowmelt.features.streams.service import Streams
+from snowmelt.features.tasks.definitions import TaskStanding
 from snowmelt.features.tasks.graph import task_kinds
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.observe import metrics
 from snowmelt.observe.freshness import Freshness, Status, Watched
 from snowmelt.observe.levels import Pool
@@ -22,7 +24,6 @@ from snowmelt.observe.metrics import Sample
 from snowmelt.state.channel_model import ChannelMinute
 from snowmelt.state.model import CatalogObject, ObjectKind
 from snowmelt.state.store import StateReader
-from snowmelt.state.task_model import TaskStanding
 
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
@@ -94,7 +95,7 @@ def _dynamic_tables(state: StateReader) -> Iterator[Sample]:
 
 def _tasks(state: StateReader) -> Iterator[Sample]:
     found = [item for kind in task_kinds() for item in _live(state, kind)]
-    records = state.tasks.records() if found else {}
+    records = state[TaskRecords].records() if found else {}
     for item in found:
         record = records.get(item.id)
         failures = TaskStanding.model_validate_json(record).failures if record is not None else 0

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.features.streams import listing as streams_listing
-from snowmelt.features.tasks import listing as tasks
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.metadata import formats, layouts
 from snowmelt.runtime.metadata.access import find_user
@@ -38,7 +37,6 @@ from snowmelt.state.model import (
     TableDefinition,
 )
 from snowmelt.state.store import StateReader
-from snowmelt.state.task_model import TaskDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -52,7 +50,6 @@ _SCHEMA_OBJECTS = {
     "STAGE": (ObjectKind.STAGE, "Stage"),
     "FILE FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
     "SEQUENCE": (ObjectKind.SEQUENCE, "Sequence"),
-    "TASK": (ObjectKind.TASK, "Task"),
 }
 
 
@@ -237,8 +234,6 @@ def _schema_object(state: StateReader, item: CatalogObject) -> tuple[Columns, It
         return layouts.DESCRIBE_STAGE, stage_properties(definition)
     if isinstance(definition, FileFormatDefinition):
         return layouts.DESCRIBE_FILE_FORMAT, formats.properties(definition.type, definition.options)
-    if isinstance(definition, TaskDefinition):
-        return layouts.SHOW["TASKS"], iter([tasks.described(state, item)])
     return layouts.SHOW["SEQUENCES"], iter([sequence(state, item)])
 
 

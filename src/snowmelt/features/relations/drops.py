@@ -10,7 +10,6 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
 from snowmelt.features.dynamic_tables import landing, scheduling
 from snowmelt.features.security import user_commands as users_roles
-from snowmelt.features.tasks import changing as tasks
 from snowmelt.runtime import contexts, references, retention, schema_objects
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.results import Result, status
@@ -101,8 +100,6 @@ def _drop_object(run: Run, statement: Drop) -> str | None:
         own = all_kinds().by_name.get(found.kind)
         if own is not None and own.before_drop is not None:
             own.before_drop(state, found)
-        if found.kind is ObjectKind.TASK:
-            tasks.dropped(state, found)
         state.catalog.drop(found.id, state.now)
         if schema_objects.is_dynamic(found):
             state.dynamic.end_graph(found.id, state.now)

@@ -10,7 +10,6 @@ from snowmelt.features.channels import listing as channels_listing
 from snowmelt.features.dynamic_tables import listing
 from snowmelt.features.quality import listing as quality_listing
 from snowmelt.features.streams import listing as streams_listing
-from snowmelt.features.tasks import listing as tasks
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.metadata import (
     access,
@@ -58,7 +57,6 @@ _LISTINGS: dict[str, Listing] = {
     **relations.LISTINGS,
     **listing.LISTINGS,
     **streams_listing.LISTINGS,
-    **tasks.LISTINGS,
     **channels_listing.LISTINGS,
     **quality_listing.LISTINGS,
     **table_columns.LISTINGS,

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import split_name
-from snowmelt.runtime.task_context import TaskContext, task_context
+from snowmelt.features.tasks.context import TaskContext, task_context
+from snowmelt.features.tasks.definitions import RunState
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.state.store import StateReader
-from snowmelt.state.task_model import RunState
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -79,7 +80,7 @@ def _states(state: StateReader, context: TaskContext) -> dict[str, str]:
     """How tasks ended in this attempt at the run, by name; what an earlier one completed was kept."""
     graph_run = context.graph_run
     found = {task.name: _SUCCEEDED for task in graph_run.tasks if task.id in graph_run.kept}
-    for item in state.tasks.runs_of([graph_run.id]):
+    for item in state[TaskRecords].runs_of([graph_run.id]):
         if item.state in _STATES:
             found[item.name.name] = _STATES[item.state]
     return found

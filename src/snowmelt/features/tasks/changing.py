@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
-from snowmelt.features.tasks import conditions, definitions, graph, standings
+from snowmelt.features.tasks import conditions, declaring, graph, standings
 from snowmelt.features.tasks import errors as task_errors
+from snowmelt.features.tasks.definitions import TASK, RunState, TaskDefinition
 from snowmelt.features.tasks.graph import Node, TasksOfSchema
+from snowmelt.features.tasks.records import TaskRecords
+from snowmelt.features.tasks.statements import ChangeAfter, CreateTask, ModifyAs, ModifyWhen, SetTask, UnsetTask
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.metadata.scopes import existing_schema
-from snowmelt.sql.statements.base import NameRef, ObjectType
+from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.changes import Action
-from snowmelt.sql.statements.tasks import ChangeAfter, CreateTask, ModifyAs, ModifyWhen, SetTask, UnsetTask
 from snowmelt.sql.statements.warehouses import Resume, Suspend
 from snowmelt.state.ids import new_id
-from snowmelt.state.model import CatalogObject, ObjectKind
+from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateReader, StateTransaction
-from snowmelt.state.task_model import RunState, TaskDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -32,8 +33,8 @@ def create(run: Run, statement: CreateTask) -> str:
     name = run.object_name(statement.name, "CREATE TASK")
     with run.state.begin() as state:
         existing_schema(state, name)
-        definitions.check_alone(run, state, statement.options, statement.parameters)
-        existing = state.catalog.find(name, [ObjectKind.TASK])
+        declaring.check_alone(run, state, statement.options, statement.parameters)
+        existing = state.catalog.find(name, [TASK])
         if existing is not None and statement.if_not_exists:
             return f"{quote(name.name)} already exists, statement succeeded."
         if existing is not None and not (statement.or_replace or statement.or_alter):
@@ -66,8 +67,8 @@ def create(run: Run, statement: CreateTask) -> str:
 
 def _wanted(run: Run, state: StateReader, name: ObjectName, statement: CreateTask) -> tuple[TaskDefinition, str | None]:
     if statement.clone is None:
-        return definitions.created(run, name, statement), statement.options.comment
-    source = schema_objects.require(run, state, ObjectType.TASK, statement.clone.name)
+        return declaring.created(run, name, statement), statement.options.comment
+    source = schema_objects.require(run, state, TASK, statement.clone.name)
     assert isinstance(source.definition, TaskDefinition)
     if source.name.parent != name.parent:
         # Its neighbours are not in that schema.
@@ -97,7 +98,7 @@ def _linked(definition: TaskDefinition) -> list[str]:
 
 
 def _check_fits(tasks: TasksOfSchema, name: ObjectName, definition: TaskDefinition) -> None:
-    definitions.check_branching(definition)
+    declaring.check_branching(definition)
     graph.check({**tasks.definitions, name.name: definition}, tasks.schema, name.name)
 
 
@@ -128,11 +129,11 @@ def _put(
 
 def alter(run: Run, name: NameRef, action: Action, *, if_exists: bool) -> None:
     with run.state.begin() as state:
-        task = schema_objects.find(run, state, ObjectType.TASK, name)
+        task = schema_objects.find(run, state, TASK, name)
         if task is None:
             if if_exists:
                 return
-            raise schema_objects.missing(run, ObjectType.TASK, name)
+            raise schema_objects.missing(run, TASK, name)
         tasks = graph.load(state, task.name.parent)
         node = tasks.nodes[task.name.name]
         if isinstance(action, Resume | Suspend):
@@ -156,15 +157,15 @@ def _changed(run: Run, state: StateReader, node: Node, action: Action) -> tuple[
     before, comment = node.definition, node.task.comment
     match action:
         case SetTask(options=options, parameters=given):
-            definitions.check_alone(run, state, options, given)
+            declaring.check_alone(run, state, options, given)
             kept = options.comment if options.comment is not None else comment
-            return definitions.altered(run, node.task.name, before, options, given), kept
+            return declaring.altered(run, node.task.name, before, options, given), kept
         case UnsetTask(names=names):
-            return definitions.unset(before, names), None if "COMMENT" in names else comment
+            return declaring.unset(before, names), None if "COMMENT" in names else comment
         case ChangeAfter(names=names, removed=removed):
             return before.model_copy(update=_links(run, node, names, removed=removed)), comment
         case ModifyAs(body=body):
-            definitions.check_body(body)
+            declaring.check_body(body)
             return before.model_copy(update={"body": body.text.strip()}), comment
         case ModifyWhen(condition=condition):
             if condition is not None:
@@ -175,7 +176,7 @@ def _changed(run: Run, state: StateReader, node: Node, action: Action) -> tuple[
 
 
 def _links(run: Run, node: Node, names: tuple[NameRef, ...], *, removed: bool) -> dict[str, Any]:
-    given = definitions.predecessors(run, node.task.name, names)
+    given = declaring.predecessors(run, node.task.name, names)
     present = set(node.definition.predecessors)
     if not removed:
         return {"predecessors": tuple(sorted(present | set(given)))}
@@ -212,6 +213,6 @@ def dropped(state: StateTransaction, task: CatalogObject) -> None:
 
 
 def forget_waiting(state: StateTransaction, root_id: str) -> None:
-    for run in state.tasks.active_graph_runs():
+    for run in state[TaskRecords].active_graph_runs():
         if run.root_id == root_id and run.state is RunState.SCHEDULED:
-            state.tasks.forget_graph_run(run.id)
+            state[TaskRecords].forget_graph_run(run.id)

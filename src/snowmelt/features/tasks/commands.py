@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.features.tasks import changing, graph, runs
 from snowmelt.features.tasks.configs import merged
+from snowmelt.features.tasks.definitions import ACTIVE, TASK, RunState, ScheduledFrom
 from snowmelt.features.tasks.graph import Node
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.features.tasks.service import Tasks
+from snowmelt.features.tasks.statements import AlterTask, CreateTask, ExecuteTask
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.results import DONE, Result, status
-from snowmelt.sql.statements.base import ObjectType, Statement
-from snowmelt.sql.statements.tasks import AlterTask, CreateTask, ExecuteTask
 from snowmelt.state.store import StateTransaction
-from snowmelt.state.task_model import ACTIVE, RunState, ScheduledFrom
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -32,7 +32,7 @@ def alter_task(run: Run, statement: AlterTask) -> Result:
 
 def execute_task(run: Run, statement: ExecuteTask) -> Result:
     with run.state.begin() as state:
-        task = schema_objects.require(run, state, ObjectType.TASK, statement.name)
+        task = schema_objects.require(run, state, TASK, statement.name)
         tasks = graph.load(state, task.name.parent)
         node = tasks.nodes[task.name.name]
         if not node.definition.is_root:
@@ -58,14 +58,14 @@ def execute_task(run: Run, statement: ExecuteTask) -> Result:
 
 def _forget_waiting(state: StateTransaction, root_id: str) -> None:
     """A run that was asked for and has not begun is replaced, not joined, by another."""
-    for run in state.tasks.active_graph_runs():
+    for run in state[TaskRecords].active_graph_runs():
         asked_for = run.scheduled_from is ScheduledFrom.EXECUTE_TASK and run.state is RunState.SCHEDULED
         if run.root_id == root_id and asked_for:
-            state.tasks.forget_graph_run(run.id)
+            state[TaskRecords].forget_graph_run(run.id)
 
 
 def _retry(state: StateTransaction, root: Node, statement: ExecuteTask) -> None:
-    found = state.tasks.graph_runs(root.task.id)
+    found = state[TaskRecords].graph_runs(root.task.id)
     if statement.retry_group is not None:
         found = [run for run in found if run.group_id == statement.retry_group]
         if not found:
@@ -79,10 +79,3 @@ def _retry(state: StateTransaction, root: Node, statement: ExecuteTask) -> None:
     failed = runs.require_failed(last, root, version)
     tasks = graph.as_run(graph.load(state, root.task.name.parent).graph(root.task.name.name))
     runs.retry(state, failed, tasks, runs.completed(state, failed, tasks), ScheduledFrom.MANUAL_RETRY)
-
-
-HANDLERS: dict[type[Statement], Any] = {
-    CreateTask: create_task,
-    AlterTask: alter_task,
-    ExecuteTask: execute_task,
-}

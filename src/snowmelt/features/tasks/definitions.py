@@ -1,206 +1,189 @@
-"""From what a statement says to a task's definition. Graphs are checked in `graph.py`."""
+"""Tasks: what the user declared, where they stand, and their runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
 
-from snowmelt.core import errors
-from snowmelt.core.names import ObjectName, quote
-from snowmelt.core.schedules import parse_interval, parse_schedule
-from snowmelt.features.scripting import procedures
-from snowmelt.features.tasks import conditions
-from snowmelt.features.tasks.configs import parse_config
-from snowmelt.runtime import parameters
-from snowmelt.sql.statements.base import AnonymousBlock, NameRef
-from snowmelt.sql.statements.parse import parse_statement
-from snowmelt.sql.statements.session import ParameterValue
-from snowmelt.sql.statements.tasks import CreateTask, TaskOptions
-from snowmelt.sql.statements.warehouses import SIZES
-from snowmelt.sql.tokens import SqlText
-from snowmelt.state.store import StateReader
-from snowmelt.state.task_model import OverlapPolicy, TaskDefinition
+from pydantic import Field
 
-if TYPE_CHECKING:
-    from snowmelt.runtime.run import Run
+from snowmelt.core.kinds import ObjectType
+from snowmelt.core.names import ObjectName
+from snowmelt.state.model import CatalogObject
+from snowmelt.state.record import Definition, Record
 
-DEFAULT_TIMEOUT_MS = 3_600_000
-DEFAULT_SUSPEND_AFTER = 10
-DEFAULT_TRIGGER_INTERVAL = 30
-_WEEK_MS = 604_800_000
-_RANGES = {
-    "USER_TASK_TIMEOUT_MS": (0, _WEEK_MS),
-    "SUSPEND_TASK_AFTER_NUM_FAILURES": (0, 2**31 - 1),
-    "TASK_AUTO_RETRY_ATTEMPTS": (0, 30),
-    "USER_TASK_MINIMUM_TRIGGER_INTERVAL_IN_SECONDS": (10, 604_800),
-}
-_FIELDS = {
-    "SCHEDULE": "schedule",
-    "CONFIG": "config",
-    "USER_TASK_TIMEOUT_MS": "timeout_ms",
-    "SUSPEND_TASK_AFTER_NUM_FAILURES": "suspend_after_failures",
-    "TASK_AUTO_RETRY_ATTEMPTS": "retry_attempts",
-    "USER_TASK_MINIMUM_TRIGGER_INTERVAL_IN_SECONDS": "trigger_interval",
-    "USER_TASK_MANAGED_INITIAL_WAREHOUSE_SIZE": "initial_size",
-    "TARGET_COMPLETION_INTERVAL": "completion_interval",
-    "WAREHOUSE": "warehouse",
-    "FINALIZE": "finalizes",
-}
-_OVERLAP = frozenset({"OVERLAP_POLICY", "ALLOW_OVERLAPPING_EXECUTION"})
-_SIZES = frozenset({"SERVERLESS_TASK_MIN_STATEMENT_SIZE", "SERVERLESS_TASK_MAX_STATEMENT_SIZE"})
-"""Accepted for what they are in Snowflake: a hint to compute that is not here."""
-_ALL = frozenset(item.name.upper() for item in fields(TaskOptions))
+TASK = ObjectType("TASK")
 
 
-def check_alone(
-    run: Run, state: StateReader, options: TaskOptions, given: Iterable[tuple[str, ParameterValue]]
-) -> None:
-    """What is wrong with a statement whatever there is already: Snowflake says so even under IF NOT EXISTS."""
-    for name, value in given:
-        if name not in parameters.PARAMETERS:
-            raise errors.invalid_property(name, "TASK")
-        if name == "AUTOCOMMIT" and str(value).upper() == "FALSE":
-            raise errors.task_refused(
-                "The parameter AUTOCOMMIT = false is not supported with Tasks. Remove the parameter and try again."
-            )
-        parameters.check(name, value)
-    if options.warehouse is not None:
-        warehouse = run.parts(options.warehouse)[-1]
-        if state.warehouses.get(warehouse) is None:
-            raise errors.task_refused(f"Nonexistent warehouse {quote(warehouse)} was specified.")
-    if options.overlap_policy is not None and options.overlap_policy not in set(OverlapPolicy):
-        raise errors.task_refused(f"invalid value '{options.overlap_policy}' for property 'OVERLAP_POLICY'")
-    for name in (*_SIZES, "USER_TASK_MANAGED_INITIAL_WAREHOUSE_SIZE"):
-        size = getattr(options, name.lower())
-        if size is not None and size.replace("-", "") not in SIZES:
-            raise errors.invalid_value(size, name)
+class OverlapPolicy(StrEnum):
+    NO_OVERLAP = "NO_OVERLAP"
+    ALLOW_CHILD_OVERLAP = "ALLOW_CHILD_OVERLAP"
+    ALLOW_ALL_OVERLAP = "ALLOW_ALL_OVERLAP"
 
 
-def created(run: Run, name: ObjectName, statement: CreateTask) -> TaskDefinition:
-    assert statement.body is not None
-    check_body(statement.body)
-    if statement.when is not None:
-        conditions.check(statement.when)
-    definition = TaskDefinition(
-        body=statement.body.text.strip(),
-        condition=None if statement.when is None else statement.when.text.strip(),
-        predecessors=predecessors(run, name, statement.after),
-        parameters={key: parameters.check(key, value) for key, value in statement.parameters},
-        **_values(run, name, statement.options),
-    )
-    check(definition, statement.options)
-    return definition
+class TaskDefinition(Definition):
+    kind: Literal["TASK"] = "TASK"
+    warehouse: str | None = None
+    """None for a serverless task."""
+    initial_size: str | None = None
+    """USER_TASK_MANAGED_INITIAL_WAREHOUSE_SIZE."""
+    schedule: str | None = None
+    """As written."""
+    predecessors: tuple[str, ...] = ()
+    """Names of tasks in the same schema, sorted."""
+    finalizes: str | None = None
+    """The name of the root task whose finalizer this is."""
+    condition: str | None = None
+    """WHEN, as written."""
+    body: str
+    config: str | None = None
+    """A JSON object, as written."""
+    overlap: OverlapPolicy = OverlapPolicy.NO_OVERLAP
+    timeout_ms: int | None = None
+    suspend_after_failures: int | None = None
+    retry_attempts: int | None = None
+    trigger_interval: int | None = None
+    """USER_TASK_MINIMUM_TRIGGER_INTERVAL_IN_SECONDS."""
+    completion_interval: str | None = None
+    """TARGET_COMPLETION_INTERVAL, as written."""
+    parameters: dict[str, str | int | bool] = Field(default_factory=dict)
+    """Session parameters for its runs."""
+    exists: str | None = None
+    """Of an alert: a statement. The body runs when it has rows."""
+
+    @property
+    def is_root(self) -> bool:
+        return not self.predecessors and self.finalizes is None
 
 
-def check_branching(definition: TaskDefinition) -> None:
-    """Raises for a condition on tasks before one that has none before it."""
-    if conditions.branches(definition.condition) and not definition.predecessors:
-        raise errors.task_refused(
-            "SYSTEM$PREDECESSORS_STATE and SYSTEM$TASK_COMPLETION_STATE can only be used in the WHEN clause of a task "
-            "with predecessors.",
-            "Name the tasks before it in AFTER.",
-        )
+def definition_of(item: CatalogObject) -> TaskDefinition:
+    assert isinstance(item.definition, TaskDefinition)
+    return item.definition
 
 
-def altered(
-    run: Run, name: ObjectName, before: TaskDefinition, options: TaskOptions, given: Iterable[tuple[str, Any]]
-) -> TaskDefinition:
-    """ALTER TASK … SET."""
-    kept = {**before.parameters, **{key: parameters.check(key, value) for key, value in given}}
-    values = {**_values(run, name, options), "parameters": kept}
-    if options.warehouse is not None:
-        values["initial_size"] = None
-    elif options.user_task_managed_initial_warehouse_size is not None:
-        values["warehouse"] = None
-    definition = before.model_copy(update=values)
-    check(definition, options)
-    return definition
+class RunsAsTask(Definition):
+    """Something that runs as a graph of one task, such as an alert."""
+
+    task: TaskDefinition
 
 
-def unset(before: TaskDefinition, names: Iterable[str]) -> TaskDefinition:
-    """ALTER TASK … UNSET; the comment is the caller's."""
-    kept = dict(before.parameters)
-    values: dict[str, Any] = {"parameters": kept}
-    for name in names:
-        if name in parameters.PARAMETERS:
-            kept.pop(name, None)
-        elif name in _FIELDS:
-            values[_FIELDS[name]] = None
-        elif name in _OVERLAP:
-            values["overlap"] = OverlapPolicy.NO_OVERLAP
-        elif name not in _ALL:
-            raise errors.invalid_property(name, "TASK")
-    return before.model_copy(update=values)
+class TaskStanding(Record):
+    """Where a task stands. One a task."""
+
+    task_id: str
+    started: bool = False
+    committed_on: datetime | None = None
+    """When it was resumed last, or its version fixed."""
+    suspended_on: datetime | None = None
+    suspended_reason: str | None = None
+    failures: int = 0
+    """Runs that failed in a row."""
+    version: int = 0
+    """Of the graph, on its root: 0 before it was ever fixed."""
+    fingerprint: str = ""
+    """Of the graph's definitions in that version."""
+    beginning: datetime | None = None
+    """What intervals of the schedule count from."""
+    settled: datetime | None = None
+    """Scheduled instants up to this one have had their run, or were passed over."""
+    triggered_at: datetime | None = None
+    """When the last run began that a stream's data started."""
 
 
-def predecessors(run: Run, name: ObjectName, after: Iterable[NameRef]) -> tuple[str, ...]:
-    """The names behind AFTER, which must be of the task's own schema."""
-    found: set[str] = set()
-    for item in after:
-        full = run.object_name(item)
-        if full.parent != name.parent:
-            raise errors.task_refused(f"Cannot have predecessor {quote(full.name)} from a different schema.")
-        found.add(full.name)
-    return tuple(sorted(found))
+class RunState(StrEnum):
+    """Of a task's run and of a graph's."""
+
+    SCHEDULED = "SCHEDULED"
+    EXECUTING = "EXECUTING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    FAILED_AND_AUTO_SUSPENDED = "FAILED_AND_AUTO_SUSPENDED"
+    CANCELLED = "CANCELLED"
+    SKIPPED = "SKIPPED"
 
 
-def check_body(body: SqlText) -> None:
-    """Raises a syntax error in the body. Names are looked up when it runs."""
-    statement = parse_statement(body)
-    if isinstance(statement, AnonymousBlock):
-        procedures.check_block(statement)
+ACTIVE = frozenset({RunState.SCHEDULED, RunState.EXECUTING})
 
 
-def _values(run: Run, name: ObjectName, options: TaskOptions) -> dict[str, Any]:
-    given = options.given()
-    values = {field: given[option] for option, field in _FIELDS.items() if option in given}
-    if options.warehouse is not None:
-        values["warehouse"] = run.parts(options.warehouse)[-1]
-    if options.finalize is not None:
-        full = run.object_name(options.finalize)
-        if full.parent != name.parent:
-            raise errors.task_refused(
-                f"Cannot finalize graph {quote(full.schema)}.{quote(full.name)} in a different schema."
-            )
-        values["finalizes"] = full.name
-    overlap = _overlap(options)
-    if overlap is not None:
-        values["overlap"] = overlap
-    return values
+class ScheduledFrom(StrEnum):
+    SCHEDULE = "SCHEDULE"
+    EXECUTE_TASK = "EXECUTE TASK"
+    MANUAL_RETRY = "MANUAL RETRY"
+    AUTOMATIC_RETRY = "AUTOMATIC RETRY"
+    TRIGGER = "TRIGGER"
+    EXECUTE_ALERT = "EXECUTE ALERT"
 
 
-def _overlap(options: TaskOptions) -> OverlapPolicy | None:
-    allowed, policy = options.allow_overlapping_execution, options.overlap_policy
-    by_flag = None
-    if allowed is not None:
-        by_flag = OverlapPolicy.ALLOW_CHILD_OVERLAP if allowed else OverlapPolicy.NO_OVERLAP
-    if policy is None:
-        return by_flag
-    if by_flag is not None and by_flag != policy:
-        raise errors.task_refused(
-            "Cannot specify ALLOW_OVERLAPPING_EXECUTION and OVERLAP_POLICY to different values in the same command."
-        )
-    return OverlapPolicy(policy)
+class RunTask(Record):
+    """A task as it is in the version of the graph that a run uses."""
+
+    id: str
+    name: str
+    owner: str
+    definition: TaskDefinition
+    started: bool = True
+    """A suspended one counts as done; the root runs in any case."""
 
 
-def check(definition: TaskDefinition, options: TaskOptions) -> None:
-    """Raises when values do not fit their options or each other."""
-    for name, (least, most) in _RANGES.items():
-        value = getattr(options, name.lower())
-        if value is not None and not least <= value <= most:
-            raise errors.task_refused(f"parameter value out of range: {value}. Must be between {least:,} and {most:,}.")
-    if definition.schedule is not None:
-        parse_schedule(definition.schedule)
-    if definition.config is not None:
-        parse_config(definition.config)
-    if definition.warehouse is not None:
-        for name in ("USER_TASK_MANAGED_INITIAL_WAREHOUSE_SIZE", *sorted(_SIZES)):
-            if getattr(options, name.lower()) is not None:
-                raise errors.task_refused(f"Cannot set {name} on a non-serverless task.")
-        if definition.completion_interval is not None:
-            raise errors.compilation(
-                "091857", "42601", "TARGET_COMPLETION_INTERVAL is only allowed for serverless Tasks."
-            )
-    if definition.completion_interval is not None and parse_interval(definition.completion_interval) is None:
-        raise errors.invalid_value(definition.completion_interval, "TARGET_COMPLETION_INTERVAL")
+class GraphRun(Record):
+    """One attempt to run a graph."""
+
+    id: str
+    group_id: str
+    """Shared by an attempt and those that try it again."""
+    attempt: int = 1
+    root_id: str
+    root: ObjectName
+    version: int
+    is_alert: bool = False
+    state: RunState
+    scheduled_from: ScheduledFrom
+    scheduled_time: datetime
+    original_time: datetime
+    """When the first attempt was scheduled: RUN_ID."""
+    config: str | None = None
+    tasks: tuple[RunTask, ...] = ()
+    """The root first; empty once the run has ended."""
+    kept: tuple[str, ...] = ()
+    """Tasks that an earlier attempt completed."""
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    next_time: datetime | None = None
+    first_error_task: str | None = None
+    first_error_code: str | None = None
+    first_error_message: str | None = None
+
+
+class TaskRun(Record):
+    """One run of one task, as TASK_HISTORY shows it."""
+
+    id: str
+    graph_run_id: str
+    group_id: str
+    task_id: str
+    root_id: str
+    name: ObjectName
+    body: str
+    condition: str | None = None
+    exists: str | None = None
+    """Of an alert: what must have rows."""
+    condition_query_id: str | None = None
+    condition_held: bool | None = None
+    """Whether it had; None when that is not known."""
+    state: RunState
+    error_code: str | None = None
+    error_message: str | None = None
+    query_id: str | None = None
+    scheduled_time: datetime
+    original_time: datetime
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    next_time: datetime | None = None
+    version: int
+    attempt: int = 1
+    scheduled_from: ScheduledFrom
+    config: str | None = None
+    return_value: str | None = None
+    repeatable: bool = False
+    """The body is one statement that commits together with this record: if it says EXECUTING, it did not commit."""

@@ -13,13 +13,13 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
 from snowmelt.features.scripting import errors as script_errors
-from snowmelt.features.tasks import conditions, definitions, runs
+from snowmelt.features.tasks import conditions, declaring, runs
 from snowmelt.features.tasks import errors as task_errors
+from snowmelt.features.tasks.context import NO_CONDITION, ConditionRun, TaskContext, context_of
+from snowmelt.features.tasks.definitions import GraphRun, RunState, RunTask, TaskRun
 from snowmelt.runtime.run import Run
-from snowmelt.runtime.task_context import NO_CONDITION, ConditionRun, TaskContext
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.store import StateTransaction
-from snowmelt.state.task_model import GraphRun, RunState, RunTask, TaskRun
 
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
@@ -95,7 +95,7 @@ class Executions:
     def time_out(self, graph_run: str, task: str) -> None:
         for live in self._chosen(lambda item: (item.graph_run.id, item.task.id) == (graph_run, task)):
             limit = live.start.task.definition.timeout_ms
-            _stop(live, task_errors.task_timed_out(definitions.DEFAULT_TIMEOUT_MS if limit is None else limit))
+            _stop(live, task_errors.task_timed_out(declaring.DEFAULT_TIMEOUT_MS if limit is None else limit))
 
     def cancel(self, task_id: str) -> int:
         """Stops all runs of a task, because a user asked for it; how many."""
@@ -121,8 +121,7 @@ def _stop(live: _Live, reason: SnowmeltError) -> None:
 
 
 def _failed(live: _Live, error: SnowmeltError) -> Ended:
-    context = live.session.task
-    assert context is not None
+    context = context_of(live.session)
     query_id = live.session.query_ids[-1] if live.session.query_ids else None
     if context.run.exists is not None and not context.condition.held:
         # The condition is what failed: the body did not begin.
@@ -145,8 +144,7 @@ def session_of(account: Account, start: Start) -> Session:
 
 
 def _execute(start: Start, session: Session) -> Ended:
-    context = session.task
-    assert context is not None
+    context = context_of(session)
     reached("task-began")
     if start.run.condition is not None and not conditions.holds(
         Run(session, SqlText(start.run.condition)), start.run.condition
@@ -172,8 +170,7 @@ def _execute(start: Start, session: Session) -> Ended:
 
 def _succeeded(state: StateTransaction, session: Session) -> None:
     """In the transaction that makes the body's rows visible."""
-    context, running = session.task, session.running
-    assert context is not None
+    context, running = context_of(session), session.running
     runs.end_task(
         state,
         context.run.id,

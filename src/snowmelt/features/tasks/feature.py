@@ -6,9 +6,10 @@ from snowmelt.core import types
 from snowmelt.features.tasks import branching, standings
 from snowmelt.features.tasks import functions as task_functions
 from snowmelt.features.tasks import system as tasks
-from snowmelt.features.tasks.commands import HANDLERS
 from snowmelt.features.tasks.graph import task_kinds
 from snowmelt.features.tasks.interrupted import end_tasks
+from snowmelt.features.tasks.kind import KIND
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.features.tasks.service import Tasks
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
@@ -34,7 +35,7 @@ def _begin(account: Account) -> None:
 
 def _suspend_for_new_owner(state: StateTransaction, kind: str, id: str) -> None:
     """It would run with the rights of another role than the one that wanted it to run."""
-    if kind in task_kinds() and state.tasks.standing(id).started:
+    if kind in task_kinds() and state[TaskRecords].standing(id).started:
         standings.suspend(state, id)
 
 
@@ -49,7 +50,7 @@ def _stop(account: Account, times: StopTimes) -> None:
 
 FEATURE = Feature(
     "tasks",
-    handlers=HANDLERS,
+    kinds=(KIND,),
     system_functions={
         "SYSTEM$CURRENT_USER_TASK_NAME": SystemFunction(0, 0, types.VARCHAR, tasks.current_task_name),
         "SYSTEM$GET_PREDECESSOR_RETURN_VALUE": SystemFunction(0, 1, types.VARCHAR, tasks.predecessor_return_value),

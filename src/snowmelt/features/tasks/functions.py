@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, split_name
 from snowmelt.features.tasks import graph, listing, runs
+from snowmelt.features.tasks.definitions import TASK, GraphRun, RunState, ScheduledFrom, TaskDefinition, TaskRun
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.runtime.metadata.columns import EPOCH, Row, columns
-from snowmelt.state.model import CatalogObject, ObjectKind
+from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateReader
-from snowmelt.state.task_model import GraphRun, RunState, ScheduledFrom, TaskDefinition, TaskRun
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -58,7 +59,7 @@ def task_history(run: Run, state: StateReader, arguments: Arguments) -> list[Row
     end = within(run, arguments.instant("SCHEDULED_TIME_RANGE_END"))
     if arguments.value("SCHEMA_NAME") is not None and arguments.value("DATABASE_NAME") is None:
         raise errors.compilation("001020", "22023", "SCHEMA_NAME needs DATABASE_NAME.")
-    past = state.tasks.runs(start, end or run.now + timedelta(minutes=1))
+    past = state[TaskRecords].runs(start, end or run.now + timedelta(minutes=1))
     found = [_task_run(item) for item in past if item.exists is None]
     latest = end or run.now + AHEAD
     found += [row for row in _coming(state, run.now) if start <= row["SCHEDULED_TIME"] <= latest]
@@ -103,13 +104,13 @@ def _task_run(item: TaskRun) -> dict[str, Any]:
 def _coming(state: StateReader, now: datetime) -> list[dict[str, Any]]:
     """The root tasks that wait for their run, and the next one of each schedule."""
     rows: list[dict[str, Any]] = []
-    for waiting in state.tasks.active_graph_runs():
+    for waiting in state[TaskRecords].active_graph_runs():
         if waiting.state is RunState.SCHEDULED and not waiting.is_alert:
             task = waiting.tasks[0]
             rows.append({**_scheduled(waiting.root, waiting.root_id, task.definition), **_attempt(waiting)})
-    for item in state.catalog.objects([ObjectKind.TASK]):
+    for item in state.catalog.objects([TASK]):
         assert isinstance(item.definition, TaskDefinition)
-        standing = state.tasks.standing(item.id)
+        standing = state[TaskRecords].standing(item.id)
         at = runs.next_time(item.definition, standing, now) if item.definition.is_root else None
         if at is not None and at <= now + AHEAD:
             rows.append(
@@ -167,7 +168,7 @@ def task_dependents(run: Run, state: StateReader, arguments: Arguments) -> list[
 
 def current_task_graphs(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
     """Runs that execute, and the next of each schedule, the latest first."""
-    rows = [_graph_run(item) for item in state.tasks.active_graph_runs() if not item.is_alert]
+    rows = [_graph_run(item) for item in state[TaskRecords].active_graph_runs() if not item.is_alert]
     rows += [
         {**row, "ROOT_TASK_NAME": row["NAME"]}
         for row in _coming(state, run.now)
@@ -180,7 +181,7 @@ def complete_task_graphs(run: Run, state: StateReader, arguments: Arguments) -> 
     """Runs that ended within the last hour. One whose root was skipped is none."""
     ended = [
         _graph_run(item)
-        for item in state.tasks.graph_runs()
+        for item in state[TaskRecords].graph_runs()
         if item.completed_at is not None
         and not item.is_alert
         and item.completed_at >= run.now - _RECENTLY
@@ -226,7 +227,7 @@ def _named(run: Run, state: StateReader, text: str) -> CatalogObject:
     if parts is None or len(parts) > 3:
         raise errors.invalid_value(text, "TASK_NAME")
     full = run.object_name(parts, "INFORMATION_SCHEMA")
-    found = state.catalog.find(full, [ObjectKind.TASK])
+    found = state.catalog.find(full, [TASK])
     if found is None:
         raise errors.not_found("Task", str(full))
     return found

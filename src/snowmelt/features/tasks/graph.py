@@ -9,10 +9,11 @@ from functools import cached_property
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
+from snowmelt.features.tasks.definitions import TASK, OverlapPolicy, RunsAsTask, RunTask, TaskDefinition, TaskStanding
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.state.model import CatalogObject, ObjectKind
 from snowmelt.state.store import StateReader
-from snowmelt.state.task_model import OverlapPolicy, RunsAsTask, RunTask, TaskDefinition, TaskStanding
 
 MOST_LINKS = 100
 """Predecessors of a task, and tasks after it."""
@@ -22,7 +23,7 @@ MOST_TASKS = 1000
 def task_kinds() -> tuple[ObjectKind, ...]:
     """What runs as tasks do."""
     return (
-        ObjectKind.TASK,
+        TASK,
         *(kind.name for kind in all_kinds().descriptions if issubclass(kind.definition, RunsAsTask)),
     )
 
@@ -64,8 +65,8 @@ class TasksOfSchema:
 
 
 def load(state: StateReader, schema: SchemaName) -> TasksOfSchema:
-    found = state.whole_catalog.objects([ObjectKind.TASK], schema.database, schema.name)
-    return TasksOfSchema(schema, {item.name.name: Node(item, state.tasks.standing(item.id)) for item in found})
+    found = state.whole_catalog.objects([TASK], schema.database, schema.name)
+    return TasksOfSchema(schema, {item.name.name: Node(item, state[TaskRecords].standing(item.id)) for item in found})
 
 
 def of_root(state: StateReader, root: Node) -> list[Node]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import structlog
 
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.features.tasks.runs import interrupted
 from snowmelt.state.store import StateStore
 
@@ -13,7 +14,7 @@ _log = structlog.get_logger(__name__)
 def end_tasks(state_store: StateStore) -> None:
     """Tasks that ran when the process ended. Their graphs go on when the scheduler does."""
     with state_store.read() as reader:
-        running = reader.tasks.executing()
+        running = reader[TaskRecords].executing()
     if not running:
         return
     with state_store.begin() as state:

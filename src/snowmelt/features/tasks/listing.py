@@ -8,26 +8,33 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.features.tasks import graph
+from snowmelt.features.tasks.definitions import TASK, OverlapPolicy, TaskDefinition
 from snowmelt.features.tasks.graph import Definitions
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.runtime.metadata.catalog import objects
-from snowmelt.runtime.metadata.columns import Row, word
-from snowmelt.runtime.metadata.listing import Listing
+from snowmelt.runtime.metadata.columns import Row, columns, word
 from snowmelt.runtime.metadata.scopes import schema_scope
 from snowmelt.sql.statements.show import ShowStatement
-from snowmelt.state.model import CatalogObject, ObjectKind
+from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateReader
-from snowmelt.state.task_model import OverlapPolicy, TaskDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
+COLUMNS = columns(
+    "created_on:ts, name, id, database_name, schema_name, owner, comment, warehouse, schedule, predecessors, state, "
+    "definition, condition, allow_overlapping_execution, error_integration, last_committed_on:ts, "
+    "last_suspended_on:ts, owner_role_type, config, task_relations, last_suspended_reason, success_integration, "
+    "scheduling_mode, target_completion_interval, execute_as_user, overlap_policy, created_by_user"
+)
+TERSE = columns("created_on:ts, name, kind, database_name, schema_name, schedule")
 _NONE = "null"
 """How some columns spell that there is nothing."""
 
 
 def tasks(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
     scope = schema_scope(run, state, statement)
-    found = objects(run, state, [ObjectKind.TASK], scope.database, scope.schema)
+    found = objects(run, state, [TASK], scope.database, scope.schema)
     for item in found:
         assert isinstance(item.definition, TaskDefinition)
         if not statement.root_only or item.definition.is_root:
@@ -35,7 +42,7 @@ def tasks(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Ro
 
 
 def described(state: StateReader, item: CatalogObject) -> Row:
-    found = state.catalog.objects([ObjectKind.TASK], item.name.database, item.name.schema)
+    found = state.catalog.objects([TASK], item.name.database, item.name.schema)
     return task(state, item, _neighbours(found, item))
 
 
@@ -50,7 +57,7 @@ def _neighbours(found: list[CatalogObject], item: CatalogObject) -> Definitions:
 def task(state: StateReader, item: CatalogObject, neighbours: Definitions) -> Row:
     definition = item.definition
     assert isinstance(definition, TaskDefinition)
-    standing = state.tasks.standing(item.id)
+    standing = state[TaskRecords].standing(item.id)
     root = definition.is_root
     overlapping = word(definition.overlap is not OverlapPolicy.NO_OVERLAP)
     return {
@@ -101,6 +108,3 @@ def dependent(state: StateReader, item: CatalogObject) -> Row:
     """A row of TASK_DEPENDENTS."""
     row = described(state, item)
     return {key.upper(): value for key, value in row.items()} | {"OWNER": quote(item.owner)}
-
-
-LISTINGS = {"TASKS": Listing(tasks)}

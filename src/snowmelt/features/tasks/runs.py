@@ -13,12 +13,8 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
 from snowmelt.core.schedules import parse_schedule
 from snowmelt.features.tasks import graph, standings
-from snowmelt.features.tasks.graph import Node
-from snowmelt.runtime.task_context import NO_CONDITION, ConditionRun
-from snowmelt.sql.statements.classify import classify
-from snowmelt.sql.statements.parse import parse_statement
-from snowmelt.state.store import StateTransaction
-from snowmelt.state.task_model import (
+from snowmelt.features.tasks.context import NO_CONDITION, ConditionRun
+from snowmelt.features.tasks.definitions import (
     GraphRun,
     RunsAsTask,
     RunState,
@@ -28,6 +24,11 @@ from snowmelt.state.task_model import (
     TaskRun,
     TaskStanding,
 )
+from snowmelt.features.tasks.graph import Node
+from snowmelt.features.tasks.records import TaskRecords
+from snowmelt.sql.statements.classify import classify
+from snowmelt.sql.statements.parse import parse_statement
+from snowmelt.state.store import StateTransaction
 
 SKIPPED_CODE = "040003"
 SKIPPED_MESSAGE = "Conditional expression for task evaluated to false."
@@ -62,9 +63,9 @@ def new_graph_run(
         is_alert=isinstance(root.task.definition, RunsAsTask),
         tasks=graph.as_run(graph.of_root(state, root)),
         started_at=None if waiting else state.now,
-        next_time=next_time(root.definition, state.tasks.standing(root.task.id), state.now),
+        next_time=next_time(root.definition, state[TaskRecords].standing(root.task.id), state.now),
     )
-    state.tasks.put_graph_run(run)
+    state[TaskRecords].put_graph_run(run)
     return run
 
 
@@ -88,7 +89,7 @@ def retry(
             "first_error_message": None,
         }
     )
-    state.tasks.put_graph_run(again)
+    state[TaskRecords].put_graph_run(again)
     return again
 
 
@@ -97,7 +98,10 @@ def completed(state: StateTransaction, run: GraphRun, tasks: tuple[RunTask, ...]
 
     A task that ran because one before it failed has to look again. The finalizer belongs to each attempt anew.
     """
-    done = {*run.kept, *(item.task_id for item in state.tasks.runs_of([run.id]) if item.state is RunState.SUCCEEDED)}
+    done = {
+        *run.kept,
+        *(item.task_id for item in state[TaskRecords].runs_of([run.id]) if item.state is RunState.SUCCEEDED),
+    }
     by_name = {task.name: task for task in tasks}
 
     @cache
@@ -133,7 +137,7 @@ def begin_task(state: StateTransaction, run: GraphRun, task: RunTask) -> TaskRun
         config=run.config,
         repeatable=is_repeatable(task.definition.body),
     )
-    state.tasks.put_run(found)
+    state[TaskRecords].put_run(found)
     return found
 
 
@@ -156,7 +160,7 @@ def end_task(
     condition: ConditionRun = NO_CONDITION,
 ) -> None:
     """Records what became of a task's run, once. What the system is to blame for counts neither way."""
-    run = state.tasks.run(run_id)
+    run = state[TaskRecords].run(run_id)
     if run is None or run.state is not RunState.EXECUTING:
         return
     values: dict[str, Any] = {
@@ -167,36 +171,36 @@ def end_task(
         values |= {"error_code": SKIPPED_CODE, "error_message": SKIPPED_MESSAGE}
     if error is not None:
         values |= {"error_code": error.code, "error_message": error.text}
-    state.tasks.put_run(run.model_copy(update={**values, "return_value": return_value}))
-    standing = state.tasks.standing(run.task_id)
+    state[TaskRecords].put_run(run.model_copy(update={**values, "return_value": return_value}))
+    standing = state[TaskRecords].standing(run.task_id)
     if outcome is RunState.SUCCEEDED and standing.failures:
-        state.tasks.change(run.task_id, failures=0)
+        state[TaskRecords].change(run.task_id, failures=0)
     if outcome is not RunState.FAILED:
         return
     assert error is not None
     if error is not INTERRUPTED:
-        state.tasks.change(run.task_id, failures=standing.failures + 1)
-    whole = state.tasks.graph_run(run.graph_run_id)
+        state[TaskRecords].change(run.task_id, failures=standing.failures + 1)
+    whole = state[TaskRecords].graph_run(run.graph_run_id)
     if whole is not None and whole.first_error_task is None:
         first = {
             "first_error_task": run.name.name,
             "first_error_code": error.code,
             "first_error_message": error.text,
         }
-        state.tasks.put_graph_run(whole.model_copy(update=first))
+        state[TaskRecords].put_graph_run(whole.model_copy(update=first))
 
 
 def interrupted(state: StateTransaction, run: TaskRun) -> None:
     """A task whose process ended. If it commits together with its record, it did not, and starts again."""
     if run.repeatable:
-        state.tasks.forget_run(run.id)
+        state[TaskRecords].forget_run(run.id)
     else:
         end_task(state, run.id, RunState.FAILED, error=INTERRUPTED)
 
 
 def end_graph(state: StateTransaction, run: GraphRun, outcome: RunState) -> None:
     ended = {"state": outcome, "completed_at": state.now, "tasks": ()}
-    state.tasks.put_graph_run(run.model_copy(update=ended))
+    state[TaskRecords].put_graph_run(run.model_copy(update=ended))
 
 
 def suspend_root(state: StateTransaction, root: Node) -> None:
@@ -204,9 +208,9 @@ def suspend_root(state: StateTransaction, root: Node) -> None:
     members = {node.task.id: node for node in graph.of_root(state, root)}
     standings.suspend(state, root.task.id, standings.BY_ERRORS)
     worst = max(members, key=lambda id: members[id].standing.failures)
-    last = next((run for run in state.tasks.last_runs(worst) if run.state is RunState.FAILED), None)
+    last = next((run for run in state[TaskRecords].last_runs(worst) if run.state is RunState.FAILED), None)
     if last is not None:
-        state.tasks.put_run(last.model_copy(update={"state": RunState.FAILED_AND_AUTO_SUSPENDED}))
+        state[TaskRecords].put_run(last.model_copy(update={"state": RunState.FAILED_AND_AUTO_SUSPENDED}))
 
 
 def current_version(state: StateTransaction, root: Node) -> int:

@@ -12,15 +12,16 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
 from snowmelt.core.names import SchemaName
 from snowmelt.core.schedules import parse_schedule
-from snowmelt.features.tasks import conditions, definitions, graph, runs
+from snowmelt.features.tasks import conditions, declaring, graph, runs
+from snowmelt.features.tasks.definitions import GraphRun, RunsAsTask, RunState, ScheduledFrom, TaskRun, TaskStanding
 from snowmelt.features.tasks.executing import Ended, Executions, Start
 from snowmelt.features.tasks.graph import Node, TasksOfSchema
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.runtime.run import Run
 from snowmelt.scheduler import task_graph as scheduler
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateReader, StateTransaction
-from snowmelt.state.task_model import GraphRun, RunsAsTask, RunState, ScheduledFrom, TaskRun, TaskStanding
 
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
@@ -56,9 +57,9 @@ class ScheduledTasks:
     def load(self) -> scheduler.Graphs:
         with self._account.state.read() as state:
             schemas = self._schemas(state)
-            active = state.tasks.active_graph_runs()
+            active = state[TaskRecords].active_graph_runs()
             begun: dict[str, list[TaskRun]] = {}
-            for item in state.tasks.runs_of([run.id for run in active]):
+            for item in state[TaskRecords].runs_of([run.id for run in active]):
                 begun.setdefault(item.graph_run_id, []).append(item)
         busy = {run.root_id for run in active}
         roots = [
@@ -75,7 +76,7 @@ class ScheduledTasks:
         if generation != self._generation:
             self._objects = state.catalog.objects(graph.task_kinds())
             self._generation = generation
-        stored = state.tasks.records() if self._objects else {}
+        stored = state[TaskRecords].records() if self._objects else {}
         known = self._standings
         self._standings = {
             id: known[id] if id in known and known[id][0] == record else (record, _parsed(record))
@@ -96,7 +97,7 @@ class ScheduledTasks:
         definition, standing = node.definition, node.standing
         triggered_by_data = definition.schedule is None and conditions.watches_streams(definition.condition)
         limit = definition.suspend_after_failures
-        interval = definition.trigger_interval or definitions.DEFAULT_TRIGGER_INTERVAL
+        interval = definition.trigger_interval or declaring.DEFAULT_TRIGGER_INTERVAL
         members = tasks.graph(node.task.name.name) if standing.started or busy else [node]
         return scheduler.Root(
             id=node.task.id,
@@ -106,7 +107,7 @@ class ScheduledTasks:
             settled=standing.settled,
             overlap=scheduler.Overlap(definition.overlap.value),
             retries=definition.retry_attempts or 0,
-            suspend_after=definitions.DEFAULT_SUSPEND_AFTER if limit is None else limit,
+            suspend_after=declaring.DEFAULT_SUSPEND_AFTER if limit is None else limit,
             failures=max(member.standing.failures for member in members),
             trigger_interval=timedelta(seconds=interval) if triggered_by_data and self._by_itself else None,
             triggered=triggered_by_data and self._by_itself and self._has_data(node, busy=busy),
@@ -174,18 +175,18 @@ def _apply(state: StateTransaction, decision: scheduler.Decision) -> Start | Non
         case scheduler.NewRun(root=root_id, scheduled_time=at, triggered=triggered):
             _new_run(state, root_id, at, triggered=triggered)
         case scheduler.PassOver(root=root_id, until=until):
-            state.tasks.change(root_id, settled=until)
+            state[TaskRecords].change(root_id, settled=until)
         case scheduler.SuspendRoot(root=root_id):
             node = _node(state, root_id)
             if node is not None:
                 runs.suspend_root(state, node)
         case scheduler.BeginRun(run=run_id):
-            run = state.tasks.graph_run(run_id)
+            run = state[TaskRecords].graph_run(run_id)
             if run is not None:
                 begun = {"state": RunState.EXECUTING, "started_at": state.now}
-                state.tasks.put_graph_run(run.model_copy(update=begun))
+                state[TaskRecords].put_graph_run(run.model_copy(update=begun))
         case scheduler.EndRun(run=run_id, state=outcome, retry=again):
-            run = state.tasks.graph_run(run_id)
+            run = state[TaskRecords].graph_run(run_id)
             if run is not None:
                 if again:
                     runs.retry(
@@ -193,7 +194,7 @@ def _apply(state: StateTransaction, decision: scheduler.Decision) -> Start | Non
                     )
                 runs.end_graph(state, run, RunState(outcome.value))
         case scheduler.StartTask(run=run_id, task=task_id):
-            run = state.tasks.graph_run(run_id)
+            run = state[TaskRecords].graph_run(run_id)
             if run is not None:
                 task = next(item for item in run.tasks if item.id == task_id)
                 return Start(run, task, runs.begin_task(state, run, task))
@@ -205,7 +206,7 @@ def _new_run(state: StateTransaction, root_id: str, at: datetime, *, triggered: 
     if node is None or not node.standing.started:
         # It was suspended since the tick looked.
         return
-    state.tasks.change(root_id, **({"triggered_at": state.now} if triggered else {"settled": at}))
+    state[TaskRecords].change(root_id, **({"triggered_at": state.now} if triggered else {"settled": at}))
     reason = ScheduledFrom.TRIGGER if triggered else ScheduledFrom.SCHEDULE
     runs.new_graph_run(state, node, at, reason, waiting=False, config=node.definition.config)
 
@@ -214,7 +215,7 @@ def _node(state: StateReader, task_id: str) -> Node | None:
     task = state.catalog.by_id(task_id)
     if task is None or task.dropped_on is not None or task.kind not in graph.task_kinds():
         return None
-    return Node(task, state.tasks.standing(task_id))
+    return Node(task, state[TaskRecords].standing(task_id))
 
 
 def _parsed(record: str) -> TaskStanding:
@@ -247,7 +248,7 @@ def _run(run: GraphRun, begun: Sequence[TaskRun]) -> scheduler.GraphRun:
 
 def _timeout(milliseconds: int | None) -> timedelta | None:
     """0 is no limit of the task's own."""
-    found = definitions.DEFAULT_TIMEOUT_MS if milliseconds is None else milliseconds
+    found = declaring.DEFAULT_TIMEOUT_MS if milliseconds is None else milliseconds
     return timedelta(milliseconds=found) if found else None
 
 

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from snowmelt.features.tasks.executing import Ended, Executions, Start
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.features.tasks.scheduled import ScheduledTasks
 from snowmelt.scheduler.task_runner import TaskRunner
 
@@ -68,7 +69,7 @@ class Tasks:
 
     def _pending(self) -> bool:
         with self._account.state.read() as state:
-            return bool(state.tasks.active_graph_runs())
+            return bool(state[TaskRecords].active_graph_runs())
 
     def _new_runner(self, *, by_itself: bool) -> TaskRunner[Start, Ended]:
         catalog = ScheduledTasks(self._account, self._executions, by_itself=by_itself)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from snowmelt.features.tasks import graph
 from snowmelt.features.tasks.graph import Node, TasksOfSchema
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.state.store import StateTransaction
 
 BY_USER = "USER_SUSPENDED"
@@ -21,20 +22,20 @@ def resume(state: StateTransaction, tasks: TasksOfSchema, node: Node) -> None:
         values |= {"beginning": state.now, "settled": state.now, "triggered_at": None}
         for member in tasks.graph(node.task.name.name):
             if member.standing.failures:
-                state.tasks.change(member.task.id, failures=0)
-    state.tasks.change(node.task.id, **values)
+                state[TaskRecords].change(member.task.id, failures=0)
+    state[TaskRecords].change(node.task.id, **values)
     if node.definition.is_root:
         fix_version(state, node)
 
 
 def suspend(state: StateTransaction, task_id: str, reason: str = BY_USER) -> None:
-    state.tasks.change(task_id, started=False, suspended_on=state.now, suspended_reason=reason)
+    state[TaskRecords].change(task_id, started=False, suspended_on=state.now, suspended_reason=reason)
 
 
 def fix_version(state: StateTransaction, root: Node) -> int:
     """The version of the graph as it is now: another one than the last, if anything changed."""
     found = graph.fingerprint(graph.of_root(state, root))
-    standing = state.tasks.standing(root.task.id)
+    standing = state[TaskRecords].standing(root.task.id)
     if standing.fingerprint == found:
         return standing.version
-    return state.tasks.change(root.task.id, version=standing.version + 1, fingerprint=found).version
+    return state[TaskRecords].change(root.task.id, version=standing.version + 1, fingerprint=found).version

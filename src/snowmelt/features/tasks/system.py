@@ -9,11 +9,12 @@ from snowmelt.core import errors
 from snowmelt.core.names import split_name
 from snowmelt.features.tasks import graph, standings
 from snowmelt.features.tasks.configs import value_at
+from snowmelt.features.tasks.context import TaskContext, task_context
+from snowmelt.features.tasks.definitions import TASK, GraphRun, RunState
+from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.features.tasks.service import Tasks
-from snowmelt.runtime.task_context import TaskContext, task_context
-from snowmelt.state.model import CatalogObject, ObjectKind
+from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateReader
-from snowmelt.state.task_model import GraphRun, RunState
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -28,7 +29,7 @@ def _find(run: Run, state: StateReader, text: Any) -> CatalogObject:
     if parts is None or len(parts) > 3:
         raise errors.invalid_value(str(text), "task_name")
     full = run.object_name(parts)
-    found = state.catalog.find(full, [ObjectKind.TASK])
+    found = state.catalog.find(full, [TASK])
     if found is None:
         raise errors.not_found("Task", str(full))
     return found
@@ -70,8 +71,8 @@ def predecessor_return_value(run: Run, state: StateReader, arguments: Arguments)
         raise errors.task_refused(
             f"{name} needs the name of a predecessor: the task has {len(known)}.", "Name one of them in quotes."
         )
-    attempts = [item.id for item in state.tasks.graph_runs(group_id=context.graph_run.group_id)]
-    runs = [item for item in state.tasks.runs_of(attempts) if item.name.name == wanted]
+    attempts = [item.id for item in state[TaskRecords].graph_runs(group_id=context.graph_run.group_id)]
+    runs = [item for item in state[TaskRecords].runs_of(attempts) if item.name.name == wanted]
     done = [item for item in runs if item.state is RunState.SUCCEEDED]
     return done[-1].return_value if done else None
 
@@ -124,7 +125,7 @@ def runtime_info(run: Run, state: StateReader, arguments: Arguments) -> str | No
 
 
 def _last_success(state: StateReader, current: GraphRun) -> GraphRun | None:
-    done = [item for item in state.tasks.graph_runs(current.root_id) if item.state is RunState.SUCCEEDED]
+    done = [item for item in state[TaskRecords].graph_runs(current.root_id) if item.state is RunState.SUCCEEDED]
     return next((item for item in done if item.group_id != current.group_id), None)
 
 

@@ -21,7 +21,6 @@ from snowmelt.runtime.kinds import all_kinds
 from snowmelt.state.model import (
     CatalogObject,
     Database,
-    ObjectKind,
     ParameterLevel,
     Schema,
     StageDefinition,
@@ -114,8 +113,6 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
     own = all_kinds().by_name.get(item.kind)
     if own is not None and own.forget is not None:
         own.forget(state, item)
-    if item.kind is ObjectKind.TASK:
-        state.tasks.delete_for(item.id)
     if isinstance(item.definition, TableDefinition):
         state.versions.delete_for(item.id)
         state.shapes.delete_for(item.id)

@@ -12,7 +12,6 @@ from snowmelt.core.lag import show_lag
 from snowmelt.core.names import literal
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.metadata.ddl_routines import routine_ddl
-from snowmelt.runtime.metadata.ddl_tasks import task_ddl
 from snowmelt.runtime.metadata.ddl_words import comment, flag, listed, object_name, scd_clauses
 from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.dynamic_model import DynamicDefinition
@@ -32,7 +31,6 @@ from snowmelt.state.model import (
     WarehouseState,
 )
 from snowmelt.state.stream_model import StreamDefinition, StreamMode
-from snowmelt.state.task_model import TaskDefinition
 
 SYSTEM_NAME = "SYS_CONSTRAINT_"
 """How the names of constraints begin that the user did not name; they are not printed."""
@@ -57,8 +55,6 @@ def object_ddl(item: CatalogObject, *, qualified: bool = False) -> str:
             return _file_format(item, format_, name)
         case RoutineDefinition() as routine:
             return routine_ddl(item, routine, qualified=qualified)
-        case TaskDefinition() as task:
-            return task_ddl(item, task, qualified=qualified)
         case _:
             return all_kinds().by_name[item.kind].ddl(item, qualified)
 

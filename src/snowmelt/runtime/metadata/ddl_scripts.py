@@ -20,7 +20,6 @@ from snowmelt.runtime.rights.enforcement import may_read_definition
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.state.model import CatalogObject, ObjectKind, RoutineDefinition, Schema, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
-from snowmelt.state.task_model import TaskDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -30,7 +29,6 @@ _SIMPLE = {
     "STAGE": (ObjectKind.STAGE, "Stage"),
     "FILE_FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
     "STREAM": (ObjectKind.STREAM, "Stream"),
-    "TASK": (ObjectKind.TASK, "Task"),
 }
 _ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
 _ELSEWHERE = frozenset(
@@ -42,7 +40,7 @@ _ELSEWHERE = frozenset(
 """Types that Snowflake has and that can't exist here."""
 PLACES = {
     ObjectKind.SEQUENCE: 10, ObjectKind.FILE_FORMAT: 20, ObjectKind.STAGE: 30, ObjectKind.TABLE: 40,
-    ObjectKind.FUNCTION: 50, ObjectKind.VIEW: 60, ObjectKind.STREAM: 70, ObjectKind.PROCEDURE: 80, ObjectKind.TASK: 90,
+    ObjectKind.FUNCTION: 50, ObjectKind.VIEW: 60, ObjectKind.STREAM: 70, ObjectKind.PROCEDURE: 80,
 }  # fmt: skip
 """What is created first in a script: defaults use sequences, views use tables and functions. Features say where theirs
 stand among these."""
@@ -197,26 +195,11 @@ def _schema_script(schema: Schema, found: list[CatalogObject], *, qualified: boo
         items = [item for item in found if item.kind is kind]
         if kind is ObjectKind.VIEW:
             items = in_dependency_order(items)
-        elif kind is ObjectKind.TASK:
-            items = tasks_in_order(items)
+        own = all_kinds().by_name.get(kind)
+        if own is not None and own.in_order is not None:
+            items = own.in_order(items)
         statements.extend(object_ddl(item, qualified=qualified) for item in items)
     return statements
-
-
-def tasks_in_order(tasks: list[CatalogObject]) -> list[CatalogObject]:
-    """Tasks such that each comes behind its predecessors, and a finalizer behind its root."""
-    waiting = {item.name.name: item for item in tasks}
-    ordered: list[CatalogObject] = []
-    while waiting:
-        ready = [item for item in waiting.values() if not any(name in waiting for name in _before(item))]
-        ordered.extend(waiting.pop(item.name.name) for item in ready)
-    return ordered
-
-
-def _before(item: CatalogObject) -> list[str]:
-    assert isinstance(item.definition, TaskDefinition)
-    finalized = item.definition.finalizes
-    return [*item.definition.predecessors, *([finalized] if finalized is not None else [])]
 
 
 def in_dependency_order(views: list[CatalogObject]) -> list[CatalogObject]:

@@ -121,13 +121,6 @@ SHOW: dict[str, Columns] = {
             "base_tables, type, stale, mode, stale_after:ts, invalid_reason, owner_role_type"
         ),
         # Objects that can't exist here yet: clients ask for them all the same, and get the empty table.
-        "TASKS": (
-            "created_on:ts, name, id, database_name, schema_name, owner, comment, warehouse, schedule, "
-            "predecessors, state, definition, condition, allow_overlapping_execution, error_integration, "
-            "last_committed_on:ts, last_suspended_on:ts, owner_role_type, config, task_relations, "
-            "last_suspended_reason, success_integration, scheduling_mode, target_completion_interval, "
-            "execute_as_user, overlap_policy, created_by_user"
-        ),
         "PIPES": (
             "created_on:ts, name, database_name, schema_name, definition, owner, notification_channel, comment, "
             "integration, pattern, error_integration, owner_role_type, invalid_reason, kind, is_snowflake_managed"
@@ -195,7 +188,6 @@ HISTORY: dict[str, Columns] = {
 TERSE: dict[str, Columns] = {
     **dict.fromkeys(("TABLES", "VIEWS", "SCHEMAS", "DATABASES", "OBJECTS"), TERSE_OBJECT),
     "STREAMS": columns("created_on:ts, name, kind, database_name, schema_name, tableOn"),
-    "TASKS": columns("created_on:ts, name, kind, database_name, schema_name, schedule"),
     "USERS": columns(
         "name, created_on:ts, display_name, first_name, last_name, email, comment, has_password, "
         "has_rsa_public_key, type, has_mfa, has_pat, has_workload_identity, is_from_organization_user"

@@ -33,8 +33,6 @@ _ACCOUNT_PRIVILEGES = {
     "CREATE ROLE": USERADMIN,
     "CREATE USER": USERADMIN,
     "CREATE WAREHOUSE": SYSADMIN,
-    "EXECUTE MANAGED TASK": ACCOUNTADMIN,
-    "EXECUTE TASK": ACCOUNTADMIN,
     "MANAGE ACCOUNT": ACCOUNTADMIN,
     MANAGE_GRANTS: SECURITYADMIN,
     "MONITOR EXECUTION": ACCOUNTADMIN,
@@ -50,7 +48,7 @@ def account_privileges() -> dict[str, str]:
 
 
 _CREATES = (
-    "CREATE TABLE", "CREATE VIEW", "CREATE DYNAMIC TABLE", "CREATE STREAM", "CREATE TASK",
+    "CREATE TABLE", "CREATE VIEW", "CREATE DYNAMIC TABLE", "CREATE STREAM",
 )  # fmt: skip
 _MORE_CREATES = (
     "CREATE STAGE", "CREATE FILE FORMAT", "CREATE SEQUENCE", "CREATE FUNCTION", "CREATE PROCEDURE",
@@ -62,7 +60,6 @@ _PRIVILEGES: dict[str, tuple[str, ...]] = {
     "DYNAMIC TABLE": ("SELECT", "OPERATE", "MONITOR"),
     "VIEW": ("SELECT", "REFERENCES"),
     "STREAM": ("SELECT",),
-    "TASK": ("OPERATE", "MONITOR"),
     "WAREHOUSE": ("USAGE", "OPERATE", "MODIFY", "MONITOR"),
     "FUNCTION": ("USAGE",),
     "PROCEDURE": ("USAGE",),
@@ -116,8 +113,6 @@ _RULES: dict[str, tuple[Ask, ...]] = {
     "CREATE DYNAMIC TABLE": ask_creator("DYNAMIC TABLE", WAREHOUSE_USAGE),
     "CREATE DYNAMIC TABLE CLONE": ask_creator("DYNAMIC TABLE", ask(Subject.SOURCE, "SELECT")),
     "CREATE STREAM": ask_creator("STREAM", ask(Subject.SOURCE, "SELECT")),
-    "CREATE TASK": ask_creator("TASK", WAREHOUSE_USAGE),
-    "CREATE TASK CLONE": ask_creator("TASK", ask(Subject.SOURCE, OWNERSHIP)),
     "CREATE STAGE": ask_creator("STAGE"),
     "CREATE FILE FORMAT": ask_creator("FILE FORMAT"),
     "CREATE SEQUENCE": ask_creator("SEQUENCE"),
@@ -130,10 +125,7 @@ _RULES: dict[str, tuple[Ask, ...]] = {
     "ALTER DYNAMIC TABLE": ask_owner(),
     "ALTER DYNAMIC TABLE OPERATE": (ask(Subject.TARGET, "OPERATE"),),
     "ALTER STREAM": ask_owner(),
-    "ALTER TASK": ask_owner(),
-    "ALTER TASK OPERATE": (ask(Subject.TARGET, "OPERATE"),),
     "EXECUTE QUALITY CHECKS": (_READS,),
-    "EXECUTE TASK": (ask(Subject.TARGET, "OPERATE"),),
     "ALTER STAGE": ask_owner(),
     "ALTER FILE FORMAT": ask_owner(),
     "ALTER SEQUENCE": ask_owner(),

@@ -21,7 +21,6 @@ from snowmelt.sql.statements import (
     stages,
     streams,
     tables,
-    tasks,
     users_roles,
     views,
     warehouses,
@@ -91,10 +90,6 @@ def _creating(statement: Statement) -> Iterator[Request]:
         case streams.CreateStream(clone=clone, source=source):
             kind = ObjectType.TABLE if clone is None else ObjectType.STREAM
             yield created("CREATE STREAM", ObjectType.STREAM, statement, source_of(kind, clone, source))
-        case tasks.CreateTask(clone=clone):
-            word = "" if clone is None else " CLONE"
-            kind = ObjectType.TASK
-            yield created(f"CREATE TASK{word}", kind, statement, source_of(kind, clone), statement.options.warehouse)
         case stages.CreateStage():
             yield created("CREATE STAGE", ObjectType.STAGE, statement)
         case file_formats.CreateFileFormat():
@@ -135,13 +130,8 @@ def _altering(statement: Statement) -> Iterator[Request]:
                 yield altered(rule, ObjectType.DYNAMIC_TABLE, name, actions[0])
         case dynamic_tables.ExplainDynamicTable(name=NameRef() as name):
             yield Request("EXPLAIN DYNAMIC TABLE", Named(ObjectType.DYNAMIC_TABLE, name))
-        case tasks.AlterTask(name=name, action=action):
-            rule = "ALTER TASK OPERATE" if isinstance(action, SWITCHES) else "ALTER TASK"
-            yield Request(rule, Named(ObjectType.TASK, name), is_run=isinstance(action, warehouses.Resume))
         case quality.ExecuteQualityChecks(name=name):
             yield Request("EXECUTE QUALITY CHECKS", Named(ObjectType.TABLE, name))
-        case tasks.ExecuteTask(name=name):
-            yield Request("EXECUTE TASK", Named(ObjectType.TASK, name), is_run=True)
         case routines.AlterRoutine(kind=kind, name=name, action=action, arguments=arguments):
             yield altered(f"ALTER {kind}", kind, name, action, arguments)
         case streams.AlterStream(name=name):

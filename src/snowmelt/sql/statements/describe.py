@@ -17,7 +17,7 @@ from snowmelt.sql.tokens import SqlText, TokenKind
 
 KINDS = (
     "FILE FORMAT", "DYNAMIC TABLE", "EXTERNAL TABLE", "EVENT TABLE", "MATERIALIZED VIEW", "TABLE", "VIEW",
-    "SCHEMA", "DATABASE", "STAGE", "FUNCTION", "PROCEDURE", "WAREHOUSE", "SEQUENCE", "STREAM", "TASK",
+    "SCHEMA", "DATABASE", "STAGE", "FUNCTION", "PROCEDURE", "WAREHOUSE", "SEQUENCE", "STREAM",
     "PIPE", "USER",
 )  # fmt: skip
 
@@ -58,4 +58,4 @@ def _described(cursor: Cursor, kind: str) -> DescribeStatement:
         described = "STAGE" if cursor.expect_any(("COLUMNS", "STAGE")) == "STAGE" else "COLUMNS"
     elif cursor.at_kind(TokenKind.WORD):
         raise cursor.unexpected()
-    return DescribeStatement(kind, name, arguments, described)
+    return DescribeStatement(str(kind), name, arguments, described)

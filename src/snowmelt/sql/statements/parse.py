@@ -32,7 +32,6 @@ from snowmelt.sql.statements import (
     stages,
     streams,
     tables,
-    tasks,
     users_roles,
     views,
     warehouses,
@@ -150,7 +149,7 @@ def _execute(cursor: Cursor) -> Statement:
     for kind in grammar().kinds:
         if kind.execute is not None and cursor.match(*kind.name.split()):
             return kind.execute(cursor)
-    return tasks.parse_execute_task(cursor) if cursor.match("TASK") else calls.parse_execute(cursor)
+    return calls.parse_execute(cursor)
 
 
 def _comment(cursor: Cursor) -> Statement:
@@ -195,7 +194,6 @@ CREATE: dict[ObjectType, CreateRule] = {
     ObjectType.SEQUENCE: sequences.CREATE_SEQUENCE,
     ObjectType.FUNCTION: routines.CREATE_FUNCTION,
     ObjectType.PROCEDURE: routines.CREATE_PROCEDURE,
-    ObjectType.TASK: tasks.CREATE_TASK,
     ObjectType.WAREHOUSE: warehouses.CREATE_WAREHOUSE,
     ObjectType.STREAM: streams.CREATE_STREAM,
     ObjectType.USER: users_roles.CREATE_USER,
@@ -214,7 +212,6 @@ ALTER: dict[ObjectType, AlterParser] = {
     ObjectType.SEQUENCE: sequences.parse_alter_sequence,
     ObjectType.FUNCTION: routines.parse_alter_routine,
     ObjectType.PROCEDURE: routines.parse_alter_routine,
-    ObjectType.TASK: tasks.parse_alter_task,
     ObjectType.WAREHOUSE: warehouses.parse_alter_warehouse,
     ObjectType.STREAM: streams.parse_alter_stream,
     ObjectType.USER: users_roles.parse_alter_user,

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from sqlalchemy import bindparam, delete, select
 
+from snowmelt.features.tasks.definitions import ACTIVE, GraphRun, RunState, TaskRun, TaskStanding
 from snowmelt.state.repository import Repository, chunks
 from snowmelt.state.tables import TASK_GRAPH_RUNS, TASK_RUNS, TASKS
-from snowmelt.state.task_model import ACTIVE, GraphRun, RunState, TaskRun, TaskStanding
 
 _T = TASKS.c
 _G = TASK_GRAPH_RUNS.c
@@ -19,7 +19,7 @@ _STANDING = select(_T.record).where(_T.task_id == bindparam("task_id"))
 _ACTIVE_RUNS = select(_G.record).where(_G.state.in_(_ACTIVE)).order_by(_G.scheduled_time, _G.id)
 
 
-class Tasks(Repository):
+class TaskRecords(Repository):
     # -- where they stand -----------------------------------------------------------------------------------------
 
     def standing(self, task_id: str) -> TaskStanding:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from snowmelt.core.names import ObjectName, literal
+from snowmelt.features.tasks.definitions import OverlapPolicy, TaskDefinition, definition_of
 from snowmelt.runtime.metadata.ddl_words import flag, object_name
 from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.model import CatalogObject
-from snowmelt.state.task_model import OverlapPolicy, TaskDefinition
 
 
-def task_ddl(item: CatalogObject, definition: TaskDefinition, *, qualified: bool) -> str:
+def ddl(item: CatalogObject, qualified: bool) -> str:
+    definition = definition_of(item)
     lines = [*_options(item, definition)]
     if definition.finalizes is not None:
         lines.append(f"finalize={_neighbour(item, definition.finalizes, qualified=qualified)}")
@@ -62,3 +63,19 @@ def _parameter(value: str | int | bool) -> str:
 
 def _neighbour(item: CatalogObject, name: str, *, qualified: bool) -> str:
     return object_name(ObjectName(item.name.database, item.name.schema, name), qualified=qualified)
+
+
+def in_order(tasks: list[CatalogObject]) -> list[CatalogObject]:
+    """Tasks such that each comes behind its predecessors, and a finalizer behind its root."""
+    waiting = {item.name.name: item for item in tasks}
+    ordered: list[CatalogObject] = []
+    while waiting:
+        ready = [item for item in waiting.values() if not any(name in waiting for name in _before(item))]
+        ordered.extend(waiting.pop(item.name.name) for item in ready)
+    return ordered
+
+
+def _before(item: CatalogObject) -> list[str]:
+    definition = definition_of(item)
+    finalized = definition.finalizes
+    return [*definition.predecessors, *([finalized] if finalized is not None else [])]

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import CloneSource, NameRef, ObjectType, Statement
+from snowmelt.features.tasks.definitions import TASK
+from snowmelt.sql.statements.base import CloneSource, CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import Action, refuse_governance
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import (
     CreateHead,
-    CreateRule,
     clone_source,
     created_name,
     if_exists,
@@ -71,10 +71,9 @@ class TaskOptions(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class CreateTask(Statement):
+class CreateTask(CreateStatement):
     """The source is either `body` or `clone`."""
 
-    name: NameRef
     or_replace: bool = False
     or_alter: bool = False
     if_not_exists: bool = False
@@ -205,9 +204,9 @@ def _option(cursor: Cursor, clauses: _Clauses) -> None:
 
 
 def _names(cursor: Cursor) -> tuple[NameRef, ...]:
-    names = [object_name(cursor, ObjectType.TASK)]
+    names = [object_name(cursor, TASK)]
     while cursor.match(","):
-        names.append(object_name(cursor, ObjectType.TASK))
+        names.append(object_name(cursor, TASK))
     return tuple(names)
 
 
@@ -284,7 +283,7 @@ def _unset(cursor: Cursor) -> UnsetTask:
 
 def parse_execute_task(cursor: Cursor) -> ExecuteTask:
     """Behind EXECUTE TASK."""
-    name = object_name(cursor, ObjectType.TASK)
+    name = object_name(cursor, TASK)
     if cursor.match("RETRY"):
         if cursor.match("GRAPH", "RUN", "GROUP"):
             return ExecuteTask(name, retry_group=cursor.string())
@@ -295,6 +294,3 @@ def parse_execute_task(cursor: Cursor) -> ExecuteTask:
         cursor.match("=")
         return ExecuteTask(name, config=cursor.string())
     return ExecuteTask(name)
-
-
-CREATE_TASK = CreateRule(parse_create_task, or_alter=True)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from snowmelt.core import errors
+from snowmelt.core.names import ObjectName
+from snowmelt.features.tasks.definitions import GraphRun, RunTask, TaskRun
 from snowmelt.state.store import StateTransaction
-from snowmelt.state.task_model import GraphRun, RunTask, TaskRun
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
+    from snowmelt.runtime.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,28 @@ class TaskContext:
     condition: ConditionRun = NO_CONDITION
     """Of an alert: what became of the statement that decides."""
     at_commit: Callable[[StateTransaction], None] | None = None
-    """Set where the body is one statement: what must become true at the same moment as its rows."""
+
+    @property
+    def purpose(self) -> Literal["TASK", "ALERT"]:
+        return "TASK" if self.run.exists is None else "ALERT"
+
+    @property
+    def name(self) -> ObjectName:
+        return self.run.name
+
+    @property
+    def id(self) -> str:
+        return self.task.id
 
 
 def task_context(run: Run, function: str) -> TaskContext:
     """Raises where no task is running: the function says something about one."""
     if run.session.task is None:
         raise errors.not_in_task(function)
-    return run.session.task
+    return context_of(run.session)
+
+
+def context_of(session: Session) -> TaskContext:
+    """Of a session that runs the body of a task."""
+    assert isinstance(session.task, TaskContext)
+    return session.task
