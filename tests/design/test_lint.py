@@ -31,7 +31,7 @@ def test_found_where_it_is_and_not_where_it_is_not(identifier: str, bad: str, go
 
 
 def test_all_that_sql_can_show_has_a_case() -> None:
-    shown = {item.id for item in known_antipatterns().values() if "sql" in item.places} - {"DW-07"}
+    shown = {item.id for item in known_antipatterns().values() if "sql" in item.looked_for_in} - {"DW-07"}
     assert shown == {identifier for identifier, _, _ in CASES}
 
 

@@ -253,13 +253,13 @@ class View:
 
     def _top(self, top: TopRows) -> bool:
         found = self.database.execute(duck_sql(top.query)).fetchall()
-        places = top.places([row[-2] for row in found], [row[-1] for row in found])
-        if places is None:
+        indexes = top.indexes([row[-2] for row in found], [row[-1] for row in found])
+        if indexes is None:
             return False
         self.shortened += 1
         self.database.execute("DELETE FROM target")
         names = ", ".join(f'"{name}"' for name, _ in top.names)
-        for place in places:
+        for place in indexes:
             values = ", ".join(map(_literal, found[place][:-2]))
             self.database.execute(f"INSERT INTO target ({names}) VALUES ({values})")
         return True

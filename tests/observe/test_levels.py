@@ -18,7 +18,7 @@ from snowmelt.accounts import open_account
 from snowmelt.core.clock import ManualClock
 from snowmelt.core.config import Settings, TracingSettings
 from snowmelt.core.names import ObjectName
-from snowmelt.core.slots import Places
+from snowmelt.core.slots import Slots
 from snowmelt.features.connectors.definitions import CONNECTOR
 from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.observing.monitor import Monitor
@@ -58,7 +58,7 @@ def test_statements_fill_the_pool_and_its_queue(
     opened: Account, running: int, waiting: int, levels: tuple[int, int]
 ) -> None:
     """As many as there are workers run, the others wait: GET /metrics and alert rules see both."""
-    pool, go_on = StatementPool(5, 10, Places(5)), Event()
+    pool, go_on = StatementPool(5, 10, Slots(5)), Event()
     opened.services[Observing].server_load = pool.load
 
     def statement() -> Any:

@@ -379,8 +379,8 @@ def test_streams_and_tasks(project: Project) -> None:
     project.apply()
     assert project.steps() == []
     shown = project.session.execute("SHOW TASKS")
-    place = {column.name: index for index, column in enumerate(shown.columns)}
-    states = {row[place["name"]]: (row[place["state"]], row[place["schedule"]]) for row in shown.rows()}
+    location = {column.name: index for index, column in enumerate(shown.columns)}
+    states = {row[location["name"]]: (row[location["state"]], row[location["schedule"]]) for row in shown.rows()}
     assert states == {"LOAD": ("suspended", "2 HOURS"), "AFTER_LOAD": ("started", None)}
 
     project.write("b.sql", "CREATE STREAM came ON TABLE kept APPEND_ONLY = TRUE")

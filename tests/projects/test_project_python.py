@@ -35,7 +35,7 @@ def summed():
     )
     plan = project.plan()
     assert [step.name.rpartition(".")[2] for step in plan.steps][1:] == ["ORDERS", "TOTALS", "BIG"]
-    assert plan.steps[-1].place == "models.py:4"
+    assert plan.steps[-1].location == "models.py:4"
     assert "INCREMENTAL" in plan.steps[-1].statement and "COMMENT = 'it''s big'" in plan.steps[-1].statement
     project.apply()
     assert project.steps() == []

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.features.loading.places import stage_root
+from snowmelt.features.loading.stage_folders import stage_root
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.rights.privileges import OWNERSHIP
 from snowmelt.runtime.session import Session

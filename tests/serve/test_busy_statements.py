@@ -65,7 +65,7 @@ def test_long_ones_leave_their_places_to_others(tmp_path: Path) -> None:
 def test_one_that_waits_for_a_place_can_be_cancelled(tmp_path: Path) -> None:
     with open_account(tmp_path, settings=Settings(parallel_statements=1)) as account:
         session = account.session()
-        with account.places.taken():
+        with account.slots.taken():
             caught: list[SnowmeltError] = []
 
             def execute() -> None:

@@ -63,11 +63,11 @@ class Losses:
             if changed or other.state is not State.ACCEPTED
         ]
         for chunk in changed:
-            place = f"chunk {chunk + 1} of {len(plan.chunks)} ({plan.chunks[chunk]})"
+            where = f"chunk {chunk + 1} of {len(plan.chunks)} ({plan.chunks[chunk]})"
             if chunk in self._standing.left:
-                told.append(f"the rows of {place} are no longer those that the backfill left")
+                told.append(f"the rows of {where} are no longer those that the backfill left")
             else:
-                told.append(f"what the backfill left in {place} was not noted by the version of Snowmelt that ran it")
+                told.append(f"what the backfill left in {where} was not noted by the version of Snowmelt that ran it")
         told += self._new_columns()
         if changed:
             told += self._writes(changed)

@@ -95,7 +95,7 @@ class BackfillPlan:
         return f"{self._locking()}{guard}{self._exchanging(chunk, self.saved)}"
 
     def digest(self, relation: str, chunk: int) -> str:
-        """A query for how many rows a chunk has and a hash over them, in no order. NULLs count by their place."""
+        """A query for how many rows a chunk has and a hash over them, in no order. NULLs count by their position."""
         parts = ", ".join(f"{quote(name)}, {quote(name)} IS NULL" for name in self.columns)
         return f"SELECT COUNT(*) || ':' || HASH_AGG({parts}) AS DIGEST FROM {relation} WHERE {self.chunks[chunk]}"
 

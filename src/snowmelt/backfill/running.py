@@ -36,9 +36,9 @@ class Backfill:
         self.standing = standing_of(journal.events)
         plan = self.standing.plan
         runs = [other.plan.run for other in others]
-        place = runs.index(plan.run) if plan.run in runs else len(runs)
+        index = runs.index(plan.run) if plan.run in runs else len(runs)
         self._others = [other for other in others if other.plan.run != plan.run]
-        self._later = others[place + 1 :]
+        self._later = others[index + 1 :]
         claims = f"SNOWMELT_CLAIMS_{plan.run}".upper().replace("-", "_")
         self._claims = Claims(execute, ObjectName(plan.name.database, plan.name.schema, claims))
 

@@ -32,14 +32,14 @@ def build_command(app: typer.Typer, guarded: Guard) -> None:
         """Write the project of a design. Built again, it keeps what somebody changed."""
 
         def work() -> int:
-            design, folder = _places(file, output)
+            design, folder = _paths(file, output)
             files = project_files(read(design, Design))
             return _checked(folder, files) if check else _written(folder, files)
 
         raise typer.Exit(guarded(work))
 
 
-def _places(file: Path, output: Path | None) -> tuple[Path, Path]:
+def _paths(file: Path, output: Path | None) -> tuple[Path, Path]:
     """The design, and the project's folder; a project has its design in it."""
     if file.is_dir():
         return file / "design.yaml", output or file

@@ -36,12 +36,12 @@ def run_check(execute: Callable[[str], Result], console: Console, name: str | No
 def _all(execute: Callable[[str], Result]) -> list[str]:
     """The tables that can be checked: those that were refreshed once."""
     result = execute("SHOW DYNAMIC TABLES IN ACCOUNT")
-    places = {column.name: index for index, column in enumerate(result.columns)}
-    parts = [places[name] for name in ("database_name", "schema_name", "name")]
+    indexes = {column.name: index for index, column in enumerate(result.columns)}
+    parts = [indexes[name] for name in ("database_name", "schema_name", "name")]
     return [
         ".".join(quote(row[index]) for index in parts)
         for row in result.rows()
-        if row[places["data_timestamp"]] is not None
+        if row[indexes["data_timestamp"]] is not None
     ]
 
 

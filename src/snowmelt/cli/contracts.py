@@ -219,14 +219,14 @@ def _from_table(session: Executes, table: str) -> str:
 def _described(session: Executes, table: str) -> tuple[list[TableColumn], list[str]]:
     """The columns of a table or view, and those of its primary key."""
     result = session.execute(f"DESCRIBE TABLE {table}")
-    places = {column.name: index for index, column in enumerate(result.columns)}
+    indexes = {column.name: index for index, column in enumerate(result.columns)}
     columns: list[TableColumn] = []
     key: list[str] = []
     for row in result.rows():
-        name, type_ = row[places["name"]], parse_type(row[places["type"]])
+        name, type_ = row[indexes["name"]], parse_type(row[indexes["type"]])
         assert type_ is not None, "DESCRIBE prints types that DDL takes"
-        columns.append(TableColumn(name, type_, row[places["null?"]] == "Y", row[places["comment"]]))
-        if row[places["primary key"]] == "Y":
+        columns.append(TableColumn(name, type_, row[indexes["null?"]] == "Y", row[indexes["comment"]]))
+        if row[indexes["primary key"]] == "Y":
             key.append(name)
     return columns, key
 
@@ -284,8 +284,8 @@ def _versions(session: Executes, name: str) -> dict[str, str] | None:
         if error.code == errors.not_found("Contract", name).code:
             return None
         raise
-    places = {column.name: index for index, column in enumerate(result.columns)}
-    found = ((row[places["version"]], row[places["document"]]) for row in result.rows())
+    indexes = {column.name: index for index, column in enumerate(result.columns)}
+    found = ((row[indexes["version"]], row[indexes["document"]]) for row in result.rows())
     return {str(parse_version(version)): text for version, text in found}
 
 

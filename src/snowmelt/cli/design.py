@@ -329,8 +329,9 @@ def _show_patterns(console: Console) -> None:
 
 def _patterns_as_json() -> str:
     rows = [
-        {"id": item.id, "family": item.family, "level": item.level, "title": item.title, "looked_for_in": item.places,
-         "looks_like": item.looks, "why_it_hurts": item.hurts, "what_to_do": item.remedy, "fixable": item.fixable}
+        {"id": item.id, "family": item.family, "level": item.level, "title": item.title,
+         "looked_for_in": item.looked_for_in, "looks_like": item.looks, "why_it_hurts": item.hurts,
+         "what_to_do": item.remedy, "fixable": item.fixable}
         for item in known_antipatterns().values()
     ]  # fmt: skip
     return json.dumps(rows, indent=2)

@@ -110,9 +110,9 @@ def _as_text(found: Iterable[Finding]) -> str:
     levels = dict.fromkeys(reversed(_ORDER), 0)
     for item in found:
         levels[item.pattern.level] += 1
-        place = item.place if item.line else item.file
+        location = item.location if item.line else item.file
         mark = " [--fix]" if item.edits else ""
-        lines.append(f"{place}: {item.pattern.level} {item.pattern.id}: {item.object}: {item.message}{mark}")
+        lines.append(f"{location}: {item.pattern.level} {item.pattern.id}: {item.object}: {item.message}{mark}")
         lines.append(f"    {item.pattern.remedy}")
     counts = ", ".join(f"{count} {level}s" for level, count in levels.items())
     lines.append(f"{counts}." if any(levels.values()) else "No anti-pattern was found.")

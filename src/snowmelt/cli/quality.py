@@ -148,14 +148,14 @@ def _imported(file: Path, table: str | None, schema: str | None) -> Imported:
 
 def _checked(listed: Result) -> list[str]:
     """The tables that SHOW QUALITY CHECKS names, each once."""
-    places = {column.name: index for index, column in enumerate(listed.columns)}
-    parts = [places[name] for name in ("database_name", "schema_name", "table_name")]
+    indexes = {column.name: index for index, column in enumerate(listed.columns)}
+    parts = [indexes[name] for name in ("database_name", "schema_name", "table_name")]
     return list(dict.fromkeys(".".join(spelled(row[index]) for index in parts) for row in listed.rows()))
 
 
 def _failed(result: Result) -> int:
-    places = {column.name: index for index, column in enumerate(result.columns)}
-    status, severity = places["STATUS"], places["SEVERITY"]
+    indexes = {column.name: index for index, column in enumerate(result.columns)}
+    status, severity = indexes["STATUS"], indexes["SEVERITY"]
     return sum(row[status] != "PASSED" and row[severity] != "WARN" for row in result.rows())
 
 

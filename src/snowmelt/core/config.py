@@ -50,8 +50,8 @@ class OpenLineageSettings(BaseModel):
     """How many events may wait. Those that find no room are dropped, counted and logged."""
 
     @model_validator(mode="after")
-    def _one_place(self) -> OpenLineageSettings:
-        if sum(place is not None for place in (self.file, self.url, self.kafka)) != 1:
+    def _one_target(self) -> OpenLineageSettings:
+        if sum(target is not None for target in (self.file, self.url, self.kafka)) != 1:
             raise ValueError("give `file`, `url` or `kafka`, one of them")
         return self
 
@@ -68,7 +68,7 @@ class TracingSettings(BaseModel):
     service_name: str = "snowmelt"
 
     @model_validator(mode="after")
-    def _one_place(self) -> TracingSettings:
+    def _one_target(self) -> TracingSettings:
         if (self.file is None) == (self.url is None):
             raise ValueError("give `file` or `url`, one of them")
         return self

@@ -57,8 +57,8 @@ class Protected:
         """Raises when the path leads into what is hidden, whether anything is there or not."""
         real = Path(os.path.realpath(path))
         spelled = {_folded(each) for each in self.hidden}
-        for place in (real, *real.parents):
-            if _identity(place) in self._hidden or _folded(place) in spelled:
+        for each in (real, *real.parents):
+            if _identity(each) in self._hidden or _folded(each) in spelled:
                 raise refused(path)
         self.check_name(real.name, path)
 
@@ -137,8 +137,8 @@ def _step(descriptor: int, part: str, refused_ones: frozenset[Identity], path: s
     return following
 
 
-def _identities(places: tuple[Path, ...]) -> frozenset[Identity]:
-    found = (_identity(place) for place in places)
+def _identities(paths: tuple[Path, ...]) -> frozenset[Identity]:
+    found = (_identity(path) for path in paths)
     return frozenset(each for each in found if each is not None)
 
 

@@ -1,8 +1,8 @@
-"""Places for statements at work, so that large ones and those that wait never take the last place from small ones.
+"""Slots for statements at work, so that large ones and those that wait never take the last slot from small ones.
 
-A statement begins in one of the places for all kinds. One that turns out to be large gives it back and takes one of as
-many for large ones; one that has to wait for another gives it back meanwhile; and one that has its place for long gives
-it up as soon as somebody needs it. So whoever does little finds a place soon, whatever the others do.
+A statement begins in one of the slots for all kinds. One that turns out to be large gives it back and takes one of as
+many for large ones; one that has to wait for another gives it back meanwhile; and one that has its slot for long gives
+it up as soon as somebody needs it. So whoever does little finds a slot soon, whatever the others do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from snowmelt.core.errors import SnowmeltError
 LARGE_WAITING = 64
 """How many statements may wait with a thread of their own for the end of large ones."""
 _LONG_SECONDS = 5.0
-"""Who has a place for so long is none of the small ones."""
+"""Who has a slot for so long is none of the small ones."""
 _LOOK_SECONDS = 0.1
 
 
@@ -33,8 +33,8 @@ def _nothing() -> None:
     pass
 
 
-class Places:
-    """The places of one account. Every statement of its sessions has one, by whichever way it came."""
+class Slots:
+    """The slots of one account. Every statement of its sessions has one, by whichever way it came."""
 
     def __init__(self, parallel: int) -> None:
         self._any = threading.Semaphore(parallel)
@@ -47,7 +47,7 @@ class Places:
 
     @contextmanager
     def taken(self, check: Callable[[], None] = _nothing) -> Iterator[None]:
-        """A place for the statement that this thread runs inside, unless it has one. `check` may end the waiting."""
+        """A slot for the statement that this thread runs inside, unless it has one. `check` may end the waiting."""
         if _ticket.get() is not None:
             yield
             return
@@ -81,7 +81,7 @@ class Places:
         return had
 
     def _relieve(self) -> None:
-        """Whoever waits takes the place of the one that has it for longest, if that is long."""
+        """Whoever waits takes the slot of the one that has it for longest, if that is long."""
         with self._lock:
             oldest = next(iter(self._tickets), None)
             if oldest is None or time.monotonic() - oldest.since < _LONG_SECONDS:
@@ -150,10 +150,10 @@ class Places:
 class _Ticket:
     """Of one statement."""
 
-    __slots__ = ("counts_as_large", "is_large", "places", "since")
+    __slots__ = ("counts_as_large", "is_large", "since", "slots")
 
-    def __init__(self, places: Places) -> None:
-        self.places = places
+    def __init__(self, slots: Slots) -> None:
+        self.slots = slots
         self.since = 0.0
         self.counts_as_large = False
         self.is_large = False
@@ -164,12 +164,12 @@ _ticket: ContextVar[_Ticket | None] = ContextVar("ticket", default=None)
 
 @contextmanager
 def large(check: Callable[[], None] = _nothing) -> Iterator[None]:
-    """The work inside is large: it takes one of the places for that instead. Raises when too many wait."""
+    """The work inside is large: it takes one of the slots for that instead. Raises when too many wait."""
     ticket = _ticket.get()
     if ticket is None:
         yield
         return
-    with ticket.places.large(ticket, check):
+    with ticket.slots.large(ticket, check):
         yield
 
 
@@ -180,5 +180,5 @@ def waiting() -> Iterator[None]:
     if ticket is None:
         yield
         return
-    with ticket.places.waiting(ticket):
+    with ticket.slots.waiting(ticket):
         yield

@@ -50,10 +50,10 @@ def landed(commits: Sequence[Mark], sightings: Sequence[Mark]) -> list[Journey]:
     journeys: list[Journey] = []
     before = 0
     for commit in commits:
-        place = bisect_left(counts, commit.count)
-        if place == len(sightings):
+        index = bisect_left(counts, commit.count)
+        if index == len(sightings):
             break
-        journeys.append(Journey(commit.count - before, commit.at, sightings[place].at))
+        journeys.append(Journey(commit.count - before, commit.at, sightings[index].at))
         before = commit.count
     return journeys
 
@@ -63,10 +63,10 @@ def onward(journeys: Sequence[Journey], steps: Sequence[ProcessingStep]) -> list
     begins = [step.since for step in steps]
     found: list[Journey] = []
     for journey in journeys:
-        place = bisect_left(begins, journey.visible)
-        if place == len(steps):
+        index = bisect_left(begins, journey.visible)
+        if index == len(steps):
             break
-        found.append(Journey(journey.changes, journey.committed, steps[place].until))
+        found.append(Journey(journey.changes, journey.committed, steps[index].until))
     return found
 
 

@@ -216,12 +216,12 @@ def _check_functions(tree: exp.Expr, *, may_move: bool) -> None:
                 Reason.VOLATILE_FUNCTION,
                 name,
                 "It gives another value each time: compute it before, in a table.",
-                note_of(part).place,
+                note_of(part).position,
             )
     if not may_move and moves(tree):
         raise NotIncrementalError(
             Reason.CLOCK_OUTSIDE_WHERE,
             "CURRENT_TIMESTAMP or its like outside WHERE",
             "Use the current time only in WHERE, HAVING or QUALIFY.",
-            next((note_of(part).place for part in tree.walk() if note_of(part).clock is not None), None),
+            next((note_of(part).position for part in tree.walk() if note_of(part).clock is not None), None),
         )

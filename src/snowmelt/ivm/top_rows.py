@@ -32,7 +32,7 @@ class TopRows:
     """The table's names, and the ids."""
     count: int
 
-    def places(self, weights: Sequence[int], last: Sequence[int]) -> list[int] | None:
+    def indexes(self, weights: Sequence[int], last: Sequence[int]) -> list[int] | None:
         """The positions of the rows that the table gets, repeated for duplicates; None if these rows do not suffice."""
         chosen: list[int] = []
         for position, (weight, ended) in enumerate(zip(weights, last, strict=True)):

@@ -17,7 +17,7 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Workers, places in a queue, sessions: `size` of them, `used` now."""
+    """Workers, entries of a queue, sessions: `size` of them, `used` now."""
 
     name: str
     used: int

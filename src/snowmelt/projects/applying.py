@@ -28,7 +28,7 @@ def apply_plan(plan: ProjectPlan, catalog: Catalog, *, allow_drop: bool, announc
         try:
             _apply_step(plan, step, catalog)
         except SnowmeltError as error:
-            where = f"{step.place}: " if step.place else ""
+            where = f"{step.location}: " if step.location else ""
             left = len(plan.steps) - number
             raise SnowmeltError(
                 error.code, error.sqlstate,

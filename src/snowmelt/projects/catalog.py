@@ -98,8 +98,8 @@ class Catalog:
     def newest_document(self, contract: str) -> str:
         """What a contract says since its last version."""
         result = self.execute(f"DESCRIBE CONTRACT {contract}")
-        place = [column.name for column in result.columns].index("document")
-        return str(result.rows()[-1][place])
+        index = [column.name for column in result.columns].index("document")
+        return str(result.rows()[-1][index])
 
     @cached_property
     def rows(self) -> dict[ObjectName, int]:
@@ -107,10 +107,10 @@ class Catalog:
         counts: dict[ObjectName, int] = {}
         for query in _ROWS:
             result = self.execute(query)
-            places = {column.name: index for index, column in enumerate(result.columns)}
-            named = [places[name] for name in ("database_name", "schema_name", "name")]
+            indexes = {column.name: index for index, column in enumerate(result.columns)}
+            named = [indexes[name] for name in ("database_name", "schema_name", "name")]
             for row in result.rows():
-                counts[ObjectName(*(str(row[index]) for index in named))] = int(row[places["rows"]] or 0)
+                counts[ObjectName(*(str(row[index]) for index in named))] = int(row[indexes["rows"]] or 0)
         return counts
 
     def noted(self, project: str) -> list[Noted]:

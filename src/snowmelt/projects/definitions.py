@@ -74,7 +74,7 @@ class Definition:
     statement: AnyCreate
     text: str
     """The CREATE statement as written, without its semicolon."""
-    place: str
+    location: str
     """`file:line`, for messages."""
 
     @property
@@ -104,7 +104,7 @@ class Definition:
         return f"{verb} {rest}"
 
 
-def read_definition(sql: SqlText, place: str, home: Home) -> Definition:
+def read_definition(sql: SqlText, location: str, home: Home) -> Definition:
     """Raises for anything that is not a CREATE of something that lasts."""
     statement = parse_statement(sql)
     if isinstance(statement, CreateRoutine):
@@ -125,13 +125,13 @@ def read_definition(sql: SqlText, place: str, home: Home) -> Definition:
         statement = read
     query = getattr(statement, "query", None)
     if isinstance(query, SqlText):
-        # What can't be read is told here, where its place is known.
+        # What can't be read is told here, where its location is known.
         parse_snowflake(query.text, line=query.line, column=query.column)
     name, full = _full_name(statement.name, kind, home)
     if isinstance(statement, CreateRoutine):
         types = [parse_type(argument.type.text) for argument in statement.arguments]
         name += f"({', '.join(str(type_.kind) if type_ is not None else 'VARIANT' for type_ in types)})"
-    return Definition(kind, name, full, statement, text, place)
+    return Definition(kind, name, full, statement, text, location)
 
 
 def _full_name(name: NameRef, kind: ObjectType, home: Home) -> tuple[str, ObjectName | None]:

@@ -29,12 +29,12 @@ from snowmelt.sql.tokens import SqlText, split_statements
 _T = TypeVar("_T")
 
 
-class _PlacedError(SnowmeltError):
-    """An error whose message begins with its place."""
+class _LocatedError(SnowmeltError):
+    """An error whose message begins with its location."""
 
 
 def load(folder: Path, config: ProjectConfig, home: Home, catalog: ColumnsOf) -> list[Definition]:
-    """All definitions, by file and place in it. `catalog` knows the columns of what the project does not define."""
+    """All definitions, by file and line. `catalog` knows the columns of what the project does not define."""
     folder = folder.resolve()
     loader = _Loader(folder, home, catalog)
     for path in _files(folder):
@@ -46,7 +46,7 @@ def load(folder: Path, config: ProjectConfig, home: Home, catalog: ColumnsOf) ->
     for item in definitions:
         if item.object is not None and not config.may_own(item.object.name):
             raise project_errors.project(
-                f"{item.place}: {item.name} is none of the names that the project owns ({', '.join(config.owns)})."
+                f"{item.location}: {item.name} is none of the names that the project owns ({', '.join(config.owns)})."
             )
     return definitions
 
@@ -77,18 +77,18 @@ class _Loader:
         with self._at(path):
             statements = split_statements(path.read_text(encoding="utf-8"))
         for sql in statements:
-            self._add(sql, self._place(path, sql.line))
+            self._add(sql, self._location(path, sql.line))
 
-    def _place(self, path: Path, line: int) -> str:
+    def _location(self, path: Path, line: int) -> str:
         return f"{path.relative_to(self.folder)}:{line}"
 
-    def _add(self, sql: SqlText, place: str) -> Definition:
-        with _naming(place):
-            definition = read_definition(sql, place, self.home)
+    def _add(self, sql: SqlText, location: str) -> Definition:
+        with _naming(location):
+            definition = read_definition(sql, location, self.home)
             key = _space(definition), definition.name
             other = self.found.get(key)
             if other is not None:
-                raise project_errors.project(f"{definition.name} is already defined in {other.place}.")
+                raise project_errors.project(f"{definition.name} is already defined in {other.location}.")
         self.found[key] = definition
         return definition
 
@@ -108,33 +108,33 @@ class _Loader:
         for item in vars(module).values():
             # A definition that was imported from another file belongs to that one.
             if isinstance(item, PythonDefinition) and Path(item.file) == path:
-                place = self._place(path, item.line)
+                location = self._location(path, item.line)
                 full = self.home.complete(split_name(item.name) or ())
                 if full in self.python:
-                    raise project_errors.project(f"{place}: {full} is already defined in {self.python[full][1]}.")
-                self.python[full] = item, place
+                    raise project_errors.project(f"{location}: {full} is already defined in {self.python[full][1]}.")
+                self.python[full] = item, location
 
     def finished(self) -> list[Definition]:
         for name in list(self.python):
             self._called(name)
-        return sorted(self.found.values(), key=lambda item: (item.place.rpartition(":")[0], item.name))
+        return sorted(self.found.values(), key=lambda item: (item.location.rpartition(":")[0], item.name))
 
     def _called(self, name: ObjectName) -> Definition:
         """The definition that a function gives; each is called once."""
         known = self.found.get(("RELATION", str(name)))
-        item, place = self.python[name]
-        if known is not None and known.place == place:
+        item, location = self.python[name]
+        if known is not None and known.location == location:
             return known
         if name in self.asked:
             circle = [*self.asked[self.asked.index(name) :], name]
             raise project_errors.project(
-                f"{place}: {' reads '.join(map(str, circle))}.", hint="Definitions can't form a circle."
+                f"{location}: {' reads '.join(map(str, circle))}.", hint="Definitions can't form a circle."
             )
         self.asked.append(name)
         try:
-            with _naming(place):
+            with _naming(location):
                 text = _guarded(lambda: item.statement(Tables(self.columns_of)), self.folder)
-            return self._add(SqlText(text), place)
+            return self._add(SqlText(text), location)
         finally:
             self.asked.pop()
 
@@ -170,14 +170,14 @@ def _space(definition: Definition) -> str:
 
 
 @contextmanager
-def _naming(place: str) -> Iterator[None]:
+def _naming(location: str) -> Iterator[None]:
     """Errors inside say where in the project they happened."""
     try:
         yield
-    except _PlacedError:
+    except _LocatedError:
         raise
     except SnowmeltError as error:
-        raise _PlacedError(error.code, error.sqlstate, f"{place}: {error.message}", hint=error.hint) from error
+        raise _LocatedError(error.code, error.sqlstate, f"{location}: {error.message}", hint=error.hint) from error
 
 
 def _imported(path: Path, folder: Path) -> ModuleType:

@@ -125,7 +125,7 @@ def ordered(definitions: Sequence[Definition], home: Home) -> list[Definition]:
         sorter.prepare()
     except CycleError as error:
         circle = [by_key[key] for key in error.args[1]]
-        names = " ← ".join(f"{item.name} ({item.place})" for item in circle)
+        names = " ← ".join(f"{item.name} ({item.location})" for item in circle)
         raise project_errors.project(f"These definitions need each other: {names}.") from None
     result: list[Definition] = []
     while sorter.is_active():

@@ -27,7 +27,7 @@ from snowmelt.sql.statements import (
     ObjectType,
 )
 
-DROP_PLACES = {
+DROP_ORDER = {
     ObjectType.STREAM: 40,
     ObjectType.DYNAMIC_TABLE: 60, ObjectType.VIEW: 70, ObjectType.TABLE: 80,
     ObjectType.PROCEDURE: 100, ObjectType.FUNCTION: 110, ObjectType.STAGE: 120, ObjectType.FILE_FORMAT: 130,
@@ -59,7 +59,7 @@ class PlanStep:
     cost: str
     rows: int | None = None
     """Rows that are read, or that go with what is dropped; None where that is not known."""
-    place: str = ""
+    location: str = ""
     fingerprint: str = ""
     destructive: bool = False
     """Data goes that nothing brings back."""
@@ -67,7 +67,7 @@ class PlanStep:
     def as_json(self) -> dict[str, Any]:
         return {
             "action": self.action.value, "kind": self.kind.value, "name": self.name, "reasons": list(self.reasons),
-            "cost": self.cost, "rows": self.rows, "destructive": self.destructive, "place": self.place,
+            "cost": self.cost, "rows": self.rows, "destructive": self.destructive, "place": self.location,
             "statement": self.statement,
         }  # fmt: skip
 
@@ -144,8 +144,8 @@ class _Planner:
             return
         if type(present) is not type(definition.statement):
             raise project_errors.project(
-                f"{definition.place}: {definition.name} is to be a {definition.kind.lower()}, and something else has "
-                "that name.",
+                f"{definition.location}: {definition.name} is to be a {definition.kind.lower()}, and something else "
+                "has that name.",
                 hint="It is not the project's, so the project does not drop it.",
             )
         if definition.kind in CONTAINERS:
@@ -173,7 +173,7 @@ class _Planner:
             return
         step = PlanStep(
             Action.ALTER, definition.kind, definition.name, f"ALTER CONTRACT {definition.name} {change}", (why,),
-            "no rows are touched", 0, definition.place, definition.fingerprint,
+            "no rows are touched", 0, definition.location, definition.fingerprint,
         )  # fmt: skip
         self.steps.append(step)
 
@@ -196,7 +196,7 @@ class _Planner:
         reasons = tuple(item.reason for item in differences)
         if any(item.effect is Effect.LOSES for item in differences):
             raise project_errors.project(
-                f"{definition.place}: {definition.name} can't be changed without losing its offset: "
+                f"{definition.location}: {definition.name} can't be changed without losing its offset: "
                 f"{', '.join(reasons)}.",
                 hint="DROP it yourself when what it holds is consumed, and let the project create it again.",
             )
@@ -213,7 +213,7 @@ class _Planner:
         elif _is_fixed(definition.kind):
             if known is not None and known.fingerprint:
                 raise project_errors.project(
-                    f"{definition.place}: {definition.name} was defined otherwise, and a {definition.kind.lower()} "
+                    f"{definition.location}: {definition.name} was defined otherwise, and a {definition.kind.lower()} "
                     "can't be replaced without losing what it holds.",
                     hint="Use ALTER, or DROP it yourself, and let the project create it again.",
                 )
@@ -243,8 +243,8 @@ class _Planner:
     ) -> None:
         self.steps.append(
             PlanStep(
-                action, definition.kind, definition.name, definition.head(verb), reasons, cost, rows, definition.place,
-                definition.fingerprint, destructive,
+                action, definition.kind, definition.name, definition.head(verb), reasons, cost, rows,
+                definition.location, definition.fingerprint, destructive,
             )
         )  # fmt: skip
 
@@ -281,12 +281,12 @@ def _drops(
             PlanStep(Action.DROP, item.kind, item.name, f"DROP {item.kind} {item.name}", reason, cost, rows,
                  destructive=True)
         )  # fmt: skip
-    return sorted(steps, key=lambda step: (_drop_place(step.kind), step.name))
+    return sorted(steps, key=lambda step: (_drop_order(step.kind), step.name))
 
 
-def _drop_place(kind: ObjectType) -> int:
+def _drop_order(kind: ObjectType) -> int:
     own = _in_projects(kind)
-    return own.drop_place if own is not None else DROP_PLACES[kind]
+    return own.drop_order if own is not None else DROP_ORDER[kind]
 
 
 def _is_altered(kind: ObjectType) -> bool:

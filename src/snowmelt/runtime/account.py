@@ -16,7 +16,7 @@ from snowmelt.core.clock import Clock, SystemClock
 from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.logs import ensure_logging
-from snowmelt.core.slots import Places
+from snowmelt.core.slots import Slots
 from snowmelt.engine.application import SPARK_FOLDER
 from snowmelt.engine.engine import SparkEngine
 from snowmelt.observe.tracing import Tracing
@@ -92,7 +92,7 @@ class Account:
             self.audit = AuditLog(self.state, clock)
             self._closing.callback(_quietly, self.audit.flush)
             self.locks = TableLocks()
-            self.places = Places(settings.parallel_statements)
+            self.slots = Slots(settings.parallel_statements)
             self.readers = Readers()
             self.transactions = TransactionManager(
                 self.state, self.store, self.locks, self.events, settings.lock_timeout_seconds

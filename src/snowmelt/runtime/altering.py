@@ -74,7 +74,7 @@ class Alteration:
     def _existing(self, name: str) -> Column:
         found = self.find(name)
         if found is None:
-            line, position = _place(self.run.sql, name)
+            line, position = _position(self.run.sql, name)
             raise errors.invalid_identifier(name, line, position)
         return found
 
@@ -325,13 +325,13 @@ def _rename(expression: str, old: str, new: str) -> str:
     return as_written(tree)
 
 
-def _place(sql: SqlText, name: str) -> tuple[int, int]:
+def _position(sql: SqlText, name: str) -> tuple[int, int]:
     """Where the statement mentions the name."""
     source = tokenize(sql)
     for token in source.tokens:
         if name in (token.text, token.word):
-            return source.place(token.start)
-    return source.place(0)
+            return source.position(token.start)
+    return source.position(0)
 
 
 _ACTIONS: dict[type[Action], Callable[[Alteration, Any], None]] = {

@@ -11,7 +11,7 @@ from snowmelt.core import errors, types
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import DataType, Kind
 from snowmelt.runtime import errors as statement_errors
-from snowmelt.sql.bound import Scope, fold_identifier, place_of
+from snowmelt.sql.bound import Scope, fold_identifier, position_of
 from snowmelt.sql.coercion import literal_type
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import ExpressionBinder
@@ -59,7 +59,7 @@ def checked(run: Run, text: SqlText, column: str, type_: DataType) -> str:
     parts = sequence_of(tree)
     if parts is not None:
         return sequence_text(_sequence(run, parts).name)
-    where = place_of(tree)
+    where = position_of(tree)
     if tree.find(exp.Query) is not None:
         raise errors.at_position(
             "002031", "42601", where.line, where.position,

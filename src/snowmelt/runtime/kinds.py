@@ -35,8 +35,8 @@ class InProjects:
     """How `snowmelt apply` creates, changes and drops a kind."""
 
     statement: type[CreateStatement]
-    drop_place: int
-    """What is dropped first has the lowest: see `projects.plan.DROP_PLACES`."""
+    drop_order: int
+    """What is dropped first has the lowest: see `projects.plan.DROP_ORDER`."""
     is_fixed: bool = False
     """It holds something that a new one would not have, so it is never replaced."""
     is_altered: bool = False
@@ -61,8 +61,8 @@ class KindDescription:
     describe: Callable[[Run, StateReader, CatalogObject], tuple[Columns, Iterable[Row]]] | None = None
     ddl: Callable[[CatalogObject, bool], str]
     """The statement that creates the object again. The flag asks for its full name."""
-    script_place: int
-    """Where it stands in the script of a schema: see `ddl_scripts.PLACES`."""
+    script_order: int
+    """Where it stands in the script of a schema: see `ddl_scripts.SCRIPT_ORDER`."""
     in_order: Callable[[list[CatalogObject]], list[CatalogObject]] | None = None
     """Objects of one schema such that each comes behind those that it needs; by name where nothing is said."""
     privileges: tuple[str, ...]

@@ -75,8 +75,8 @@ def _column_values(
     run: Run, table: CatalogObject, column: Column, names: list[str], rows: list[list[exp.Expr]]
 ) -> list[Any] | None:
     if column.name in names:
-        place = names.index(column.name)
-        values = _of_one_type([_literal(run, row[place], column.type) for row in rows])
+        index = names.index(column.name)
+        values = _of_one_type([_literal(run, row[index], column.type) for row in rows])
         values = [_converted(value, column.type) for value in values]
     elif column.identity is not None:
         with run.state.begin() as state:

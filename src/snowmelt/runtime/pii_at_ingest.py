@@ -73,10 +73,10 @@ class Protection:
 
     def applied(self, rows: pa.Table) -> pa.Table:
         """The rows in stored form, as they may be written."""
-        for place, name in enumerate(rows.column_names):
+        for index, name in enumerate(rows.column_names):
             strategy = self.strategies.get(name, Strategy.KEEP)
             if strategy is not Strategy.KEEP:
-                rows = rows.set_column(place, rows.schema.field(name), self._hidden(rows.column(name), strategy))
+                rows = rows.set_column(index, rows.schema.field(name), self._hidden(rows.column(name), strategy))
         return rows
 
     def document(self, row: Mapping[str, Any], called: Callable[[str], str | None]) -> dict[str, Any]:

@@ -61,11 +61,11 @@ def check_outside(url: str, own: str | None) -> None:
 def is_own(url: str, own: str | None) -> bool:
     if own is None or "://" not in own or "://" not in url:
         return False
-    mine, asked = _place(own), _place(url)
+    mine, asked = _address_parts(own), _address_parts(url)
     return asked[: len(mine)] == mine
 
 
-def _place(url: str) -> tuple[str, ...]:
+def _address_parts(url: str) -> tuple[str, ...]:
     """Store, bucket and the parts of the key, however the scheme and the slashes are written."""
     split = urlsplit(url)
     scheme = split.scheme.lower()

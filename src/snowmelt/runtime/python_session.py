@@ -22,7 +22,7 @@ _MODES = {
 
 
 class Row(tuple[Any, ...]):
-    """A row: values by place, by column name as `row["A"]`, and as `row.A` in any case."""
+    """A row: values by position, by column name as `row["A"]`, and as `row.A` in any case."""
 
     _names: tuple[str, ...]
 
@@ -34,18 +34,18 @@ class Row(tuple[Any, ...]):
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             try:
-                return super().__getitem__(self._place(key))
+                return super().__getitem__(self._index(key))
             except ValueError:
                 raise KeyError(key) from None
         return super().__getitem__(key)
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return super().__getitem__(self._place(name))
+            return super().__getitem__(self._index(name))
         except ValueError:
             raise AttributeError(f"This row has no column {name!r}.") from None
 
-    def _place(self, name: str) -> int:
+    def _index(self, name: str) -> int:
         return self._names.index(name if name in self._names else name.upper())
 
     def as_dict(self) -> dict[str, Any]:

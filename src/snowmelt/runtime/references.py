@@ -40,8 +40,8 @@ def renamed(state: StateTransaction, item: CatalogObject, new: ObjectName) -> No
     elif isinstance(item.definition, ViewDefinition | RoutineDefinition):
         moved = state.catalog.by_id(item.id)
         assert moved is not None
-        place = {"database": new.database, "schema_": new.schema}
-        state.catalog.update(moved.model_copy(update={"definition": item.definition.model_copy(update=place)}))
+        home = {"database": new.database, "schema_": new.schema}
+        state.catalog.update(moved.model_copy(update={"definition": item.definition.model_copy(update=home)}))
 
 
 def container_renamed(state: StateTransaction, rename: Rename) -> None:
@@ -51,7 +51,7 @@ def container_renamed(state: StateTransaction, rename: Rename) -> None:
     """
 
     def follow(definition: TableDefinition) -> TableDefinition:
-        return _with_place(_with_defaults(_with_keys(definition, rename), rename), rename)
+        return _with_home(_with_defaults(_with_keys(definition, rename), rename), rename)
 
     _each_table(state, follow)
     _each_stream(state, rename)
@@ -61,8 +61,8 @@ def container_renamed(state: StateTransaction, rename: Rename) -> None:
         assert isinstance(definition, ViewDefinition | RoutineDefinition)
         moved = rename(ObjectName(definition.database, definition.schema_, ""))
         if (moved.database, moved.schema) != (definition.database, definition.schema_):
-            place = {"database": moved.database, "schema_": moved.schema}
-            state.catalog.update(item.model_copy(update={"definition": definition.model_copy(update=place)}))
+            home = {"database": moved.database, "schema_": moved.schema}
+            state.catalog.update(item.model_copy(update={"definition": definition.model_copy(update=home)}))
 
 
 def column_renamed(state: StateTransaction, table: CatalogObject, old: str, new: str) -> None:
@@ -141,17 +141,17 @@ def _with_defaults(definition: TableDefinition, rename: Rename) -> TableDefiniti
 
 def renamed_definition(definition: TableDefinition, rename: Rename) -> TableDefinition:
     """The definition with all its references renamed, for a clone."""
-    moved = _with_place(_with_defaults(_with_keys(definition, rename), rename), rename)
+    moved = _with_home(_with_defaults(_with_keys(definition, rename), rename), rename)
     if moved.dynamic is None:
         return moved
     return moved.model_copy(update={"dynamic": moved.dynamic.model_copy(update={"is_clone": True})})
 
 
-def _with_place(definition: TableDefinition, rename: Rename) -> TableDefinition:
+def _with_home(definition: TableDefinition, rename: Rename) -> TableDefinition:
     """The names in a dynamic table's query resolve where its schema is called now."""
     dynamic = definition.dynamic
     if dynamic is None:
         return definition
     moved = rename(ObjectName(dynamic.database, dynamic.schema_, ""))
-    place = {"database": moved.database, "schema_": moved.schema}
-    return definition.model_copy(update={"dynamic": dynamic.model_copy(update=place)})
+    home = {"database": moved.database, "schema_": moved.schema}
+    return definition.model_copy(update={"dynamic": dynamic.model_copy(update=home)})

@@ -59,7 +59,7 @@ class Reshaped:
 
 
 def delta_table(uri: str) -> exp.Table:
-    """A Delta table by its place, as Spark SQL names it."""
+    """A Delta table by its path, as Spark SQL names it."""
     return exp.Table(this=identifier(uri), db=identifier("delta"))
 
 

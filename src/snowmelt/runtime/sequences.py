@@ -1,4 +1,4 @@
-"""Sequences: a place held for each NEXTVAL while a statement is bound, and numbers put there before it runs.
+"""Sequences: a marker held for each NEXTVAL while a statement is bound, and numbers put there before it runs.
 
 How many numbers a query needs is known only when its rows are. So binding leaves a placeholder, and `numbered` asks how
 many rows the SELECT around it has, takes that many numbers from the state store and hands them out by row number.

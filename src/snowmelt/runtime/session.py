@@ -134,7 +134,7 @@ class Session:
             return chosen is not None
 
     def beside(self) -> Session:
-        """A session in the same place that runs a statement while this one goes on, and sees what this one sees.
+        """A session in the same schema that runs a statement while this one goes on, and sees what this one sees.
 
         It is the same session to its user: temporary objects are shared. `leave` it when the statement is done; it must
         not be closed, since that would drop them.
@@ -251,12 +251,12 @@ class Session:
         def prepare() -> tuple[str, Callable[[], Result]]:
             check_text(sql.text)
             statement = parse_statement(sql)
-            return classify(statement).query_type, lambda: self._in_place(run, statement)
+            return classify(statement).query_type, lambda: self._in_slot(run, statement)
 
         return self._recorded(run, prepare)
 
-    def _in_place(self, run: Run, statement: Statement) -> Result:
-        with self.account.places.taken(run.check_cancelled):
+    def _in_slot(self, run: Run, statement: Statement) -> Result:
+        with self.account.slots.taken(run.check_cancelled):
             return execute(run, statement)
 
     def _recorded(self, run: Run, prepare: Callable[[], tuple[str, Callable[[], Result]]]) -> Result:

@@ -146,7 +146,7 @@ class Scope:
                 if column.name not in source.hidden:
                     yield source, column
 
-    def column(self, qualifier: tuple[str, ...], name: str, where: Place) -> Bound | None:
+    def column(self, qualifier: tuple[str, ...], name: str, where: SourcePosition) -> Bound | None:
         """The column, looked for here and then outwards; None when there is none."""
         scope: Scope | None = self
         while scope is not None:
@@ -156,7 +156,7 @@ class Scope:
             scope = scope.parent
         return None
 
-    def local_column(self, qualifier: tuple[str, ...], name: str, where: Place) -> Bound | None:
+    def local_column(self, qualifier: tuple[str, ...], name: str, where: SourcePosition) -> Bound | None:
         if not qualifier:
             if name in self.arguments:
                 return self.arguments[name]
@@ -175,24 +175,24 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A place in the user's statement: line from 1, position from 0."""
+class SourcePosition:
+    """A position in the user's statement: line from 1, position from 0."""
 
     line: int
     position: int
 
 
-Origin = Callable[[exp.Expr], Place]
+Origin = Callable[[exp.Expr], SourcePosition]
 
 
-def place_of(node: exp.Expr) -> Place:
+def position_of(node: exp.Expr) -> SourcePosition:
     """Where a node stood, from the first identifier below it that knows."""
     for part in node.walk():
         line, column = part.meta.get("line"), part.meta.get("col")
         if line is not None and column is not None:
             width = part.meta["end"] - part.meta["start"] + 1 if "end" in part.meta else len(part.name)
-            return Place(line, max(column - width, 0))
-    return Place(1, 0)
+            return SourcePosition(line, max(column - width, 0))
+    return SourcePosition(1, 0)
 
 
 def fold_identifier(node: exp.Expr) -> str:

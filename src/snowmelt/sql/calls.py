@@ -13,7 +13,7 @@ from snowmelt.core import errors, types
 from snowmelt.core.names import quote
 from snowmelt.core.types import DataType, Kind
 from snowmelt.sql import coercion, notes, routines
-from snowmelt.sql.bound import Bound, Scope, fold_identifier, place_of
+from snowmelt.sql.bound import Bound, Scope, fold_identifier, position_of
 from snowmelt.sql.dialect import string
 from snowmelt.sql.functions.catalog import FUNCTIONS, lookup
 from snowmelt.sql.functions.registry import MODIFIERS, Call, Function, FunctionKind
@@ -82,8 +82,8 @@ def bind_call(
     type_ = _refined_type(function, call)
     tree = _noted(function, call, type_)
     if function.volatile:
-        place = place_of(node)
-        notes.placed(tree, place.line, place.position)
+        position = position_of(node)
+        notes.note_position(tree, position.line, position.position)
     return Bound(
         tree,
         type_,
@@ -147,7 +147,7 @@ def _star_pairs(binder: ExpressionBinder, item: exp.Expr, star: exp.Star) -> lis
     wanted = tuple(fold_identifier(part) for part in item.parts[:-1]) if isinstance(item, exp.Column) else ()
     columns = [(source, column) for source, column in binder.scope.visible() if not wanted or source.answers_to(wanted)]
     if wanted and not columns:
-        where = place_of(item)
+        where = position_of(item)
         raise errors.invalid_identifier(".".join(map(quote, wanted)), where.line, where.position)
     stays = chooser(star, {column.name for _, column in columns})
     pairs: list[exp.Expr] = []

@@ -13,7 +13,7 @@ from snowmelt.core import errors, types
 from snowmelt.core.names import quote, split_name
 from snowmelt.core.types import DataType, Kind
 from snowmelt.sql import casts, coercion, comparisons, operators, variants
-from snowmelt.sql.bound import Bound, Scope, describe, fold_identifier, merge_flags, place_of, tight
+from snowmelt.sql.bound import Bound, Scope, describe, fold_identifier, merge_flags, position_of, tight
 from snowmelt.sql.calls import bind_call, bind_within_group
 from snowmelt.sql.dialect import identifier, spark, string
 from snowmelt.sql.functions.registry import SessionContext
@@ -123,7 +123,7 @@ class ExpressionBinder:
         if node.args.get("join_mark"):
             raise errors.unsupported("(+) outside of the WHERE clause of a SELECT")
         if isinstance(node.this, exp.Star):
-            raise errors.syntax_error(place_of(node).line, place_of(node).position, "*")
+            raise errors.syntax_error(position_of(node).line, position_of(node).position, "*")
         if isinstance(node.this, exp.Parameter):
             return self._positional(node.this, tuple(fold_identifier(part) for part in node.parts[:-1]))
         parts = tuple(fold_identifier(part) for part in node.parts)
@@ -131,7 +131,7 @@ class ExpressionBinder:
 
     def _named(self, parts: tuple[str, ...], node: exp.Expr) -> Bound:
         *qualifier, name = parts
-        where = place_of(node)
+        where = position_of(node)
         found = self.scope.local_column(tuple(qualifier), name, where)
         if found is None and not qualifier and name in self.scope.aliases:
             found = self._alias(name)
@@ -150,7 +150,7 @@ class ExpressionBinder:
         return Bound(volatile(tree, "NEXTVAL"), types.INTEGER, volatile=True) if tree is not None else None
 
     def find(self, qualifier: tuple[str, ...], name: str, node: exp.Expr) -> Bound | None:
-        return self.scope.column(qualifier, name, place_of(node))
+        return self.scope.column(qualifier, name, position_of(node))
 
     def _alias(self, name: str) -> Bound | None:
         if name in self.scope.expanding:
@@ -183,13 +183,13 @@ class ExpressionBinder:
         return bound if bound.type == type_ else self.cast(bound, type_)
 
     def _positional(self, node: exp.Parameter, qualifier: tuple[str, ...]) -> Bound:
-        """`$1`: a column by its place in its source."""
+        """`$1`: a column by its position in its source."""
         index = int(node.name)
         sources = [source for source in self.scope.sources if not qualifier or source.answers_to(qualifier)]
         if len(sources) == 1 and 1 <= index <= len(sources[0].columns):
             column = sources[0].columns[index - 1]
             return Bound(column.tree.copy(), column.type)
-        where = place_of(node)
+        where = position_of(node)
         raise errors.invalid_identifier(f"${index}", where.line, where.position)
 
     def _identifier_call(self, node: exp.Anonymous) -> Bound:
@@ -198,7 +198,7 @@ class ExpressionBinder:
             raise errors.unsupported("IDENTIFIER of something that is not a constant")
         parts = split_name(str(argument.tree.this))
         if parts is None:
-            where = place_of(node)
+            where = position_of(node)
             raise errors.invalid_identifier(str(argument.tree.this), where.line, where.position)
         return self._named(parts, node)
 

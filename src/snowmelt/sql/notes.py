@@ -24,7 +24,7 @@ class Note:
     """The function that gives another value each time."""
     clock: Callable[[datetime], exp.Expr] | None = None
     """What the node is at another instant."""
-    place: tuple[int, int] | None = None
+    position: tuple[int, int] | None = None
     """Line and position in the user's statement; noted for what may stand in the way of an incremental refresh."""
 
     def __deepcopy__(self, memo: object) -> Note:
@@ -52,8 +52,8 @@ def clocked(node: exp.Expr, at: Callable[[datetime], exp.Expr]) -> exp.Expr:
     return _noted(node, replace(note_of(node), clock=at))
 
 
-def placed(node: exp.Expr, line: int, position: int) -> exp.Expr:
-    return _noted(node, replace(note_of(node), place=(line, position)))
+def note_position(node: exp.Expr, line: int, position: int) -> exp.Expr:
+    return _noted(node, replace(note_of(node), position=(line, position)))
 
 
 def _noted(node: exp.Expr, note: Note) -> exp.Expr:

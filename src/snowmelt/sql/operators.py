@@ -10,7 +10,7 @@ from sqlglot import exp
 from snowmelt.core import errors, types
 from snowmelt.core.types import Kind
 from snowmelt.sql import arithmetic, intervals, patterns, variant_arithmetic, variants
-from snowmelt.sql.bound import Bound, merge_flags, place_of, tight
+from snowmelt.sql.bound import Bound, merge_flags, position_of, tight
 from snowmelt.sql.calls import bind_call
 from snowmelt.sql.dialect import integer, string
 from snowmelt.sql.stars import star_of
@@ -198,7 +198,7 @@ def object_literal(binder: ExpressionBinder, node: exp.Struct) -> Bound:
     arguments: list[exp.Expr] = []
     for entry in node.expressions:
         if not isinstance(entry, exp.PropertyEQ):
-            raise errors.syntax_error(place_of(node).line, place_of(node).position, "{")
+            raise errors.syntax_error(position_of(node).line, position_of(node).position, "{")
         key = entry.this
         arguments += [string(key.name) if isinstance(key, exp.Identifier) else key, entry.expression]
     return bind_call(binder, exp.Anonymous(this="OBJECT_CONSTRUCT", expressions=arguments))

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
-from snowmelt.sql.bound import Scope, fold_identifier, place_of
+from snowmelt.sql.bound import Scope, fold_identifier, position_of
 from snowmelt.sql.expressions import ExpressionBinder
 
 _MARK = "join_mark"
@@ -39,7 +39,7 @@ def apply_marks(select: exp.Select, target: exp.Select, expressions: ExpressionB
 
 @dataclass(slots=True)
 class _Marks:
-    """The marked predicates, by the place in FROM of the table that they make optional."""
+    """The marked predicates, by the index in FROM of the table that they make optional."""
 
     scope: Scope
     predicates: dict[int, list[exp.Expr]] = field(default_factory=dict)
@@ -54,8 +54,8 @@ class _Marks:
             return False
         if conjunct.find(exp.Or, exp.Query) is not None:
             raise errors.unsupported("(+) in a predicate with OR or a subquery", hint=_HINT)
-        tables = {self._place(column, required=True) for column in marked}
-        others = {self._place(column) for column in columns if not column.args.get(_MARK)} - {None}
+        tables = {self._table_index(column, required=True) for column in marked}
+        others = {self._table_index(column) for column in columns if not column.args.get(_MARK)} - {None}
         if len(tables) > 1:
             raise _wrong(marked[0], "(+) marks columns of two tables in one predicate.")
         (table,) = tables
@@ -66,14 +66,14 @@ class _Marks:
         self.partners.setdefault(table, set()).update(other for other in others if other is not None)
         return True
 
-    def _place(self, column: exp.Column, *, required: bool = False) -> int | None:
+    def _table_index(self, column: exp.Column, *, required: bool = False) -> int | None:
         *qualifier, name = (fold_identifier(part) for part in column.parts)
         found = [
             index
             for index, source in enumerate(self.scope.sources)
             if (not qualifier or source.answers_to(tuple(qualifier))) and any(c.name == name for c in source.columns)
         ]
-        where = place_of(column)
+        where = position_of(column)
         if len(found) > 1:
             raise errors.ambiguous_column(name, where.line, where.position)
         if not found and required:
@@ -81,15 +81,15 @@ class _Marks:
         return found[0] if found else None
 
     def order(self, trees: list[exp.Expr]) -> list[int]:
-        """The places in FROM in an order in which each table comes behind those that it is joined to."""
-        plain = {place for place in range(len(trees)) if place not in self.predicates}
+        """The tables of FROM in an order in which each table comes behind those that it is joined to."""
+        plain = {index for index in range(len(trees)) if index not in self.predicates}
         needs = {
-            place: (self.partners[place] or plain) if place in self.predicates else set() for place in range(len(trees))
+            index: (self.partners[index] or plain) if index in self.predicates else set() for index in range(len(trees))
         }
-        for place, tree in enumerate(trees):
+        for index, tree in enumerate(trees):
             if isinstance(tree, exp.Lateral):
                 # It reads columns of the items before it.
-                needs[place] = needs[place] | set(range(place))
+                needs[index] = needs[index] | set(range(index))
         ordered: list[int] = []
         while len(ordered) < len(trees):
             ready = [p for p in range(len(trees)) if p not in ordered and needs[p] <= set(ordered)]
@@ -99,8 +99,8 @@ class _Marks:
             ordered.append(ready[0])
         return ordered
 
-    def _cycle(self, places: set[int]) -> errors.SnowmeltError:
-        names = [quote(self.scope.sources[place].alias or "?") for place in sorted(places & set(self.predicates))]
+    def _cycle(self, indexes: set[int]) -> errors.SnowmeltError:
+        names = [quote(self.scope.sources[index].alias or "?") for index in sorted(indexes & set(self.predicates))]
         between = " and ".join(f"'{name}'" for name in names)
         return errors.compilation("001003", "42000", f"Outer join predicates form a cycle between {between}.")
 
@@ -114,7 +114,7 @@ def _join(target: exp.Select, marks: _Marks, expressions: ExpressionBinder) -> N
     if len(trees) == 1:
         raise errors.unsupported("(+) in a query of one table", hint="Leave the mark out.")
     first, *rest = marks.order(trees)
-    bound = [_bound_join(trees[place], marks.predicates.get(place), expressions) for place in rest]
+    bound = [_bound_join(trees[index], marks.predicates.get(index), expressions) for index in rest]
     target.set("from_", exp.From(this=trees[first]))
     target.set("joins", bound)
 
@@ -161,5 +161,5 @@ def _unmarked(predicate: exp.Expr) -> exp.Expr:
 
 
 def _wrong(column: exp.Column, message: str) -> errors.SnowmeltError:
-    place = place_of(column)
-    return errors.at_position("001003", "42000", place.line, place.position, message)
+    position = position_of(column)
+    return errors.at_position("001003", "42000", position.line, position.position, message)

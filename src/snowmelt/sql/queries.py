@@ -19,7 +19,7 @@ from snowmelt.sql.bound import (
     OutputColumn,
     Scope,
     fold_identifier,
-    place_of,
+    position_of,
 )
 from snowmelt.sql.dialect import as_written, identifier, parse_snowflake
 from snowmelt.sql.expressions import Environment, ExpressionBinder
@@ -248,12 +248,12 @@ class QueryBinder:
         if where is not None:
             condition = expressions.boolean(where)
             if condition.aggregate:
-                place = place_of(where)
+                position = position_of(where)
                 raise errors.at_position(
                     "002078",
                     "42601",
-                    place.line,
-                    place.position,
+                    position.line,
+                    position.position,
                     "Invalid aggregate function in where clause",
                 )
             target.set("where", exp.Where(this=condition.tree))
@@ -303,7 +303,7 @@ class QueryBinder:
                     value = scope.merged[column.name]
                 chosen.append(_Projection(column.name, value, None))
         if qualifier and not any(source.answers_to(qualifier) for source in scope.sources):
-            where = place_of(item)
+            where = position_of(item)
             raise errors.invalid_identifier(".".join(map(quote, qualifier)), where.line, where.position)
         if not chosen:
             raise errors.compilation("002057", "42601", "SELECT * needs a table with columns in FROM")
@@ -371,12 +371,12 @@ class QueryBinder:
         if isinstance(item, exp.Literal) and not item.is_string and item.this.isdigit():
             index = int(item.this)
             if not 1 <= index <= len(projections):
-                place = place_of(item)
+                position = position_of(item)
                 raise errors.at_position(
                     "002017",
                     "42601",
-                    place.line,
-                    place.position,
+                    position.line,
+                    position.position,
                     f"ORDER BY or GROUP BY position {index} is not in the select list",
                 )
             return projections[index - 1].value
@@ -503,9 +503,9 @@ def _require_window(qualify: exp.Expr, values: Sequence[Bound]) -> None:
         for node in value.tree.walk(prune=lambda item: isinstance(item, exp.Query)):
             if isinstance(node, exp.Window):
                 return
-    place = place_of(qualify)
+    position = position_of(qualify)
     raise errors.at_position(
-        "002303", "42601", place.line, place.position,
+        "002303", "42601", position.line, position.position,
         "QUALIFY needs a window function in its condition or in the SELECT list. Without one, use WHERE or HAVING.",
     )  # fmt: skip
 

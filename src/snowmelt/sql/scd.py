@@ -152,8 +152,8 @@ def query_of(events: Events) -> str:
 # -- events -----------------------------------------------------------------------------------------------------------
 
 
-def placed_events(events: Events) -> exp.Select:
-    """Every event with its place in the order and whether it ends its key's life."""
+def ordered_events(events: Events) -> exp.Select:
+    """Every event with its position in the order and whether it ends its key's life."""
     dimension = events.dimension
     deleted: exp.Expr = exp.false()
     if dimension.delete_when is not None:
@@ -162,7 +162,7 @@ def placed_events(events: Events) -> exp.Select:
     query = exp.select(
         *_columns(events.columns),
         exp.alias_(_verbatim(first), identifier(SEQUENCE)),
-        *(exp.alias_(_verbatim(text), identifier(_tie(place))) for place, text in enumerate(others)),
+        *(exp.alias_(_verbatim(text), identifier(_tie(index))) for index, text in enumerate(others)),
         exp.alias_(deleted, identifier(DELETED)),
     )
     return _reading(query, events.source)
@@ -173,8 +173,8 @@ def _reading(query: exp.Select, source: str) -> exp.Select:
     return query
 
 
-def _tie(place: int) -> str:
-    return f"{_TIE}{place}"
+def _tie(index: int) -> str:
+    return f"{_TIE}{index}"
 
 
 def _verbatim(text: str) -> exp.Expr:
@@ -184,7 +184,7 @@ def _verbatim(text: str) -> exp.Expr:
 
 def _full_order(events: Events, *, newest_first: bool) -> list[exp.Expr]:
     """No two different events are equal in it: the sequence, then deletions last, then the values of the columns."""
-    ties = [_column(_tie(place)) for place in range(len(events.dimension.sequence) - 1)]
+    ties = [_column(_tie(index)) for index in range(len(events.dimension.sequence) - 1)]
     values = [_comparable(column) for column in events.others]
     return [
         exp.Ordered(this=item, desc=newest_first, nulls_first=not newest_first)
@@ -194,22 +194,22 @@ def _full_order(events: Events, *, newest_first: bool) -> list[exp.Expr]:
 
 def _newest(events: Events) -> exp.Select:
     """Type 1."""
-    place = _over(_call("ROW_NUMBER"), events, _full_order(events, newest_first=True))
-    kept = _placed(events, place.eq(1))
+    rank = _over(_call("ROW_NUMBER"), events, _full_order(events, newest_first=True))
+    kept = _ordered(events, rank.eq(1))
     return exp.select(*_columns(events.columns)).from_(_subquery(kept)).where(exp.not_(_column(DELETED)))
 
 
 def _decisive(events: Events) -> exp.Select:
     """One event for each key and instant: the last of those that have the same."""
     following = _over(_call("LEAD", _column(SEQUENCE)), events, _full_order(events, newest_first=False))
-    return _placed(events, exp.NullSafeNEQ(this=following, expression=_column(SEQUENCE)))
+    return _ordered(events, exp.NullSafeNEQ(this=following, expression=_column(SEQUENCE)))
 
 
-def _placed(events: Events, condition: exp.Expr) -> exp.Select:
-    """The events that have a place in the order and fulfil a condition over it."""
-    has_place = exp.not_(exp.Is(this=_column(SEQUENCE), expression=exp.null()))
+def _ordered(events: Events, condition: exp.Expr) -> exp.Select:
+    """The events that have a position in the order and fulfil a condition over it."""
+    has_sequence = exp.not_(exp.Is(this=_column(SEQUENCE), expression=exp.null()))
     query = exp.select(*_columns(events.columns), _column(SEQUENCE), _column(DELETED))
-    query = query.from_(_subquery(placed_events(events))).where(has_place)
+    query = query.from_(_subquery(ordered_events(events))).where(has_sequence)
     query.set("qualify", exp.Qualify(this=condition))
     return query
 
@@ -297,11 +297,11 @@ def _with_previous(events: Events) -> exp.Select:
 def _surrogate(events: Events) -> exp.Expr:
     """A digest of the key and of when the version began, each with its length so that no two read the same."""
     parts: list[exp.Expr] = []
-    for place, column in enumerate([*events.key, EventColumn(VALID_FROM, events.sequence)]):
+    for index, column in enumerate([*events.key, EventColumn(VALID_FROM, events.sequence)]):
         text = _digested(column)
         counted = _call("CONCAT", _text(_call("LENGTH", text)), string(":"), text.copy())
         known = _call("COALESCE", counted, string("-"))
-        parts += [string(","), known] if place else [known]
+        parts += [string(","), known] if index else [known]
     return _call("MD5", _call("CONCAT", *parts))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from snowmelt.core.names import quote
-from snowmelt.sql.scd import DELETED, SEQUENCE, Events, placed_events
+from snowmelt.sql.scd import DELETED, SEQUENCE, Events, ordered_events
 
 FOUND = ("versions", "two_current", "overlaps", "empty", "wrongly_current", "gaps")
 """What `versions_query` counts, column by column."""
@@ -46,12 +46,12 @@ def explained_gaps_query(table: str, events: Events) -> str:
 
 
 def unplaced_query(events: Events) -> str:
-    """How many events have no place in the order, so that they count for nothing."""
+    """How many events have no position in the order, so that they count for nothing."""
     return _UNPLACED.format(**_about_events(events))
 
 
 def _about_events(events: Events) -> dict[str, str]:
-    return {"events": placed_events(events).sql(dialect="snowflake"), "sequence": quote(SEQUENCE)}
+    return {"events": ordered_events(events).sql(dialect="snowflake"), "sequence": quote(SEQUENCE)}
 
 
 def _spans(table: str, key: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
 from snowmelt.sql import flatten as flattening
 from snowmelt.sql import routines
-from snowmelt.sql.bound import Bound, BoundQuery, Scope, Source, SourceColumn, fold_identifier, place_of
+from snowmelt.sql.bound import Bound, BoundQuery, Scope, Source, SourceColumn, fold_identifier, position_of
 from snowmelt.sql.dialect import identifier, spark
 from snowmelt.sql.node_arguments import only
 from snowmelt.sql.notes import typed
@@ -120,7 +120,7 @@ class SourceBinder:
         text = str(bound.tree.this) if isinstance(bound.tree, exp.Literal) else ""
         parts = split_name(text)
         if parts is None:
-            where = place_of(call)
+            where = position_of(call)
             raise errors.invalid_identifier(text, where.line, where.position)
         return parts
 
@@ -155,13 +155,13 @@ class SourceBinder:
         select = node.find_ancestor(exp.Select)
         if select is None or any(isinstance(item, exp.Star) or item.is_star for item in select.expressions):
             raise errors.unsupported("SELECT * FROM a stage", hint="Name the columns: $1, $2, …")
-        places = [int(item.name) for item in select.find_all(exp.Parameter) if item.name.isdigit()]
+        numbers = [int(item.name) for item in select.find_all(exp.Parameter) if item.name.isdigit()]
         format_name, pattern = node.args.get("format"), node.args.get("pattern")
         relation = self.queries.environment.relations.staged(
             node.this.name,
             format_name.sql() if isinstance(format_name, exp.Table) else (format_name.name if format_name else None),
             pattern.name if pattern is not None else None,
-            max(places, default=1),
+            max(numbers, default=1),
         )
         return self._relation(relation, node, ())
 
@@ -223,8 +223,8 @@ class SourceBinder:
         columns: list[tuple[str, str, DataType]] = []
         for index in range(width):
             casted, type_ = self.expressions.same_type([row[index] for row in rows])
-            for place, cell in enumerate(casted):
-                cells[place].append(cell.tree)
+            for row, cell in enumerate(casted):
+                cells[row].append(cell.tree)
             columns.append((f"COLUMN{index + 1}", f"COLUMN{index + 1}", type_))
         names = [key for _, key, _ in columns]
         inner = exp.select(*[exp.column(identifier(name)) for name in names]).from_(rows_relation(cells, names))

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
-from snowmelt.sql.bound import fold_identifier, place_of
+from snowmelt.sql.bound import fold_identifier, position_of
 
 
 def star_of(item: exp.Expr) -> exp.Star | None:
@@ -39,7 +39,7 @@ def named_column(part: exp.Expr, names: Iterable[str]) -> str:
         raise errors.unsupported("names with a table in EXCLUDE, REPLACE or RENAME", hint="Write the column alone.")
     name = fold_identifier(part.this if isinstance(part, exp.Column) else part)
     if name not in names:
-        where = place_of(part)
+        where = position_of(part)
         raise errors.invalid_identifier(quote(name), where.line, where.position)
     return name
 

@@ -30,7 +30,7 @@ _HAS_BODY = frozenset({"PROCEDURE", "FUNCTION", "TASK", "ALERT"})
 class SqlText:
     """A piece of SQL exactly as the user wrote it, and where it starts in what they sent.
 
-    The place is for messages only: two pieces are equal when their text is.
+    The position is for messages only: two pieces are equal when their text is.
     """
 
     text: str
@@ -120,18 +120,18 @@ class Source:
     """Always ends with one END token."""
     line_starts: tuple[int, ...]
 
-    def place(self, offset: int) -> tuple[int, int]:
+    def position(self, offset: int) -> tuple[int, int]:
         """The line (from 1) and position (from 0) of an offset, counted in the whole script."""
         index = bisect_right(self.line_starts, offset) - 1
         column = offset - self.line_starts[index]
         return self.sql.line + index, column + (self.sql.column if index == 0 else 0)
 
     def piece(self, start: int, end: int) -> SqlText:
-        line, column = self.place(start)
+        line, column = self.position(start)
         return SqlText(self.sql.text[start:end], line, column)
 
     def unexpected(self, token: Token) -> errors.SnowmeltError:
-        line, position = self.place(token.start)
+        line, position = self.position(token.start)
         return errors.syntax_error(line, position, self.sql.text[token.start : token.end])
 
 
@@ -174,8 +174,8 @@ def _left_open(source: Source) -> errors.SnowmeltError:
         if match.lastgroup is not None:
             start = match.start()
             shown = source.sql.text[start : start + 40].split("\n", 1)[0]
-            return errors.syntax_error(*source.place(start), shown, hint=f"This {match.lastgroup} is never closed.")
-    return errors.syntax_error(*source.place(len(source.sql.text)), "")
+            return errors.syntax_error(*source.position(start), shown, hint=f"This {match.lastgroup} is never closed.")
+    return errors.syntax_error(*source.position(len(source.sql.text)), "")
 
 
 def split_statements(text: str) -> list[SqlText]:

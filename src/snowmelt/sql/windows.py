@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.sql.bound import Bound, place_of
-from snowmelt.sql.notes import placed
+from snowmelt.sql.bound import Bound, position_of
+from snowmelt.sql.notes import note_position
 
 if TYPE_CHECKING:
     from snowmelt.sql.expressions import ExpressionBinder
@@ -112,12 +112,12 @@ class WindowBinder:
             order=[item for item, _ in order],
             frame=frame,
         )
-        place = place_of(node.this)
+        position = position_of(node.this)
         windows = list(tree.find_all(exp.Window))
         if not windows:
             raise errors.unsupported(f"OVER (…) behind {_call_of(node).name.upper()}")
         for window in windows:
-            placed(window, place.line, place.position)
+            note_position(window, position.line, position.position)
         parts = [bound, *partition, *[value for _, value in order]]
         return Bound(
             tree,

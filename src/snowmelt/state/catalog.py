@@ -190,7 +190,7 @@ class Catalog(Containers):
         object = self._live(id)
         schema_id = self._live_schema(name.parent).id
         with self._unless_taken(name):
-            self._place(object, schema_id, name.name, scope.now)
+            self._put(object, schema_id, name.name, scope.now)
 
     def swap(self, id_a: str, id_b: str) -> None:
         """Exchange the names of two objects in one step."""
@@ -200,9 +200,9 @@ class Catalog(Containers):
         # Uniqueness holds after every statement, so the first object steps aside, to a slot no name can have.
         self._execute(update(OBJECTS).where(OBJECTS.c.id == id_a).values(slot=f"swap {id_a}"))
         with self._unless_taken(a.name):
-            self._place(b, schema_a, a.name.name, scope.now)
+            self._put(b, schema_a, a.name.name, scope.now)
         with self._unless_taken(b.name):
-            self._place(a, schema_b, b.name.name, scope.now)
+            self._put(a, schema_b, b.name.name, scope.now)
 
     def drop_session(self, session_id: str) -> list[CatalogObject]:
         """Remove the session's temporary objects for good, dropped ones too, and return them."""
@@ -231,7 +231,7 @@ class Catalog(Containers):
             raise errors.cannot_operate()
         return object
 
-    def _place(self, object: CatalogObject, schema_id: str, name: str, at: datetime) -> None:
+    def _put(self, object: CatalogObject, schema_id: str, name: str, at: datetime) -> None:
         slot = _slot(object.definition, name, object.session_id)
         change = update(OBJECTS).where(OBJECTS.c.id == object.id)
         self._execute(change.values(schema_id=schema_id, name=name, slot=slot, altered_on=at))
@@ -248,10 +248,10 @@ def _naming(name: ObjectName, kinds: Collection[ObjectKind], session_id: str | N
 
 
 def _slot(definition: Definition, name: str, session_id: str | None) -> str:
-    """The place an object takes in its schema: two live objects never share one.
+    """The slot an object takes in its schema: two live objects never share one.
 
     Tables, views and streams share a namespace; every session has one of its own for temporary objects; a routine's
-    place includes its argument types, without their precision or length, as overloads are told apart.
+    slot includes its argument types, without their precision or length, as overloads are told apart.
     """
     kind = ObjectKind(definition.kind)
     namespace = "RELATION" if kind in SELECTABLE else kind.value

@@ -25,10 +25,10 @@ def granted_as(definition: Definition) -> str:
 
 def future(scope: WriteScope, kind: str, schema_id: str | None, database_id: str) -> Rows:
     """The future grants for a kind. Those of the schema take the place of those of its database."""
-    places = [_F.container_id == database_id]
+    containers = [_F.container_id == database_id]
     if schema_id is not None:
-        places.append(_F.container_id == schema_id)
-    query = select(FUTURE_GRANTS).where(_F.on_kind == kind, or_(*places))
+        containers.append(_F.container_id == schema_id)
+    query = select(FUTURE_GRANTS).where(_F.on_kind == kind, or_(*containers))
     found = [dict(row._mapping) for row in scope.connection.execute(query)]
     nearer = [row for row in found if row["container_id"] == schema_id]
     return nearer or found

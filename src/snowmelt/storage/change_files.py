@@ -142,16 +142,16 @@ def _paired(uri: str, kinds: pa.ChunkedArray) -> pa.Table:
     the second row's, whatever stands in between.
     """
     count = len(kinds)
-    places = born_in(_name(uri), count)
+    origins = born_in(_name(uri), count)
     kinds = kinds.combine_chunks()
     old = pc.indices_nonzero(pc.equal(kinds, "update_preimage"))
     new = pc.indices_nonzero(pc.equal(kinds, "update_postimage"))
     if len(old) != len(new) or not len(old):
-        return places
-    rows = places.column(ORIGINS[1]).combine_chunks()
+        return origins
+    rows = origins.column(ORIGINS[1]).combine_chunks()
     mask = pc.equal(kinds, "update_postimage")
     rows = pc.replace_with_mask(rows, mask, old.cast(pa.int64()))
-    return pa.table({ORIGINS[0]: places.column(ORIGINS[0]), ORIGINS[1]: rows})
+    return pa.table({ORIGINS[0]: origins.column(ORIGINS[0]), ORIGINS[1]: rows})
 
 
 def _signed(rows: pa.Table, sign: int, version: int) -> pa.Table:

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from snowmelt.storage.packing import KeptColumn, PartOfColumn, Places, packed
+from snowmelt.storage.packing import KeptColumn, PartOfColumn, RowNumbers, packed
 
 _MOST_BYTES = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4, 256 * 1024 * 1024)
 """A quarter of the machine's memory."""
@@ -31,7 +31,7 @@ _LATELY_SECONDS = 900
 _MOST_REPLACED = 100_000
 WHOLE = -1
 """In place of a row group: all of the file."""
-Place = tuple[str, int, str]
+ColumnKey = tuple[str, int, str]
 """A file, a row group, a column."""
 
 
@@ -41,8 +41,8 @@ class ColumnCache:
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most_bytes = most_bytes
         self._bytes = 0
-        self._kept: OrderedDict[Place, KeptColumn] = OrderedDict()
-        self._of_file: dict[str, set[Place]] = defaultdict(set)
+        self._kept: OrderedDict[ColumnKey, KeptColumn] = OrderedDict()
+        self._of_file: dict[str, set[ColumnKey]] = defaultdict(set)
         self._shared: Counter[int] = Counter()
         """In how many places each column is kept, by its identity: files share those that did not change."""
         self._read: set[str] = set()
@@ -56,16 +56,16 @@ class ColumnCache:
         """When a column of a table was last asked for, in whichever of its files."""
         self._lock = threading.Lock()
 
-    def find(self, places: Iterable[Place]) -> dict[str, KeptColumn]:
+    def find(self, keys: Iterable[ColumnKey]) -> dict[str, KeptColumn]:
         """Those that are there, by their names."""
         found = {}
         with self._lock:
-            for place in places:
-                column = self._kept.get(place)
+            for key in keys:
+                column = self._kept.get(key)
                 if column is not None:
-                    self._kept.move_to_end(place)
-                    self._read.add(place[0])
-                    found[place[2]] = column
+                    self._kept.move_to_end(key)
+                    self._read.add(key[0])
+                    found[key[2]] = column
         return found
 
     def ask(self, path: str, names: Iterable[str]) -> None:
@@ -85,7 +85,7 @@ class ColumnCache:
             if (path, WHOLE, name) not in self._kept:
                 self.keep((path, WHOLE, name), packed(rows.column(name).combine_chunks()))
 
-    def inherit(self, path: str, replaced: str, names: Iterable[str], gone: Places) -> None:
+    def inherit(self, path: str, replaced: str, names: Iterable[str], gone: RowNumbers) -> None:
         """Columns of a file that was just written in place of another one without some rows, and otherwise the same."""
         known = self._peek((replaced, WHOLE, name) for name in names)
         for name, column in known.items():
@@ -93,9 +93,9 @@ class ColumnCache:
             if inherited is not None:
                 self.keep((path, WHOLE, name), inherited)
 
-    def _peek(self, places: Iterable[Place]) -> dict[str, KeptColumn]:
+    def _peek(self, keys: Iterable[ColumnKey]) -> dict[str, KeptColumn]:
         with self._lock:
-            return {place[2]: self._kept[place] for place in places if place in self._kept}
+            return {key[2]: self._kept[key] for key in keys if key in self._kept}
 
     def replaced(self, paths: Iterable[str]) -> None:
         """Files that are a table's no more. Nobody needs those that nobody searched: of several changes in a row only
@@ -110,16 +110,16 @@ class ColumnCache:
             while len(self._replaced) > _MOST_REPLACED:
                 del self._replaced[next(iter(self._replaced))]
 
-    def keep(self, place: Place, column: KeptColumn) -> None:
+    def keep(self, key: ColumnKey, column: KeptColumn) -> None:
         if column.nbytes > _MOST_BYTES_EACH:
             return
         with self._lock:
-            if place in self._kept:
+            if key in self._kept:
                 return
-            self._kept[place] = column
-            if place[0] not in self._of_file and place[0] in self._replaced:
-                heapq.heappush(self._oldest, (self._replaced[place[0]], place[0]))
-            self._of_file[place[0]].add(place)
+            self._kept[key] = column
+            if key[0] not in self._of_file and key[0] in self._replaced:
+                heapq.heappush(self._oldest, (self._replaced[key[0]], key[0]))
+            self._of_file[key[0]].add(key)
             for part in _parts(column):
                 self._shared[id(part)] += 1
                 if self._shared[id(part)] == 1:
@@ -127,20 +127,20 @@ class ColumnCache:
             while self._bytes > self._most_bytes:
                 self._drop(self._least_needed())
 
-    def _least_needed(self) -> Place:
+    def _least_needed(self) -> ColumnKey:
         """Of the file that was replaced the longest ago, if there is one; otherwise what was not read the longest."""
         while self._oldest and self._oldest[0][1] not in self._of_file:
             heapq.heappop(self._oldest)
         return next(iter(self._of_file[self._oldest[0][1]] if self._oldest else self._kept))
 
     def _drop_all_of(self, path: str) -> None:
-        for place in list(self._of_file.get(path, ())):
-            self._drop(place)
+        for key in list(self._of_file.get(path, ())):
+            self._drop(key)
 
-    def _drop(self, place: Place) -> None:
-        path = place[0]
-        column = self._kept.pop(place)
-        self._of_file[path].discard(place)
+    def _drop(self, key: ColumnKey) -> None:
+        path = key[0]
+        column = self._kept.pop(key)
+        self._of_file[path].discard(key)
         if not self._of_file[path]:
             del self._of_file[path]
             self._read.discard(path)

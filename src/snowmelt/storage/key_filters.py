@@ -76,9 +76,9 @@ def _of_texts(values: pa.Array) -> Hashes:
     lengths = np.diff(offsets)
     found = np.zeros(len(values), np.uint64)
     for length in np.unique(lengths):
-        places = np.flatnonzero(lengths == length)
-        for start in range(0, len(places), _CHUNK):
-            part = places[start : start + _CHUNK]
+        chosen = np.flatnonzero(lengths == length)
+        for start in range(0, len(chosen), _CHUNK):
+            part = chosen[start : start + _CHUNK]
             found[part] = _of_bytes(data, offsets[part], int(length))
     return found
 
@@ -102,7 +102,7 @@ def _mixed(values: Hashes) -> Hashes:
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def _places(hashes: Hashes, blocks: int) -> npt.NDArray[np.int64]:
+def _bit_numbers(hashes: Hashes, blocks: int) -> npt.NDArray[np.int64]:
     """By key, the bits that stand for it."""
     first = ((hashes >> np.uint64(32)) * np.uint64(blocks)) >> np.uint64(32)
     more = _mixed(hashes)
@@ -116,14 +116,14 @@ def made(hashes: Hashes) -> Bits:
     blocks = max(len(hashes) * _BITS_PER_KEY // _BLOCK_BITS, 1)
     bits = np.zeros(blocks * _BLOCK_BITS, np.bool_)
     for start in range(0, len(hashes), _CHUNK):
-        bits[_places(hashes[start : start + _CHUNK], blocks)] = True
+        bits[_bit_numbers(hashes[start : start + _CHUNK], blocks)] = True
     return np.packbits(bits, bitorder="little")
 
 
 def may_have(filter_: Bits, hashes: Hashes) -> bool:
     """False only if the file has none of the keys."""
-    places = _places(hashes, len(filter_) * 8 // _BLOCK_BITS)
-    present = (filter_[places >> 3] >> (places & 7).astype(np.uint8)) & 1
+    bits = _bit_numbers(hashes, len(filter_) * 8 // _BLOCK_BITS)
+    present = (filter_[bits >> 3] >> (bits & 7).astype(np.uint8)) & 1
     return bool(present.all(axis=1).any())
 
 
@@ -152,12 +152,12 @@ class KeyFilters:
     def learn(self, file: str, columns: Sequence[str], hashes: Hashes) -> None:
         """Makes the filter of a data file from all its keys. A disk that is full only costs the next search."""
         name, bits = _name(file, columns), made(hashes)
-        place = self._folder / name
+        path = self._folder / name
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
-            written = place.with_suffix(f".{uuid.uuid4().hex}")
+            written = path.with_suffix(f".{uuid.uuid4().hex}")
             bits.tofile(written)
-            written.replace(place)
+            written.replace(path)
             self._make_room()
         self._remember(name, bits)
 

@@ -1,4 +1,4 @@
-"""Where a row was born: the file it was first written to, and its place in it.
+"""Where a row was born: the file it was first written to, and its position in it.
 
 Rewriting a file moves rows that nobody changed. In tables whose changes are tracked, files that we rewrite carry the
 birthplace of every row in two columns that are not in the table's schema, so that no reader by schema sees them. In a
@@ -29,7 +29,7 @@ def with_origins(rows: pa.Table, file: str, known: pa.Table | None = None) -> pa
 
 
 def born_in(file: str, count: int, first: int = 0) -> pa.Table:
-    """The birthplaces of rows that stand in that file from a place on."""
+    """The birthplaces of rows that stand in that file from a position on."""
     codes = pa.repeat(pa.scalar(0, pa.int32()), count)
     files = pa.DictionaryArray.from_arrays(codes, pa.array([file], pa.string()))
     return pa.table({ORIGIN_FILE: files, ORIGIN_ROW: _following(first, count)})
@@ -60,5 +60,5 @@ def one_dictionary(rows: pa.Table) -> pa.Table:
     """The rows with one dictionary of files for all of them, which makes them small on disk."""
     if ORIGIN_FILE not in rows.column_names:
         return rows
-    place = rows.schema.get_field_index(ORIGIN_FILE)
-    return rows.set_column(place, ORIGIN_FILE, rows.column(ORIGIN_FILE).unify_dictionaries())
+    index = rows.schema.get_field_index(ORIGIN_FILE)
+    return rows.set_column(index, ORIGIN_FILE, rows.column(ORIGIN_FILE).unify_dictionaries())

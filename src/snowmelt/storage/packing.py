@@ -26,7 +26,7 @@ _MOST_MARKS = 1 << 22
 """Values for which a table of yes and no is made, one entry for each."""
 _MOST_GONE = 0.1
 """The share of a column's rows beyond which it is not worth its memory for the others."""
-Places = npt.NDArray[np.int64]
+RowNumbers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int64]
 
 
@@ -49,19 +49,19 @@ class KeptColumn(Protocol):
         """Whether these are integers in order: then a key is found without looking at all of them."""
         ...
 
-    def take(self, places: Places) -> pa.Array: ...
+    def take(self, rows: RowNumbers) -> pa.Array: ...
 
-    def places_of(self, keys: Numbers) -> Places | None:
+    def rows_with(self, keys: Numbers) -> RowNumbers | None:
         """Where the integers are one of the keys, which are in order and differ; None when they can't be told so."""
         ...
 
-    def places_where(self, test: Test) -> Places: ...
+    def rows_where(self, test: Test) -> RowNumbers: ...
 
     def of_type(self, type_: pa.DataType) -> KeptColumn:
         """The column of a table whose type was widened since."""
         ...
 
-    def without(self, places: Places) -> KeptColumn | None:
+    def without(self, rows: RowNumbers) -> KeptColumn | None:
         """The column without these rows, in order and not repeated, sharing its memory; None when they are many."""
         ...
 
@@ -88,10 +88,10 @@ class _Whole:
 
     __slots__ = ()
 
-    def without(self: KeptColumn, places: Places) -> KeptColumn | None:
-        if not len(places):
+    def without(self: KeptColumn, rows: RowNumbers) -> KeptColumn | None:
+        if not len(rows):
             return self
-        return PartOfColumn(self, places) if len(places) <= len(self) * _MOST_GONE else None
+        return PartOfColumn(self, rows) if len(rows) <= len(self) * _MOST_GONE else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +111,13 @@ class PlainColumn(_Whole):
     def in_order(self) -> bool:
         return False
 
-    def take(self, places: Places) -> pa.Array:
-        return self.values.take(pa.array(places))
+    def take(self, rows: RowNumbers) -> pa.Array:
+        return self.values.take(pa.array(rows))
 
-    def places_of(self, keys: Numbers) -> Places | None:
+    def rows_with(self, keys: Numbers) -> RowNumbers | None:
         return None
 
-    def places_where(self, test: Test) -> Places:
+    def rows_where(self, test: Test) -> RowNumbers:
         return _true(test.holds(self.values))
 
     def of_type(self, type_: pa.DataType) -> KeptColumn:
@@ -142,13 +142,13 @@ class WordColumn(_Whole):
     def in_order(self) -> bool:
         return False
 
-    def take(self, places: Places) -> pa.Array:
-        return self.words.take(pa.array(self.codes[places]))
+    def take(self, rows: RowNumbers) -> pa.Array:
+        return self.words.take(pa.array(self.codes[rows]))
 
-    def places_of(self, keys: Numbers) -> Places | None:
+    def rows_with(self, keys: Numbers) -> RowNumbers | None:
         return None
 
-    def places_where(self, test: Test) -> Places:
+    def rows_where(self, test: Test) -> RowNumbers:
         return np.flatnonzero(_flags(test.holds(self.words))[self.codes])
 
     def of_type(self, type_: pa.DataType) -> KeptColumn:
@@ -179,10 +179,10 @@ class NumberColumn(_Whole):
     def __len__(self) -> int:
         return len(self._more)
 
-    def take(self, places: Places) -> pa.Array:
-        return self._arrow(self._more[places], self._valid[places] if self._valid is not None else None)
+    def take(self, rows: RowNumbers) -> pa.Array:
+        return self._arrow(self._more[rows], self._valid[rows] if self._valid is not None else None)
 
-    def places_of(self, keys: Numbers) -> Places | None:
+    def rows_with(self, keys: Numbers) -> RowNumbers | None:
         if not pa.types.is_int64(self._type):
             return None
         first = np.searchsorted(keys, self._base, "left")
@@ -190,7 +190,7 @@ class NumberColumn(_Whole):
         # Of the same type, or a search would make a wider copy of all values.
         wanted = (keys[first:last] - self._base).astype(self._more.dtype)
         if self.in_order:
-            return _places_among(self._more, wanted)
+            return _rows_among(self._more, wanted)
         found = np.flatnonzero(self._marked(wanted))
         return found if self._valid is None else found[self._valid[found]]
 
@@ -202,7 +202,7 @@ class NumberColumn(_Whole):
         marked: npt.NDArray[np.bool_] = marks[self._more]
         return marked
 
-    def places_where(self, test: Test) -> Places:
+    def rows_where(self, test: Test) -> RowNumbers:
         return _true(test.holds(self._arrow(self._more, self._valid)))
 
     def of_type(self, type_: pa.DataType) -> KeptColumn:
@@ -222,8 +222,8 @@ class PartOfColumn:
     """A column of a file that was written anew without a few of its rows."""
 
     whole: KeptColumn
-    gone: Places
-    """The places that are left out, in order; at least one."""
+    gone: RowNumbers
+    """The rows that are left out, in order; at least one."""
 
     @property
     def nbytes(self) -> int:
@@ -237,34 +237,34 @@ class PartOfColumn:
     def in_order(self) -> bool:
         return self.whole.in_order
 
-    def take(self, places: Places) -> pa.Array:
-        return self.whole.take(self._there(places))
+    def take(self, rows: RowNumbers) -> pa.Array:
+        return self.whole.take(self._there(rows))
 
-    def places_of(self, keys: Numbers) -> Places | None:
-        found = self.whole.places_of(keys)
+    def rows_with(self, keys: Numbers) -> RowNumbers | None:
+        found = self.whole.rows_with(keys)
         return self._here(found) if found is not None else None
 
-    def places_where(self, test: Test) -> Places:
-        return self._here(self.whole.places_where(test))
+    def rows_where(self, test: Test) -> RowNumbers:
+        return self._here(self.whole.rows_where(test))
 
     def of_type(self, type_: pa.DataType) -> KeptColumn:
         found = self.whole.of_type(type_)
         return self if found is self.whole else PartOfColumn(found, self.gone)
 
-    def without(self, places: Places) -> KeptColumn | None:
-        return self.whole.without(np.union1d(self.gone, self._there(places)))
+    def without(self, rows: RowNumbers) -> KeptColumn | None:
+        return self.whole.without(np.union1d(self.gone, self._there(rows)))
 
-    def _there(self, places: Places) -> Places:
+    def _there(self, rows: RowNumbers) -> RowNumbers:
         """Where rows of this are in the whole."""
         left_before = self.gone - np.arange(len(self.gone))
-        there: Places = places + np.searchsorted(left_before, places, "right")
+        there: RowNumbers = rows + np.searchsorted(left_before, rows, "right")
         return there
 
-    def _here(self, places: Places) -> Places:
+    def _here(self, rows: RowNumbers) -> RowNumbers:
         """The other way round; those that are gone are nowhere."""
-        before = np.searchsorted(self.gone, places, "left")
-        gone = self.gone.take(before, mode="clip") == places
-        here: Places = (places - before)[~gone]
+        before = np.searchsorted(self.gone, rows, "left")
+        gone = self.gone.take(before, mode="clip") == rows
+        here: RowNumbers = (rows - before)[~gone]
         return here
 
 
@@ -301,7 +301,7 @@ def _words(values: pa.Array) -> WordColumn | None:
     return WordColumn(encoded.dictionary, encoded.indices.to_numpy().astype(np.uint8))
 
 
-def _true(passing: pa.Array) -> Places:
+def _true(passing: pa.Array) -> RowNumbers:
     return np.flatnonzero(_flags(passing))
 
 
@@ -310,7 +310,7 @@ def _flags(passing: pa.Array) -> npt.NDArray[np.bool_]:
     return flags
 
 
-def _places_among(ascending: npt.NDArray[np.unsignedinteger], keys: npt.NDArray[np.unsignedinteger]) -> Places:
+def _rows_among(ascending: npt.NDArray[np.unsignedinteger], keys: npt.NDArray[np.unsignedinteger]) -> RowNumbers:
     """Where values in order are one of the keys, which are in order too and differ."""
     first, last = np.searchsorted(ascending, keys, "left"), np.searchsorted(ascending, keys, "right")
     counts = last - first

@@ -20,15 +20,15 @@ def write_parquet(data: pa.Table, path: Path) -> None:
     # Decimals as integers are what Spark's vectorised reader is quickest with; Arrow's own schema is of no
     # use to the other readers.
     repetitive = _repetitive(data)
-    places = ORIGIN_ROW in data.column_names and isinstance(repetitive, list)
+    moved = ORIGIN_ROW in data.column_names and isinstance(repetitive, list)
     pq.write_table(
         data,
         path,
         compression="zstd",
         row_group_size=ROW_GROUP_ROWS,
         use_dictionary=repetitive,
-        # Places of rows rise by one most of the time: as differences they take next to nothing.
-        column_encoding={ORIGIN_ROW: "DELTA_BINARY_PACKED"} if places else None,
+        # Numbers of rows rise by one most of the time: as differences they take next to nothing.
+        column_encoding={ORIGIN_ROW: "DELTA_BINARY_PACKED"} if moved else None,
         store_decimal_as_integer=True,
         store_schema=False,
     )

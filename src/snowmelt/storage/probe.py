@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from snowmelt.storage.columns import COLUMNS, WHOLE, ColumnReader, Footer, local_path
 from snowmelt.storage.key_filters import SoughtKeys
-from snowmelt.storage.packing import KeptColumn, Places
+from snowmelt.storage.packing import KeptColumn, RowNumbers
 from snowmelt.storage.rewrite import FILE, ROW
 from snowmelt.storage.snapshot import DataFile, FileList
 
@@ -109,7 +109,7 @@ def search_files(
     count = 0
     for rows in search.all_of(files):
         found += rows
-        count += sum(len(part.places) for part in rows)
+        count += sum(len(part.rows) for part in rows)
         if count > limit:
             return None
     return search.table(found)
@@ -121,8 +121,8 @@ class _Rows:
 
     file: str
     start: int
-    """The number in the file of the first row that places count from."""
-    places: Places
+    """The number in the file of the first row that row numbers count from."""
+    rows: RowNumbers
     columns: Mapping[str, pa.Array]
 
 
@@ -131,7 +131,7 @@ class _Test:
     """A condition, and the integers it asks for in their order, if that is what it does."""
 
     condition: Condition
-    keys: Places | None
+    keys: RowNumbers | None
 
     @classmethod
     def of(cls, condition: Condition) -> _Test:
@@ -186,8 +186,8 @@ class _Search:
                     workers.shutdown(cancel_futures=True)
 
     def table(self, found: Sequence[_Rows]) -> pa.Table:
-        names = pa.chunked_array([pa.repeat(pa.scalar(part.file), len(part.places)) for part in found], pa.string())
-        rows = pa.chunked_array([pa.array(part.places + part.start) for part in found], pa.int64())
+        names = pa.chunked_array([pa.repeat(pa.scalar(part.file), len(part.rows)) for part in found], pa.string())
+        rows = pa.chunked_array([pa.array(part.rows + part.start) for part in found], pa.int64())
         columns = [pa.chunked_array([part.columns[f.name] for part in found], f.type) for f in self._wanted]
         fields = [pa.field(FILE, pa.string()), pa.field(ROW, pa.int64()), *self._wanted]
         return pa.Table.from_arrays([names, rows, *columns], schema=pa.schema(fields)).combine_chunks()
@@ -204,11 +204,13 @@ class _Search:
                 columns = reader.read(group, self._tested.values())
                 if self._sought is not None and group == WHOLE:
                     self._sought.learn(local_path(file.uri), columns, reader.footer.total)
-                places = _places(columns, known, reader.footer.total if group == WHOLE else reader.footer.rows[group])
-                if len(places):
+                rows = _matching_rows(
+                    columns, known, reader.footer.total if group == WHOLE else reader.footer.rows[group]
+                )
+                if len(rows):
                     start = 0 if group == WHOLE else int(reader.footer.starts[group])
                     name = file.path.rsplit("/", 1)[-1]
-                    found.append(_Rows(name, start, places, self._taken(reader, group, places)))
+                    found.append(_Rows(name, start, rows, self._taken(reader, group, rows)))
         return found
 
     def _groups(self, reader: ColumnReader, tests: Sequence[_Test]) -> list[int]:
@@ -223,33 +225,33 @@ class _Search:
         bounds = [(test, test.condition.column) for test in tests]
         return all(test.possible(footer.bounds(group, name), self._tested[name].type) for test, name in bounds)
 
-    def _taken(self, reader: ColumnReader, group: int, places: Places) -> dict[str, pa.Array]:
+    def _taken(self, reader: ColumnReader, group: int, rows: RowNumbers) -> dict[str, pa.Array]:
         """The wanted columns there; of a file, only the row groups that have such rows are read, if they are few."""
         names = [field.name for field in self._wanted]
-        groups = np.searchsorted(reader.footer.starts, places, "right") - 1 if group == WHOLE else places[:0]
+        groups = np.searchsorted(reader.footer.starts, rows, "right") - 1 if group == WHOLE else rows[:0]
         hit = np.unique(groups)
         if group != WHOLE or 2 * len(hit) > len(reader.footer.rows) or reader.in_memory(names):
-            columns = {name: column.take(places) for name, column in reader.read(group, self._wanted).items()}
+            columns = {name: column.take(rows) for name, column in reader.read(group, self._wanted).items()}
         else:
             parts = [
-                (reader.read(one, self._wanted), places[groups == one] - reader.footer.starts[one])
+                (reader.read(one, self._wanted), rows[groups == one] - reader.footer.starts[one])
                 for one in hit.tolist()
             ]
             present = [name for name in names if name in reader.footer.names]
             columns = {name: pa.concat_arrays([read[name].take(there) for read, there in parts]) for name in present}
-        missing = {f.name: pa.nulls(len(places), f.type) for f in self._wanted if f.name not in columns}
+        missing = {f.name: pa.nulls(len(rows), f.type) for f in self._wanted if f.name not in columns}
         return {**columns, **missing}
 
 
-def _places(read: Mapping[str, KeptColumn], tests: Sequence[_Test], count: int) -> Places:
+def _matching_rows(read: Mapping[str, KeptColumn], tests: Sequence[_Test], count: int) -> RowNumbers:
     """Where all tests hold among so many rows: first what is found fastest, the others only there."""
-    places: Places | None = None
+    rows: RowNumbers | None = None
     for test in sorted(tests, key=lambda one: (one.keys is None, not read[one.condition.column].in_order)):
         column = read[test.condition.column]
-        if places is not None:
-            places = places[test.condition.holds(column.take(places)).to_numpy(zero_copy_only=False)]
+        if rows is not None:
+            rows = rows[test.condition.holds(column.take(rows)).to_numpy(zero_copy_only=False)]
             continue
-        places = column.places_of(test.keys) if test.keys is not None else None
-        if places is None:
-            places = column.places_where(test.condition)
-    return places if places is not None else np.arange(count)
+        rows = column.rows_with(test.keys) if test.keys is not None else None
+        if rows is None:
+            rows = column.rows_where(test.condition)
+    return rows if rows is not None else np.arange(count)

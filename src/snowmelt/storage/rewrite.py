@@ -25,7 +25,7 @@ from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
 from snowmelt.storage.origins import born_in, kept_origins, one_dictionary, with_origins
-from snowmelt.storage.packing import Places
+from snowmelt.storage.packing import RowNumbers
 from snowmelt.storage.parquet import write_parquet
 from snowmelt.storage.snapshot import DataFile, FileList
 
@@ -97,8 +97,8 @@ class RowEdit:
         return {name for part in self.updated for name in part.column_names}
 
     @property
-    def gone(self) -> Places:
-        found: Places = self.deleted.column(ROW).to_numpy() if self.deleted is not None else np.empty(0, np.int64)
+    def gone(self) -> RowNumbers:
+        found: RowNumbers = self.deleted.column(ROW).to_numpy() if self.deleted is not None else np.empty(0, np.int64)
         return found
 
     @property
@@ -236,11 +236,11 @@ def edited_rows(rows: pa.Table, edit: RowEdit, *, feed: bool) -> _Edited:
     if len(gone) and feed:
         images.append(_marked(rows.take(gone), "delete"))
     new = pa.concat_tables(replaced).sort_by(ROW) if replaced else None
-    places = new.column(ROW) if new is not None else pa.chunked_array([], pa.int64())
+    numbers = new.column(ROW) if new is not None else pa.chunked_array([], pa.int64())
     new = new.drop_columns([ROW]) if new is not None else None
-    if len(gone) + len(places) <= _MOST_PIECES:
-        return _Edited(_in_place(rows, new, places.to_pylist(), gone.to_pylist()), images)
-    kept = rows.filter(_except(rows.num_rows, [gone, places]))
+    if len(gone) + len(numbers) <= _MOST_PIECES:
+        return _Edited(_spliced(rows, new, numbers.to_pylist(), gone.to_pylist()), images)
+    kept = rows.filter(_except(rows.num_rows, [gone, numbers]))
     return _Edited(pa.concat_tables([kept, *([new] if new is not None else [])]), images)
 
 
@@ -253,25 +253,25 @@ def _replace_columns(rows: pa.Table, part: pa.Table) -> pa.Table:
     return rows
 
 
-def _in_place(rows: pa.Table, new: pa.Table | None, places: Sequence[int], gone: Sequence[int]) -> pa.Table:
+def _spliced(rows: pa.Table, new: pa.Table | None, numbers: Sequence[int], gone: Sequence[int]) -> pa.Table:
     """The rows with some replaced and some left out, as slices of what is there: nothing is copied."""
-    changes = sorted([*((place, index) for index, place in enumerate(places)), *((place, -1) for place in gone)])
+    changes = sorted([*((row, index) for index, row in enumerate(numbers)), *((row, -1) for row in gone)])
     pieces: list[pa.Table] = []
     start = 0
-    for place, index in changes:
-        if place > start:
-            pieces.append(rows.slice(start, place - start))
+    for row, index in changes:
+        if row > start:
+            pieces.append(rows.slice(start, row - start))
         if index >= 0:
             assert new is not None
             pieces.append(new.slice(index, 1))
-        start = place + 1
+        start = row + 1
     pieces.append(rows.slice(start))
     return pa.concat_tables(pieces)
 
 
-def _except(count: int, places: Sequence[pa.ChunkedArray]) -> pa.Array:
+def _except(count: int, numbers: Sequence[pa.ChunkedArray]) -> pa.Array:
     kept = np.ones(count, dtype=bool)
-    for part in places:
+    for part in numbers:
         kept[part.to_numpy()] = False
     return pa.array(kept)
 

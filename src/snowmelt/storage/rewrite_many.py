@@ -25,7 +25,7 @@ from snowmelt.storage.append import conform, new_file, write_file
 from snowmelt.storage.columns import COLUMNS, local_path
 from snowmelt.storage.log import Action
 from snowmelt.storage.origins import ORIGINS, as_origins, born_in, carries_origins, one_dictionary, with_origins
-from snowmelt.storage.packing import Places
+from snowmelt.storage.packing import RowNumbers
 from snowmelt.storage.rewrite import (
     CHANGE_FOLDER,
     PART_BYTES,
@@ -165,7 +165,7 @@ class _Moved:
         self.in_order = len(files) == 1
         """Whether rows that stay follow each other as they did in one file."""
         self.changed: set[str] = set()
-        self.gone: list[Places] = []
+        self.gone: list[RowNumbers] = []
 
     def add(self, edit: RowEdit) -> None:
         self.in_order = self.in_order and edit.in_order
@@ -209,7 +209,7 @@ class _Gathered:
 
 
 def _counted_from(edit: RowEdit, first: int) -> RowEdit:
-    """The changes with places in a slice that begins at row `first`."""
+    """The changes with positions in a slice that begins at row `first`."""
     deleted = _from(edit.deleted, first) if edit.deleted is not None else None
     return RowEdit(deleted, [_from(part, first) for part in edit.updated])
 

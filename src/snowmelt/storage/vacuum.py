@@ -126,9 +126,9 @@ def _changed_before(path: Path, instant: float) -> bool:
 
 
 def _data_files(folder: Path) -> Iterator[str]:
-    for place in (folder, folder / CHANGE_FOLDER):
-        if place.is_dir():
-            for entry in os.scandir(place):
+    for directory in (folder, folder / CHANGE_FOLDER):
+        if directory.is_dir():
+            for entry in os.scandir(directory):
                 if entry.is_file() and entry.name.endswith(".parquet") and not entry.name.startswith((".", "_")):
                     yield Path(entry.path).relative_to(folder).as_posix()
 

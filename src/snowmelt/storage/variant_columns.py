@@ -30,7 +30,7 @@ _OBJECT = 2
 def encode_objects(rows: Any, *, is_json: Iterable[int] = ()) -> Any | None:
     """Structs as VARIANT objects; None for those that only `encode` can do.
 
-    Fields are text, whole numbers, floats and booleans, or, where `is_json` has their places, text that is JSON.
+    Fields are text, whole numbers, floats and booleans, or, where `is_json` has their positions, text that is JSON.
     """
     fields, documents = list(rows.type), frozenset(is_json)
     if len({field.name for field in fields}) < len(fields) or not all(map(_is_plain, fields)):
@@ -138,16 +138,16 @@ def _objects(parts: list[Any], ids: list[int], count: int) -> Any:
         ends[:, index + 1] = ends[:, index] + _sizes(part)
     widths = 1 + sum((ends[:, -1] >= 1 << 8 * width).astype(np.int64) for width in (1, 2, 3))
     heads: list[Any] = []
-    places: list[npt.NDArray[np.int64]] = []
+    positions: list[npt.NDArray[np.int64]] = []
     for width in np.unique(widths):
         chosen = np.flatnonzero(widths == width)
         first = np.array([(int(width) - 1) << 2 | _OBJECT, len(parts), *ids], np.uint8)
         offsets = _bytes_of(ends[chosen].astype("<u4"))[:, :, : int(width)].reshape(len(chosen), -1)
         heads.append(_fixed(np.hstack([np.tile(first, (len(chosen), 1)), offsets])))
-        places.append(chosen)
+        positions.append(chosen)
     if not heads:
         return pa.array([], pa.binary())
-    order = np.argsort(np.concatenate(places), kind="stable")
+    order = np.argsort(np.concatenate(positions), kind="stable")
     head = heads[0] if len(heads) == 1 else pa.concat_arrays(heads).take(pa.array(order))
     return pc.binary_join_element_wise(head, *parts, b"")
 

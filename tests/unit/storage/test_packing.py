@@ -58,8 +58,8 @@ class Above:
 def test_what_is_taken_is_what_was_put_in(values: pa.Array, data: st.DataObject) -> None:
     column = packed(values)
     assert len(column) == len(values)
-    places = data.draw(st.lists(st.integers(0, max(len(values) - 1, 0)), max_size=10)) if len(values) else []
-    chosen = np.array(places, dtype=np.int64)
+    rows = data.draw(st.lists(st.integers(0, max(len(values) - 1, 0)), max_size=10)) if len(values) else []
+    chosen = np.array(rows, dtype=np.int64)
     taken = column.take(chosen)
     assert taken.equals(values.take(pa.array(chosen)))
     taken.validate(full=True)
@@ -80,16 +80,16 @@ def test_a_column_without_some_rows(values: pa.Array, data: st.DataObject) -> No
             column, values = fewer, values.take(pa.array(np.setdiff1d(np.arange(len(values)), gone)))
     assert len(column) == len(values)
     assert column.take(np.arange(len(values))).equals(values)
-    if pa.types.is_int64(values.type) and column.places_of(np.array([0])) is not None:
+    if pa.types.is_int64(values.type) and column.rows_with(np.array([0])) is not None:
         keys = data.draw(st.sets(st.sampled_from([*values.drop_null().to_pylist(), 0, 7])))
-        places = column.places_of(np.array(sorted(keys), np.int64))
-        assert places is not None
-        assert places.tolist() == [place for place, value in enumerate(values.to_pylist()) if value in keys]
+        rows = column.rows_with(np.array(sorted(keys), np.int64))
+        assert rows is not None
+        assert rows.tolist() == [place for place, value in enumerate(values.to_pylist()) if value in keys]
     if values.null_count < len(values):
         least = values.drop_null()[0]
         expected = np.flatnonzero(Above(least).holds(values).to_numpy(zero_copy_only=False))
         if not pa.types.is_boolean(values.type):
-            assert column.places_where(Above(least)).tolist() == expected.tolist()
+            assert column.rows_where(Above(least)).tolist() == expected.tolist()
 
 
 @given(columns(), st.data())
@@ -99,7 +99,7 @@ def test_conditions_hold_where_they_hold_of_the_values(values: pa.Array, data: s
         return
     test = Above(pa.scalar(data.draw(st.sampled_from(known)), values.type))
     expected = np.flatnonzero(test.holds(values).to_numpy(zero_copy_only=False))
-    assert packed(values).places_where(test).tolist() == expected.tolist()
+    assert packed(values).rows_where(test).tolist() == expected.tolist()
 
 
 @given(st.lists(st.one_of(st.none(), _NEAR), max_size=60), st.sets(st.one_of(_NEAR, _LARGE), max_size=9), st.booleans())
@@ -107,7 +107,7 @@ def test_keys_are_where_they_are(given: list[int | None], wanted: set[int], repe
     numbers = sorted(n for n in given if n is not None) * 40 if repeated else given
     values = pa.array(sorted(numbers) if repeated else numbers, pa.int64())
     keys = np.array(sorted(wanted | {n for n in given[:2] if n is not None}), dtype=np.int64)
-    found = packed(values).places_of(keys)
+    found = packed(values).rows_with(keys)
     if found is None:
         assert not len(values)
         return

@@ -29,7 +29,7 @@ class AntiPattern:
     id: str
     title: str
     level: Level
-    places: tuple[str, ...]
+    looked_for_in: tuple[str, ...]
     """Where it is looked for: design, sql, account."""
     looks: str
     hurts: str
@@ -62,7 +62,7 @@ class Finding:
     edits: tuple[Edit, ...] = field(default=(), compare=False)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return f"{self.file}:{self.line}" if self.line else self.object or self.file
 
 
@@ -80,5 +80,5 @@ def known_antipatterns() -> dict[str, AntiPattern]:
 
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
-    """By place, then id; each once."""
+    """By location, then id; each once."""
     return sorted(set(findings), key=lambda item: (item.file, item.line, item.pattern.id, item.object, item.message))

@@ -25,13 +25,13 @@ def to_json(findings: Iterable[Finding]) -> str:
 
 def to_sarif(findings: Iterable[Finding]) -> str:
     patterns = list(known_antipatterns().values())
-    places = {pattern.id: index for index, pattern in enumerate(patterns)}
+    indexes = {pattern.id: index for index, pattern in enumerate(patterns)}
     driver = {
         "name": "snowmelt", "version": VERSION,
         "rules": [_rule(pattern) for pattern in patterns],
     }  # fmt: skip
     run = {"tool": {"driver": driver}, "columnKind": "utf16CodeUnits",
-           "results": [_result(item, places) for item in findings]}  # fmt: skip
+           "results": [_result(item, indexes) for item in findings]}  # fmt: skip
     return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
@@ -44,7 +44,7 @@ def _rule(pattern: AntiPattern) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _result(item: Finding, places: dict[str, int]) -> dict[str, Any]:
+def _result(item: Finding, indexes: dict[str, int]) -> dict[str, Any]:
     location: dict[str, Any] = {}
     if item.line:
         location["physicalLocation"] = {
@@ -53,6 +53,6 @@ def _result(item: Finding, places: dict[str, int]) -> dict[str, Any]:
     if item.object:
         location["logicalLocations"] = [{"fullyQualifiedName": item.object}]
     return {
-        "ruleId": item.pattern.id, "ruleIndex": places[item.pattern.id], "level": item.pattern.level.value,
+        "ruleId": item.pattern.id, "ruleIndex": indexes[item.pattern.id], "level": item.pattern.level.value,
         "message": {"text": f"{item.message}. {item.pattern.remedy}"}, "locations": [location] if location else [],
     }  # fmt: skip

@@ -224,8 +224,8 @@ def _typed(clean: Clean, record: str) -> list[str]:
     for column in (*named_only, *table.columns):
         if column.pii and strategy is PiiStrategy.DROP:
             continue
-        place = _ROW if record == "after" and column.name in table.key else record
-        found.append(f"{_protected(_value(place, column), column, strategy)} AS {named(column.name)}")
+        container = _ROW if record == "after" and column.name in table.key else record
+        found.append(f"{_protected(_value(container, column), column, strategy)} AS {named(column.name)}")
     return found if table.columns else [*found, "record" if record == "record" else f"{record} AS record"]
 
 

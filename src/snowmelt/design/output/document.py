@@ -225,5 +225,5 @@ def _checked(findings: Iterable[Finding]) -> Iterator[Block]:
         return
     yield grid(
         ("id", "where", "what", "what to do"),
-        [(item.pattern.id, item.place, item.message, item.pattern.remedy) for item in found],
+        [(item.pattern.id, item.location, item.message, item.pattern.remedy) for item in found],
     )

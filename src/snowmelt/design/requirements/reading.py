@@ -84,11 +84,11 @@ def _is_member(part: object) -> bool:
 
 def _problem(name: str, node: Any, path: Sequence[object], message: str) -> str:
     shown = ".".join(str(part) for part in path) or "the file"
-    line, column = _place(node, path)
+    line, column = _position(node, path)
     return f"{name}:{line}:{column}: {shown}: {message.removeprefix('Value error, ')}."
 
 
-def _place(node: Any, path: Sequence[object]) -> tuple[int, int]:
+def _position(node: Any, path: Sequence[object]) -> tuple[int, int]:
     """Of the deepest part of the path that is in the file; a missing field is told where its parent stands."""
     mark = node.start_mark
     for part in path:

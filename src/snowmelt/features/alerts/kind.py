@@ -72,7 +72,7 @@ KIND = KindDescription(
     terse=TERSE,
     describe=described,
     ddl=ddl,
-    script_place=100,
+    script_order=100,
     privileges=("OPERATE", "MONITOR"),
     rules={
         "CREATE ALERT": ask_creator(ALERT, WAREHOUSE_USAGE),
@@ -86,5 +86,5 @@ KIND = KindDescription(
     before_drop=changing.dropped,
     forget=lambda state, item: state[TaskRecords].delete_for(item.id),
     has_history=True,
-    in_projects=InProjects(statement=CreateAlert, drop_place=20, is_altered=True),
+    in_projects=InProjects(statement=CreateAlert, drop_order=20, is_altered=True),
 )

@@ -35,7 +35,7 @@ class Rejected:
     """A row that can't go into the table, and why."""
 
     row: int
-    """Its place in the batch, from 0."""
+    """Its index in the batch, from 0."""
     column: str | None
     code: str
     sqlstate: str
@@ -130,17 +130,17 @@ class _PartChecker:
         self._columns = table.definition.columns
         self._part = part
         known = {column.name for column in self._columns}
-        self._places: dict[str, int] = {}
+        self._indexes: dict[str, int] = {}
         self._extra: list[str] = []
         self._repeated: list[str] = []
         for index, name in enumerate(part.rows.column_names):
             found = _match(name, known)
             if found is None:
                 self._extra.append(folded(name))
-            elif found in self._places:
+            elif found in self._indexes:
                 self._repeated.append(found)
             else:
-                self._places[found] = index
+                self._indexes[found] = index
 
     def converted(self) -> tuple[pa.Table | None, Sequence[Failure]]:
         count = self._part.rows.num_rows
@@ -148,10 +148,10 @@ class _PartChecker:
         if whole is not None:
             return None, [Failure(row, *whole) for row in range(count)]
         fields, data = self._fields()
-        failures, data, places = self._without_certain(data)
+        failures, data, positions = self._without_certain(data)
         plan = ColumnMapping(fields, direct=self._direct, reads_json=True, encodes_documents=True)
         found = Converter(self._run, self._table, plan).convert(_one_batch(data), {})
-        at = places.to_pylist() if places is not None and found.failures else None
+        at = positions.to_pylist() if positions is not None and found.failures else None
         late = [
             Failure(at[f.row] if at is not None else f.row, f.column, f.code, f.sqlstate, f.message)
             for f in found.failures
@@ -162,9 +162,9 @@ class _PartChecker:
         data = self._part.rows.slice(failure.row, 1).to_pylist()[0]
         own = self._part.tokens[failure.row] if self._part.tokens is not None else None
         column = self._columns[failure.column].name if failure.column is not None else None
-        place = self._part.places[failure.row] if self._part.places is not None else first + failure.row
+        index = self._part.positions[failure.row] if self._part.positions is not None else first + failure.row
         return Rejected(
-            place, column, failure.code, failure.sqlstate, failure.message,
+            index, column, failure.code, failure.sqlstate, failure.message,
             own if own is not None else end_token, data,
         )  # fmt: skip
 
@@ -177,7 +177,7 @@ class _PartChecker:
         if self._repeated:
             return None, *_problem(errors.duplicate_column(self._repeated[0]))
         for index, column in enumerate(self._columns):
-            if column.name not in self._places and _is_required(column):
+            if column.name not in self._indexes and _is_required(column):
                 return index, *_MISSING
         return None
 
@@ -185,14 +185,14 @@ class _PartChecker:
 
     @property
     def _direct(self) -> dict[str, int]:
-        return {name: index for index, name in enumerate(self._places)}
+        return {name: index for index, name in enumerate(self._indexes)}
 
     def _fields(self) -> tuple[tuple[SourceField, ...], pa.Table]:
         rows = self._part.rows
         fields: list[SourceField] = []
         columns: list[Any] = []
         wanted = {column.name: column.type for column in self._columns}
-        for name, index in self._places.items():
+        for name, index in self._indexes.items():
             type_, values = source_type(rows.schema.field(index)), rows.column(index)
             if wanted[name].is_semi_structured and type_.kind in _LIKE_JSON:
                 type_, values = types.VARIANT, values.cast(pa.string())
@@ -209,15 +209,15 @@ class _PartChecker:
     def _without_certain(self, data: pa.Table) -> tuple[list[Failure], pa.Table, Any]:
         """Told apart here, since it needs no cast and so no Spark: NULL where the table takes none, text too long.
 
-        Also the rows that are left, and their places in the part; None when these are all.
+        Also the rows that are left, and their positions in the part; None when these are all.
         """
         bad: Any = None
         failures: dict[int, Failure] = {}
         for index, column in enumerate(self._columns):
-            place = self._direct.get(column.name)
-            if place is None:
+            source = self._direct.get(column.name)
+            if source is None:
                 continue
-            values = data.column(place)
+            values = data.column(source)
             for mask, failed in ((_missing(values, column), _null_at), (_overlong(values, column), _long_at)):
                 if mask is None:
                     continue

@@ -44,7 +44,7 @@ def create_connector(run: Run, statement: CreateConnector) -> Result:
     name = run.object_name(statement.name, "CREATE CONNECTOR")
     definition = declaring.definition_of(run, name, statement.options)
     with run.state.begin() as state:
-        declaring.check_places(run, state, definition)
+        declaring.check_schemas(run, state, definition)
         existing = schema_objects.find(run, state, CONNECTOR, statement.name)
         if existing is not None and statement.if_not_exists:
             return status(f"{quote(name.name)} already exists, statement succeeded.", "CREATE_CONNECTOR")

@@ -186,7 +186,7 @@ def checked_tables(tables: tuple[str, ...], kind: SourceType, database: str) -> 
     return tuple(dict.fromkeys(found))
 
 
-def check_places(run: Run, state: StateReader, definition: ConnectorDefinition) -> None:
+def check_schemas(run: Run, state: StateReader, definition: ConnectorDefinition) -> None:
     """The schemas that the connector writes to are there."""
     existing_schema(state, definition.dead_letters)
     if definition.raw_table is not None:
@@ -198,13 +198,13 @@ def check_places(run: Run, state: StateReader, definition: ConnectorDefinition) 
 
 def _check_target(options: ConnectorOptions, target: ConnectorTarget) -> None:
     mirrors = target is ConnectorTarget.MIRROR
-    misplaced = {
+    wrong_target = {
         "RAW_TABLE": mirrors and options.raw_table is not None,
         "CAPTURE_READS": mirrors and options.capture_reads is not None,
         "MIRROR_SCHEMA": not mirrors and options.mirror_schema is not None,
         "DELETES": not mirrors and options.deletes is not None,
     }
-    for option, wrong in misplaced.items():
+    for option, wrong in wrong_target.items():
         if wrong:
             raise errors.unsupported(f"{option} with TARGET = {target}")
 

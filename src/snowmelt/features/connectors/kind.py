@@ -65,7 +65,7 @@ KIND = KindDescription(
     columns=COLUMNS,
     describe=lambda run, state, item: (COLUMNS, [described(state, item)]),
     ddl=ddl,
-    script_place=110,
+    script_order=110,
     privileges=("OPERATE", "MONITOR"),
     rules={
         "CREATE CONNECTOR": ask_creator(CONNECTOR),
@@ -84,5 +84,5 @@ KIND = KindDescription(
     leads_out=True,
     after_drop=lambda run, item: run.account.services[Connectors].wake(),
     forget=lambda state, item: state[ConnectorStandings].delete_for(item.id),
-    in_projects=InProjects(statement=CreateConnector, drop_place=10, is_fixed=True),
+    in_projects=InProjects(statement=CreateConnector, drop_order=10, is_fixed=True),
 )

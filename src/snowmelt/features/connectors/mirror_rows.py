@@ -29,17 +29,17 @@ _LIMIT = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A row that is there in the end, and its places among those that are there now."""
+    """A row that is there in the end, and its positions among those that are there now."""
 
     final: FinalRow
-    place: int | None
+    index: int | None
     """Its own; None when it is new."""
     origin: int | None
     """The one it had under another key."""
 
     @classmethod
-    def of(cls, row: FinalRow, place: int | None, places: Mapping[Key, int | None]) -> _Kept:
-        return cls(row, place, places.get(row.moved_from) if row.moved_from is not None else None)
+    def of(cls, row: FinalRow, index: int | None, indexes: Mapping[Key, int | None]) -> _Kept:
+        return cls(row, index, indexes.get(row.moved_from) if row.moved_from is not None else None)
 
     @property
     def keeps(self) -> frozenset[str]:
@@ -49,7 +49,7 @@ class _Kept:
     @property
     def is_incomplete(self) -> bool:
         """Whether values are lacking that no row here has."""
-        has_none = self.place is None if self.final.moved_from is None else self.origin is None
+        has_none = self.index is None if self.final.moved_from is None else self.origin is None
         return has_none and bool(self.final.lacks)
 
 
@@ -89,12 +89,12 @@ class Mirror:
         at = pa.scalar(position, pa.int64())
         before, behind = Compared(POSITION, "less", at), Compared(POSITION, "greater", at)
         stale = pa.concat_tables([self._found([before], []), self._found([behind], [])])
-        self._commit(self._deletion(stale, [(by, place) for place in range(stale.num_rows)]))
+        self._commit(self._deletion(stale, [(by, index) for index in range(stale.num_rows)]))
 
     def _empty(self, by: Change) -> None:
         if self.deletes is Deletes.SOFT:
             rows = self._found([], [])
-            self._commit(self._deletion(rows, [(by, place) for place in range(rows.num_rows)]))
+            self._commit(self._deletion(rows, [(by, index) for index in range(rows.num_rows)]))
         elif self.pending.rows:
             self._check_rewritable()
             tag = self.transaction.tag(None)
@@ -107,13 +107,13 @@ class Mirror:
             folded(name) for row in rows.values() if row.moved_from is not None for name in row.lacks
         } & self.types.keys()
         existing = self._existing(stored, keys, moved)
-        by_stored = {key: place for place, key in enumerate(_keys(existing, keys))}
-        places = dict(zip(rows, map(by_stored.get, stored), strict=True))
-        gone = [(row.change, places[key]) for key, row in rows.items() if row.values is None]
-        kept = [_Kept.of(row, places[key], places) for key, row in rows.items() if row.values is not None]
-        deletion = self._deletion(existing, [(change, place) for change, place in gone if place is not None])
-        known = [row for row in kept if row.place is not None]
-        inserted = [row for row in kept if row.place is None]
+        by_stored = {key: index for index, key in enumerate(_keys(existing, keys))}
+        indexes = dict(zip(rows, map(by_stored.get, stored), strict=True))
+        gone = [(row.change, indexes[key]) for key, row in rows.items() if row.values is None]
+        kept = [_Kept.of(row, indexes[key], indexes) for key, row in rows.items() if row.values is not None]
+        deletion = self._deletion(existing, [(change, index) for change, index in gone if index is not None])
+        known = [row for row in kept if row.index is not None]
+        inserted = [row for row in kept if row.index is None]
         self._commit(
             RowChanges(
                 deleted=deletion.deleted,
@@ -124,7 +124,7 @@ class Mirror:
         return not any(row.is_incomplete for row in kept)
 
     def _updated(self, rows: Sequence[_Kept], shape: Shape, existing: pa.Table) -> Iterator[pa.Table]:
-        """Rows with their places, together where they have new values in the same columns.
+        """Rows with their positions, together where they have new values in the same columns.
 
         What the source did not send stays where it is, however large: it is not read here.
         """
@@ -134,17 +134,17 @@ class Mirror:
         for kept, alike in together.items():
             table = self._rows(alike, shape, existing)
             table = table.drop_columns([name for name in map(folded, kept) if name in table.column_names])
-            positions = _taken(existing, [row.place for row in alike if row.place is not None])
+            positions = _taken(existing, [row.index for row in alike if row.index is not None])
             for name in (FILE, ROW):
                 table = table.append_column(name, positions.column(name))
             yield table
 
     def _deletion(self, existing: pa.Table, gone: Sequence[tuple[Change, int]]) -> RowChanges:
-        """Rows that are gone from the source: for each the change that says so, and its place."""
+        """Rows that are gone from the source: for each the change that says so, and its position."""
         if not gone:
             return RowChanges()
         by = [change for change, _ in gone]
-        rows = _taken(existing, [place for _, place in gone])
+        rows = _taken(existing, [index for _, index in gone])
         if self.deletes is Deletes.HARD:
             return RowChanges(deleted=rows)
         marked = rows.append_column(DELETED, pa.repeat(pa.scalar(True), rows.num_rows))
@@ -183,7 +183,7 @@ class Mirror:
         return both.take(pa.array(chosen, pa.int64()))
 
     def _existing(self, stored: Sequence[Key], keys: Sequence[str], moved: Iterable[str]) -> pa.Table:
-        """The rows that have one of the keys, with their places, and the values that go with a row to another key."""
+        """Rows that have one of the keys, with their positions, and the values that go with a row to another key."""
         conditions: list[Condition] = []
         for index, name in enumerate(keys):
             values = pa.chunked_array([pa.array([key[index] for key in stored], self._arrow(name))])
@@ -240,12 +240,12 @@ def _keys(rows: pa.Table, names: Sequence[str]) -> list[Key]:
     return list(zip(*columns, strict=True))
 
 
-def _taken(rows: pa.Table, places: Sequence[int]) -> pa.Table:
-    return rows.select([FILE, ROW]).take(pa.array(places, pa.int64()))
+def _taken(rows: pa.Table, indexes: Sequence[int]) -> pa.Table:
+    return rows.select([FILE, ROW]).take(pa.array(indexes, pa.int64()))
 
 
 def _lsns(changes: Sequence[Change]) -> pa.Array:
-    """Zero for what an incremental snapshot read, which has no place in the log."""
+    """Zero for what an incremental snapshot read, which has no position in the log."""
     return pa.array([change.lsn or 0 for change in changes], pa.int64())
 
 

@@ -66,7 +66,7 @@ class ConnectorOptions(Options):
 
 @dataclass(frozen=True, slots=True)
 class AlterableOptions(Options):
-    """What may change while the connector keeps its place in the source's log."""
+    """What may change while the connector keeps its position in the source's log."""
 
     host: Annotated[str | None, text, Outside.ADDRESS] = None
     port: Annotated[int | None, whole, Outside.ADDRESS] = None

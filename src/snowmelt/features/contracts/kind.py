@@ -70,7 +70,7 @@ KIND = KindDescription(
     columns=COLUMNS,
     describe=described,
     ddl=contract_ddl,
-    script_place=120,
+    script_order=120,
     privileges=("USAGE", "APPLY"),
     rules={
         "CREATE CONTRACT": ask_creator(CONTRACT),
@@ -82,5 +82,5 @@ KIND = KindDescription(
     requests={CreateContract: _create, AlterContract: _alter, CheckContract: _check},
     is_renamed=True,
     before_drop=lambda state, item: enforcing.check_contract_unused(state, item, "dropped"),
-    in_projects=InProjects(statement=CreateContract, drop_place=90),
+    in_projects=InProjects(statement=CreateContract, drop_order=90),
 )

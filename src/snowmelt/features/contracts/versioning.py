@@ -10,7 +10,7 @@ from snowmelt.features.contracts import errors as contract_errors
 from snowmelt.features.contracts.attaching import shown_columns
 from snowmelt.features.contracts.promises import affected, majors, of_major, version_of
 from snowmelt.features.contracts.statements import ContractSource
-from snowmelt.features.loading import places
+from snowmelt.features.loading import stage_folders
 from snowmelt.govern.contracts import making
 from snowmelt.govern.contracts.changes import Change
 from snowmelt.govern.contracts.compatibility import compare
@@ -39,15 +39,15 @@ def document(run: Run, source: ContractSource) -> Contract:
 
 
 def _staged(run: Run, location: Location) -> str:
-    place = places.resolve(run, location)
-    files = place.all_files()
+    stage = stage_folders.resolve(run, location)
+    files = stage.all_files()
     if len(files) != 1:
         raise errors.SnowmeltError(
-            "253006", "22000", f"'{place.written}' is not one file: there are {len(files)} below it."
+            "253006", "22000", f"'{stage.written}' is not one file: there are {len(files)} below it."
         )
     if files[0].size > _MOST_BYTES:
         raise errors.invalid_contract([f"the file has {files[0].size} bytes"])
-    with place.reading(files[0].path) as content:
+    with stage.reading(files[0].path) as content:
         data: bytes = content.read()
     try:
         return data.decode("utf-8")

@@ -115,8 +115,8 @@ def _binds(state: StateReader, definition: ViewDefinition, changed: Changed, own
     Nobody can promise what is somebody else's: who may only read a table must not be able to keep it from changing.
     """
     for parts in _names_in(definition.query):
-        place = (definition.database, definition.schema_)
-        found = state.whole_catalog.find(ObjectName(*place[: 3 - len(parts)], *parts), SELECTABLE)
+        home = (definition.database, definition.schema_)
+        found = state.whole_catalog.find(ObjectName(*home[: 3 - len(parts)], *parts), SELECTABLE)
         if found is not None and isinstance(found.definition, StreamDefinition):
             found = state.whole_catalog.by_id(found.definition.source_id)
         if found is None or found.id in seen:

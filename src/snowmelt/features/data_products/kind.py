@@ -37,7 +37,7 @@ KIND = KindDescription(
     columns=COLUMNS,
     describe=described,
     ddl=data_product_ddl,
-    script_place=130,
+    script_order=130,
     privileges=("USAGE",),
     rules={"CREATE DATA PRODUCT": ask_creator(DATA_PRODUCT), "ALTER DATA PRODUCT": ask_owner()},
     requests={
@@ -48,5 +48,5 @@ KIND = KindDescription(
     },
     is_renamed=True,
     has_history=True,
-    in_projects=InProjects(statement=CreateDataProduct, drop_place=50),
+    in_projects=InProjects(statement=CreateDataProduct, drop_order=50),
 )

@@ -279,10 +279,10 @@ class _ChangeRefresh:
         present = self.target.rows()
         runner.keep(TARGET, pa.table({made: present.column(kept) for made, kept in names.items()}))
         found = runner.fetch(top.query)
-        places = top.places(found.column(WEIGHT).to_pylist(), found.column(LAST).to_pylist())
-        if places is None:
+        indexes = top.indexes(found.column(WEIGHT).to_pylist(), found.column(LAST).to_pylist())
+        if indexes is None:
             return None
-        return pa.table({names[made]: found.column(id_) for made, id_ in top.names}).take(pa.array(places, pa.int64()))
+        return pa.table({names[made]: found.column(id_) for made, id_ in top.names}).take(pa.array(indexes, pa.int64()))
 
     def _stored(self, plan: RefreshPlan) -> exp.Select:
         """The plan's rows as the table keeps them, cast and checked."""

@@ -22,7 +22,7 @@ from snowmelt.sql.dialect import identifier, parse_snowflake, spark, to_spark_sq
 from snowmelt.sql.expressions import Environment
 from snowmelt.state.model import CatalogObject, TableDefinition
 
-_PLACE = "__place"
+_INDEX = "__place"
 _CLOCKS = {"CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP", "GETDATE", "SYSTIMESTAMP", "SYSDATE"}
 _LATER = {"TO_DATE", "DATE", "TO_TIMESTAMP", "TO_TIMESTAMP_NTZ", "TO_TIMESTAMP_LTZ", "LAST_DAY"}
 """Functions of an instant that never give less for a later one."""
@@ -57,18 +57,18 @@ class Region:
         if any(column.type.is_semi_structured for column in used):
             raise TooLargeError("FROZEN WHERE looks into semi-structured values")
         given = existing.select([column.name for column in used])
-        given = given.append_column(_PLACE, pa.array(range(existing.num_rows), pa.int64()))
+        given = given.append_column(_INDEX, pa.array(range(existing.num_rows), pa.int64()))
         name = f"f{uuid.uuid4().hex}"
         query = (
-            exp.select(exp.column(identifier(_PLACE)))
+            exp.select(exp.column(identifier(_INDEX)))
             .from_(exp.Table(this=identifier(name)))
             .where(spark("NOT coalesce(_0, false)", condition))
         )
         self.run.check_cancelled()
-        places = self.run.account.engine.to_arrow(
+        indexes = self.run.account.engine.to_arrow(
             to_spark_sql(query), lane=Lane.LIGHT, tag=self.run.tag, pool=self.run.pool, inputs={name: given}
         ).column(0)
-        return existing.take(places.combine_chunks())
+        return existing.take(indexes.combine_chunks())
 
 
 def may_shrink(environment: Environment, definition: TableDefinition) -> bool:
@@ -120,7 +120,7 @@ def _advances(tree: exp.Expr) -> bool:
             if name in _CLOCKS:
                 return True
             if name in _SHIFTS and len(arguments) > _SHIFTS[name]:
-                rest = [item for place, item in enumerate(arguments) if place != _SHIFTS[name]]
+                rest = [item for index, item in enumerate(arguments) if index != _SHIFTS[name]]
                 return _advances(arguments[_SHIFTS[name]]) and all(map(_fixed, rest))
             return name in _LATER and len(arguments) == 1 and _advances(arguments[0])
     return False

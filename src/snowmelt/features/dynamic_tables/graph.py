@@ -36,18 +36,18 @@ class Graph:
         ordered: dict[str, Node] = {}
         visiting: set[str] = set()
 
-        def place(id: str) -> None:
+        def visit(id: str) -> None:
             if id in ordered or id in visiting or id not in self.nodes:
                 return
             visiting.add(id)
             node = self.nodes[id]
             for above in sorted(node.upstream):
                 if above in ids or (above in self.nodes and self.nodes[above].definition.scheduled):
-                    place(above)
+                    visit(above)
             ordered[id] = node
 
         for id in ids:
-            place(id)
+            visit(id)
         return list(ordered.values())
 
     def downstream_of(self, id: str) -> Iterator[Node]:

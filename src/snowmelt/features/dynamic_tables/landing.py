@@ -50,9 +50,9 @@ def landing_of(table: CatalogObject | None) -> ObjectName | None:
     return ObjectName(table.name.database, table.name.schema, dynamic.dimension.landing)
 
 
-def _seen_from(place: SchemaName, name: ObjectName) -> str:
+def _seen_from(schema: SchemaName, name: ObjectName) -> str:
     """As short as it can be, so that it stays right when the schema gets another name or a clone."""
-    return quote(name.name) if name.parent == place else str(name)
+    return quote(name.name) if name.parent == schema else str(name)
 
 
 class EventLanding:

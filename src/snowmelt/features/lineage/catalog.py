@@ -94,14 +94,14 @@ class LineageCatalog(StatementCatalog):
         return self._opaque(dataset_of(found), (*self.columns_of(found), *METADATA_COLUMNS))
 
     def staged(self, location: str, format_name: str | None, pattern: str | None, width: int) -> Relation:
-        place = written_location(location)
-        if place is None:
+        named = written_location(location)
+        if named is None:
             raise errors.not_found("Stage", location)
         fields = tuple(RelationColumn(f"${number}", self.staged_type) for number in range(1, width + 1))
         more = tuple(RelationColumn(name, type_) for name, (_, type_) in METADATA.items())
-        return self._opaque(self.place(place), (*fields, *more))
+        return self._opaque(self.file_dataset(named), (*fields, *more))
 
-    def place(self, location: Location) -> Dataset:
+    def file_dataset(self, location: Location) -> Dataset:
         """The files that a statement names."""
         if isinstance(location, UrlLocation):
             return Dataset(location.url, Domain.EXTERNAL, (location.url,))

@@ -288,7 +288,7 @@ class RunEvents:
 
 
 def _unloaded(result: Result) -> Written:
-    """What COPY INTO a place says of itself: rows, bytes read, and bytes written."""
+    """What COPY INTO a stage says of itself: rows, bytes read, and bytes written."""
     found = result.rows()
     return Written(sum(int(row[0]) for row in found), sum(int(row[2]) for row in found))
 

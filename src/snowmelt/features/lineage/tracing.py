@@ -128,23 +128,23 @@ def edges_of_write(catalog: LineageCatalog, statement: Statement, process: Proce
         return []
     if write.location is not None:
         into = names if write.columns is None else write.columns
-        links = same_columns(into) if write.by_name else _by_place(into)
-        return [Edge(catalog.place(write.location), target, process, links)]
+        links = same_columns(into) if write.by_name else _by_position(into)
+        return [Edge(catalog.file_dataset(write.location), target, process, links)]
     filled = [_filled(catalog, part, names) for part in write.parts]
     # An UPDATE from the table itself is no lineage.
     by_source = {source: found for source, found in links_of(filled, catalog.datasets).items() if source != target}
     return _edges(by_source, target, process)
 
 
-def _by_place(columns: Sequence[str]) -> tuple[Link, ...]:
+def _by_position(columns: Sequence[str]) -> tuple[Link, ...]:
     """Fields of files, as a query over them calls them, into columns one after the other."""
     same = frozenset({Influence.IDENTITY})
-    return tuple(Link(f"${place}", column, same) for place, column in enumerate(columns, 1))
+    return tuple(Link(f"${number}", column, same) for number, column in enumerate(columns, 1))
 
 
 def _target(catalog: LineageCatalog, write: Write) -> tuple[Dataset | None, Sequence[str]]:
     if not isinstance(write.target, NameRef):
-        return catalog.place(write.target), ()
+        return catalog.file_dataset(write.target), ()
     found = catalog.find(catalog.full_name(catalog.run.parts(write.target)))
     if found is None:
         return None, ()

@@ -19,7 +19,7 @@ class Batch:
     """Rows of segments, numbered through from 0."""
 
     segments: list[tuple[int, Segment]] = field(default_factory=list)
-    """The file, by its place in the statement's list, and its segment."""
+    """The file, by its index in the statement's list, and its segment."""
     bytes: int = 0
     _starts: list[int] = field(default_factory=list)
     _rows: int = 0

@@ -14,10 +14,10 @@ from snowmelt.features.loading import history
 from snowmelt.features.loading.evolution import evolved
 from snowmelt.features.loading.loader import Loader
 from snowmelt.features.loading.outcomes import COLUMNS, FileOutcome, missing_row, skipped_row
-from snowmelt.features.loading.places import Place, StagedFile
 from snowmelt.features.loading.requests import Request, understand
 from snowmelt.features.loading.selection import Selection, select
 from snowmelt.features.loading.sink import Sink
+from snowmelt.features.loading.stage_folders import StagedFile, StageFolder
 from snowmelt.features.loading.streams import not_found
 from snowmelt.features.loading.unload import unloaded
 from snowmelt.features.loading.validation import validated
@@ -51,19 +51,19 @@ def copy_into_table(run: Run, statement: CopyIntoTable) -> Result:
     options = statement.options
     on_error = options.on_error or OnError("ABORT_STATEMENT")
     if options.validation_mode is not None:
-        selection = select(run, table, request.place, options, request.pattern)
+        selection = select(run, table, request.stage, options, request.pattern)
         return validated(run, table, request, selection, options.validation_mode)
     run.open_for_write(table)
-    selection = select(run, table, request.place, options, request.pattern)
+    selection = select(run, table, request.stage, options, request.pattern)
     if selection.missing and on_error.action == "ABORT_STATEMENT":
-        raise not_found(request.place, selection.missing[0])
+        raise not_found(request.stage, selection.missing[0])
     shaped = evolved(run, table, request, selection.files)
     if shaped is not table:
         table, request = shaped, understand(run, shaped, statement)
     outcomes = _load(run, table, request, selection.files, on_error)
     kept = [outcome for outcome in outcomes if outcome.status(on_error) != "LOAD_FAILED"]
     if options.purge:
-        run.transaction.after_commit.append(lambda: _purge(request.place, [outcome.file for outcome in kept]))
+        run.transaction.after_commit.append(lambda: _purge(request.stage, [outcome.file for outcome in kept]))
     return _answer(request, selection, outcomes, on_error, failed_only=bool(options.return_failed_only))
 
 
@@ -77,16 +77,16 @@ def _load(
         sink.commit()
     finally:
         sink.close()
-    history.record(run, [_entry(run, table, request.place, outcome, on_error) for outcome in loader.outcomes])
+    history.record(run, [_entry(run, table, request.stage, outcome, on_error) for outcome in loader.outcomes])
     return loader.outcomes
 
 
-def _entry(run: Run, table: CatalogObject, place: Place, outcome: FileOutcome, on_error: OnError) -> FileLoad:
+def _entry(run: Run, table: CatalogObject, stage: StageFolder, outcome: FileOutcome, on_error: OnError) -> FileLoad:
     first, broken = outcome.first, outcome.broken
     message = broken.message if broken is not None else (first.message if first is not None else None)
     return FileLoad(
         table_id=table.id,
-        file=place.history_key(outcome.file),
+        file=stage.history_key(outcome.file),
         etag=history.etag(outcome.file, outcome.digest),
         size=outcome.file.size,
         loaded_at=run.now,
@@ -100,22 +100,22 @@ def _entry(run: Run, table: CatalogObject, place: Place, outcome: FileOutcome, o
     )
 
 
-def _purge(place: Place, files: Sequence[StagedFile]) -> None:
+def _purge(stage: StageFolder, files: Sequence[StagedFile]) -> None:
     """PURGE: a file that can't be deleted does not undo the load; as in Snowflake nobody is told but the log."""
     for file in files:
         try:
-            place.remove(file)
+            stage.remove(file)
         except OSError as error:
-            _log.warning("purge_failed", file=place.shown + file.path, error=str(error))
+            _log.warning("purge_failed", file=stage.shown + file.path, error=str(error))
 
 
 def _answer(
     request: Request, selection: Selection, outcomes: Sequence[FileOutcome], on_error: OnError, *, failed_only: bool
 ) -> Result:
-    place = request.place
+    stage = request.stage
     rows: list[list[Any]] = [outcome.row(on_error) for outcome in outcomes]
-    rows += [skipped_row(place.shown + file.path) for file in selection.skipped]
-    rows += [missing_row(name, _missing(place, name)) for name in selection.missing]
+    rows += [skipped_row(stage.shown + file.path) for file in selection.skipped]
+    rows += [missing_row(name, _missing(stage, name)) for name in selection.missing]
     if not rows:
         return replace(status(_NOTHING, "COPY"), rows_affected=0)
     if failed_only:
@@ -124,8 +124,8 @@ def _answer(
     return replace(table_result(COLUMNS, rows, statement_type="COPY"), rows_affected=loaded)
 
 
-def _missing(place: Place, name: str) -> SnowmeltError:
-    return not_found(place, name, reported=True)
+def _missing(stage: StageFolder, name: str) -> SnowmeltError:
+    return not_found(stage, name, reported=True)
 
 
 def copy_into_location(run: Run, statement: CopyIntoLocation) -> Result:

@@ -46,7 +46,7 @@ class CsvStream:
         self._row = 0
         self._width: int | None = None
         """Fields in the file's first record, which a block of records must all have."""
-        self._places: Sequence[int | None] | None = None
+        self._indexes: Sequence[int | None] | None = None
         self._scanner = Scanner(self._csv, layout.fields if layout.checked else None)
         self.fields = tuple(SourceField(f"${index + 1}", types.VARCHAR) for index in range(layout.fields))
 
@@ -77,7 +77,7 @@ class CsvStream:
         record = self._next()
         names = [field.decode("utf-8", "replace") for field in record.fields]
         if self._layout.header is not None:
-            self._places = self._layout.header([name.strip() if self._csv.trim_space else name for name in names])
+            self._indexes = self._layout.header([name.strip() if self._csv.trim_space else name for name in names])
         self._window.drop(record.end)
 
     def _drop_line(self) -> None:
@@ -105,7 +105,7 @@ class CsvStream:
         columns = blocks.columns(block) if end else None
         if columns is None:
             return None
-        chosen = [self._column(columns, place) for place in self._wanted()]
+        chosen = [self._column(columns, index) for index in self._wanted()]
         count = columns.num_rows
         table = pa.table(chosen, names=[nth(index) for index in range(len(chosen))]) if chosen else columns.select([])
         rows = range(self._row + 1, self._row + count + 1)
@@ -121,12 +121,12 @@ class CsvStream:
         return _CsvText(self._scanner, data, self._window.line, self._window.offset, self._wanted(), rows, first, ends)
 
     def _wanted(self) -> Sequence[int | None]:
-        return self._places if self._places is not None else range(self._layout.fields)
+        return self._indexes if self._indexes is not None else range(self._layout.fields)
 
-    def _column(self, columns: pa.Table, place: int | None) -> Any:
-        if place is None or place >= columns.num_columns:
+    def _column(self, columns: pa.Table, index: int | None) -> Any:
+        if index is None or index >= columns.num_columns:
             return pa.nulls(columns.num_rows, pa.string())
-        return columns.column(place)
+        return columns.column(index)
 
     # -- one at a time --------------------------------------------------------------------------------------------
 
@@ -152,14 +152,14 @@ class CsvStream:
     def _scanned(self) -> Segment:
         """Records read one by one, a block's worth of them."""
         builder = _Builder(self._layout, self._wanted())
-        data, place, ended = self._window.data, 0, self._window.ended
+        data, at, ended = self._window.data, 0, self._window.ended
         line, offset, first = self._window.line, self._window.offset, self._row
         parsed = 0
-        while place < len(data) and place < BLOCK:
+        while at < len(data) and at < BLOCK:
             try:
-                record = self._scanner.scan(data, place, ended=ended)
+                record = self._scanner.scan(data, at, ended=ended)
             except IncompleteError:
-                if place:
+                if at:
                     break
                 self._next()
                 data, ended = self._window.data, self._window.ended
@@ -168,21 +168,21 @@ class CsvStream:
             self._row += 1
             builder.add(record, data, line, offset, self._row, last=ended and record.end == len(data))
             line += data.count(b"\n", record.start, record.end)
-            place = record.end
-        text = self._text(data[:place], builder.rows, first)
-        self._window.drop(place)
-        return Segment(builder.table(), builder.rows, parsed, builder.problems, text, bytes=place)
+            at = record.end
+        text = self._text(data[:at], builder.rows, first)
+        self._window.drop(at)
+        return Segment(builder.table(), builder.rows, parsed, builder.problems, text, bytes=at)
 
 
 class _Builder:
     """Collects scanned records into columns of text."""
 
-    def __init__(self, layout: CsvLayout, places: Sequence[int | None]) -> None:
+    def __init__(self, layout: CsvLayout, indexes: Sequence[int | None]) -> None:
         self._layout = layout
         self._csv = layout.csv
-        self._places = places
+        self._indexes = indexes
         self._null_if = frozenset(text.encode() for text in layout.csv.null_if)
-        self._values: list[list[str | None]] = [[] for _ in places]
+        self._values: list[list[str | None]] = [[] for _ in indexes]
         self.rows: list[int] = []
         self.problems: list[Problem] = []
 
@@ -192,11 +192,11 @@ class _Builder:
             return
         problem = self._fault(record, data, line, offset, row, last)
         values: list[str | None] = []
-        for place in self._places if problem is None else ():
-            value = self._value(record, place)
+        for index in self._indexes if problem is None else ():
+            value = self._value(record, index)
             if isinstance(value, UnicodeDecodeError):
-                assert place is not None
-                problem = self._invalid(record, data, place, line, offset, row, last)
+                assert index is not None
+                problem = self._invalid(record, data, index, line, offset, row, last)
                 break
             values.append(value)
         if problem is not None:
@@ -210,11 +210,11 @@ class _Builder:
         columns = [pa.array(values, pa.string()) for values in self._values]
         return pa.table(columns, names=[nth(index) for index in range(len(columns))])
 
-    def _value(self, record: Scanned, place: int | None) -> str | UnicodeDecodeError | None:
-        if place is None or place >= len(record.fields):
+    def _value(self, record: Scanned, index: int | None) -> str | UnicodeDecodeError | None:
+        if index is None or index >= len(record.fields):
             return None
-        content, enclosed = record.fields[place], record.enclosed[place]
-        raw = record.raw[place]
+        content, enclosed = record.fields[index], record.enclosed[index]
+        raw = record.raw[index]
         if self._csv.trim_space and not enclosed:
             content = content.strip(b" \t")
             raw = raw.strip(b" \t") if raw is not None else None
@@ -232,12 +232,12 @@ class _Builder:
     def _fault(self, record: Scanned, data: bytes, line: int, offset: int, row: int, last: bool) -> Problem | None:
         names, expected, found = self._layout.names, self._layout.fields, len(record.fields)
 
-        def problem(code: str, message: str, place: int, column: str) -> Problem:
-            return Problem(code, "22000", message, row, _position(record, data, line, offset, place, last), column)
+        def problem(code: str, message: str, at: int, column: str) -> Problem:
+            return Problem(code, "22000", message, row, _position(record, data, line, offset, at, last), column)
 
         if record.fault is not None:
             fault = record.fault
-            return problem(fault.code, fault.message, fault.place, names.column(fault.column))
+            return problem(fault.code, fault.message, fault.offset, names.column(fault.column))
         if not self._layout.checked or found == expected:
             return None
         if row == 1:
@@ -245,8 +245,8 @@ class _Builder:
                 f"Number of columns in file ({found}) does not match that of the corresponding table ({expected}), "
                 "use file format option error_on_column_count_mismatch=false to ignore this error"
             )
-            place = record.content_end if last else record.end
-            return problem("100080", message, place, names.column(found - 1))
+            at = record.content_end if last else record.end
+            return problem("100080", message, at, names.column(found - 1))
         if found > expected:
             message = (
                 f"Field delimiter '{shown(self._csv.field_delimiter)}' found while expecting record delimiter "
@@ -258,11 +258,11 @@ class _Builder:
         return problem("100068", message, record.content_end, column)
 
     def _invalid(
-        self, record: Scanned, data: bytes, place: int, line: int, offset: int, row: int, last: bool
+        self, record: Scanned, data: bytes, index: int, line: int, offset: int, row: int, last: bool
     ) -> Problem:
-        where = _position(record, data, line, offset, record.starts[place], last)
-        message = f"Invalid UTF8 detected in string '{_hexed(record.fields[place])}'"
-        return Problem("100144", "22000", message, row, where, self._layout.names.column(place))
+        where = _position(record, data, line, offset, record.starts[index], last)
+        message = f"Invalid UTF8 detected in string '{_hexed(record.fields[index])}'"
+        return Problem("100144", "22000", message, row, where, self._layout.names.column(index))
 
 
 def _hexed(content: bytes) -> str:
@@ -270,43 +270,43 @@ def _hexed(content: bytes) -> str:
     return content[:500].decode("utf-8", "backslashreplace").replace("\\x", "0x")
 
 
-def _position(record: Scanned, data: bytes, line: int, offset: int, place: int, last: bool) -> Position:
-    """Where `place` in `data` is, for a record that starts at `line`; `offset` is the file's before `data`."""
-    before = data[record.start : place]
+def _position(record: Scanned, data: bytes, line: int, offset: int, at: int, last: bool) -> Position:
+    """Where `at` in `data` is, for a record that starts at `line`; `offset` is the file's before `data`."""
+    before = data[record.start : at]
     begin = before.rfind(b"\n") + 1
     character = len(before[begin:].decode("utf-8", "replace")) + 1
     end = record.content_end if last else record.end
     text = data[record.start : end].decode("utf-8", "backslashreplace")
-    return Position(line + before.count(b"\n"), character, offset + place, line, text)
+    return Position(line + before.count(b"\n"), character, offset + at, line, text)
 
 
 @dataclass(frozen=True, slots=True)
 class _CsvText:
-    """The bytes of a segment, read again when a place in them is asked for."""
+    """The bytes of a segment, read again when a position in them is asked for."""
 
     scanner: Scanner
     data: bytes
     line: int
     offset: int
-    places: Sequence[int | None]
+    indexes: Sequence[int | None]
     rows: Sequence[int]
     first_row: int
     ends_file: bool
 
     def positions(self, wanted: Sequence[tuple[int, int | None]]) -> list[Position]:
         found: list[Position] = []
-        line, place = self.line, 0
+        line, at = self.line, 0
         row = self.first_row
         pending = list(wanted)
-        while pending and place < len(self.data):
-            record = self.scanner.scan(self.data, place, ended=True)
+        while pending and at < len(self.data):
+            record = self.scanner.scan(self.data, at, ended=True)
             while pending and self.rows[pending[0][0]] == row:
                 found.append(self._at(record, pending.pop(0)[1], line))
             line += self.data.count(b"\n", record.start, record.end)
-            place, row = record.end, row + 1
+            at, row = record.end, row + 1
         return found
 
     def _at(self, record: Scanned, column: int | None, line: int) -> Position:
-        place = self.places[column] if column is not None and column < len(self.places) else None
-        start = record.starts[place] if place is not None and place < len(record.starts) else record.start
+        index = self.indexes[column] if column is not None and column < len(self.indexes) else None
+        start = record.starts[index] if index is not None and index < len(record.starts) else record.start
         return _position(record, self.data, line, self.offset, start, self.ends_file and record.end == len(self.data))

@@ -1,4 +1,4 @@
-"""CSV records one at a time, exactly: every option, every problem with its place.
+"""CSV records one at a time, exactly: every option, every problem with its position.
 
 This is the slow and complete reader. `csv_blocks` reads what is beyond doubt many times faster, and hands the rest
 to this one; both must agree on every input that the fast one accepts.
@@ -24,11 +24,11 @@ class IncompleteError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A record that breaks the rules of the format, found at `place` in the bytes scanned."""
+    """A record that breaks the rules of the format, found at `offset` in the bytes scanned."""
 
     code: str
     message: str
-    place: int
+    offset: int
     column: int
     """The field, from 0."""
 
@@ -77,15 +77,15 @@ class Scanner:
     def scan(self, data: bytes, start: int, *, ended: bool) -> Scanned:
         """The record that begins at `start`. Raises `IncompleteError` unless `ended`: nothing follows `data`."""
         record = Scanned(start, start, start)
-        place = start
+        offset = start
         while True:
-            record.starts.append(place)
-            first = self._opening(data, place, ended)
+            record.starts.append(offset)
+            first = self._opening(data, offset, ended)
             try:
                 if first is not None:
-                    place, closed = self._enclosed(record, data, first, ended)
+                    offset, closed = self._enclosed(record, data, first, ended)
                 else:
-                    place, closed = self._unenclosed(record, data, place, ended)
+                    offset, closed = self._unenclosed(record, data, offset, ended)
             except _BrokenError as broken:
                 return self._resumed(record, data, broken.fault, ended)
             if len(record.fields[-1]) > MAX_FIELD:
@@ -93,33 +93,33 @@ class Scanner:
                 message = f"Max LOB size ({MAX_FIELD}) exceeded, actual size of parsed column is {size}"
                 record.fault = record.fault or Fault("100082", message, record.starts[-1], len(record.starts) - 1)
             if closed:
-                record.end = place
+                record.end = offset
                 return record
 
     # -- fields ---------------------------------------------------------------------------------------------------
 
-    def _opening(self, data: bytes, place: int, ended: bool) -> int | None:
+    def _opening(self, data: bytes, offset: int, ended: bool) -> int | None:
         """Where the content of an enclosed field begins; None when the field is not enclosed."""
         if self._enclosure is None:
             return None
         if self._csv.trim_space:
-            found = self._spaces.match(data, place)
-            place = found.end() if found else place
-        if place >= len(data) and not ended:
+            found = self._spaces.match(data, offset)
+            offset = found.end() if found else offset
+        if offset >= len(data) and not ended:
             raise IncompleteError
-        return place + 1 if data[place : place + 1] == self._enclosure else None
+        return offset + 1 if data[offset : offset + 1] == self._enclosure else None
 
-    def _enclosed(self, record: Scanned, data: bytes, place: int, ended: bool) -> tuple[int, bool]:
+    def _enclosed(self, record: Scanned, data: bytes, offset: int, ended: bool) -> tuple[int, bool]:
         assert self._enclosure is not None
         parts: list[bytes] = []
-        begin = place
+        begin = offset
         while True:
-            found = self._quotes.search(data, place)
+            found = self._quotes.search(data, offset)
             if found is None:
                 if not ended:
                     raise IncompleteError
                 raise self._broken(record, "100063", record.starts[-1], self._unclosed())
-            parts.append(data[place : found.start()])
+            parts.append(data[offset : found.start()])
             following = data[found.end() : found.end() + 1]
             if not following and not ended:
                 raise IncompleteError
@@ -128,72 +128,72 @@ class Scanner:
                 found[0] != self._enclosure and following
             ):
                 parts.append(following)
-                place = found.end() + 1
+                offset = found.end() + 1
                 continue
-            place = found.end()
+            offset = found.end()
             if found[0] == self._enclosure:
                 break
         content = b"".join(parts)
-        plain = data[begin : place - 1]
+        plain = data[begin : offset - 1]
         record.fields.append(content)
         record.raw.append(plain if plain != content else None)
         record.enclosed.append(True)
-        spaces = self._spaces.match(data, place)
-        behind = spaces.end() if spaces else place
+        spaces = self._spaces.match(data, offset)
+        behind = spaces.end() if spaces else offset
         return self._ending(record, data, behind, ended)
 
-    def _ending(self, record: Scanned, data: bytes, place: int, ended: bool) -> tuple[int, bool]:
+    def _ending(self, record: Scanned, data: bytes, offset: int, ended: bool) -> tuple[int, bool]:
         """Past the delimiter that must come behind a closing enclosure, and whether the record ended."""
-        if place >= len(data):
+        if offset >= len(data):
             if not ended:
                 raise IncompleteError
-            record.content_end = place
-            return place, True
-        found = self._ends.match(data, place) if self._ends else None
+            record.content_end = offset
+            return offset, True
+        found = self._ends.match(data, offset) if self._ends else None
         if found is None:
-            if not ended and place + _MARGIN > len(data):
+            if not ended and offset + _MARGIN > len(data):
                 raise IncompleteError
             last = self._width is not None and len(record.fields) == self._width
             expected = "record" if last else "field"
             delimiter = shown(self._record if last else self._field)
-            character = data[place : place + 4].decode("utf-8", "replace")[:1]
+            character = data[offset : offset + 4].decode("utf-8", "replace")[:1]
             message = f"Found character '{shown(character.encode())}' instead of {expected} delimiter '{delimiter}'"
-            raise self._broken(record, "100066" if last else "100065", place, message)
+            raise self._broken(record, "100066" if last else "100065", offset, message)
         return self._delimited(record, found, ended, data)
 
-    def _unenclosed(self, record: Scanned, data: bytes, place: int, ended: bool) -> tuple[int, bool]:
-        begin = place
+    def _unenclosed(self, record: Scanned, data: bytes, offset: int, ended: bool) -> tuple[int, bool]:
+        begin = offset
         parts: list[bytes] = []
         escaped = False
         while True:
-            found = self._stops.search(data, place) if self._stops else None
+            found = self._stops.search(data, offset) if self._stops else None
             if found is None:
                 if not ended:
                     raise IncompleteError
-                parts.append(data[place:])
+                parts.append(data[offset:])
                 self._finish(record, data, begin, len(data), parts, escaped)
                 record.content_end = len(data)
                 return len(data), True
             if self._escape is None or found[0] != self._escape:
-                parts.append(data[place : found.start()])
+                parts.append(data[offset : found.start()])
                 self._finish(record, data, begin, found.start(), parts, escaped)
                 return self._delimited(record, found, ended, data)
             literal = self._literal(data, found.end(), ended)
             if literal:
-                parts += [data[place : found.start()], literal]
+                parts += [data[offset : found.start()], literal]
                 escaped = True
             else:
-                parts.append(data[place : found.end()])
-            place = found.end() + len(literal)
+                parts.append(data[offset : found.end()])
+            offset = found.end() + len(literal)
 
-    def _literal(self, data: bytes, place: int, ended: bool) -> bytes:
+    def _literal(self, data: bytes, offset: int, ended: bool) -> bytes:
         """What an escape at the end of an unenclosed field's text takes as it is: a delimiter, or the escape itself."""
-        if place + _MARGIN > len(data) and not ended:
+        if offset + _MARGIN > len(data) and not ended:
             raise IncompleteError
         assert self._escape is not None
-        if data[place : place + 1] == self._escape:
+        if data[offset : offset + 1] == self._escape:
             return self._escape
-        found = self._ends.match(data, place) if self._ends else None
+        found = self._ends.match(data, offset) if self._ends else None
         return found[0] if found else b""
 
     def _finish(self, record: Scanned, data: bytes, begin: int, end: int, parts: list[bytes], escaped: bool) -> None:
@@ -217,13 +217,13 @@ class Scanner:
         assert self._enclosure is not None
         return f"matching enclosing character '{self._enclosure.decode()}' not found before end of file"
 
-    def _broken(self, record: Scanned, code: str, place: int, message: str) -> _BrokenError:
-        return _BrokenError(Fault(code, message, place, len(record.starts) - 1))
+    def _broken(self, record: Scanned, code: str, offset: int, message: str) -> _BrokenError:
+        return _BrokenError(Fault(code, message, offset, len(record.starts) - 1))
 
     def _resumed(self, record: Scanned, data: bytes, fault: Fault, ended: bool) -> Scanned:
         """The faulty record up to the next record delimiter behind the fault: reading goes on there."""
         record.fault = fault
-        found = self._break.search(data, fault.place) if self._break and fault.code != "100063" else None
+        found = self._break.search(data, fault.offset) if self._break and fault.code != "100063" else None
         if found is None:
             if not ended:
                 raise IncompleteError

@@ -14,8 +14,8 @@ from snowmelt.core.types import DataType
 from snowmelt.features.loading.compression import UnreadableError
 from snowmelt.features.loading.file_columns import columns_of
 from snowmelt.features.loading.file_formats import CsvFormat
-from snowmelt.features.loading.places import StagedFile
 from snowmelt.features.loading.requests import Request, matching
+from snowmelt.features.loading.stage_folders import StagedFile
 from snowmelt.features.relations.alter_tables import alter_columns
 from snowmelt.runtime.new_columns import common_type, declared_type
 from snowmelt.runtime.rights.enforcement import may_evolve
@@ -66,8 +66,8 @@ def evolved(run: Run, table: CatalogObject, request: Request, files: Sequence[St
 def _compare(definition: TableDefinition, request: Request, columns: dict[str, DataType], found: _Found) -> None:
     names = list(columns)
     taken = {matching(column.name, names, request.match) for column in definition.columns}
-    for place, (name, type_) in enumerate(columns.items()):
-        if place not in taken:
+    for index, (name, type_) in enumerate(columns.items()):
+        if index not in taken:
             new = name.upper() if request.match == "CASE_INSENSITIVE" else name
             found.added[new] = common_type(found.added.get(new), declared_type(type_))
     for column in definition.columns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from snowmelt.features.loading import copy_commands, file_commands, functions, inference, stage_commands, staged_query
-from snowmelt.features.loading.places import Digests
+from snowmelt.features.loading.stage_folders import Digests
 from snowmelt.runtime import histories
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature

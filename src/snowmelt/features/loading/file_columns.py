@@ -13,9 +13,9 @@ from snowmelt.core import types
 from snowmelt.core.types import DataType, Kind
 from snowmelt.features.loading.csv_records import CsvLayout
 from snowmelt.features.loading.file_formats import CsvFormat
-from snowmelt.features.loading.places import Digests, StagedFile
 from snowmelt.features.loading.records import SourceField
 from snowmelt.features.loading.requests import Request
+from snowmelt.features.loading.stage_folders import Digests, StagedFile
 from snowmelt.features.loading.streams import opened
 from snowmelt.runtime.new_columns import common_type
 
@@ -45,7 +45,7 @@ def columns_of(run: Run, request: Request, file: StagedFile) -> dict[str, DataTy
 
 
 def _fields(run: Run, request: Request, file: StagedFile) -> tuple[SourceField, ...]:
-    with opened(request.place, file, request.format, None, run.account.services[Digests]) as source:
+    with opened(request.stage, file, request.format, None, run.account.services[Digests]) as source:
         return source.records.fields
 
 
@@ -57,11 +57,11 @@ def _of_csv(run: Run, request: Request, format_: CsvFormat, file: StagedFile) ->
         return [None]
 
     layout = CsvLayout(format_, 1, False, request.names, header=header)
-    with opened(request.place, file, format_, layout, run.account.services[Digests]) as source:
+    with opened(request.stage, file, format_, layout, run.account.services[Digests]) as source:
         next(source.records.segments(), None)
     whole = replace(layout, fields=len(names), header=lambda found: list(range(len(names))))
     texts: list[DataType | None] = [None] * len(names)
-    with opened(request.place, file, format_, whole, run.account.services[Digests]) as source:
+    with opened(request.stage, file, format_, whole, run.account.services[Digests]) as source:
         for segment in source.records.segments():
             for index in range(len(names)):
                 values = segment.data.column(index).to_pylist()
@@ -103,7 +103,7 @@ def _number(text: str) -> DataType:
 
 def _of_json(run: Run, request: Request, file: StagedFile) -> dict[str, DataType]:
     found: dict[str, DataType] = {}
-    with opened(request.place, file, request.format, None, run.account.services[Digests]) as source:
+    with opened(request.stage, file, request.format, None, run.account.services[Digests]) as source:
         for segment in source.records.segments():
             for text in segment.data.column(0).to_pylist():
                 document = json.loads(text, parse_float=Decimal)

@@ -14,10 +14,10 @@ import pyarrow.fs as pafs
 
 from snowmelt.core import errors, types
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.features.loading import places
+from snowmelt.features.loading import stage_folders
 from snowmelt.features.loading.compression import compressing, detected
 from snowmelt.features.loading.local_files import LocalFiles
-from snowmelt.features.loading.places import Digests, Place, StagedFile
+from snowmelt.features.loading.stage_folders import Digests, StagedFile, StageFolder
 from snowmelt.runtime import protecting
 from snowmelt.runtime.results import Result, ResultColumn, table_result
 from snowmelt.runtime.rights import addresses
@@ -47,11 +47,11 @@ _COMPRESSED = ("GZIP", "BZ2", "BROTLI", "ZSTD", "DEFLATE", "RAW_DEFLATE", "PARQU
 
 
 def put(run: Run, statement: Put) -> Result:
-    place = places.resolve(run, statement.target, writes=True)
-    if place.external:
+    stage = stage_folders.resolve(run, statement.target, writes=True)
+    if stage.external:
         raise errors.unsupported("PUT to an external stage", hint="Copy the files to the stage's URL by other means.")
     _require_local_files(run)
-    named = places.local_path(statement.source)
+    named = stage_folders.local_path(statement.source)
     # A name that holds a bracket need not be a pattern.
     found = [named] if named.is_file() else sorted(Path(named.anchor).glob(str(named.relative_to(named.anchor))))
     files = [path for path in found if path.is_file()]
@@ -60,7 +60,7 @@ def put(run: Run, statement: Put) -> Result:
     rows = []
     for path in files:
         run.check_cancelled()
-        rows.append(_put_file(run, place, path, statement.options))
+        rows.append(_put_file(run, stage, path, statement.options))
     return table_result(_PUT, rows, statement_type="PUT_FILES")
 
 
@@ -69,31 +69,31 @@ def _require_local_files(run: Run) -> None:
     addresses.require_use(run)
 
 
-def _put_file(run: Run, place: Place, source: Path, options: PutOptions) -> list[object]:
+def _put_file(run: Run, stage: StageFolder, source: Path, options: PutOptions) -> list[object]:
     with os.fdopen(protecting.of(run.account).read(source), "rb") as content:
-        return _put_content(place, source, content, options)
+        return _put_content(stage, source, content, options)
 
 
-def _put_content(place: Place, source: Path, content: BinaryIO, options: PutOptions) -> list[object]:
+def _put_content(stage: StageFolder, source: Path, content: BinaryIO, options: PutOptions) -> list[object]:
     found = _compression_of(source, content, options.source_compression or "AUTO_DETECT")
     compress = found == "NONE" and options.auto_compress is not False
     name = f"{source.name}.gz" if compress else source.name
-    target = place.inside(name)
+    target = stage.inside(name)
     size = os.fstat(content.fileno()).st_size
     kinds = [found, "GZIP" if compress else found]
-    if not options.overwrite and place.find(name) is not None:
+    if not options.overwrite and stage.find(name) is not None:
         return [source.name, name, size, 0, *kinds, "SKIPPED", ""]
-    temporary = place.temporary(target)
+    temporary = stage.temporary(target)
     try:
-        output = compressing(place.writing(temporary), "GZIP" if compress else "NONE")
+        output = compressing(stage.writing(temporary), "GZIP" if compress else "NONE")
         while chunk := content.read(_CHUNK):
             output.write(chunk)
         output.close()
-        place.publish(temporary, target)
+        stage.publish(temporary, target)
     except BaseException:
-        place.discard(temporary)
+        stage.discard(temporary)
         raise
-    written = place.find(name)
+    written = stage.find(name)
     return [source.name, name, size, written.size if written is not None else 0, *kinds, "UPLOADED", ""]
 
 
@@ -108,13 +108,13 @@ def _compression_of(source: Path, content: BinaryIO, declared: str) -> str:
 
 
 def get(run: Run, statement: Get) -> Result:
-    place = places.resolve(run, statement.source)
+    stage = stage_folders.resolve(run, statement.source)
     _require_local_files(run)
-    folder = places.local_path(statement.target)
+    folder = stage_folders.local_path(statement.target)
     target = LocalFiles(folder, protecting.of(run.account))
     if not folder.is_dir():
         raise SnowmeltError("253006", "22000", f"The local folder '{folder}' does not exist.")
-    files = place.matching(statement.options.pattern)
+    files = stage.matching(statement.options.pattern)
     names: dict[str, StagedFile] = {}
     for file in files:
         if file.name in names:
@@ -126,15 +126,15 @@ def get(run: Run, statement: Get) -> Result:
     rows = []
     for file in files:
         run.check_cancelled()
-        _download(place, file, target)
+        _download(stage, file, target)
         rows.append([file.path, file.size, "DOWNLOADED", ""])
     return table_result(_GET, rows, statement_type="GET_FILES")
 
 
-def _download(place: Place, file: StagedFile, target: LocalFiles) -> None:
+def _download(stage: StageFolder, file: StagedFile, target: LocalFiles) -> None:
     temporary = f".snowmelt-{hashlib.md5(file.path.encode(), usedforsecurity=False).hexdigest()}"
     try:
-        with place.reading(file.path) as content, target.open_output_stream(temporary, None) as output:
+        with stage.reading(file.path) as content, target.open_output_stream(temporary, None) as output:
             while chunk := content.read(_CHUNK):
                 output.write(chunk)
         target.move(temporary, file.name)
@@ -145,25 +145,25 @@ def _download(place: Place, file: StagedFile, target: LocalFiles) -> None:
 
 
 def list_files(run: Run, statement: ListFiles) -> Result:
-    place = places.resolve(run, statement.location)
+    stage = stage_folders.resolve(run, statement.location)
     rows = [
         [
-            place.shown + file.path,
+            stage.shown + file.path,
             file.size,
-            run.account.services[Digests].of(place, file),
-            places.rfc_1123(file.modified),
+            run.account.services[Digests].of(stage, file),
+            stage_folders.rfc_1123(file.modified),
         ]
-        for file in place.matching(statement.pattern)
+        for file in stage.matching(statement.pattern)
     ]
     return table_result(_LIST, rows, statement_type="LIST_FILES")
 
 
 def remove(run: Run, statement: RemoveFiles) -> Result:
-    place = places.resolve(run, statement.location, writes=True)
+    stage = stage_folders.resolve(run, statement.location, writes=True)
     rows = []
-    for file in place.matching(statement.pattern):
-        place.remove(file)
-        rows.append([place.shown + file.path, "removed"])
+    for file in stage.matching(statement.pattern):
+        stage.remove(file)
+        rows.append([stage.shown + file.path, "removed"])
     return table_result(_REMOVE, rows, statement_type="REMOVE_FILES")
 
 

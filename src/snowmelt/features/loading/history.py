@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from snowmelt.features.loading.places import Digests, Place, StagedFile
+from snowmelt.features.loading.stage_folders import Digests, StagedFile, StageFolder
 from snowmelt.state.model import CatalogObject, FileLoad
 from snowmelt.state.store import StateTransaction
 
@@ -84,11 +84,11 @@ def etag(file: StagedFile, digest: str) -> str:
     return f"{file.modified.timestamp():.6f}-{file.size}-{digest}"
 
 
-def is_same(run: Run, place: Place, file: StagedFile, load: FileLoad) -> bool:
+def is_same(run: Run, stage: StageFolder, file: StagedFile, load: FileLoad) -> bool:
     """Whether the file still has the content that was loaded."""
     if load.size != file.size:
         return False
     stamp, _, digest = load.etag.split("-", 2)
     if stamp == f"{file.modified.timestamp():.6f}":
         return True
-    return run.account.services[Digests].of(place, file) == digest
+    return run.account.services[Digests].of(stage, file) == digest

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.core.types import DataType, Kind
-from snowmelt.features.loading import places
+from snowmelt.features.loading import stage_folders
 from snowmelt.features.loading.compression import UnreadableError
 from snowmelt.features.loading.file_formats import effective, named
-from snowmelt.features.loading.places import Digests
+from snowmelt.features.loading.stage_folders import Digests
 from snowmelt.features.loading.streams import opened
 from snowmelt.runtime.metadata.columns import Row, columns
 from snowmelt.sql.statements.stages import written_location
@@ -24,21 +24,21 @@ _WORDS = {Kind.VARCHAR: "TEXT", Kind.FLOAT: "REAL", Kind.NULL: "TEXT"}
 
 
 def inferred(run: Run, written: str, format_name: str | None, *, ignore_case: bool = False) -> list[Row]:
-    """One row for each column of the files below a place. Only files that carry their types say what they have."""
+    """One row for each column of the files below a path. Only files that carry their types say what they have."""
     location = written_location(written)
     if location is None:
         raise errors.not_found("Stage", written)
-    place = places.resolve(run, location)
-    format_ = named(run, format_name) if format_name is not None else effective(run, None, place.format)
+    stage = stage_folders.resolve(run, location)
+    format_ = named(run, format_name) if format_name is not None else effective(run, None, stage.format)
     if format_.type not in _TYPED:
         raise errors.unsupported(f"INFER_SCHEMA of {format_.type} files", hint="Supported: PARQUET and AVRO.")
     found: dict[str, tuple[DataType, list[str]]] = {}
-    for file in place.all_files():
+    for file in stage.all_files():
         try:
-            with opened(place, file, format_, None, run.account.services[Digests]) as source:
+            with opened(stage, file, format_, None, run.account.services[Digests]) as source:
                 for field in source.records.fields:
                     name = field.name.upper() if ignore_case else field.name
-                    found.setdefault(name, (field.type, []))[1].append(place.outside + file.path)
+                    found.setdefault(name, (field.type, []))[1].append(stage.outside + file.path)
         except UnreadableError as unreadable:
             raise unreadable.error from None
     return [_row(index, name, *what) for index, (name, what) in enumerate(found.items())]

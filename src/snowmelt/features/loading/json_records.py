@@ -31,12 +31,12 @@ _NEAR_END = 64
 class _DamagedError(Exception):
     """The text can't be read on from here."""
 
-    def __init__(self, code: str, sqlstate: str, message: str, place: int) -> None:
+    def __init__(self, code: str, sqlstate: str, message: str, offset: int) -> None:
         super().__init__(message)
         self.code = code
         self.sqlstate = sqlstate
         self.message = message
-        self.place = place
+        self.offset = offset
 
 
 class JsonStream:
@@ -50,7 +50,7 @@ class JsonStream:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace" if format.replace_invalid else "strict")
         self._scan = json.JSONDecoder(**_hooks(format)).raw_decode
         self._text = ""
-        self._place = 0
+        self._offset = 0
         self._line = 1
         self._ended = False
         self._started = False
@@ -67,7 +67,7 @@ class JsonStream:
                 document = self._next()
             except _DamagedError as damaged:
                 row += 1
-                where = self._position(damaged.place)
+                where = self._position(damaged.offset)
                 problem = Problem(damaged.code, damaged.sqlstate, damaged.message, row, where, None)
                 break
             if document is None:
@@ -89,8 +89,8 @@ class JsonStream:
             if self._in_array:
                 raise _DamagedError("100069", "22P02", "Error parsing JSON: incomplete array value", len(self._text))
             return None
-        if self._format.strip_outer_array and not self._in_array and self._text[self._place] == "[":
-            self._place += 1
+        if self._format.strip_outer_array and not self._in_array and self._text[self._offset] == "[":
+            self._offset += 1
             self._in_array = True
             return self._element(first=True)
         if self._in_array:
@@ -104,26 +104,26 @@ class JsonStream:
         """The next element of the outer array, or what follows the array."""
         if not self._skip(_BLANK):
             raise _DamagedError("100069", "22P02", "Error parsing JSON: incomplete array value", len(self._text))
-        character = self._text[self._place]
+        character = self._text[self._offset]
         if character == "]":
-            self._place += 1
+            self._offset += 1
             self._in_array = False
             return self._next()
         if not first:
             if character != ",":
-                message = f"Error parsing JSON: missing comma, line {self._line_of(self._place)}, pos {self._place}"
-                raise _DamagedError("100069", "22P02", message, self._place)
-            self._place += 1
+                message = f"Error parsing JSON: missing comma, line {self._line_of(self._offset)}, pos {self._offset}"
+                raise _DamagedError("100069", "22P02", message, self._offset)
+            self._offset += 1
             if not self._skip(_BLANK):
                 raise _DamagedError("100069", "22P02", "Error parsing JSON: incomplete array value", len(self._text))
-            if self._text[self._place] == "]":
+            if self._text[self._offset] == "]":
                 return self._element(first=True)
         return self._document()
 
     def _document(self) -> str:
         """The document that begins here. More text is read until it is whole."""
         while True:
-            start = self._place
+            start = self._offset
             try:
                 value, end = self._scan(self._text, start)
             except json.JSONDecodeError as error:
@@ -138,7 +138,7 @@ class JsonStream:
             near = len(self._text) - end < _NEAR_END and self._text[start] not in '{["'
             if near and not self._ended and self._more():
                 continue
-            self._place = end
+            self._offset = end
             text = self._text[start:end]
             if len(text) > _MAX_DOCUMENT and len(text.encode()) > _MAX_DOCUMENT:
                 message = f"Error parsing JSON: document is too large, max size {_MAX_DOCUMENT} bytes"
@@ -156,9 +156,9 @@ class JsonStream:
     def _skip(self, pattern: re.Pattern[str]) -> bool:
         """Moves past what the pattern matches; False at the end of the file."""
         while True:
-            found = pattern.match(self._text, self._place)
-            self._place = found.end() if found is not None else self._place
-            if self._place < len(self._text):
+            found = pattern.match(self._text, self._offset)
+            self._offset = found.end() if found is not None else self._offset
+            if self._offset < len(self._text):
                 return True
             if not self._more():
                 return False
@@ -167,12 +167,12 @@ class JsonStream:
         """Reads on; forgets what lies behind. A long document takes larger and larger steps."""
         if self._ended:
             return False
-        wanted = max(_CHUNK, len(self._text) - self._place)
+        wanted = max(_CHUNK, len(self._text) - self._offset)
         if wanted > _MAX_DOCUMENT * 4:
             message = f"Error parsing JSON: document is too large, max size {_MAX_DOCUMENT} bytes"
-            raise _DamagedError("100069", "22P02", message, self._place)
-        parts = [self._text[self._place :]]
-        self._line += self._text.count("\n", 0, self._place)
+            raise _DamagedError("100069", "22P02", message, self._offset)
+        parts = [self._text[self._offset :]]
+        self._line += self._text.count("\n", 0, self._offset)
         while wanted > 0:
             data = self._read(_CHUNK)
             self._ended = not data
@@ -182,24 +182,24 @@ class JsonStream:
                 self._ended = True
                 shown = error.object[error.start : error.start + 4].hex().upper()
                 message = f"Invalid UTF8 detected in string '0x{shown}'"
-                raise _DamagedError("100144", "22000", message, self._place) from None
+                raise _DamagedError("100144", "22000", message, self._offset) from None
             if self._ended:
                 break
             wanted -= len(data)
         self._text = "".join(parts)
-        self._place = 0
+        self._offset = 0
         if not self._started and self._format.skip_mark:
             self._text = self._text.removeprefix("\ufeff")
         self._started = True
         return True
 
-    def _line_of(self, place: int) -> int:
-        return self._line + self._text.count("\n", 0, place)
+    def _line_of(self, offset: int) -> int:
+        return self._line + self._text.count("\n", 0, offset)
 
-    def _position(self, place: int) -> Position:
-        begin = self._text.rfind("\n", 0, place) + 1
-        text = self._text[self._place : self._place + 1000]
-        return Position(self._line_of(place), place - begin + 1, None, self._line_of(self._place), text)
+    def _position(self, offset: int) -> Position:
+        begin = self._text.rfind("\n", 0, offset) + 1
+        text = self._text[self._offset : self._offset + 1000]
+        return Position(self._line_of(offset), offset - begin + 1, None, self._line_of(self._offset), text)
 
 
 def _may_be_cut(error: json.JSONDecodeError, length: int) -> bool:

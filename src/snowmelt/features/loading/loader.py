@@ -14,9 +14,9 @@ from snowmelt.features.loading.batches import Batch
 from snowmelt.features.loading.compression import UnreadableError
 from snowmelt.features.loading.conversion import Converted, Converter, Failure
 from snowmelt.features.loading.outcomes import FileOutcome
-from snowmelt.features.loading.places import Digests, StagedFile
 from snowmelt.features.loading.records import Problem, SourceField
 from snowmelt.features.loading.requests import Request
+from snowmelt.features.loading.stage_folders import Digests, StagedFile
 from snowmelt.features.loading.streams import opened
 from snowmelt.features.loading.transformation import metadata_columns
 from snowmelt.runtime.pii_at_ingest import HIDDEN, Protection
@@ -46,7 +46,7 @@ class Loader:
         self, run: Run, table: CatalogObject, request: Request, files: Sequence[StagedFile], on_error: OnError,
         taker: Taker | None = None, *, collect: bool = False,
     ) -> None:  # fmt: skip
-        """`collect`: remember every problem, with its place, for VALIDATION_MODE."""
+        """`collect`: remember every problem, with its position, for VALIDATION_MODE."""
         self._run = run
         self._table = table
         assert isinstance(table.definition, TableDefinition)
@@ -60,7 +60,7 @@ class Loader:
         self._finished: list[int] = []
         self._converters: dict[tuple[SourceField, ...], Converter] = {}
         self._fields: tuple[SourceField, ...] = ()
-        self.outcomes = [FileOutcome(file, request.place.shown + file.path) for file in files]
+        self.outcomes = [FileOutcome(file, request.stage.shown + file.path) for file in files]
         self._taker = taker
         self.most_rows: int | None = None
         """Reading may stop when so many rows have been converted."""
@@ -85,7 +85,7 @@ class Loader:
         request = self._request
         try:
             with opened(
-                request.place, file, request.format, request.csv, self._run.account.services[Digests]
+                request.stage, file, request.format, request.csv, self._run.account.services[Digests]
             ) as source:
                 if source.records.fields != self._fields:
                     self._flush()
@@ -127,7 +127,7 @@ class Loader:
         request = self._request
         converter = self.converter()
         metadata = (
-            metadata_columns(batch, self._files, request.place, self._run.now)
+            metadata_columns(batch, self._files, request.stage, self._run.now)
             if request.plan(self._fields).query is not None
             else {}
         )
@@ -171,7 +171,7 @@ class Loader:
             (failure.row, plan.direct.get(columns[failure.column]) if failure.column is not None else None)
             for failure in failures
         ]
-        places = iter(batch.positions(wanted))
+        positions = iter(batch.positions(wanted))
         located: list[Problem] = []
         for item in found:
             if isinstance(item, Problem):
@@ -180,7 +180,13 @@ class Loader:
             label = self._label(columns[item.column]) if item.column is not None else None
             located.append(
                 Problem(
-                    item.code, item.sqlstate, item.message, batch.number_of(item.row), next(places), label, "conversion"
+                    item.code,
+                    item.sqlstate,
+                    item.message,
+                    batch.number_of(item.row),
+                    next(positions),
+                    label,
+                    "conversion",
                 )
             )
         return located

@@ -60,11 +60,11 @@ class LocalFiles(pafs.FileSystemHandler):  # type: ignore[misc]
         if not path.strip("/"):
             return pafs.FileInfo("", pafs.FileType.Directory if self._root.is_dir() else pafs.FileType.NotFound)
         try:
-            with self._place(path) as place:
-                found = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
+            with self._entry(path) as entry:
+                found = os.stat(entry.name, dir_fd=entry.folder, follow_symlinks=False)
         except (FileNotFoundError, NotADirectoryError):
             return pafs.FileInfo(path, pafs.FileType.NotFound)
-        if self._guard is not None and self._guard.is_hidden(found, place.name):
+        if self._guard is not None and self._guard.is_hidden(found, entry.name):
             return pafs.FileInfo(path, pafs.FileType.NotFound)
         return _file_info(path, found)
 
@@ -99,13 +99,13 @@ class LocalFiles(pafs.FileSystemHandler):  # type: ignore[misc]
     def open_input_file(self, path: str) -> Any:
         if self._guard is not None:
             return _arrow_file(self._guard.read(self._root / path), "r")
-        with self._place(path) as place:
-            return _arrow_file(open_file(place.folder, place.name, os.O_RDONLY), "r")
+        with self._entry(path) as entry:
+            return _arrow_file(open_file(entry.folder, entry.name, os.O_RDONLY), "r")
 
     def open_output_stream(self, path: str, metadata: Any) -> Any:
         self._make_root()
-        with self._place(path, writes=True) as place:
-            descriptor = open_file(place.folder, place.name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        with self._entry(path, writes=True) as entry:
+            descriptor = open_file(entry.folder, entry.name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         if self._guard is not None:
             os.fchmod(descriptor, private_files.usual_mode())
         return _arrow_file(descriptor, "w")
@@ -134,16 +134,16 @@ class LocalFiles(pafs.FileSystemHandler):  # type: ignore[misc]
                     os.mkdir(each.name, dir_fd=folder)
 
     def delete_file(self, path: str) -> None:
-        with self._place(path, writes=True) as place:
-            found = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
-            if self._guard is not None and self._guard.is_hidden(found, place.name):
+        with self._entry(path, writes=True) as entry:
+            found = os.stat(entry.name, dir_fd=entry.folder, follow_symlinks=False)
+            if self._guard is not None and self._guard.is_hidden(found, entry.name):
                 raise FileNotFoundError(path)
-            os.unlink(place.name, dir_fd=place.folder)
+            os.unlink(entry.name, dir_fd=entry.folder)
 
     def move(self, src: str, dest: str) -> None:
         if self._guard is not None:
             self._guard.check_written_name(dest)
-        with self._place(src, writes=True) as old, self._place(dest, writes=True) as new:
+        with self._entry(src, writes=True) as old, self._entry(dest, writes=True) as new:
             os.replace(old.name, new.name, src_dir_fd=old.folder, dst_dir_fd=new.folder)
 
     def copy_file(self, src: str, dest: str) -> None:
@@ -161,16 +161,16 @@ class LocalFiles(pafs.FileSystemHandler):  # type: ignore[misc]
     # -- finding --------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _place(self, path: str, *, writes: bool = False) -> Iterator[_Place]:
+    def _entry(self, path: str, *, writes: bool = False) -> Iterator[_Entry]:
         path = path.strip("/")
         if self._guard is not None:
             real = Path(os.path.realpath(self._root / path))
             with self._guard.folder(real.parent, writes=writes) as folder:
-                yield _Place(folder, real.name)
+                yield _Entry(folder, real.name)
             return
         parent, _, name = path.rpartition("/")
         with self._folder(parent) as folder:
-            yield _Place(folder, name)
+            yield _Entry(folder, name)
 
     @contextmanager
     def _folder(self, path: str, *, writes: bool = False) -> Iterator[int]:
@@ -190,7 +190,7 @@ class LocalFiles(pafs.FileSystemHandler):  # type: ignore[misc]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Entry:
     folder: int
     """An open folder."""
     name: str

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.features.loading.places import StagedFile
 from snowmelt.features.loading.records import Problem
+from snowmelt.features.loading.stage_folders import StagedFile
 from snowmelt.runtime.results import ResultColumn
 from snowmelt.sql.statements.copy import OnError
 
@@ -71,10 +71,11 @@ class FileOutcome:
     def row(self, on_error: OnError) -> list[Any]:
         first = self.first
         message = self.broken.message if self.broken is not None else (first.message if first is not None else None)
-        place = first.position if first is not None and self.broken is None else None
+        position = first.position if first is not None and self.broken is None else None
         return [
             self.shown, self.status(on_error), self.parsed, self.loaded(on_error), self.limit(on_error), self.errors,
-            message, place.line if place is not None else None, place.character if place is not None else None,
+            message, position.line if position is not None else None,
+            position.character if position is not None else None,
             first.column if first is not None and self.broken is None else None,
         ]  # fmt: skip
 
@@ -103,27 +104,27 @@ def error_rows(outcomes: Sequence[FileOutcome], missing: Sequence[tuple[str, Sno
     rows: list[list[Any]] = []
     for outcome in outcomes:
         for problem in sorted(outcome.problems, key=lambda item: item.row):
-            place = problem.position
+            position = problem.position
             rows.append(
                 [
                     problem.message,
                     outcome.file.path,
-                    place.line,
-                    place.character,
-                    place.byte_offset,
+                    position.line,
+                    position.character,
+                    position.byte_offset,
                     problem.category,
                     int(problem.code),
                     problem.sqlstate,
                     problem.column,
                     problem.row,
-                    place.row_line,
-                    place.record,
+                    position.row_line,
+                    position.record,
                 ]
             )
         if outcome.broken is not None:
-            rows.append(_without_place(outcome.file.path, outcome.broken, int(outcome.broken.code)))
-    return [*rows, *(_without_place(name, error, 100112) for name, error in missing)]
+            rows.append(_without_position(outcome.file.path, outcome.broken, int(outcome.broken.code)))
+    return [*rows, *(_without_position(name, error, 100112) for name, error in missing)]
 
 
-def _without_place(name: str, error: SnowmeltError, code: int) -> list[Any]:
+def _without_position(name: str, error: SnowmeltError, code: int) -> list[Any]:
     return [error.message, name, None, None, None, "other", code, error.sqlstate, None, 0, 0, None]

@@ -106,7 +106,7 @@ class TargetNames:
     columns: tuple[str, ...]
 
     def column(self, index: int) -> str:
-        """By its place, from 0; without its name when the table has not so many."""
+        """By its index, from 0; without its name when the table has not so many."""
         if index < len(self.columns):
             return f'"{self.table}"["{self.columns[index]}":{index + 1}]'
         return f'"{self.table}"[{index + 1}]'

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.features.loading import places
+from snowmelt.features.loading import stage_folders
 from snowmelt.features.loading.conversion import ColumnMapping
 from snowmelt.features.loading.csv_records import CsvLayout
 from snowmelt.features.loading.file_formats import CsvFormat, FileFormat, effective, named
-from snowmelt.features.loading.places import Place
 from snowmelt.features.loading.records import SourceField, TargetNames, nth
+from snowmelt.features.loading.stage_folders import StageFolder
 from snowmelt.features.loading.transformation import Transformation, understood
 from snowmelt.sql.dialect import string
 from snowmelt.sql.statements.copy import CopyIntoTable
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Request:
     """A COPY INTO, understood."""
 
-    place: Place
+    stage: StageFolder
     format: FileFormat
     pattern: str | None
     columns: tuple[Column, ...]
@@ -82,8 +82,8 @@ class Request:
             expressions = {column.name: self._key(column) for column in self.columns}
             return ColumnMapping(fields, expressions=expressions, parameters=parameters, truncate=truncate)
         found = [entry.name for entry in fields]
-        places_ = {column.name: matching(column.name, found, self.match) for column in self.columns}
-        direct = {name: place for name, place in places_.items() if place is not None}
+        indexes = {column.name: matching(column.name, found, self.match) for column in self.columns}
+        direct = {name: index for name, index in indexes.items() if index is not None}
         return ColumnMapping(fields, direct=direct, parameters=parameters, truncate=truncate)
 
     def _key(self, column: Column) -> exp.Expr:
@@ -114,11 +114,11 @@ def understand(run: Run, table: CatalogObject, statement: CopyIntoTable) -> Requ
     options = statement.options
     transformation = understood(statement.query) if statement.query is not None else None
     location = statement.source or (transformation.location if transformation is not None else None)
-    place = places.resolve(run, location or StageLocation("TABLE", statement.target))
+    stage = stage_folders.resolve(run, location or StageLocation("TABLE", statement.target))
     if transformation is not None and transformation.format_name is not None and options.file_format is None:
         format_ = named(run, transformation.format_name)
     else:
-        format_ = effective(run, options.file_format, place.format)
+        format_ = effective(run, options.file_format, stage.format)
     pattern = options.pattern
     if pattern is None and transformation is not None:
         pattern = transformation.pattern
@@ -127,7 +127,7 @@ def understand(run: Run, table: CatalogObject, statement: CopyIntoTable) -> Requ
     assert isinstance(definition, TableDefinition)
     columns = _columns(definition, statement.columns)
     request = Request(
-        place, format_, pattern, columns,
+        stage, format_, pattern, columns,
         TargetNames(table.name.name, tuple(column.name for column in columns)), transformation, match,
         truncate=bool(options.truncatecolumns) or options.enforce_length is False, listed=statement.columns is not None,
     )  # fmt: skip

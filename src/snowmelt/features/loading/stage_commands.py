@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
-from snowmelt.features.loading import places
+from snowmelt.features.loading import stage_folders
 from snowmelt.features.relations.alter_tables import rename
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.results import DONE, Result, status
@@ -32,7 +32,7 @@ STAGES = "stages"
 def create_stage(run: Run, statement: CreateStage) -> Result:
     options = statement.options
     if options.url is not None:
-        places.check_url(run.account, options.url)
+        stage_folders.check_url(run.account, options.url)
     id = new_id()
     definition = StageDefinition(
         url=options.url,
@@ -94,7 +94,7 @@ def _set_stage(run: Run, stage: CatalogObject, options: StageOptions) -> None:
     if options.url is not None:
         if stage.definition.url is None:
             raise errors.unsupported("ALTER STAGE … SET URL on an internal stage")
-        places.check_url(run.account, options.url)
+        stage_folders.check_url(run.account, options.url)
         changed["url"] = options.url
     if options.file_format is not None:
         changed["file_format"] = _format(run, options.file_format)

@@ -8,14 +8,14 @@ import pyarrow as pa
 
 from snowmelt.core import errors, types
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.features.loading import places
+from snowmelt.features.loading import stage_folders
 from snowmelt.features.loading.batches import Batch
 from snowmelt.features.loading.compression import UnreadableError
 from snowmelt.features.loading.csv_records import CsvLayout
 from snowmelt.features.loading.file_formats import CsvFormat, FileFormat, effective, named
 from snowmelt.features.loading.json_records import FIELDS
-from snowmelt.features.loading.places import Digests, Place, StagedFile
 from snowmelt.features.loading.records import STAGED, SourceField, nth
+from snowmelt.features.loading.stage_folders import Digests, StagedFile, StageFolder
 from snowmelt.features.loading.streams import opened
 from snowmelt.features.loading.transformation import metadata_columns, staged_relation
 from snowmelt.sql.relations import Relation
@@ -32,9 +32,9 @@ def relation(run: Run, written: str, format_name: str | None, pattern: str | Non
     location = written_location(written)
     if location is None:
         raise errors.not_found("Stage", written)
-    place = places.resolve(run, location)
-    format_ = named(run, format_name) if format_name is not None else effective(run, None, place.format)
-    files = place.matching(pattern)
+    stage = stage_folders.resolve(run, location)
+    format_ = named(run, format_name) if format_name is not None else effective(run, None, stage.format)
+    files = stage.matching(pattern)
     size = sum(file.size for file in files)
     if size > MAX_BYTES:
         raise errors.unsupported(
@@ -42,21 +42,21 @@ def relation(run: Run, written: str, format_name: str | None, pattern: str | Non
             hint=f"At most {MAX_BYTES} bytes can be queried in place. Load the files with COPY INTO.",
         )
     reference = f"staged_{run.query_id.replace('-', '')}_{len(run.inputs)}"
-    fields, data = _records(run, place, files, format_, width)
+    fields, data = _records(run, stage, files, format_, width)
     run.inputs[reference] = data
     run.input_bytes += data.nbytes
     return staged_relation(reference, fields, whole=format_.type in ("PARQUET", "AVRO"))
 
 
 def _records(
-    run: Run, place: Place, files: list[StagedFile], format_: FileFormat, width: int
+    run: Run, stage: StageFolder, files: list[StagedFile], format_: FileFormat, width: int
 ) -> tuple[tuple[SourceField, ...], pa.Table]:
     csv = CsvLayout(format_, width, False, STAGED) if isinstance(format_, CsvFormat) else None
     fields = tuple(SourceField(f"${n + 1}", types.VARCHAR) for n in range(width)) if csv is not None else FIELDS
     batch = Batch()
     for index, file in enumerate(files):
         try:
-            with opened(place, file, format_, csv, run.account.services[Digests]) as source:
+            with opened(stage, file, format_, csv, run.account.services[Digests]) as source:
                 if index and source.records.fields != fields:
                     raise errors.unsupported(
                         "a query over files with different columns", hint="Narrow it down with a path or a PATTERN."
@@ -66,7 +66,7 @@ def _records(
                     run.check_cancelled()
                     if segment.problems:
                         first = segment.problems[0]
-                        raise SnowmeltError(first.code, first.sqlstate, first.text(place.outside + file.path))
+                        raise SnowmeltError(first.code, first.sqlstate, first.text(stage.outside + file.path))
                     batch.add(index, segment)
         except UnreadableError as unreadable:
             raise unreadable.error from None
@@ -74,6 +74,6 @@ def _records(
         data = batch.table()
     else:
         data = pa.table([pa.array([], pa.string()) for _ in fields], names=[nth(n) for n in range(len(fields))])
-    for name, column in metadata_columns(batch, files, place, run.now).items():
+    for name, column in metadata_columns(batch, files, stage, run.now).items():
         data = data.append_column(name, column)
     return fields, data

@@ -14,8 +14,8 @@ from snowmelt.features.loading.compression import Hashing, UnreadableError, deco
 from snowmelt.features.loading.csv_records import CsvLayout, CsvStream
 from snowmelt.features.loading.file_formats import CsvFormat, FileFormat, JsonFormat
 from snowmelt.features.loading.json_records import JsonStream
-from snowmelt.features.loading.places import Digests, Place, StagedFile
 from snowmelt.features.loading.records import RecordStream
+from snowmelt.features.loading.stage_folders import Digests, StagedFile, StageFolder
 from snowmelt.features.loading.typed_records import AvroStream, ParquetStream
 from snowmelt.features.loading.window import Window
 
@@ -32,17 +32,17 @@ class Opened:
 
 @contextmanager
 def opened(
-    place: Place, file: StagedFile, format: FileFormat, csv: CsvLayout | None, digests: Digests
+    stage: StageFolder, file: StagedFile, format: FileFormat, csv: CsvLayout | None, digests: Digests
 ) -> Iterator[Opened]:
     """The records of a file. Raises `UnreadableError` when it is not what the format says."""
     try:
         if format.type == "PARQUET":
-            with place.files.open_input_file(file.path) as source:
-                yield Opened(ParquetStream(source, format), lambda: digests.of(place, file))
+            with stage.files.open_input_file(file.path) as source:
+                yield Opened(ParquetStream(source, format), lambda: digests.of(stage, file))
             return
-        hashing = Hashing(place.reading(file.path))
+        hashing = Hashing(stage.reading(file.path))
     except FileNotFoundError:
-        raise UnreadableError(not_found(place, file.path)) from None
+        raise UnreadableError(not_found(stage, file.path)) from None
     except (OSError, pa.ArrowException) as error:
         raise UnreadableError(
             SnowmeltError("091003", "22000", f"Failure using stage area. File '{file.path}' can't be read: {error}")
@@ -65,8 +65,8 @@ def _stream(source: Hashing, file: StagedFile, format: FileFormat, csv: CsvLayou
     return CsvStream(Window(text), csv)
 
 
-def not_found(place: Place, name: str, *, reported: bool = False) -> SnowmeltError:
-    """A file that FILES names and the place does not have. A result's row explains it at more length."""
+def not_found(stage: StageFolder, name: str, *, reported: bool = False) -> SnowmeltError:
+    """A file that FILES names and the stage does not have. A result's row explains it at more length."""
     causes = (
         " There are several potential causes. The file might not exist. The required credentials may be missing or "
         "invalid."
@@ -75,7 +75,7 @@ def not_found(place: Place, name: str, *, reported: bool = False) -> SnowmeltErr
     )
     return SnowmeltError(
         "091016", "22000",
-        f"Remote file '{place.written.rstrip('/')}/{name}' was not found.{causes} If you are running a copy command, "
+        f"Remote file '{stage.written.rstrip('/')}/{name}' was not found.{causes} If you are running a copy command, "
         "please make sure files are not deleted when they are being loaded or files are not being loaded into two "
         "different tables concurrently with auto purge option.",
     )  # fmt: skip

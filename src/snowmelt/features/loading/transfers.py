@@ -10,8 +10,8 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
-from snowmelt.features.loading import places
-from snowmelt.features.loading.places import Place, StagedFile
+from snowmelt.features.loading import stage_folders
+from snowmelt.features.loading.stage_folders import StagedFile, StageFolder
 from snowmelt.runtime.results import DONE, Result, status
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.files import Get, Put, PutOptions
@@ -27,7 +27,7 @@ _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    place: Place
+    stage: StageFolder
     source: str
     """The path on the client's machine, perhaps with wild cards."""
     options: PutOptions
@@ -46,7 +46,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    place: Place
+    stage: StageFolder
     files: tuple[StagedFile, ...]
     folder: str
     """On the client's machine."""
@@ -68,16 +68,16 @@ def transfer(session: Session, text: SqlText, query_id: str) -> Transfer | None:
 def _find(run: Run, statement: Put | Get, found: list[Transfer]) -> Result:
     """Puts what is to be moved into `found`, once it is known that it may be."""
     if isinstance(statement, Put):
-        place = places.resolve(run, statement.target, writes=True)
-        if place.external:
+        stage = stage_folders.resolve(run, statement.target, writes=True)
+        if stage.external:
             raise errors.unsupported(
                 "PUT to an external stage", hint="Copy the files to the stage's URL by other means."
             )
-        found.append(Upload(place, _path(statement.source), statement.options))
+        found.append(Upload(stage, _path(statement.source), statement.options))
         return status(DONE, "PUT_FILES")
-    place = places.resolve(run, statement.source)
-    files = tuple(place.matching(statement.options.pattern))
-    found.append(Download(place, files, _path(statement.target)))
+    stage = stage_folders.resolve(run, statement.source)
+    files = tuple(stage.matching(statement.options.pattern))
+    found.append(Download(stage, files, _path(statement.target)))
     return status(DONE, "GET_FILES")
 
 
@@ -89,26 +89,26 @@ def _path(url: str) -> str:
 class Receiving:
     """A file that a client sends piece by piece. It is in the stage when it is complete, or never."""
 
-    def __init__(self, place: Place, name: str) -> None:
-        self._place = place
-        self._target = place.inside(name)
-        self._temporary = place.temporary(self._target)
-        self._output: Any = place.writing(self._temporary)
+    def __init__(self, stage: StageFolder, name: str) -> None:
+        self._stage = stage
+        self._target = stage.inside(name)
+        self._temporary = stage.temporary(self._target)
+        self._output: Any = stage.writing(self._temporary)
 
     def write(self, data: bytes) -> None:
         self._output.write(data)
 
     def publish(self) -> None:
         self._output.close()
-        self._place.publish(self._temporary, self._target)
+        self._stage.publish(self._temporary, self._target)
 
     def discard(self) -> None:
         self._output.close()
-        self._place.discard(self._temporary)
+        self._stage.discard(self._temporary)
 
 
-def content(place: Place, path: str) -> Iterator[bytes]:
+def content(stage: StageFolder, path: str) -> Iterator[bytes]:
     """A staged file's bytes, piece by piece."""
-    with place.reading(path) as stream:
+    with stage.reading(path) as stream:
         while chunk := stream.read(_CHUNK):
             yield bytes(chunk)

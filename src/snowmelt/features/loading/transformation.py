@@ -12,8 +12,8 @@ from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.features.loading.batches import Batch
-from snowmelt.features.loading.places import Place, StagedFile
 from snowmelt.features.loading.records import SourceField, nth
+from snowmelt.features.loading.stage_folders import StagedFile, StageFolder
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.sql import variants
 from snowmelt.sql.bound import BoundQuery
@@ -69,14 +69,14 @@ def understood(text: SqlText) -> Transformation:
     location = written_location(table.this.name, text.line, text.column)
     if location is None:
         raise errors.unsupported("COPY INTO … FROM a query that does not select from a stage")
-    places = [int(item.name) for item in tree.find_all(exp.Parameter) if item.name.isdigit()]
+    numbers = [int(item.name) for item in tree.find_all(exp.Parameter) if item.name.isdigit()]
     pattern = table.args.get("pattern")
     return Transformation(
         text.text,
         location,
         given.sql() if isinstance(given, exp.Table) else (given.name if given is not None else None),
         pattern.name if pattern is not None else None,
-        max(places, default=1),
+        max(numbers, default=1),
     )
 
 
@@ -144,7 +144,9 @@ def bound_transformation(text: str, batch: Relation, environment: Environment, c
     return replace(bound, tree=tree.select(exp.alias_(column, identifier(carried))))
 
 
-def metadata_columns(batch: Batch, files: Sequence[StagedFile], place: Place, scanned: datetime) -> Mapping[str, Any]:
+def metadata_columns(
+    batch: Batch, files: Sequence[StagedFile], stage: StageFolder, scanned: datetime
+) -> Mapping[str, Any]:
     """The METADATA$ columns of a batch's rows."""
     names: list[Any] = []
     rows: list[int] = []
@@ -152,7 +154,7 @@ def metadata_columns(batch: Batch, files: Sequence[StagedFile], place: Place, sc
         names.append(pa.repeat(pa.scalar(index, pa.int32()), segment.data.num_rows))
         rows += segment.rows
     which = pa.concat_arrays(names) if names else pa.array([], pa.int32())
-    listed = pa.array([place.outside + file.path for file in files], pa.string())
+    listed = pa.array([stage.outside + file.path for file in files], pa.string())
     times = pa.array([file.modified.astimezone(UTC).replace(tzinfo=None) for file in files], pa.timestamp("us"))
     keys = pa.array([f"{file.size:x}-{file.modified.timestamp():.6f}" for file in files], pa.string())
     instant = pa.scalar(scanned, pa.timestamp("us", "UTC"))

@@ -16,10 +16,10 @@ from sqlglot import exp
 from snowmelt.core import errors, types
 from snowmelt.core.types import Kind
 from snowmelt.engine.model import Lane
-from snowmelt.features.loading import places
+from snowmelt.features.loading import stage_folders
 from snowmelt.features.loading.compression import EXTENSIONS
 from snowmelt.features.loading.file_formats import CsvFormat, FileFormat, effective
-from snowmelt.features.loading.places import Place
+from snowmelt.features.loading.stage_folders import StageFolder
 from snowmelt.features.loading.unload_files import (
     Encoder,
     ParquetEncoder,
@@ -50,7 +50,7 @@ class Unload:
 
     run: Run
     statement: CopyIntoLocation
-    place: Place
+    stage: StageFolder
     format: FileFormat
 
     # -- checking -------------------------------------------------------------------------------------------------
@@ -72,10 +72,10 @@ class Unload:
             )
         if options.max_file_size is not None and options.max_file_size <= 0:
             raise errors.invalid_value(str(options.max_file_size), "MAX_FILE_SIZE")
-        if not options.overwrite and not self._unique and self.place.all_files():
+        if not options.overwrite and not self._unique and self.stage.all_files():
             raise errors.SnowmeltError(
                 "100140", "22000",
-                f"Files already existing at the unload destination: {self.place.written}. Use overwrite option to "
+                f"Files already existing at the unload destination: {self.stage.written}. Use overwrite option to "
                 "force unloading.",
             )  # fmt: skip
 
@@ -153,7 +153,7 @@ class Unload:
                 sql, tables, lane=Lane.LIGHT, tag=run.tag, pool=run.pool, inputs=run.inputs
             )
             return
-        root = f"{places.stage_root(run.account)}/unload/{run.query_id}"
+        root = f"{stage_folders.stage_root(run.account)}/unload/{run.query_id}"
         try:
             run.account.engine.spill(sql, tables, root, tag=run.tag, pool=run.pool, inputs=run.inputs)
             yield from _spilled(run, root)
@@ -187,7 +187,7 @@ class Unload:
 
     def path(self, partition: str | None, number: int) -> str:
         """The path of the n-th file."""
-        options, path = self.statement.options, self.place.path
+        options, path = self.statement.options, self.stage.path
         if options.single:
             return f"{path}data" if not path or path.endswith("/") else path
         if self.statement.partition_by is not None:
@@ -223,7 +223,7 @@ class _Renaming:
 
 
 def _spilled(run: Run, root: str) -> Iterator[pa.Table]:
-    files = places.folder(run.account, root)
+    files = stage_folders.folder(run.account, root)
     listed = files.get_file_info(pafs.FileSelector("", recursive=True))
     for path in sorted(info.path for info in listed if info.path.endswith(".parquet")):
         with files.open_input_file(path) as source:
@@ -236,7 +236,7 @@ def _remove(run: Run, root: str) -> None:
     if "://" not in root:
         shutil.rmtree(Path(root), ignore_errors=True)
         return
-    files = places.folder(run.account, root)
+    files = stage_folders.folder(run.account, root)
     for info in files.get_file_info(pafs.FileSelector("", recursive=True, allow_not_found=True)):
         if info.type == pafs.FileType.File:
             files.delete_file(info.path)
@@ -244,8 +244,8 @@ def _remove(run: Run, root: str) -> None:
 
 def unloaded(run: Run, statement: CopyIntoLocation) -> Unloaded:
     """Writes the files. When it fails there are none."""
-    place = places.resolve(run, statement.target, writes=True)
-    unload = Unload(run, statement, place, effective(run, statement.options.file_format, place.format))
+    stage = stage_folders.resolve(run, statement.target, writes=True)
+    unload = Unload(run, statement, stage, effective(run, statement.options.file_format, stage.format))
     unload.check()
     bound = unload.bound()
     if unload.format.type == "JSON":
@@ -259,7 +259,7 @@ def unloaded(run: Run, statement: CopyIntoLocation) -> Unloaded:
             data = rows.drop_columns([_PARTITION]) if _PARTITION in rows.column_names else rows
             if files is None:
                 encoder = unload.encoder(bound, data.schema)
-                files = Unloading(place, unload.path, encoder, limit, single=bool(statement.options.single))
+                files = Unloading(stage, unload.path, encoder, limit, single=bool(statement.options.single))
             if data is rows:
                 files.add(data)
                 continue

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading.compression import Output, compressing
-from snowmelt.features.loading.places import Place, check_path
+from snowmelt.features.loading.stage_folders import StageFolder, check_path
 
 ROWS = 8_192
 """Rows that are written before the size of a file is looked at."""
@@ -116,14 +116,14 @@ class Unloaded:
 
 
 class Unloading:
-    """Writes rows to files below a place."""
+    """Writes rows to files of a stage."""
 
     def __init__(
-        self, place: Place, names: Callable[[str | None, int], str], open_encoder: Callable[[Any], Encoder],
+        self, stage: StageFolder, names: Callable[[str | None, int], str], open_encoder: Callable[[Any], Encoder],
         max_size: int, *, single: bool,
     ) -> None:  # fmt: skip
         """`names` gives the path of the n-th file of a partition."""
-        self._place = place
+        self._stage = stage
         self._names = names
         self._open_encoder = open_encoder
         self._max_size = max_size
@@ -148,7 +148,7 @@ class Unloading:
         for partition in list(self._open):
             self._close(partition)
         for file in self._complete:
-            self._place.publish(file.temporary, file.path)
+            self._stage.publish(file.temporary, file.path)
             self.result.files.append((file.path, file.counting.count, file.rows))
         self._complete = []
         return self.result
@@ -161,9 +161,9 @@ class Unloading:
             except (OSError, ValueError, pa.ArrowException):
                 continue
             finally:
-                self._place.discard(file.temporary)
+                self._stage.discard(file.temporary)
         for file in self._complete:
-            self._place.discard(file.temporary)
+            self._stage.discard(file.temporary)
         self._open.clear()
         self._complete = []
 
@@ -181,8 +181,8 @@ class Unloading:
         self._counts[partition] = number + 1
         path = self._names(partition, number)
         check_path(path)
-        temporary = self._place.temporary(path)
-        counting = _Counting(self._place.writing(temporary))
+        temporary = self._stage.temporary(path)
+        counting = _Counting(self._stage.writing(temporary))
         file = _File(path, temporary, self._open_encoder(counting), counting)
         self._open[partition] = file
         return file

@@ -50,14 +50,14 @@ def validated(run: Run, table: CatalogObject, request: Request, selection: Selec
     if found is None and mode != "RETURN_ROWS":
         return _errors(run, table, request, selection)
     if selection.missing:
-        raise not_found(request.place, selection.missing[0])
+        raise not_found(request.stage, selection.missing[0])
     return _first_rows(run, table, request, selection, int(found[1]) if found is not None else 10)
 
 
 def _errors(run: Run, table: CatalogObject, request: Request, selection: Selection) -> Result:
     loader = Loader(run, table, request, selection.files, OnError("CONTINUE"), collect=True)
     loader.run()
-    missing = [(name, not_found(request.place, name, reported=True)) for name in selection.missing]
+    missing = [(name, not_found(request.stage, name, reported=True)) for name in selection.missing]
     return table_result(ERROR_COLUMNS, error_rows(loader.outcomes, missing), statement_type="COPY")
 
 

@@ -1,4 +1,4 @@
-"""The part of a stream of bytes that is being read, with the place reached."""
+"""The part of a stream of bytes that is being read, with the current position."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ CHUNK = 1 << 20
 
 
 class Window:
-    """Bytes from the place reached on. Holds as few as `fill` asks for."""
+    """Bytes from the current position on. Holds as few as `fill` asks for."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
@@ -17,9 +17,9 @@ class Window:
         self._ahead: bytes | None = None
         """Read already, to know whether anything follows; None before the first reading."""
         self.offset = 0
-        """Bytes before the place reached."""
+        """Bytes before the current position."""
         self.line = 1
-        """The line of the place reached."""
+        """The line of the current position."""
         self.ended = False
         """Nothing follows what is held."""
 
@@ -28,7 +28,7 @@ class Window:
 
     @property
     def data(self) -> bytes:
-        """Everything held, from the place reached on."""
+        """Everything held, from the current position on."""
         if self._start:
             self._data = self._data[self._start :]
             self._start = 0
@@ -50,7 +50,7 @@ class Window:
         self._data = b"".join(parts)
 
     def drop(self, count: int) -> None:
-        """Moves the place reached forward."""
+        """Moves the current position forward."""
         end = self._start + count
         self.line += self._data.count(b"\n", self._start, end)
         self.offset += count

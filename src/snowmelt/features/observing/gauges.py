@@ -50,9 +50,9 @@ def samples(account: Account, state: StateReader, standing: Iterable[Freshness])
 def availability(state: StateReader, now: datetime) -> Iterator[Sample]:
     for last, found in measured(state, now, now).values():
         if last.kind == Watched.DATA_PRODUCT.value and found.ratio is not None:
-            yield Sample(metrics.AVAILABILITY, place(last.name), found.ratio)
+            yield Sample(metrics.AVAILABILITY, name_labels(last.name), found.ratio)
             if found.target is not None:
-                yield Sample(metrics.AVAILABILITY_TARGET, place(last.name), found.target)
+                yield Sample(metrics.AVAILABILITY_TARGET, name_labels(last.name), found.target)
 
 
 def pools(found: Iterable[Pool]) -> Iterator[Sample]:
@@ -62,13 +62,13 @@ def pools(found: Iterable[Pool]) -> Iterator[Sample]:
         yield Sample(metrics.POOL_LEVEL, (pool.name,), pool.level)
 
 
-def place(name: ObjectName) -> tuple[str, str, str]:
+def name_labels(name: ObjectName) -> tuple[str, str, str]:
     return name.database, name.schema, name.name
 
 
 def _freshness(standing: Iterable[Freshness]) -> Iterator[Sample]:
     for item in standing:
-        labels = (*place(item.name), item.kind.value)
+        labels = (*name_labels(item.name), item.kind.value)
         values = (
             (metrics.BEHIND, item.behind),
             (metrics.LIMIT, item.limit),
@@ -89,8 +89,8 @@ def _dynamic_tables(state: StateReader) -> Iterator[Sample]:
     for id, dynamic in state.dynamic.all().items():
         table = state.catalog.by_id(id)
         if table is not None and table.dropped_on is None:
-            yield Sample(metrics.REFRESH_FAILURES, place(table.name), dynamic.failures)
-            yield Sample(metrics.SUSPENDED, place(table.name), dynamic.suspended)
+            yield Sample(metrics.REFRESH_FAILURES, name_labels(table.name), dynamic.failures)
+            yield Sample(metrics.SUSPENDED, name_labels(table.name), dynamic.suspended)
 
 
 def _tasks(state: StateReader) -> Iterator[Sample]:
@@ -99,7 +99,7 @@ def _tasks(state: StateReader) -> Iterator[Sample]:
     for item in found:
         record = records.get(item.id)
         failures = TaskStanding.model_validate_json(record).failures if record is not None else 0
-        yield Sample(metrics.TASK_FAILURES, place(item.name), failures)
+        yield Sample(metrics.TASK_FAILURES, name_labels(item.name), failures)
 
 
 def _streams(account: Account, state: StateReader, now: datetime) -> Iterator[Sample]:
@@ -108,13 +108,13 @@ def _streams(account: Account, state: StateReader, now: datetime) -> Iterator[Sa
     for item in found:
         standing = standings[item.id]
         until = stale_after(account.parameters, state, standing)
-        yield Sample(metrics.STREAM_STALE, place(item.name), max((until - now).total_seconds(), 0.0))
+        yield Sample(metrics.STREAM_STALE, name_labels(item.name), max((until - now).total_seconds(), 0.0))
         try:
             since = account.services[Streams].oldest_change(state, standing)
         except SnowmeltError:
             # Its log can't be read: it is stale, or its table is gone.
             continue
-        yield Sample(metrics.STREAM_LAG, place(item.name), _age(since, now))
+        yield Sample(metrics.STREAM_LAG, name_labels(item.name), _age(since, now))
 
 
 def _channels(state: StateReader, now: datetime) -> Iterator[Sample]:
@@ -126,7 +126,7 @@ def _channels(state: StateReader, now: datetime) -> Iterator[Sample]:
         table = state.catalog.by_id(channel.table_id)
         if table is None or table.dropped_on is not None:
             continue
-        labels = (*place(table.name), channel.name)
+        labels = (*name_labels(table.name), channel.name)
         yield Sample(metrics.CHANNEL_ROWS, (*labels, "inserted"), channel.rows_inserted)
         yield Sample(metrics.CHANNEL_ROWS, (*labels, "rejected"), channel.rows_rejected)
         if channel.last_committed_on is not None:
@@ -141,7 +141,7 @@ def _channels(state: StateReader, now: datetime) -> Iterator[Sample]:
 def _connectors(state: StateReader) -> Iterator[Sample]:
     for item in _live(state, CONNECTOR):
         assert isinstance(item.definition, ConnectorDefinition)
-        standing, labels = state[ConnectorStandings].require(item.id), place(item.name)
+        standing, labels = state[ConnectorStandings].require(item.id), name_labels(item.name)
         phase = ConnectorPhase.PAUSED if standing.paused else standing.phase
         yield Sample(metrics.CONNECTOR_UP, (*labels, phase.value), phase not in _BAD_PHASES)
         yield Sample(metrics.CONNECTOR_CHANGES, (*labels, "landed"), standing.changes)

@@ -268,9 +268,9 @@ def _tables_below(catalog: _Catalog, view: CatalogObject, seen: set[str]) -> Ite
             # A table function, or VALUES.
             continue
         parts = [part.name if part.args.get("quoted") else part.name.upper() for part in named.parts]
-        place = [view.definition.database, view.definition.schema_]
+        home = [view.definition.database, view.definition.schema_]
         if 1 <= len(parts) <= 3:
-            item = catalog.by_name.get(ObjectName(*[*place[: 3 - len(parts)], *parts]))
+            item = catalog.by_name.get(ObjectName(*[*home[: 3 - len(parts)], *parts]))
             if item is not None and item.kind is ObjectKind.TABLE:
                 yield item.id
             elif item is not None:

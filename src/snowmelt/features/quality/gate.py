@@ -116,8 +116,8 @@ class _Gate:
             rows = suspects.failing(MOST_QUARANTINED)
             if rows is None:
                 raise errors.QualityFailedError(str(self.item.table.name), [f"more than {MOST_QUARANTINED} rows fail"])
-            for place, check in enumerate(suspects.checks):
-                failed[check.name] = sum(place in one for one in rows.failed)
+            for index, check in enumerate(suspects.checks):
+                failed[check.name] = sum(index in one for one in rows.failed)
         found = [verdicts.of_rows(check, failed[check.name], counted.checked) for check in self.row_checks]
         if rows is not None and not any(verdict.stops for verdict in found):
             self._quarantine(written, suspects, rows)
@@ -125,22 +125,22 @@ class _Gate:
 
     def _quarantine(self, written: Written, looked: RowChecks, rows: FailedRows) -> None:
         """Takes the rows that fail such a check out of what was written, and keeps them beside it."""
-        places = {
-            place for place, check in enumerate(looked.checks) if check.action is FailureAction.QUARANTINE
+        indexes = {
+            index for index, check in enumerate(looked.checks) if check.action is FailureAction.QUARANTINE
         }  # fmt: skip
-        chosen = [row for row, failed in enumerate(rows.failed) if places & set(failed)]
+        chosen = [row for row, failed in enumerate(rows.failed) if indexes & set(failed)]
         if not chosen:
             return
         taken = FailedRows(
-            rows.rows.take(chosen), tuple(tuple(p for p in rows.failed[row] if p in places) for row in chosen)
+            rows.rows.take(chosen), tuple(tuple(p for p in rows.failed[row] if p in indexes) for row in chosen)
         )
         kept_in = quarantine.ensure(self.run.session, self.item.table)
-        self._take_out(written, looked, taken, sorted(places))
+        self._take_out(written, looked, taken, sorted(indexes))
         reached("quality-taken-out")
         quarantine.put(self.run, kept_in, taken, looked.checks)
         self.transaction.quarantined[self.item.table.name] = len(chosen)
-        for place in places:
-            self.quarantined[looked.checks[place].name] = sum(place in failed for failed in taken.failed)
+        for index in indexes:
+            self.quarantined[looked.checks[index].name] = sum(index in failed for failed in taken.failed)
         reached("quality-quarantined")
 
     def _take_out(self, written: Written, looked: RowChecks, rows: FailedRows, checks: Sequence[int]) -> None:

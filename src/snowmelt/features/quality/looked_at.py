@@ -149,7 +149,7 @@ class Written:
         return exp.select("*").from_(exp.Table(this=identifier(reference)))
 
     def view(self, files: Sequence[DataFile], label: str) -> str:
-        """The rows of some of the files, with their places, under the name that is returned."""
+        """The rows of some of the files, with their positions, under the name that is returned."""
         run = self.run
         mark = hashlib.sha256("\n".join(file.uri for file in files).encode()).hexdigest()[:16]
         reference = f"quality_{label}_{self.table.id}_{self.after.version}_{mark}"

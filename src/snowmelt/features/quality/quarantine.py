@@ -118,8 +118,8 @@ def put(run: GateRun, quarantine: CatalogObject, failed: FailedRows, checks: Seq
     assert isinstance(quarantine.definition, TableDefinition)
     count = failed.rows.num_rows
     rows = failed.rows.drop_columns([FILE, ROW])
-    named = [", ".join(checks[place].name for place in places) for places in failed.failed]
-    reasons = ["; ".join(reason(checks[place]) for place in places) for places in failed.failed]
+    named = [", ".join(checks[index].name for index in indexes) for indexes in failed.failed]
+    reasons = ["; ".join(reason(checks[index]) for index in indexes) for indexes in failed.failed]
     rows = rows.append_column("QUARANTINED_AT", pa.array([run.now] * count, pa.timestamp("us", "UTC")))
     rows = rows.append_column("QUALITY_CHECKS", pa.array(named, pa.string()))
     rows = rows.append_column("QUALITY_REASON", pa.array(reasons, pa.string()))

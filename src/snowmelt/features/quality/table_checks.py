@@ -83,7 +83,7 @@ class TableChecks:
     def _measured(self, trees: Sequence[exp.Expr]) -> list[float | None]:
         if not trees:
             return []
-        named = [exp.alias_(tree, f"m{place}") for place, tree in enumerate(trees)]
+        named = [exp.alias_(tree, f"m{index}") for index, tree in enumerate(trees)]
         reference = self.written.view(self.written.after.files, "all")
         found = fetched(self.run, exp.select(*named).from_(exp.Table(this=identifier(reference))))
         return [column[0].as_py() for column in found.columns]

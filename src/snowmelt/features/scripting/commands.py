@@ -179,8 +179,8 @@ def _change(run: Run, state: StateTransaction, item: CatalogObject, action: Acti
             state.catalog.rename(item.id, new)
             moved = state.catalog.by_id(item.id)
             assert moved is not None
-            place = definition.model_copy(update={"database": new.database, "schema_": new.schema})
-            state.catalog.update(moved.model_copy(update={"definition": place, "altered_on": state.now}))
+            home = definition.model_copy(update={"database": new.database, "schema_": new.schema})
+            state.catalog.update(moved.model_copy(update={"definition": home, "altered_on": state.now}))
         case SetExecuteAs(caller=caller):
             _update(state, item, definition.model_copy(update={"execute_as_caller": caller}))
         case SetSecure(secure=secure):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> exp.Expr:
-    """Shared: never changed by anybody. As in Snowflake, the places in errors count from the expression's beginning."""
+    """Shared, so nobody changes it. As in Snowflake, positions in errors count from the expression's beginning."""
     return parse_snowflake(text)
 
 

@@ -36,8 +36,8 @@ class RaisedError(Exception):
 
     def uncaught(self) -> SnowmeltError:
         """What the client sees. The code and the SQLSTATE are those of the first cause."""
-        place = f"Uncaught exception of type '{self.kind}' on line {self.line} at position {self.position}"
-        message = f"{place} : {self.error.message}" if self.error.message else place
+        where = f"Uncaught exception of type '{self.kind}' on line {self.line} at position {self.position}"
+        message = f"{where} : {self.error.message}" if self.error.message else where
         return SnowmeltError(
             self.error.code, self.error.sqlstate, message, hint=self.error.hint, transient=self.error.transient
         )

@@ -144,7 +144,7 @@ class Interpreter:
         """Runs a statement of SQL as a child of this one, with a query id of its own."""
         frame = self.frame
         try:
-            # The places in a child's errors count from its own beginning.
+            # The positions in a child's errors count from its own beginning.
             result = self.session.execute(SqlText(text.text))
         except SnowmeltError as error:
             raise failures.failed(STATEMENT, error, line, position) from error

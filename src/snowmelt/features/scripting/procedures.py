@@ -229,10 +229,10 @@ def _entered(
 ) -> Iterator[None]:
     """Runs what is inside as the frame's: its variables, its schema, its transactions, its owner's rights."""
     session = run.session
-    place = session.database, session.schema
+    home = session.database, session.schema
     rights = session.role, session.secondary_roles, session.acts_as_owner
-    own_place = definition is not None and not definition.execute_as_caller
-    if definition is not None and own_place:
+    own_home = definition is not None and not definition.execute_as_caller
+    if definition is not None and own_home:
         session.database, session.schema = definition.database, definition.schema_
         assert owner is not None
         session.role, session.secondary_roles, session.acts_as_owner = owner, (), True
@@ -242,8 +242,8 @@ def _entered(
             yield
         finished = True
     finally:
-        if own_place:
-            session.database, session.schema = place
+        if own_home:
+            session.database, session.schema = home
             session.role, session.secondary_roles, session.acts_as_owner = rights
         _end_transactions(run, frame, finished=finished)
 

@@ -127,14 +127,14 @@ def _future(
     """
     on = statement.on
     assert on.kind is not None
-    place = granting.container(run, state, on)
-    granting.require_may_grant_future(run, state, place)
+    holder = granting.container(run, state, on)
+    granting.require_may_grant_future(run, state, holder)
     wanted = (OWNERSHIP,) if isinstance(statement, GrantOwnership) else statement.privileges
     wanted = wanted if wanted == (OWNERSHIP,) else granting.privileges_of(on.kind, wanted)
     for privilege in wanted:
-        changed(run, state, verb, f"FUTURE {on.kind}S IN {place.found.name}", f"{privilege} ROLE {role}")
+        changed(run, state, verb, f"FUTURE {on.kind}S IN {holder.found.name}", f"{privilege} ROLE {role}")
         yield FutureGrant(
-            privilege=privilege, on_kind=on.kind, container_id=place.found.item.id, grantee=role,
+            privilege=privilege, on_kind=on.kind, container_id=holder.found.item.id, grantee=role,
             grant_option=isinstance(statement, GrantPrivileges) and statement.grant_option,
             granted_by=run.session.role, created_on=state.now,
         )  # fmt: skip

@@ -92,8 +92,8 @@ def _same(left: pa.Array, right: pa.Array) -> pa.Array:
     nulls = pc.and_(pc.is_null(left), pc.is_null(right))
     if pa.types.is_struct(left.type):
         equal = pc.and_(pc.is_valid(left), pc.is_valid(right))
-        for place in range(left.type.num_fields):
-            equal = pc.and_(equal, _same(pc.struct_field(left, [place]), pc.struct_field(right, [place])))
+        for index in range(left.type.num_fields):
+            equal = pc.and_(equal, _same(pc.struct_field(left, [index]), pc.struct_field(right, [index])))
         return pc.or_(nulls, equal)
     equal = pc.fill_null(pc.equal(left, right), False)
     if pa.types.is_floating(left.type):
@@ -111,11 +111,11 @@ def _by_values(rows: pa.Table, names: Sequence[str]) -> pa.Table:
         return rows
     keys = rows.column(_KEY).to_pylist()
     signs = rows.column(SIGN).to_pylist()
-    old = {keys[place]: place for place, sign in enumerate(signs) if sign < 0}
-    new = {keys[place]: place for place, sign in enumerate(signs) if sign > 0}
+    old = {keys[index]: index for index, sign in enumerate(signs) if sign < 0}
+    new = {keys[index]: index for index, sign in enumerate(signs) if sign > 0}
     following = {keys[came]: keys[went] for came, went in pairs}
     led_to = set(following.values())
-    gone = {place for pair in pairs for place in pair}
+    gone = {index for pair in pairs for index in pair}
     renamed: dict[int, int] = {}
     """The place of a row's last image to that of an image with its first birthplace."""
     updates: dict[int, bool] = {}
@@ -124,9 +124,9 @@ def _by_values(rows: pa.Table, names: Sequence[str]) -> pa.Table:
         while tail in following:
             tail = following[tail]
         before, after = old.get(head), new.get(tail)
-        for place in (before, after):
-            if place is not None:
-                updates[place] = before is not None and after is not None
+        for index in (before, after):
+            if index is not None:
+                updates[index] = before is not None and after is not None
         if after is not None:
             renamed[after] = before if before is not None else new[head]
     return _rewritten(rows, gone, renamed, updates)
@@ -136,14 +136,14 @@ def _rewritten(
     rows: pa.Table, gone: set[int], renamed: dict[int, int], updates: dict[int, bool]
 ) -> pa.Table:  # fmt: skip
     count = rows.num_rows
-    source = pa.array([renamed.get(place, place) for place in range(count)], pa.int64())
+    source = pa.array([renamed.get(index, index) for index in range(count)], pa.int64())
     flags = rows.column(UPDATE).to_pylist()
-    for place, flag in updates.items():
-        flags[place] = flag
+    for index, flag in updates.items():
+        flags[index] = flag
     for name in (*ORIGINS, _KEY):
         rows = rows.set_column(rows.schema.get_field_index(name), name, rows.column(name).take(source))
     rows = rows.set_column(rows.schema.get_field_index(UPDATE), UPDATE, pa.array(flags, pa.bool_()))
-    kept = [place for place in range(count) if place not in gone]
+    kept = [index for index in range(count) if index not in gone]
     return rows.take(pa.array(kept, pa.int64()))
 
 
@@ -158,9 +158,9 @@ def _equal_pairs(rows: pa.Table, names: Sequence[str]) -> list[tuple[int, int]]:
     mixed = grouped.filter(pc.not_equal(grouped.column(f"{SIGN}_min"), grouped.column(f"{SIGN}_max")))
     signs = rows.column(SIGN).to_pylist()
     pairs: list[tuple[int, int]] = []
-    for places in mixed.column(f"{_INDEX}_list").to_pylist():
-        came = [place for place in places if signs[place] > 0]
-        went = [place for place in places if signs[place] < 0]
+    for indexes in mixed.column(f"{_INDEX}_list").to_pylist():
+        came = [index for index in indexes if signs[index] > 0]
+        went = [index for index in indexes if signs[index] < 0]
         pairs += zip(came, went, strict=False)
     return pairs
 

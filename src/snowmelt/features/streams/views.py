@@ -303,9 +303,9 @@ def _joined(identities: Sequence[str]) -> exp.Expr:
 def _signed(rows: pa.Table, identified: bool) -> pa.Table:
     """One row for each that came or went. Both under one identity are an update."""
     weights = rows.column(WEIGHT).cast(pa.int64()).to_pylist()
-    places = [place for place, weight in enumerate(weights) for _ in range(abs(weight))]
+    indexes = [index for index, weight in enumerate(weights) for _ in range(abs(weight))]
     copies = [copy for weight in weights for copy in range(abs(weight))]
-    rows = rows.take(pa.array(places, pa.int64()))
+    rows = rows.take(pa.array(indexes, pa.int64()))
     signs = pc.sign(rows.column(WEIGHT)).cast(pa.int64())
     if identified:
         identity = rows.column(IDENTITY).combine_chunks()

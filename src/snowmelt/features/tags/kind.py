@@ -33,7 +33,7 @@ KIND = KindDescription(
     columns=COLUMNS,
     ddl=ddl,
     # Before everything that could have one.
-    script_place=0,
+    script_order=0,
     privileges=("APPLY", "READ"),
     rules={"CREATE TAG": ask_creator(TAG), "ALTER TAG": ask_owner()},
     requests={

@@ -35,7 +35,7 @@ REFERENCE_COLUMNS = columns(
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Target:
     """Something that has tags: a database, a schema, a table or a column of one."""
 
     domain: str
@@ -56,14 +56,14 @@ class _Value:
 def get_tag(run: Run, state: StateReader, arguments: Sequence[Any]) -> str | None:
     """SYSTEM$GET_TAG('<tag>', '<object>', '<domain>'): NULL for what has no such tag, and inherits none."""
     tag = _tag(run, state, str(arguments[0]))
-    place = _place(run, state, str(arguments[1]), str(arguments[2]))
-    return next((each.value for each in _values(state, place) if each.tag == tag), None)
+    target = _find_target(run, state, str(arguments[1]), str(arguments[2]))
+    return next((each.value for each in _values(state, target) if each.tag == tag), None)
 
 
 def references(run: Run, state: StateReader, arguments: Named) -> list[Row]:
     """TAG_REFERENCES('<object>', '<domain>'): the nearest value of each tag."""
-    place = _place(run, state, arguments.text("OBJECT_NAME") or "", arguments.text("OBJECT_DOMAIN") or "")
-    return list(_rows(state, place))
+    target = _find_target(run, state, arguments.text("OBJECT_NAME") or "", arguments.text("OBJECT_DOMAIN") or "")
+    return list(_rows(state, target))
 
 
 def all_columns(run: Run, state: StateReader, arguments: Named) -> list[Row]:
@@ -71,16 +71,18 @@ def all_columns(run: Run, state: StateReader, arguments: Named) -> list[Row]:
     domain = (arguments.text("OBJECT_DOMAIN") or "").upper()
     if domain not in _TABLES:
         raise errors.invalid_value(domain, "object_domain")
-    table = _place(run, state, arguments.text("OBJECT_NAME") or "", domain)
+    table = _find_target(run, state, arguments.text("OBJECT_NAME") or "", domain)
     assert table.item is not None
     definition = table.item.definition
     assert isinstance(definition, TableDefinition | ViewDefinition)
-    places = [_Place("COLUMN", table.database, table.schema, table.item, column.name) for column in definition.columns]
-    return [row for place in places for row in _rows(state, place)]
+    targets = [
+        _Target("COLUMN", table.database, table.schema, table.item, column.name) for column in definition.columns
+    ]
+    return [row for target in targets for row in _rows(state, target)]
 
 
-def _rows(state: StateReader, place: _Place) -> Iterator[Row]:
-    for each in _values(state, place):
+def _rows(state: StateReader, target: _Target) -> Iterator[Row]:
+    for each in _values(state, target):
         yield {
             "TAG_DATABASE": each.tag.database,
             "TAG_SCHEMA": each.tag.schema,
@@ -88,53 +90,55 @@ def _rows(state: StateReader, place: _Place) -> Iterator[Row]:
             "TAG_VALUE": each.value,
             "APPLY_METHOD": each.method,
             "LEVEL": each.level,
-            "OBJECT_DATABASE": place.database if place.domain != "DATABASE" else None,
-            "OBJECT_SCHEMA": place.schema if place.domain != "SCHEMA" else None,
-            "OBJECT_NAME": _name(place),
-            "DOMAIN": place.domain,
-            "COLUMN_NAME": place.column,
+            "OBJECT_DATABASE": target.database if target.domain != "DATABASE" else None,
+            "OBJECT_SCHEMA": target.schema if target.domain != "SCHEMA" else None,
+            "OBJECT_NAME": _name(target),
+            "DOMAIN": target.domain,
+            "COLUMN_NAME": target.column,
         }
 
 
-def _name(place: _Place) -> str:
-    if place.item is not None:
-        return place.item.name.name
-    return place.schema or place.database
+def _name(target: _Target) -> str:
+    if target.item is not None:
+        return target.item.name.name
+    return target.schema or target.database
 
 
-def _values(state: StateReader, place: _Place) -> Iterator[_Value]:
+def _values(state: StateReader, target: _Target) -> Iterator[_Value]:
     """The nearest value of each tag: of a column before its table's, then the schema's, then the database's."""
     seen: set[ObjectName] = set()
-    for value in _from_near_to_far(state, place):
+    for value in _from_near_to_far(state, target):
         if value.tag not in seen:
             seen.add(value.tag)
             yield value
 
 
-def _from_near_to_far(state: StateReader, place: _Place) -> Iterator[_Value]:
-    item = place.item
-    if item is not None and place.column is not None:
-        yield from _classes(state, item, place.column)
-        yield from _set(state, ParameterLevel.TABLE, item.id, place.column, "COLUMN", place)
+def _from_near_to_far(state: StateReader, target: _Target) -> Iterator[_Value]:
+    item = target.item
+    if item is not None and target.column is not None:
+        yield from _classes(state, item, target.column)
+        yield from _set(state, ParameterLevel.TABLE, item.id, target.column, "COLUMN", target)
     if item is not None:
-        yield from _set(state, ParameterLevel.TABLE, item.id, None, "TABLE", place)
-    schema = state.whole_catalog.schema(SchemaName(place.database, place.schema)) if place.schema is not None else None
+        yield from _set(state, ParameterLevel.TABLE, item.id, None, "TABLE", target)
+    schema = (
+        state.whole_catalog.schema(SchemaName(target.database, target.schema)) if target.schema is not None else None
+    )
     if schema is not None:
-        yield from _set(state, ParameterLevel.SCHEMA, schema.id, None, "SCHEMA", place)
-    database = state.whole_catalog.database(place.database)
+        yield from _set(state, ParameterLevel.SCHEMA, schema.id, None, "SCHEMA", target)
+    database = state.whole_catalog.database(target.database)
     if database is not None:
-        yield from _set(state, ParameterLevel.DATABASE, database.id, None, "DATABASE", place)
+        yield from _set(state, ParameterLevel.DATABASE, database.id, None, "DATABASE", target)
 
 
 def _set(
-    state: StateReader, level: ParameterLevel, id: str, column: str | None, domain: str, place: _Place
+    state: StateReader, level: ParameterLevel, id: str, column: str | None, domain: str, target: _Target
 ) -> Iterator[_Value]:
     for tagged in tags_on(state, level, id):
         known = state.catalog.by_id(tagged.tag_id) if tagged.column == column else None
         # Only names are looked up with the asker's eyes.
         tag = state.catalog.find(known.name, [TAG]) if known is not None else None
         if tag is not None and tag.id == tagged.tag_id:
-            own = domain == place.domain or (domain == "TABLE" and place.domain in _TABLES)
+            own = domain == target.domain or (domain == "TABLE" and target.domain in _TABLES)
             yield _Value(tag.name, tagged.value, domain, "MANUAL" if own else "INHERITED")
 
 
@@ -155,24 +159,24 @@ def _tag(run: Run, state: StateReader, name: str) -> ObjectName:
     return full
 
 
-def _place(run: Run, state: StateReader, name: str, domain: str) -> _Place:
+def _find_target(run: Run, state: StateReader, name: str, domain: str) -> _Target:
     parts, wanted = split_name(name), domain.upper()
     if parts is None:
         raise errors.invalid_value(name, "obj_name")
     if wanted == "DATABASE" and len(parts) == 1:
         if state.catalog.database(parts[0]) is None:
             raise errors.not_found("Database", name)
-        return _Place(wanted, parts[0])
+        return _Target(wanted, parts[0])
     if wanted == "SCHEMA" and len(parts) <= 2:
         full = run.schema_name(parts)
         if state.catalog.schema(full) is None:
             raise errors.not_found("Schema", name)
-        return _Place(wanted, full.database, full.name)
+        return _Target(wanted, full.database, full.name)
     column = parts[-1] if wanted == "COLUMN" and len(parts) > 1 else None
     if (wanted not in _TABLES and column is None) or len(parts) > (3 if column is None else 4):
         raise errors.invalid_value(domain if wanted not in (*_TABLES, "COLUMN") else name, "obj_domain")
     item = _find(run, state, parts if column is None else parts[:-1])
-    return _Place(wanted, item.name.database, item.name.schema, item, column)
+    return _Target(wanted, item.name.database, item.name.schema, item, column)
 
 
 def _find(run: Run, state: StateReader, parts: tuple[str, ...]) -> CatalogObject:

@@ -85,10 +85,10 @@ def _usable(run: Run, name: NameRef) -> CatalogObject:
 def _store(
     state: StateTransaction, level: ParameterLevel, id: str, action: SetTags | UnsetTags, tags: Sequence[CatalogObject]
 ) -> None:
-    for place, tag in enumerate(tags):
+    for index, tag in enumerate(tags):
         key = f"{_PREFIX}{tag.id}" + (f":{action.column}" if action.column is not None else "")
         if isinstance(action, SetTags):
-            state.parameters.set(level, id, key, action.tags[place][1])
+            state.parameters.set(level, id, key, action.tags[index][1])
         else:
             state.parameters.unset(level, id, key)
 

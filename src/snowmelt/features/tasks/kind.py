@@ -73,7 +73,7 @@ KIND = KindDescription(
     terse=TERSE,
     describe=lambda run, state, item: (COLUMNS, [described(state, item)]),
     ddl=ddl,
-    script_place=90,
+    script_order=90,
     in_order=in_order,
     privileges=("OPERATE", "MONITOR"),
     rules={
@@ -88,5 +88,5 @@ KIND = KindDescription(
     before_drop=changing.dropped,
     forget=lambda state, item: state[TaskRecords].delete_for(item.id),
     has_history=True,
-    in_projects=InProjects(statement=CreateTask, drop_place=30, is_altered=True),
+    in_projects=InProjects(statement=CreateTask, drop_order=30, is_altered=True),
 )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from snowmelt.core import errors
-from snowmelt.features.loading import places
+from snowmelt.features.loading import stage_folders
 from snowmelt.runtime import retention
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.state.model import (
@@ -128,9 +128,9 @@ def remove_data(account: Account, items: Iterable[CatalogObject]) -> None:
         definition = item.definition
         if isinstance(definition, TableDefinition):
             account.store.remove(definition.location)
-            places.remove_files(account, places.table_stage(item.id))
+            stage_folders.remove_files(account, stage_folders.table_stage(item.id))
         elif isinstance(definition, StageDefinition) and definition.location is not None:
-            places.remove_files(account, definition.location)
+            stage_folders.remove_files(account, definition.location)
 
 
 def _purge_containers(account: Account, at: datetime) -> tuple[int, int]:

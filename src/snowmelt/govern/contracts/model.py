@@ -41,7 +41,7 @@ class Property:
     required: bool = False
     unique: bool = False
     key_position: int | None = None
-    """Its place in the primary key, from 1."""
+    """Its position in the primary key, from 1."""
     limits: tuple[tuple[str, Any], ...] = ()
     """minimum, maxLength, pattern, …, in order of their names."""
     values: tuple[Any, ...] | None = None

@@ -157,10 +157,10 @@ class LineageGraph:
                             continue
                         taken.add(mark)
                         steps.append(LineageStep(edge, link, hop))
-                        place = (edge.target.id, link.target_column) if down else (edge.source.id, link.source_column)
-                        ends = column is not None and place[1] is None
-                        if place not in seen and not ends:
-                            seen.add(place)
-                            reached.append(place)
+                        point = (edge.target.id, link.target_column) if down else (edge.source.id, link.source_column)
+                        ends = column is not None and point[1] is None
+                        if point not in seen and not ends:
+                            seen.add(point)
+                            reached.append(point)
             frontier = reached
         return steps

@@ -180,8 +180,8 @@ def _layers(picture: Picture) -> list[list[str]]:
     for key in picture.boxes:
         _depth(key, sources, depth, set())
     layers: list[list[str]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
-    for key, place in depth.items():
-        layers[place].append(key)
+    for key, level in depth.items():
+        layers[level].append(key)
     order: dict[str, float] = {}
     for layer in layers:
         layer.sort(key=lambda key: (_middle(sources[key], order), key))

@@ -154,9 +154,9 @@ def _everything(name: NameRef) -> exp.Expr:
 
 def _table(name: NameRef, alias: str | None) -> exp.Table:
     table, *containers = reversed([identifier(part) for part in name.parts])
-    places = dict(zip(("db", "catalog"), containers, strict=False))
+    parts = dict(zip(("db", "catalog"), containers, strict=False))
     shown = exp.TableAlias(this=identifier(alias)) if alias is not None else None
-    return exp.Table(this=table, **places, alias=shown)
+    return exp.Table(this=table, **parts, alias=shown)
 
 
 def _reading(source: SqlText) -> exp.Expr:

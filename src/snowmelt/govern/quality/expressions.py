@@ -56,8 +56,8 @@ def measure(check: QualityCheck) -> exp.Expr | None:
             return filled("100 * COUNT(_0) / NULLIF(COUNT(*), 0)", columns[0])
         case CheckKind.DUPLICATES:
             known = exp.and_(*(filled("_0 IS NOT NULL", column) for column in columns))
-            places = ", ".join(f"_{place}" for place in range(len(columns)))
-            distinct = filled(f"COUNT(DISTINCT {places})", *columns)
+            markers = ", ".join(f"_{index}" for index in range(len(columns)))
+            distinct = filled(f"COUNT(DISTINCT {markers})", *columns)
             return filled("COUNT_IF(_0) - _1", known, distinct)
         case CheckKind.MEAN:
             return filled("AVG(_0)", columns[0])
@@ -71,7 +71,7 @@ def measure(check: QualityCheck) -> exp.Expr | None:
 def bounds(check: QualityCheck) -> list[exp.Expr]:
     """DRIFT, the first time: the values between bins that each hold as many rows."""
     column = _column(check.columns[0])
-    return [filled("APPROX_PERCENTILE(_0, _1)", column, _number(place / BINS)) for place in range(1, BINS)]
+    return [filled("APPROX_PERCENTILE(_0, _1)", column, _number(index / BINS)) for index in range(1, BINS)]
 
 
 def counts_upto(check: QualityCheck, limits: Sequence[float]) -> list[exp.Expr]:

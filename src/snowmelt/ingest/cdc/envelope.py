@@ -70,20 +70,20 @@ class Change:
     ts_ms: int | None
     """When the source committed it, or the snapshot read it."""
     lsn: int | None = None
-    """The place in the source's log: it grows within a transaction, and in a binlog from one to the next too."""
+    """The position in the source's log: it grows within a transaction, and in a binlog from one to the next too."""
     transaction: int | None = None
     sequence: str | None = None
     row: int = 0
-    """Which of the rows at that place; zero where nobody counts them."""
+    """Which of the rows at that position; zero where nobody counts them."""
     snapshot: Snapshot = Snapshot.NONE
     schema: int = 0
     """The number of the shape that its rows have; 0 when it came without one."""
 
     @property
     def behind_commit(self) -> int | None:
-        """The place of the commit that came before this change's transaction; None in the first one after a snapshot.
+        """The position of the commit before this change's transaction; None in the first one after a snapshot.
 
-        It grows from transaction to transaction, as the places of changes do not: long transactions commit behind
+        It grows from transaction to transaction, as the positions of changes do not: long transactions commit behind
         shorter ones that began later.
         """
         if self.sequence is None:
@@ -165,7 +165,7 @@ def parse(key: str | None, value: str, schema: int = 0) -> Change | None:
 
 
 def place_in_binlog(file: Any, position: Any) -> int | None:
-    """One number for a place in a binlog: its files are numbered, and of four gigabytes at most."""
+    """One number for a position in a binlog: its files are numbered, and of four gigabytes at most."""
     number = str(file).rpartition(".")[2]
     if not number.isdigit() or not isinstance(position, int):
         return None
@@ -173,7 +173,7 @@ def place_in_binlog(file: Any, position: Any) -> int | None:
 
 
 def _sequence(source: dict[str, Any]) -> str | None:
-    """What the source says of the order of its changes; of a binlog file, place, row and GTID."""
+    """What the source says of the order of its changes; of a binlog file, position, row and GTID."""
     if source.get("file"):
         return json.dumps([source["file"], source.get("pos"), source.get("row"), source.get("gtid")])
     return source["sequence"] if isinstance(source.get("sequence"), str) else None

@@ -78,11 +78,11 @@ class _Gone:
 
     def moves_to(self, change: Change) -> bool:
         """Whether the row is not gone but has another key: Debezium tells one update as a deletion and an insertion."""
-        same_place = change.lsn is not None and (change.lsn, change.transaction) == (
+        same_position = change.lsn is not None and (change.lsn, change.transaction) == (
             self.change.lsn,
             self.change.transaction,
         )
-        return same_place and change.operation is Operation.INSERT
+        return same_position and change.operation is Operation.INSERT
 
 
 def _move(folded: Folded, change: Change, columns: Sequence[str], key: Key) -> None:

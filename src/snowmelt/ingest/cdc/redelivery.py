@@ -3,7 +3,7 @@
 A source's log is read in the order of commits, and whoever has to begin anew begins somewhere earlier and goes through
 everything behind it in the same order. So for each table the last change that landed tells old from new:
 
-- within its transaction, places in the log only grow; of the rows in one record of the log, each is known by identity;
+- within its transaction, positions in the log only grow; rows in one record of the log are known by identity;
 - of other transactions, those are older that came behind an earlier commit.
 
 The first transaction after a snapshot does not say behind which commit it came. Of those, the latest are known by
@@ -60,14 +60,14 @@ class Deliveries:
         commit = change.behind_commit
         if commit is None and last.behind_commit is not None:
             self._recent.clear()
-        same_place = change.transaction == last.transaction and change.lsn == last.lsn
+        same_position = change.transaction == last.transaction and change.lsn == last.lsn
         self._recent[identity] = None
         # Once for each change: values that were read before need no validation.
         self.progress[change.table] = TableProgress.model_construct(
             behind_commit=commit,
             transaction=change.transaction,
             lsn=change.lsn,
-            identities=(*last.identities, identity) if same_place else (identity,),
+            identities=(*last.identities, identity) if same_position else (identity,),
             snapshot_lsn=last.snapshot_lsn,
         )
         return True
@@ -75,7 +75,7 @@ class Deliveries:
     def begun_snapshot(self, change: Change, tables: Iterable[str]) -> list[str]:
         """Which of the tables are read anew from this change on: nothing of them that follows is old.
 
-        All rows of a snapshot have its place in the log, so that another place is another snapshot.
+        All rows of a snapshot have its position in the log, so that another position is another snapshot.
         """
         if change.operation is not Operation.READ or change.snapshot is Snapshot.INCREMENTAL:
             return []

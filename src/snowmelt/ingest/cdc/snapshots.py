@@ -11,10 +11,10 @@ from snowmelt.ingest.cdc.envelope import Change, Operation, Snapshot
 def cut_behind(changes: Sequence[Change], ends: Callable[[Change], bool]) -> Iterator[Sequence[Change]]:
     """The changes in parts, of which all but the last end with a change for which `ends` holds."""
     begin = 0
-    for place, change in enumerate(changes, 1):
-        if ends(change) or place == len(changes):
-            yield changes[begin:place]
-            begin = place
+    for index, change in enumerate(changes, 1):
+        if ends(change) or index == len(changes):
+            yield changes[begin:index]
+            begin = index
 
 
 def emptied(first: Change, landed: Iterable[str]) -> list[Change]:

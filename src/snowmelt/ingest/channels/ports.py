@@ -46,8 +46,8 @@ class Part:
     """Columns under the names that the writer gave them."""
     tokens: tuple[str | None, ...] | None = None
     """Of every row, where each has one of its own."""
-    places: tuple[int, ...] | None = None
-    """Of every row, its place in the batch, where the parts do not simply follow each other."""
+    positions: tuple[int, ...] | None = None
+    """Of every row, its position in the batch, where the parts do not simply follow each other."""
 
 
 @dataclass(frozen=True, slots=True)

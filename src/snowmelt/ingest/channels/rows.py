@@ -36,16 +36,18 @@ def parts_of(rows: Sequence[Row], tokens: Sequence[str | None] | None = None) ->
     for index, row in enumerate(rows):
         grouped.setdefault(tuple(sorted(row)), []).append(index)
     return tuple(
-        _part([rows[i] for i in places], None if tokens is None else [tokens[i] for i in places], tuple(places))
-        for places in grouped.values()
+        _part(
+            [rows[i] for i in positions], None if tokens is None else [tokens[i] for i in positions], tuple(positions)
+        )
+        for positions in grouped.values()
     )
 
 
-def _part(rows: Sequence[Row], tokens: Sequence[str | None] | None, places: tuple[int, ...] | None = None) -> Part:
+def _part(rows: Sequence[Row], tokens: Sequence[str | None] | None, positions: tuple[int, ...] | None = None) -> Part:
     kept = None if tokens is None else tuple(tokens)
     if not rows[0]:
         # Rows without any value are rows all the same: every column gets its default.
-        return Part(pa.table({"": pa.nulls(len(rows))}).select([]), kept, places)
+        return Part(pa.table({"": pa.nulls(len(rows))}).select([]), kept, positions)
     fields: list[pa.Field] = []
     columns: list[pa.Array] = []
     for name in rows[0]:
@@ -54,7 +56,7 @@ def _part(rows: Sequence[Row], tokens: Sequence[str | None] | None, places: tupl
         columns.append(_column(values, kinds))
         documents = DOCUMENTS if kinds and kinds <= _NESTED else None
         fields.append(pa.field(str(name), columns[-1].type, metadata=documents))
-    return Part(pa.Table.from_arrays(columns, schema=pa.schema(fields)), kept, places)
+    return Part(pa.Table.from_arrays(columns, schema=pa.schema(fields)), kept, positions)
 
 
 def _column(values: list[Any], kinds: set[type]) -> pa.Array:

@@ -34,9 +34,9 @@ ARROW = "application/vnd.apache.arrow.stream"
 MOST_ROWS = 2_000_000
 """In one batch: rows without values take no bytes, so that the size of a request says nothing about them."""
 _TOKENS = "\x00offset_token"
-_PLACES = "\x00place"
+_POSITIONS = "\x00place"
 _WITH_BUFFERS = ("record batch", "dictionary")
-"""Columns of the rows' own tokens and places; no column of a table can have such a name."""
+"""Columns of the rows' own tokens and positions; no column of a table can have such a name."""
 
 
 def malformed(detail: str) -> SnowmeltError:
@@ -52,8 +52,8 @@ def parts_to_arrow(parts: tuple[Part, ...]) -> bytes:
         rows = part.rows
         if part.tokens is not None:
             rows = rows.append_column(_TOKENS, pa.array(part.tokens, pa.string()))
-        if part.places is not None:
-            rows = rows.append_column(_PLACES, pa.array(part.places, pa.int64()))
+        if part.positions is not None:
+            rows = rows.append_column(_POSITIONS, pa.array(part.positions, pa.int64()))
         with pa.ipc.new_stream(sink, rows.schema) as writer:
             writer.write_table(rows)
     return bytes(sink.getvalue())
@@ -97,8 +97,8 @@ def _refuse_compressed(body: bytes) -> None:
 def _is_compressed(metadata: bytes) -> bool:
     """Whether a message names a compression: a field of its flatbuffer, which Arrow shows by no function of its own."""
 
-    def number(form: str, place: int) -> int:
-        found: int = struct.unpack_from(form, metadata, place)[0]
+    def number(form: str, offset: int) -> int:
+        found: int = struct.unpack_from(form, metadata, offset)[0]
         return found
 
     def field(table: int, index: int) -> int:
@@ -108,8 +108,8 @@ def _is_compressed(metadata: bytes) -> bool:
         return table + offset if offset else 0
 
     def inner(table: int, index: int) -> int:
-        place = field(table, index)
-        return place + number("<I", place)
+        offset = field(table, index)
+        return offset + number("<I", offset)
 
     message = number("<I", 0)
     header = inner(message, 2)
@@ -118,9 +118,9 @@ def _is_compressed(metadata: bytes) -> bool:
 
 
 def _part(rows: pa.Table) -> Part:
-    tokens, places = _beside(rows, _TOKENS, pa.string()), _beside(rows, _PLACES, pa.int64())
-    own = [name for name in (_TOKENS, _PLACES) if name in rows.column_names]
-    return Part(rows.drop_columns(own) if own else rows, tokens, places)
+    tokens, positions = _beside(rows, _TOKENS, pa.string()), _beside(rows, _POSITIONS, pa.int64())
+    own = [name for name in (_TOKENS, _POSITIONS) if name in rows.column_names]
+    return Part(rows.drop_columns(own) if own else rows, tokens, positions)
 
 
 def _beside(rows: pa.Table, name: str, type_: pa.DataType) -> Any:
@@ -129,7 +129,7 @@ def _beside(rows: pa.Table, name: str, type_: pa.DataType) -> Any:
         return None
     found = rows.column(name)
     if found.type != type_ or (type_ == pa.int64() and found.null_count):
-        raise malformed("tokens are text, and places are numbers")
+        raise malformed("tokens are text, and positions are numbers")
     return tuple(found.to_pylist())
 
 

@@ -94,7 +94,7 @@ class Window(Unary):
             Reason.WINDOW_WITHOUT_PARTITION,
             f"{name} OVER () without PARTITION BY",
             "Any change may touch every row: add PARTITION BY.",
-            note_of(call).place,
+            note_of(call).position,
         )
 
     def joined_with(self, domain: Domain) -> Joined:

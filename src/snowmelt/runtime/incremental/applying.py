@@ -113,15 +113,15 @@ class Target:
         for row, weight in zip(comparable_rows(going), _below(weights.to_pylist()), strict=True):
             wanted[row] -= weight
         existing = self._existing(self._conditions(going))
-        places: list[int] = []
-        for place, row in enumerate(comparable_rows(existing.select(self.names))):
+        indexes: list[int] = []
+        for index, row in enumerate(comparable_rows(existing.select(self.names))):
             if wanted[row] > 0:
                 wanted[row] -= 1
-                places.append(place)
+                indexes.append(index)
         missing = +wanted
         if missing and not self._quarantines:
             raise DivergedError(f"{sum(missing.values())} rows to delete are not there")
-        return RowChanges(deleted=_positions(existing, places), inserted=inserted)
+        return RowChanges(deleted=_positions(existing, indexes), inserted=inserted)
 
     def _replaced(self, rows: pa.Table, keys: pa.Table) -> RowChanges:
         schema = self.files().metadata.arrow_schema
@@ -129,7 +129,7 @@ class Target:
         existing = self._existing(self._conditions(keys))
         chosen = set(comparable_rows(keys))
         inside = [
-            place for place, key in enumerate(comparable_rows(existing.select(keys.column_names))) if key in chosen
+            index for index, key in enumerate(comparable_rows(existing.select(keys.column_names))) if key in chosen
         ]
         present = self._present(existing.take(pa.array(inside, pa.int64())))
         return self._difference(present, rows, keys.column_names)
@@ -141,18 +141,18 @@ class Target:
         """
         new = self._conformed(rows)
         wanted: defaultdict[Row, list[int]] = defaultdict(list)
-        for place, row in enumerate(comparable_rows(new)):
-            wanted[row].append(place)
+        for index, row in enumerate(comparable_rows(new)):
+            wanted[row].append(index)
         gone: list[int] = []
-        for place, row in enumerate(comparable_rows(existing.select(self.names))):
+        for index, row in enumerate(comparable_rows(existing.select(self.names))):
             if wanted[row]:
                 wanted[row].pop()
             else:
-                gone.append(place)
+                gone.append(index)
         follows = _same_keys(existing.select(keys), new.select(keys))
-        updates = {place: follows[place] for place in gone if place in follows}
-        gone = [place for place in gone if place not in updates]
-        came = sorted({place for places in wanted.values() for place in places} - set(updates.values()))
+        updates = {index: follows[index] for index in gone if index in follows}
+        gone = [index for index in gone if index not in updates]
+        came = sorted({index for indexes in wanted.values() for index in indexes} - set(updates.values()))
         return RowChanges(
             deleted=_positions(existing, gone) if gone else None,
             updated=[_updated(existing, new, updates)] if updates else (),
@@ -213,8 +213,8 @@ class Target:
         return result
 
 
-def _positions(existing: pa.Table, places: Sequence[int]) -> pa.Table:
-    return existing.select([FILE, ROW]).take(pa.array(places, pa.int64()))
+def _positions(existing: pa.Table, indexes: Sequence[int]) -> pa.Table:
+    return existing.select([FILE, ROW]).take(pa.array(indexes, pa.int64()))
 
 
 def _updated(existing: pa.Table, new: pa.Table, updates: Mapping[int, int]) -> pa.Table:
@@ -225,22 +225,22 @@ def _updated(existing: pa.Table, new: pa.Table, updates: Mapping[int, int]) -> p
 
 
 def _same_keys(before: pa.Table, after: pa.Table) -> dict[int, int]:
-    """From the places of rows before to those of rows after, for keys that have one of each."""
-    old, new = _only_places(before), _only_places(after)
-    return {place: new[key] for key, place in old.items() if key in new}
+    """From the indexes of rows before to those of rows after, for keys that have one of each."""
+    old, new = _unique_indexes(before), _unique_indexes(after)
+    return {index: new[key] for key, index in old.items() if key in new}
 
 
-def _only_places(keys: pa.Table) -> dict[Row, int]:
-    """The places of keys that occur once."""
+def _unique_indexes(keys: pa.Table) -> dict[Row, int]:
+    """The indexes of keys that occur once."""
     rows = comparable_rows(keys)
     counts = Counter(rows)
-    return {key: place for place, key in enumerate(rows) if counts[key] == 1}
+    return {key: index for index, key in enumerate(rows) if counts[key] == 1}
 
 
 def _repeated(rows: pa.Table, weights: Sequence[int]) -> pa.Table | None:
     """Rows that come, as often as their weight says."""
-    places = [place for place, weight in enumerate(weights) for _ in range(max(weight, 0))]
-    return rows.take(pa.array(places, pa.int64())) if places else None
+    indexes = [index for index, weight in enumerate(weights) for _ in range(max(weight, 0))]
+    return rows.take(pa.array(indexes, pa.int64())) if indexes else None
 
 
 def _below(weights: Iterable[int]) -> list[int]:
@@ -249,7 +249,7 @@ def _below(weights: Iterable[int]) -> list[int]:
 
 def comparable_rows(table: pa.Table) -> list[Row]:
     """The rows as values that are equal when they are equal in SQL, NULLs included."""
-    columns = [_values(table.column(place)) for place in range(table.num_columns)]
+    columns = [_values(table.column(index)) for index in range(table.num_columns)]
     return list(zip(*columns, strict=True)) if columns else [() for _ in range(table.num_rows)]
 
 

@@ -138,5 +138,5 @@ def _exactly(found: pa.Table, wanted: pa.Table) -> pa.Table:
     """Those that have all of a key, not one part of this and another of that."""
     chosen = set(zip(*(wanted.column(name).to_pylist() for name in wanted.column_names), strict=True))
     rows = zip(*(found.column(name).to_pylist() for name in wanted.column_names), strict=True)
-    places = [place for place, row in enumerate(rows) if row in chosen]
-    return found.take(pa.array(places, pa.int64()))
+    indexes = [index for index, row in enumerate(rows) if row in chosen]
+    return found.take(pa.array(indexes, pa.int64()))

@@ -48,8 +48,8 @@ def _source(catalog: DefinitionCatalog, context: SessionContext, parts: tuple[st
     """Spark SQL for the rows of a table or view at the version of the refresh, which the run pins for it."""
     names = [exp.Identifier(this=part, quoted=True) for part in parts]
     table = exp.Table(this=names[-1])
-    for place, name in zip(("db", "catalog"), reversed(names[:-1]), strict=False):
-        table.set(place, name)
+    for part, name in zip(("db", "catalog"), reversed(names[:-1]), strict=False):
+        table.set(part, name)
     bound = QueryBinder(Environment(catalog, context)).bind(exp.select(exp.Star()).from_(table))
     inner = exp.Subquery(this=bound.tree, alias=exp.TableAlias(this=identifier("__s")))
     named = [exp.alias_(exp.column(identifier(c.key)), identifier(c.name)) for c in bound.columns]

@@ -156,11 +156,11 @@ def future_grants(run: Run, state: StateReader, statement: ShowStatement) -> Ite
 
 
 def _future_row(state: StateReader, grant: FutureGrant) -> Row:
-    place = granting.shown_name(state, "SCHEMA", grant.container_id)
-    place = place or granting.shown_name(state, "DATABASE", grant.container_id) or ""
+    holder = granting.shown_name(state, "SCHEMA", grant.container_id)
+    holder = holder or granting.shown_name(state, "DATABASE", grant.container_id) or ""
     return {
         "created_on": grant.created_on, "privilege": grant.privilege, "grant_on": grant.on_kind.replace(" ", "_"),
-        "name": f"{place}.<{grant.on_kind.replace(' ', '_')}>", "grant_to": "ROLE", "grantee_name": grant.grantee,
+        "name": f"{holder}.<{grant.on_kind.replace(' ', '_')}>", "grant_to": "ROLE", "grantee_name": grant.grantee,
         "grant_option": word(grant.grant_option),
     }  # fmt: skip
 

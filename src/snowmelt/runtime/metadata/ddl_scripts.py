@@ -38,7 +38,7 @@ _ELSEWHERE = frozenset(
     }
 )  # fmt: skip
 """Types that Snowflake has and that can't exist here."""
-PLACES = {
+SCRIPT_ORDER = {
     ObjectKind.SEQUENCE: 10, ObjectKind.FILE_FORMAT: 20, ObjectKind.STAGE: 30, ObjectKind.TABLE: 40,
     ObjectKind.FUNCTION: 50, ObjectKind.VIEW: 60, ObjectKind.STREAM: 70, ObjectKind.PROCEDURE: 80,
 }  # fmt: skip
@@ -78,8 +78,8 @@ def _simple(word: str) -> tuple[ObjectKind, str] | None:
 
 
 def _order() -> list[ObjectKind]:
-    places = PLACES | {kind.name: kind.script_place for kind in all_kinds().descriptions}
-    return sorted(places, key=lambda kind: places[kind])
+    order = SCRIPT_ORDER | {kind.name: kind.script_order for kind in all_kinds().descriptions}
+    return sorted(order, key=lambda kind: order[kind])
 
 
 def _parts(name: str) -> tuple[str, ...]:
@@ -208,17 +208,17 @@ def in_dependency_order(views: list[CatalogObject]) -> list[CatalogObject]:
     ordered: dict[ObjectName, CatalogObject] = {}
     visiting: set[ObjectName] = set()
 
-    def place(item: CatalogObject) -> None:
+    def visit(item: CatalogObject) -> None:
         if item.name in ordered or item.name in visiting:
             return
         visiting.add(item.name)
         for name in sorted(view_reads(item)):
             if name in by_name:
-                place(by_name[name])
+                visit(by_name[name])
         ordered[item.name] = item
 
     for item in views:
-        place(item)
+        visit(item)
     return list(ordered.values())
 
 

@@ -307,7 +307,7 @@ def _refuse_aggregate(bound: Bound, text: SqlText) -> None:
 
 
 def _parse(text: SqlText, prefix: str = "") -> exp.Expr:
-    """The tree of a piece of the statement, behind a prefix, with every place in it as in the statement."""
+    """The tree of a piece of the statement, behind a prefix, with every position in it as in the statement."""
     if text.line > 1:
         padded = f"{prefix}{chr(10) * (text.line - 1)}{' ' * text.column}{text.text}"
     else:

@@ -25,7 +25,7 @@ from snowmelt.sql.dialect import identifier, integer, spark
 from snowmelt.state.model import Column
 from snowmelt.storage.rewrite import FILE, ROW
 
-_PLACE = "__place"
+_RANK = "__rank"
 
 
 def direct_command(plan: ChangePlan, path: str, source: exp.Expr | None) -> exp.Expr:
@@ -85,10 +85,10 @@ def _one_of_a_kind(plan: ChangePlan, staged: exp.Expr) -> exp.Expr:
     # Inserted rows have no old content; they differ by their number.
     unmatched = spark("if(_0 is null, _1, null)", column(alias, ROW), column(alias, ID))
     order = exp.Order(expressions=[exp.Ordered(this=column(alias, name)) for name in (FILE, ROW, ID)])
-    place = exp.Window(this=spark("row_number()"), partition_by=[*content, unmatched], order=order)
-    placed = exp.select(exp.Star(), named(place, _PLACE)).from_(_aliased(staged, alias))
-    kept = exp.select(exp.Star()).from_(exp.Subquery(this=placed, alias=exp.TableAlias(this=identifier("__p"))))
-    return exp.Subquery(this=kept.where(exp.EQ(this=exp.column(_PLACE), expression=integer(1))))
+    rank = exp.Window(this=spark("row_number()"), partition_by=[*content, unmatched], order=order)
+    ranked = exp.select(exp.Star(), named(rank, _RANK)).from_(_aliased(staged, alias))
+    kept = exp.select(exp.Star()).from_(exp.Subquery(this=ranked, alias=exp.TableAlias(this=identifier("__p"))))
+    return exp.Subquery(this=kept.where(exp.EQ(this=exp.column(_RANK), expression=integer(1))))
 
 
 def _old(alias: str, item: Column) -> exp.Expr:
@@ -115,10 +115,10 @@ def _on_disk(plan: ChangePlan, tree: exp.Expr) -> exp.Expr:
     """The tree over the table as it lies on disk, where a TIME is text."""
     times = {item.name for item in plan.definition.columns if item.type.kind is Kind.TIME}
 
-    def place(side: str, name: str) -> exp.Expr | None:
+    def replacement(side: str, name: str) -> exp.Expr | None:
         return spark("cast(_0 as time(6))", column(TARGET, name)) if side == TARGET and name in times else None
 
-    return moved(tree, place)
+    return moved(tree, replacement)
 
 
 def _assignments(plan: ChangePlan, clause: Clause) -> list[exp.Expr]:
@@ -156,7 +156,7 @@ def _when_of(act: Act, condition: exp.Expr | None, values: Mapping[str, exp.Expr
 
 
 def _in_order(plan: ChangePlan) -> list[tuple[int, Clause]]:
-    """The clauses with their places, as Spark's grammar wants them: inserts last, which changes nothing."""
+    """The clauses with their positions, as Spark's grammar wants them: inserts last, which changes nothing."""
     return sorted(enumerate(plan.clauses), key=lambda item: item[1].act is Act.INSERT)
 
 

@@ -29,7 +29,7 @@ from snowmelt.runtime.rewriting.sides import spark_sides
 from snowmelt.runtime.sequences import numbered
 from snowmelt.runtime.transactions import PendingTable
 from snowmelt.sql.dialect import to_spark_sql
-from snowmelt.storage.packing import Places
+from snowmelt.storage.packing import RowNumbers
 from snowmelt.storage.rewrite import FILE, ROW, RowChanges, RowEdit, by_file
 from snowmelt.storage.rewrite_many import ManyChanges
 
@@ -84,7 +84,7 @@ class DecidedChange:
         tree = queries.touched(plan, spark_sides(self.run, plan, self.pending), range(len(plan.clauses)))
         # What Spark filters as it scans is in the order of files and rows already.
         in_order = plan.source is None and not any(has_subquery(one) for one in plan.trees())
-        return numbered(self.run, tree if in_order and not self.run.sequences else queries.by_place(tree))
+        return numbered(self.run, tree if in_order and not self.run.sequences else queries.by_position(tree))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,20 +158,20 @@ class _FileChanges:
 
     def between(self, first: int, end: int) -> RowEdit:
         parts: list[pa.Table] = []
-        while self._left is None or self._left.num_rows == 0 or _places(self._left)[-1] < end:
+        while self._left is None or self._left.num_rows == 0 or _row_numbers(self._left)[-1] < end:
             if self._left is not None:
                 parts.append(self._left)
             self._left = next(self._batches, None)
             if self._left is None:
                 break
         if self._left is not None:
-            place = int(np.searchsorted(_places(self._left), end))
-            parts.append(self._left.slice(0, place))
-            self._left = self._left.slice(place)
+            offset = int(np.searchsorted(_row_numbers(self._left), end))
+            parts.append(self._left.slice(0, offset))
+            self._left = self._left.slice(offset)
         rows = pa.concat_tables(parts) if parts else None
         if rows is None or not rows.num_rows:
             return RowEdit()
-        if _places(rows).min() < first:
+        if _row_numbers(rows).min() < first:
             raise internal("changes of a file did not come in the order of its rows")
         return by_file(self._touched.decided(rows)).get(self._name, RowEdit())
 
@@ -188,12 +188,12 @@ def _read(stretch: _Stretch) -> Iterator[pa.Table]:
             elif start < stretch.end:
                 groups.append(number)
             start = end
-        place = before
+        offset = before
         for batch in opened.iter_batches(_BATCH_ROWS, row_groups=groups):
-            begin, end = max(stretch.start - place, 0), min(stretch.end - place, batch.num_rows)
+            begin, end = max(stretch.start - offset, 0), min(stretch.end - offset, batch.num_rows)
             if begin < end:
                 yield pa.Table.from_batches([batch.slice(begin, end - begin)])
-            place += batch.num_rows
+            offset += batch.num_rows
 
 
 def _stretches(path: Path) -> Iterator[tuple[str | None, _Stretch]]:
@@ -213,20 +213,20 @@ def _stretches(path: Path) -> Iterator[tuple[str | None, _Stretch]]:
 def _pieces(path: Path) -> Iterator[tuple[str | None, _Stretch]]:
     """The same, cut where batches end."""
     with pq.ParquetFile(path, read_dictionary=[FILE]) as opened:
-        place = 0
+        offset = 0
         for batch in opened.iter_batches(_BATCH_ROWS, columns=[FILE, ROW]):
             files, rows = batch.column(FILE), batch.column(ROW).fill_null(0).to_numpy()
             codes = files.indices.fill_null(-1).to_numpy()
             cuts = np.flatnonzero((codes[1:] != codes[:-1]) | (rows[1:] < rows[:-1])) + 1
             for start, end in pairwise([0, *cuts.tolist(), batch.num_rows]):
-                part = _Stretch(path, place + start, place + end, int(rows[start]), int(rows[end - 1]))
+                part = _Stretch(path, offset + start, offset + end, int(rows[start]), int(rows[end - 1]))
                 yield files[start].as_py(), part
-            place += batch.num_rows
+            offset += batch.num_rows
 
 
-def _places(rows: pa.Table) -> Places:
-    places: Places = rows.column(ROW).to_numpy()
-    return places
+def _row_numbers(rows: pa.Table) -> RowNumbers:
+    numbers: RowNumbers = rows.column(ROW).to_numpy()
+    return numbers
 
 
 def _first_row(stretch: _Stretch) -> int:

@@ -69,7 +69,7 @@ class KeyedSource:
                 projections.append(named(clause.condition.copy(), f"{_WHEN}{index}"))
             if clause.check is not None:
                 projections.append(named(clause.check.copy(), f"__checked{index}"))
-        projections += [named(tree.copy(), f"{_VALUE}{place}") for place, tree in enumerate(self._distinct())]
+        projections += [named(tree.copy(), f"{_VALUE}{index}") for index, tree in enumerate(self._distinct())]
         inner = exp.Subquery(this=plan.source.tree.copy(), alias=exp.TableAlias(this=identifier(SOURCE)))
         select = exp.select(*projections).from_(inner)
         # Only an INSERT has use for rows that match nothing.
@@ -96,9 +96,9 @@ class KeyedSource:
         right = pa.table([number, *keys], names=[ID, *names])
         if _JOINS in source.column_names:
             right = right.filter(source.column(_JOINS).fill_null(False))
-        places = dict(zip(names, (key.column for key in self.narrow.keys), strict=True))
+        columns = dict(zip(names, (key.column for key in self.narrow.keys), strict=True))
         left = pa.table(
-            [found.column(FILE), found.column(ROW), *(found.column(name) for name in places.values())],
+            [found.column(FILE), found.column(ROW), *(found.column(name) for name in columns.values())],
             names=[FILE, ROW, *names],
         )
         matches = left.join(right, names, join_type="inner").select([FILE, ROW, ID])
@@ -114,7 +114,7 @@ class KeyedSource:
     def _under(self, source: pa.Table, rows: pa.Table, clauses: Sequence[int]) -> pa.Table:
         """The rows that fall under one of these clauses, with its values."""
         plan = self.plan
-        values = {tree: f"{_VALUE}{place}" for place, tree in enumerate(self._distinct())}
+        values = {tree: f"{_VALUE}{index}" for index, tree in enumerate(self._distinct())}
         fields = [pa.field(name, arrow_type(_type(plan, name))) for name in plan.changed_columns]
         schema = pa.schema([(FILE, pa.string()), (ROW, pa.int64()), (ID, pa.int64()), (ACTION, pa.int32()), *fields])
         parts = [schema.empty_table()]

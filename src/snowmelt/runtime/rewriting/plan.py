@@ -24,7 +24,7 @@ ID = "__id"
 NUMBER = "__number:"
 """Before the name of an AUTOINCREMENT column: the source's column with the numbers for inserted rows."""
 ACTION = "__action"
-"""The place of the clause that a row falls under."""
+"""The position of the clause that a row falls under."""
 CHECKED = "__checked"
 
 
@@ -129,12 +129,12 @@ def has_subquery(tree: exp.Expr) -> bool:
     return tree.find(exp.Query) is not None
 
 
-def moved(tree: exp.Expr, place: Callable[[str, str], exp.Expr | None]) -> exp.Expr:
-    """The tree with columns of both sides replaced by what `place(side, name)` gives for them."""
+def moved(tree: exp.Expr, replacement: Callable[[str, str], exp.Expr | None]) -> exp.Expr:
+    """The tree with columns of both sides replaced by what `replacement(side, name)` gives for them."""
 
     def visit(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.table in (TARGET, SOURCE):
-            return place(node.table, node.name) or node
+            return replacement(node.table, node.name) or node
         return node
 
     return tree.copy().transform(visit)

@@ -49,7 +49,7 @@ class Sides:
 def touched(plan: ChangePlan, sides: Sides, clauses: Sequence[int], *, old: Sequence[str] = ()) -> exp.Select:
     """The touched rows: `__file`, `__row` (NULL for an insert), `__id`, `__action`, the changed columns.
 
-    Only the clauses at the given places are tried. With `old`, those columns of the target come along, in
+    Only the clauses at the given positions are tried. With `old`, those columns of the target come along, in
     stored form. A target row
     may come several times, once for each source row that would change it.
     """
@@ -104,16 +104,16 @@ def _carried(plan: ChangePlan, side: str, extra: Sequence[str] = ()) -> list[exp
 
 def _matches(plan: ChangePlan, sides: Sides, old: Sequence[str]) -> exp.Select:
     """Target rows with the source rows that match them."""
-    place = [column(TARGET, FILE), column(TARGET, ROW)]
+    position = [column(TARGET, FILE), column(TARGET, ROW)]
     if sides.source is None:
-        select = exp.select(*place, named(spark("cast(null as bigint)"), ID), *_carried(plan, TARGET, old)).from_(
+        select = exp.select(*position, named(spark("cast(null as bigint)"), ID), *_carried(plan, TARGET, old)).from_(
             _aliased(sides.target, TARGET)
         )
         return select.where(all_of(plan.conjuncts)) if plan.conjuncts else select
     # Spark takes subqueries in a join's condition only at times; above the join they mean the same.
     plain = [tree for tree in plan.conjuncts if not has_subquery(tree)]
     rest = [tree for tree in plan.conjuncts if has_subquery(tree)]
-    select = exp.select(*place, column(SOURCE, ID), *_carried(plan, TARGET, old), *_carried(plan, SOURCE))
+    select = exp.select(*position, column(SOURCE, ID), *_carried(plan, TARGET, old), *_carried(plan, SOURCE))
     select = select.from_(_aliased(sides.target, TARGET)).join(_aliased(sides.source, SOURCE), on=all_of(plain))
     if sides.small_source:
         # Spark can't know that of rows it gets from here.
@@ -148,8 +148,8 @@ def _left_join(plan: ChangePlan, sides: Sides, old: Sequence[str]) -> exp.Select
     return select.join(_aliased(sides.target, TARGET), on=all_of(plan.conjuncts), join_type="left")
 
 
-def by_place(touched_rows: exp.Select) -> exp.Select:
-    """The touched rows with those of one file together, in the order of their places."""
+def by_position(touched_rows: exp.Select) -> exp.Select:
+    """The touched rows with those of one file together, in the order of their positions."""
     rows = exp.select(exp.Star()).from_(_derived(touched_rows, _MATCH))
     # Inserted rows have no file: their numbers spread them.
     spread = spark("if(_0 is null, _1, null)", column(_MATCH, FILE), column(_MATCH, ID))
@@ -160,7 +160,7 @@ def by_place(touched_rows: exp.Select) -> exp.Select:
 
 
 def _action(plan: ChangePlan, clauses: Sequence[int]) -> exp.Expr:
-    """The place of the first clause that applies; NULL where none does."""
+    """The position of the first clause that applies; NULL where none does."""
     unmatched = exp.Is(this=column(_JOINED, FILE), expression=exp.Null())
     several = any(plan.clauses[index].act is Act.INSERT for index in clauses)
     branches = []

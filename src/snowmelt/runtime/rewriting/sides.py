@@ -24,7 +24,7 @@ def spark_sides(run: Run, plan: ChangePlan, pending: PendingTable) -> queries.Si
 
 
 def scanned_target(run: Run, plan: ChangePlan, files: FileList) -> exp.Expr:
-    """The rows of the target with their places."""
+    """The rows of the target with their positions."""
     definition = plan.definition
     reference = f"t_{plan.table.id}_{files.version}_rows"
     plain = files.plain and not definition.spark_only

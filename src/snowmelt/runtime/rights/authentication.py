@@ -171,15 +171,15 @@ class Authenticator:
             chosen = PUBLIC
         if restriction is not None and role not in (None, restriction):
             raise errors.role_not_granted(str(role))
-        place = split_name(user.default_namespace) if user.default_namespace else None
+        namespace = split_name(user.default_namespace) if user.default_namespace else None
         return Identity(
             user=user.name,
             role=chosen,
             secondary_roles=() if restriction is not None else user.default_secondary_roles,
             role_restriction=restriction,
             warehouse=user.default_warehouse,
-            database=place[0] if place else None,
-            schema=place[1] if place and len(place) > 1 else None,
+            database=namespace[0] if namespace else None,
+            schema=namespace[1] if namespace and len(namespace) > 1 else None,
             grounds=held,
         )
 

@@ -38,12 +38,12 @@ def objects(run: Run, state: StateReader, on: Securable) -> list[Found]:
     assert on.kind is not None and on.name is not None
     if on.scope == "OBJECT":
         return [named(run, state, Named(on.kind, on.name, on.arguments))]
-    place = container(run, state, on)
+    holder = container(run, state, on)
     if on.kind is ObjectType.SCHEMA:
-        schemas = state.catalog.schemas(place.database)
+        schemas = state.catalog.schemas(holder.database)
         return [Found("SCHEMA", schema.name, Owned(schema.id, schema.owner)) for schema in schemas]
     wanted = schema_objects.kept_as(on.kind)
-    found = state.catalog.objects([wanted], place.database, place.schema, session_id=run.session.id)
+    found = state.catalog.objects([wanted], holder.database, holder.schema, session_id=run.session.id)
     dynamic = on.kind is ObjectType.DYNAMIC_TABLE
     return [enforcement.found_object(item) for item in found if schema_objects.is_dynamic(item) == dynamic]
 
@@ -109,13 +109,13 @@ def require_may_grant(run: Run, state: StateReader, found: Found, privilege: str
         raise error
 
 
-def require_may_grant_future(run: Run, state: StateReader, place: Container) -> None:
-    schema = state.catalog.schema(SchemaName(place.database, place.schema)) if place.schema is not None else None
+def require_may_grant_future(run: Run, state: StateReader, holder: Container) -> None:
+    schema = state.catalog.schema(SchemaName(holder.database, holder.schema)) if holder.schema is not None else None
     if schema is not None and schema.managed_access:
-        require_may_grant(run, state, place.found, MANAGE_GRANTS)
+        require_may_grant(run, state, holder.found, MANAGE_GRANTS)
     elif not run.authority.manages_grants:
-        error = errors.insufficient_privileges(place.found.kind.lower(), place.found.name)
-        run.account.audit.denied(run, (MANAGE_GRANTS,), f"{place.found.kind} {place.found.name}", error)
+        error = errors.insufficient_privileges(holder.found.kind.lower(), holder.found.name)
+        run.account.audit.denied(run, (MANAGE_GRANTS,), f"{holder.found.kind} {holder.found.name}", error)
         raise error
 
 

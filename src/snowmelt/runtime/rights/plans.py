@@ -1,7 +1,7 @@
 """What a session may see of a plan: the one place that decides it, for every kind of EXPLAIN and for errors.
 
-A plan holds the bodies of all views and functions on its way, and the places of files. Of what is SECURE only the owner
-may read the body; the places of the account's own files are nobody's.
+A plan holds the bodies of all views and functions on its way, and the paths of files. Of what is SECURE only the owner
+may read the body; the paths of the account's own files are nobody's.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def explained(run: Run, steps: Iterable[ExplainRow]) -> Result:
     if is_sealed(run):
         rows = [[step.name, step.text] for step in steps if step.open] + [["Plan", SEALED]]
     else:
-        rows = [[step.name, without_places(run, step.text)] for step in steps]
+        rows = [[step.name, without_folders(run, step.text)] for step in steps]
     return table_result([ResultColumn(name, types.VARCHAR) for name in ("step", "text")], rows)
 
 
@@ -55,7 +55,7 @@ def without_addresses(plan: str) -> str:
     return _ADDRESS.sub("<file>", _LOCATION.sub(r"\1 [<files>]", plan))
 
 
-def without_places(run: Run, text: str) -> str:
+def without_folders(run: Run, text: str) -> str:
     """Without the account's own folders. Its key is in no plan; were it in one, nobody would see it here."""
     account = run.account
     for own, name in (
@@ -69,6 +69,6 @@ def without_places(run: Run, text: str) -> str:
 
 def censor(run: Run, error: SnowmeltError) -> None:
     """Takes out of an error's message what the session may not see of the plan that it quotes."""
-    error.message = without_places(run, error.message)
+    error.message = without_folders(run, error.message)
     if error.code in _QUOTING and is_sealed(run):
         error.message = "The query failed inside a secure view or function, whose details only its owner sees."

@@ -129,16 +129,16 @@ def _changes(text: str) -> Iterator[_Change]:
         if _is_secret_word(token):
             index += 1
             upto = _value_end(tokens, index)
-            for place in range(index, upto):
-                yield from _hidden(tokens[place])
+            for position in range(index, upto):
+                yield from _hidden(tokens[position])
             bare = _bare_value(text, tokens, index) if upto == index else None
             if bare is not None:
                 yield bare
                 index = next((i for i in range(index, len(tokens)) if tokens[i].start >= bare.end), len(tokens))
                 # A literal right behind a bare word: nobody knows which of the two is the secret.
                 upto = _value_end(tokens, index)
-                for place in range(index, upto):
-                    yield from _hidden(tokens[place])
+                for position in range(index, upto):
+                    yield from _hidden(tokens[position])
             index = upto
             continue
         yield from _inside(token)
@@ -153,23 +153,23 @@ def _is_secret_word(token: _Token) -> bool:
 
 def _value_end(tokens: list[_Token], index: int) -> int:
     """The index behind the literals that belong to the secret word before `index`; `index` itself when none do."""
-    end, depth, seen_operator, place = index, 0, False, index
-    while place < len(tokens):
-        token = tokens[place]
+    end, depth, seen_operator, position = index, 0, False, index
+    while position < len(tokens):
+        token = tokens[position]
         if token.kind in ("space", "comment"):
             pass
         elif token.kind in _LITERALS or (token.kind == "quoted" and seen_operator):
-            end = place + 1
+            end = position + 1
         elif token.text == "(":
             depth, seen_operator = depth + 1, True
         elif token.text == ")" and depth:
             depth -= 1
-            end = place + 1 if not depth else end
+            end = position + 1 if not depth else end
         elif token.text in _JOINS:
             seen_operator = True
         elif not depth:
             break
-        place += 1
+        position += 1
     return end
 
 
@@ -183,11 +183,11 @@ def _hidden(token: _Token) -> Iterator[_Change]:
 
 def _bare_value(text: str, tokens: list[_Token], index: int) -> _Change | None:
     """`PASSWORD = abc-1`, without quotes."""
-    place, seen_operator = index, False
-    while place < len(tokens) and (tokens[place].kind in ("space", "comment") or tokens[place].text in "=>:"):
-        seen_operator = seen_operator or tokens[place].text in ("=", ">")
-        place += 1
-    match = _BARE.match(text, tokens[place].start) if place < len(tokens) and seen_operator else None
+    position, seen_operator = index, False
+    while position < len(tokens) and (tokens[position].kind in ("space", "comment") or tokens[position].text in "=>:"):
+        seen_operator = seen_operator or tokens[position].text in ("=", ">")
+        position += 1
+    match = _BARE.match(text, tokens[position].start) if position < len(tokens) and seen_operator else None
     if match is None or match[0].upper() in _NO_SECRETS or match[0][0] in ":$":
         return None
     return _Change(match.start(), match.end(), f"'{HIDDEN}'", (match[0],))

@@ -69,7 +69,7 @@ class Door:
             settings.max_sessions_per_user,
         )  # fmt: skip
         """Of all clients, those of Snowmelt's own API too."""
-        self._pool = StatementPool(settings.parallel_statements, settings.waiting_statements, account.places)
+        self._pool = StatementPool(settings.parallel_statements, settings.waiting_statements, account.slots)
         self._parts = ResultParts(account.data_dir / FOLDER)
         self._files = StageFiles()
         self._renderer = Renderer(account, self._parts, self._files)
@@ -270,9 +270,9 @@ class Door:
             # The client asks again, for this file by name, when it hears this.
             self._files.refused(grant)
             return Response(status_code=400)
-        if request.headers.get("x-goog-if-generation-match") == "0" and grant.place.find(grant.path) is not None:
+        if request.headers.get("x-goog-if-generation-match") == "0" and grant.stage.find(grant.path) is not None:
             return Response(status_code=412)
-        receiving = await run_in_threadpool(Receiving, grant.place, grant.path)
+        receiving = await run_in_threadpool(Receiving, grant.stage, grant.path)
         try:
             await run_in_threadpool(receiving.write, first)
             async for piece in pieces:
@@ -293,7 +293,7 @@ class Door:
         grant = self._files.find(secret)
         if grant is None or grant.writes or not self._serves(self._renderer.addresses.holder_of(secret)):
             return Response(status_code=404)
-        return StreamingResponse(content(grant.place, grant.path), media_type="application/octet-stream")
+        return StreamingResponse(content(grant.stage, grant.path), media_type="application/octet-stream")
 
     # -- the end --------------------------------------------------------------------------------------------------
 

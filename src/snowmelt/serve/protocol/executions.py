@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.core.slots import LARGE_WAITING, Places, overloaded
+from snowmelt.core.slots import LARGE_WAITING, Slots, overloaded
 from snowmelt.observe.levels import Pool
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ class Execution:
 class StatementPool:
     """Runs statements in threads. One session never holds more than one of them, but for what runs beside it."""
 
-    def __init__(self, parallel: int, waiting: int, places: Places) -> None:
+    def __init__(self, parallel: int, waiting: int, slots: Slots) -> None:
         self._threads = ThreadPoolExecutor(2 * parallel + LARGE_WAITING, thread_name_prefix="snowmelt-door")
-        self._places = places
+        self._slots = slots
         self._most = parallel + waiting
         self._taken = 0
         self._running = 0
@@ -119,7 +119,7 @@ class StatementPool:
             self._threads.submit(self._run_in_turn, *following)
 
     def _run(self, execution: Execution, work: Work) -> None:
-        with self._places.taken():
+        with self._slots.taken():
             with self._lock:
                 self._running += 1
             try:
@@ -130,7 +130,7 @@ class StatementPool:
                     self._running -= 1
 
     def load(self) -> tuple[Pool, Pool]:
-        """The workers, and the places where statements wait for one."""
+        """The workers, and the queue where statements wait for one."""
         with self._lock:
             running, waiting = self._running, self._taken - self._running
         return Pool("statements", running, self._parallel), Pool("waiting_statements", waiting, self._waiting)

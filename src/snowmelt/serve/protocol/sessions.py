@@ -178,7 +178,7 @@ class Sessions:
         return opened, token, master
 
     def _check_room_of(self, user: str, now: datetime) -> None:
-        """The caller holds the lock: of two that log in at once, only one gets the last place."""
+        """The caller holds the lock: of two that log in at once, only one gets the last session."""
         if len(self._open) >= self._most:
             raise too_many_sessions(self._most)
         if sum(other.session.user == user and not other.is_over(now) for other in self._open) >= self._most_of_user:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from snowmelt.features.loading.places import Place
+from snowmelt.features.loading.stage_folders import StageFolder
 from snowmelt.features.loading.transfers import Download, Transfer, Upload
 from snowmelt.serve.protocol.rowtypes import statement_type_id
 
@@ -27,9 +27,9 @@ _WILD = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What one address allows: to write below a place, or to read a file of it."""
+    """What one address allows: to write below a stage, or to read a file of it."""
 
-    place: Place
+    stage: StageFolder
     path: str
     """The file to read; for writing, the file's name. Empty: the client asked for many, and the address takes none."""
     writes: bool
@@ -111,7 +111,7 @@ class StageFiles:
         may_change = compresses and source in _NOT_COMPRESSED and not self._asks_again(upload, owner)
         secret = self._granted(
             Grant(
-                upload.place, name, writes=True, owner=owner, compresses=may_change,
+                upload.stage, name, writes=True, owner=owner, compresses=may_change,
                 always_compresses=source == "NONE" and not upload.bare,
             )
         )  # fmt: skip
@@ -124,7 +124,7 @@ class StageFiles:
             "autoCompress": compresses,
             "overwrite": bool(options.overwrite),
             "sourceCompression": source.lower(),
-            "stageInfo": _stage(f"{base_url}/stage-files/{secret}/{quote(name)}?{_SIGNED}", upload.place),
+            "stageInfo": _stage(f"{base_url}/stage-files/{secret}/{quote(name)}?{_SIGNED}", upload.stage),
             "clientShowEncryptionParameter": False,
         }
 
@@ -137,7 +137,7 @@ class StageFiles:
 
     def _download(self, download: Download, base_url: str) -> dict[str, Any]:
         addresses = [
-            f"{base_url}/stage-files/{self._granted(Grant(download.place, file.path, writes=False))}/{quote(file.name)}"
+            f"{base_url}/stage-files/{self._granted(Grant(download.stage, file.path, writes=False))}/{quote(file.name)}"
             for file in download.files
         ]
         return {
@@ -146,13 +146,13 @@ class StageFiles:
             "localLocation": download.folder,
             "presignedUrls": addresses,
             "parallel": 4,
-            "stageInfo": _stage(addresses[0] if addresses else "", download.place),
+            "stageInfo": _stage(addresses[0] if addresses else "", download.stage),
         }
 
 
-def _stage(address: str, place: Place) -> dict[str, Any]:
+def _stage(address: str, stage: StageFolder) -> dict[str, Any]:
     """The stage as if it lay in a cloud whose files are reached by signed addresses: clients need nothing more."""
     return {
-        "locationType": "GCS", "location": f"{place.key.lstrip('@%')}/", "path": place.path, "region": "local",
+        "locationType": "GCS", "location": f"{stage.key.lstrip('@%')}/", "path": stage.path, "region": "local",
         "storageAccount": None, "isClientSideEncrypted": False, "creds": {}, "presignedUrl": address, "endPoint": None,
     }  # fmt: skip

@@ -173,8 +173,8 @@ def _hash_agg(call: Call) -> exp.Expr:
 def _grouping(call: Call) -> exp.Expr:
     """One bit for each argument, the first the highest."""
     total: exp.Expr | None = None
-    for place, value in enumerate(reversed(call.args)):
-        bit = spark("CAST(grouping(_0) AS BIGINT) * _1", value, integer(2**place))
+    for index, value in enumerate(reversed(call.args)):
+        bit = spark("CAST(grouping(_0) AS BIGINT) * _1", value, integer(2**index))
         total = bit if total is None else spark("_1 + _0", total, bit)
     assert total is not None
     return total

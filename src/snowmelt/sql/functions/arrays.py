@@ -174,12 +174,12 @@ def _array_sort(call: Call) -> exp.Expr:
             ordered = spark_call("reverse", ordered)
         return spark("transform(_0, sm_place -> get(_1, sm_place.INDEX))", ordered, items)
 
-    def placed(items: exp.Expr) -> exp.Expr:
+    def in_order(items: exp.Expr) -> exp.Expr:
         defined = bind(spark("filter(_0, sm_element -> sm_element IS NOT NULL)", items), build)
         undefined = spark("filter(_0, sm_element -> sm_element IS NULL)", items)
         return spark_call("concat", *((undefined, defined) if nulls_first else (defined, undefined)))
 
-    return variants.from_elements(bind(elements_argument(call, 0), placed))
+    return variants.from_elements(bind(elements_argument(call, 0), in_order))
 
 
 def _array_to_string(call: Call) -> exp.Expr:

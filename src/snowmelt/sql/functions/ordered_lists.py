@@ -44,7 +44,7 @@ def gather_by(value: exp.Expr, type_: DataType, order: tuple[exp.Ordered, ...], 
 
 
 def _comparison(descending: list[bool]) -> exp.Expr:
-    """-1, 0 or 1 for two entries, key by key; the place of NULLs comes before the key itself."""
+    """-1, 0 or 1 for two entries, key by key; the position of NULLs comes before the key itself."""
     branches: list[exp.If] = []
     for index, down in enumerate(descending):
         for field, is_down in ((f"n{index}", False), (f"k{index}", down)):

@@ -30,10 +30,10 @@ def _edge(name: str, call: Call) -> exp.Expr:
 
 
 def _nth_value(call: Call) -> exp.Expr:
-    place = constant_integer(call, 1, 1)
-    if place is None or place < 1:
+    number = constant_integer(call, 1, 1)
+    if number is None or number < 1:
         raise errors.invalid_value(call.literal(1) or "", "n")
-    return _with_nulls(call, invoke("nth_value", call.args[0], integer(place)))
+    return _with_nulls(call, invoke("nth_value", call.args[0], integer(number)))
 
 
 def _ntile(call: Call) -> exp.Expr:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import fold
-from snowmelt.sql.bound import place_of
+from snowmelt.sql.bound import position_of
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.functions.catalog import FUNCTIONS
 from snowmelt.sql.scripting import nodes
@@ -87,8 +87,8 @@ class _Checker:
             name = fold(column.name, quoted=bool(column.this.args.get("quoted")))
             known = self.declared(name) or name.startswith(("CURRENT_", "LOCALTIME")) or name in FUNCTIONS
             if not known and column.find_ancestor(exp.Query) is None and not is_word(column):
-                place = place_of(column)
-                raise errors.invalid_identifier(name, place.line, place.position)
+                position = position_of(column)
+                raise errors.invalid_identifier(name, position.line, position.position)
         self.binds(text)
 
     def binds(self, text: SqlText) -> None:
@@ -105,7 +105,7 @@ class _Checker:
                 raise source.unexpected(behind)
             before = source.tokens[index - 1].word if index else "("
             if before in _BEFORE_VALUES and not self.declared(name):
-                raise errors.invalid_identifier(name, *source.place(following.start))
+                raise errors.invalid_identifier(name, *source.position(following.start))
 
     def sql(self, text: SqlText) -> None:
         if tokenize(text).tokens[0].word in _BINDING:
@@ -244,7 +244,7 @@ def is_word(column: exp.Column) -> bool:
     function = FUNCTIONS.get(call.name.upper()) if isinstance(call, exp.Anonymous) else None
     if function is None or call is None or not function.takes:
         return False
-    index = next((place for place, argument in enumerate(call.expressions) if argument is column), 0)
+    index = next((number for number, argument in enumerate(call.expressions) if argument is column), 0)
     return function.takes[min(index, len(function.takes) - 1)] == "word"
 
 

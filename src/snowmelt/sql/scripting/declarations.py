@@ -21,7 +21,7 @@ def declaration(parser: ScriptParser, *, value_needed: bool) -> nodes.Declaratio
     """What follows DECLARE or LET, up to the semicolon. LET asks for a value at once."""
     cursor = parser.cursor
     token = cursor.peek()
-    line, position = parser.place(token)
+    line, position = parser.position(token)
     name = cursor.identifier()
     if cursor.match("CURSOR"):
         return _cursor(parser, line, position, name)
@@ -47,7 +47,7 @@ def read_type(cursor: Cursor) -> DataType:
     text = cursor.type_text()
     found = parse_type(text.text)
     if found is None:
-        line, position = cursor.source.place(token.start)
+        line, position = cursor.source.position(token.start)
         raise errors.at_position("002040", "42601", line, position, f"Unsupported data type '{text.text}'.")
     return found
 
@@ -81,7 +81,7 @@ def _exception(cursor: Cursor, line: int, position: int, name: str) -> nodes.Exc
     token: Token = cursor.peek()
     code = cursor.whole()
     if code not in _CODES:
-        at_line, at_position = cursor.source.place(token.start)
+        at_line, at_position = cursor.source.position(token.start)
         raise errors.at_position(
             "092209", "P0000", at_line, at_position, f"Invalid exception number {code}: it must be -20000 to -20999."
         )

@@ -1,4 +1,4 @@
-"""The statements of a scripting block. SQL and expressions inside are kept as text, with their places."""
+"""The statements of a scripting block. SQL and expressions inside are kept as text, with their positions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from snowmelt.sql.tokens import SqlText
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Something that can fail at a place: `on line L at position P`, counted in the block's text."""
+    """Something that can fail at a position: `on line L at position P`, counted in the block's text."""
 
     line: int = field(compare=False)
     position: int = field(compare=False)

@@ -37,7 +37,7 @@ def parse_body(text: SqlText) -> nodes.Block:
         raise errors.empty_statement()
     if cursor.at_any(_STATEMENTS):
         raise cursor.unexpected()
-    line, position = parser.place(cursor.peek())
+    line, position = parser.position(cursor.peek())
     statement = parser.statement()
     cursor.expect(";")
     cursor.done()
@@ -49,14 +49,14 @@ class ScriptParser:
         self.cursor = Cursor(text)
         self.depth = 0
 
-    def place(self, token: Token) -> tuple[int, int]:
-        return self.cursor.source.place(token.start)
+    def position(self, token: Token) -> tuple[int, int]:
+        return self.cursor.source.position(token.start)
 
     # -- blocks -------------------------------------------------------------------------------------------------------
 
     def block(self) -> nodes.Block:
         cursor = self.cursor
-        line, position = self.place(cursor.peek())
+        line, position = self.position(cursor.peek())
         declared: list[nodes.Declaration] = []
         self._deeper()
         if cursor.match("DECLARE"):
@@ -118,7 +118,7 @@ class ScriptParser:
         special = _STATEMENTS.get(token.word)
         if special is None:
             return self._sql()
-        line, position = self.place(token)
+        line, position = self.position(token)
         cursor.advance()
         self._deeper()
         found = special(self, line, position)
@@ -127,7 +127,7 @@ class ScriptParser:
 
     def _assignment(self) -> nodes.Assignment:
         cursor = self.cursor
-        line, position = self.place(cursor.peek())
+        line, position = self.position(cursor.peek())
         name = cursor.identifier()
         cursor.expect(":=")
         if cursor.at("ASYNC"):
@@ -137,7 +137,7 @@ class ScriptParser:
     def _let(self, line: int, position: int) -> nodes.Declaration:
         found = declarations.declaration(self, value_needed=True)
         if isinstance(found, nodes.Variable):
-            # Unlike in DECLARE, the place is that of the word LET.
+            # Unlike in DECLARE, the position is that of the word LET.
             return nodes.Variable(line, position, found.name, found.type, found.value)
         return found
 
@@ -284,7 +284,7 @@ class ScriptParser:
     def _sql(self) -> nodes.Sql:
         cursor = self.cursor
         start = cursor.index
-        line, position = self.place(cursor.peek())
+        line, position = self.position(cursor.peek())
         stop = statement_end(cursor.tokens, start)
         into = self._into(start, stop) if cursor.at_any(("SELECT", "WITH")) else None
         if into is None:
@@ -295,7 +295,7 @@ class ScriptParser:
         first, last = cursor.tokens[start].start, cursor.tokens[stop - 1].end
         cut, resume = cursor.tokens[into].start, cursor.tokens[cursor.index - 1].end
         cursor.index = stop
-        # One space goes with the clause, and all other places stay: errors point into the text that runs.
+        # One space goes with the clause, and all other positions stay: errors point into the text that runs.
         kept = text[first : cut - text[cut - 1].isspace()] + text[resume:last]
         return nodes.Sql(line, position, SqlText(kept, line, position), targets)
 

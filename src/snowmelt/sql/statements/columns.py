@@ -73,7 +73,7 @@ class ColumnSpec:
 
 
 def column_spec(cursor: Cursor) -> ColumnSpec:
-    line, position = cursor.source.place(cursor.peek().start)
+    line, position = cursor.source.position(cursor.peek().start)
     name = cursor.identifier()
     typed = not (cursor.at_any((",", ")", *_COLUMN_WORDS)) or cursor.at_end)
     type_text = cursor.type_text() if typed else None

@@ -140,7 +140,7 @@ class Cursor:
 
     def name(self, parts: int = 3) -> NameRef:
         """A dotted name of at most so many parts, or IDENTIFIER(…)."""
-        line, position = self.source.place(self.peek().start)
+        line, position = self.source.position(self.peek().start)
         if self.at("IDENTIFIER", "("):
             return self._computed_name(line, position, parts)
         found = [self.identifier()]
@@ -161,7 +161,7 @@ class Cursor:
             token = self.peek()
             found = split_name(self.string())
             if found is None or len(found) > parts:
-                raise errors.invalid_identifier(token.text, *self.source.place(token.start))
+                raise errors.invalid_identifier(token.text, *self.source.position(token.start))
             name = NameRef(found, line, position)
         self.expect(")")
         return name

@@ -207,7 +207,7 @@ def _format_name(cursor: Cursor) -> NameRef:
     if not cursor.at_kind(TokenKind.STRING):
         return cursor.name()
     token = cursor.peek()
-    line, position = cursor.source.place(token.start)
+    line, position = cursor.source.position(token.start)
     parts = split_name(cursor.string())
     if parts is None or len(parts) > 3:
         raise errors.invalid_identifier(token.text, line, position)

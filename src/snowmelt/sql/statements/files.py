@@ -85,10 +85,10 @@ def parse_get(cursor: Cursor) -> Get:
 
 
 def parse_list(cursor: Cursor) -> ListFiles:
-    place = _stage(cursor)
-    return ListFiles(place, read_options(cursor, PatternOption, "LIST").pattern)
+    position = _stage(cursor)
+    return ListFiles(position, read_options(cursor, PatternOption, "LIST").pattern)
 
 
 def parse_remove(cursor: Cursor) -> RemoveFiles:
-    place = _stage(cursor)
-    return RemoveFiles(place, read_options(cursor, PatternOption, "REMOVE").pattern)
+    position = _stage(cursor)
+    return RemoveFiles(position, read_options(cursor, PatternOption, "REMOVE").pattern)

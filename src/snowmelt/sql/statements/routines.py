@@ -224,11 +224,11 @@ def _body(cursor: Cursor) -> SqlText:
 
 
 def literal_text(cursor: Cursor) -> SqlText:
-    """The value of a string, placed where its content begins; an escape shifts the places behind it."""
+    """The value of a string, placed where its content begins; an escape shifts the positions behind it."""
     token = cursor.peek()
     cursor.string()
     quote = 2 if cursor.source.sql.text.startswith("$$", token.start) else 1
-    line, column = cursor.source.place(token.start + quote)
+    line, column = cursor.source.position(token.start + quote)
     return SqlText(token.text, line, column)
 
 

@@ -59,9 +59,9 @@ def parse_use(cursor: Cursor) -> Use:
     if cursor.match("SECONDARY"):
         cursor.expect("ROLES")
         if cursor.at("ALL"):
-            line, position = cursor.source.place(cursor.advance().start)
+            line, position = cursor.source.position(cursor.advance().start)
             return Use("SECONDARY ROLES", NameRef(("ALL",), line, position))
-        line, position = cursor.source.place(cursor.peek().start)
+        line, position = cursor.source.position(cursor.peek().start)
         names = [cursor.identifier()]
         while cursor.match(","):
             names.append(cursor.identifier())

@@ -1,4 +1,4 @@
-"""Places of files (`@stage/path`, URLs), and CREATE and ALTER STAGE."""
+"""Locations of files (`@stage/path`, URLs), and CREATE and ALTER STAGE."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def at_location(cursor: Cursor) -> bool:
 def location(cursor: Cursor) -> Location:
     """`@stage/path`, bare or quoted, or a URL."""
     token = cursor.peek()
-    line, position = cursor.source.place(token.start)
+    line, position = cursor.source.position(token.start)
     written = cursor.string() if token.kind is TokenKind.STRING else _bare_path(cursor)
     found = written_location(written, line, position)
     if found is None:
@@ -75,7 +75,7 @@ def location(cursor: Cursor) -> Location:
 
 
 def written_location(written: str, line: int = 1, position: int = 0) -> Location | None:
-    """The place that a text such as `@stage/path` or a URL names; None when it is neither."""
+    """The location that a text such as `@stage/path` or a URL names; None when it is neither."""
     if written.startswith("@"):
         return _stage_location(written, line, position)
     return UrlLocation(written) if _URL.match(written) else None

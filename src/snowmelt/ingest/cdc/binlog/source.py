@@ -111,13 +111,13 @@ def log_status(source: Source, offset: Mapping[str, Any] | None) -> LogStatus:
         if offset is None:
             return LogStatus("binlog", exists=True)
         sizes = {row[0]: int(row[1]) for row in connection.execute(text("SHOW BINARY LOGS"))}
-    file, place = str(offset.get("file")), int(offset.get("pos") or 0)
+    file, position = str(offset.get("file")), int(offset.get("pos") or 0)
     if file not in sizes:
         return LogStatus(f"file {file} of the binlog", exists=False)
     names = list(sizes)
-    behind = sum(sizes[name] for name in names[names.index(file) :]) - place
+    behind = sum(sizes[name] for name in names[names.index(file) :]) - position
     # A log that is shorter than it was is another one: it was reset.
-    return LogStatus(f"file {file} of the binlog", exists=True, lost=place > sizes[file], kept_bytes=max(behind, 0))
+    return LogStatus(f"file {file} of the binlog", exists=True, lost=position > sizes[file], kept_bytes=max(behind, 0))
 
 
 def forget_log(source: Source) -> None:

@@ -57,7 +57,7 @@ def connect_configuration(name: str, source: Source, topics: Topics) -> str:
     config = connector_properties(source) | {
         "tasks.max": "1",
         "topic.prefix": topics.prefix,
-        # Of one partition each: only so a TRUNCATE keeps its place among the changes of rows.
+        # Of one partition each: only so a TRUNCATE keeps its position among the changes of rows.
         "topic.creation.default.partitions": "1",
         "topic.creation.default.replication.factor": "-1",
         "topic.creation.default.cleanup.policy": "delete",

@@ -50,7 +50,7 @@ class StagedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StageFolder:
     """A folder of files, and the path inside it that a statement named."""
 
     files: pafs.FileSystem = field(repr=False)
@@ -62,7 +62,7 @@ class Place:
     shown: str
     """What stands before a file's path in results: `stage/`, a URL, or nothing."""
     written: str
-    """The place as messages repeat it."""
+    """The location as messages repeat it."""
     location: str = ""
     """What stands before a file's path when PATTERN is compared: a path that users do not know, or a URL."""
     outside: str = ""
@@ -83,13 +83,13 @@ class Place:
         return [file for file in self.all_files() if wanted.fullmatch(self.location + file.path)]
 
     def find(self, name: str) -> StagedFile | None:
-        """The file of that name below the place's path."""
+        """The file of that name below the stage's path."""
         path = self.inside(name)
         info = self.files.get_file_info(path)
         return _staged(info, path) if info.type == pafs.FileType.File else None
 
     def inside(self, name: str) -> str:
-        """The path of a file that FILES, PUT or an unload names below the place's path."""
+        """The path of a file that FILES, PUT or an unload names below the stage's path."""
         path = f"{self.path.rstrip('/')}/{name}" if self.path else name
         check_path(path)
         return path.lstrip("/")
@@ -221,13 +221,13 @@ class Digests:
         self._known: OrderedDict[str, tuple[datetime, int, str]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, place: Place, file: StagedFile) -> str:
-        name = place.history_key(file)
+    def of(self, stage: StageFolder, file: StagedFile) -> str:
+        name = stage.history_key(file)
         with self._lock:
             known = self._known.get(name)
         if known is not None and known[:2] == (file.modified, file.size):
             return known[2]
-        found = place.digest(file)
+        found = stage.digest(file)
         with self._lock:
             self._known[name] = (file.modified, file.size, found)
             while len(self._known) > self._most:
@@ -261,11 +261,11 @@ def _staged(info: pafs.FileInfo, path: str) -> StagedFile:
 # -- resolving ----------------------------------------------------------------------------------------------------
 
 
-def resolve(run: Run, location: Location, *, writes: bool = False) -> Place:
-    """The place a statement names, to read or to write. Raises when there is no such stage or table, or no right."""
+def resolve(run: Run, location: Location, *, writes: bool = False) -> StageFolder:
+    """The stage or URL that a statement names. Raises when there is no such stage or table, or no right to use it."""
     if isinstance(location, UrlLocation):
         addresses.require_use(run)
-        return _url_place(run, location.url)
+        return _url_stage(run, location.url)
     path = location.path
     check_path(path)
     if location.kind == "USER":
@@ -282,7 +282,7 @@ def resolve(run: Run, location: Location, *, writes: bool = False) -> Place:
     return _named(run, location, path, writes=writes)
 
 
-def _named(run: Run, location: StageLocation, path: str, *, writes: bool) -> Place:
+def _named(run: Run, location: StageLocation, path: str, *, writes: bool) -> StageFolder:
     assert location.name is not None
     name = run.object_name(location.name)
     with run.state.read() as state:
@@ -335,29 +335,29 @@ def folder(account: Account, uri: str) -> pafs.FileSystem:
 def _internal(
     account: Account, location: str, path: str, *, key: str, shown: str, written: str,
     format: Mapping[str, Any] | None = None,
-) -> Place:  # fmt: skip
+) -> StageFolder:  # fmt: skip
     uri = f"{stage_root(account)}/{location}"
     if "://" in uri:
         files = _filesystem(uri, account.settings.storage_options)
     else:
         Path(uri).mkdir(parents=True, exist_ok=True)
         files = pafs.PyFileSystem(LocalFiles(Path(uri), None))
-    return Place(files, path, key, shown, written, location=f"{location}/", format=format or {})
+    return StageFolder(files, path, key, shown, written, location=f"{location}/", format=format or {})
 
 
 def _external(
     run: Run, url: str, path: str, *, key: str, written: str, format: Mapping[str, Any] | None = None
-) -> Place:
+) -> StageFolder:
     root = url.rstrip("/")
     files = _outside(run.account, root)
     outside = urlsplit(root).path.strip("/")
-    return Place(
+    return StageFolder(
         files, path, key, f"{root}/", written, location=f"{root}/", outside=f"{outside}/" if outside else "",
         external=True, format=format or {},
     )  # fmt: skip
 
 
-def _url_place(run: Run, url: str) -> Place:
+def _url_stage(run: Run, url: str) -> StageFolder:
     check_url(run.account, url)
     local = _local(url)
     if local is not None and local.is_dir():
