@@ -43,10 +43,10 @@ def test_a_schema_is_told_once() -> None:
         for number, schema in enumerate((first, first, other, first))
     ]
     assert [event.schema for event in events] == [1, 1, 2, 1]
-    told = records.untold_schemas()
+    told = records.new_schemas()
     assert [(schema.number, schema.topic, schema.value) for schema in told] == [(1, TOPIC, first), (2, TOPIC, other)]
     assert told[0].key == key_schema("id")
-    assert records.untold_schemas() == ()
+    assert records.new_schemas() == ()
     changes = [parse(event.key, event.value, event.schema) for event in events]
     assert [(change.key, change.after) for change in changes if change is not None] == [
         ({"id": 1}, {"id": number}) for number in range(4)
@@ -59,7 +59,7 @@ def test_a_truncate_does_not_take_the_key_from_its_table() -> None:
     truncate = records.event(TOPIC, None, written(schema, envelope("t", table="items")))
     key = written(key_schema("id"), {"id": 1})
     insert = records.event(TOPIC, key, written(schema, envelope("c", after={"id": 1}, table="items")))
-    keys = {schema.number: schema.key for schema in records.untold_schemas()}
+    keys = {schema.number: schema.key for schema in records.new_schemas()}
     assert (keys[truncate.schema], keys[insert.schema]) == (None, key_schema("id"))
 
 
@@ -75,7 +75,7 @@ def test_a_truncate_does_not_take_the_key_from_its_table() -> None:
 def test_without_a_schema_it_stays_as_it_is(value: str) -> None:
     records = Records()
     assert records.event(TOPIC, None, value).value == value
-    assert records.untold_schemas() == ()
+    assert records.new_schemas() == ()
 
 
 def test_topics_are_named_exactly() -> None:

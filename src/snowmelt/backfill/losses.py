@@ -56,7 +56,7 @@ class Losses:
         if not self._standing.begun - self._standing.restored:
             return []
         plan, changed = self._standing.plan, self._changed_chunks()
-        told = [
+        losses = [
             f"backfill {other.plan.run} ({other.state}) replaced rows of the same range"
             for other in self.later_backfills()
             # An accepted one that left the rows as they were has nothing to lose, and can't be undone any more.
@@ -65,13 +65,13 @@ class Losses:
         for chunk in changed:
             where = f"chunk {chunk + 1} of {len(plan.chunks)} ({plan.chunks[chunk]})"
             if chunk in self._standing.left:
-                told.append(f"the rows of {where} are no longer those that the backfill left")
+                losses.append(f"the rows of {where} are no longer those that the backfill left")
             else:
-                told.append(f"what the backfill left in {where} was not noted by the version of Snowmelt that ran it")
-        told += self._new_columns()
+                losses.append(f"what the backfill left in {where} was not noted by the version of Snowmelt that ran it")
+        losses += self._new_columns()
         if changed:
-            told += self._writes(changed)
-        return told
+            losses += self._writes(changed)
+        return losses
 
     def _changed_chunks(self) -> list[int]:
         standing = self._standing
@@ -89,15 +89,15 @@ class Losses:
         """Columns that the old version does not have, and values that somebody gave them."""
         plan = self._standing.plan
         names = map(str, column_of(self._execute(f"DESCRIBE TABLE {plan.name}"), "name"))
-        told = []
+        losses = []
         for name in names:
             if name in plan.columns:
                 continue
             counted = f"SELECT COUNT({quote(name)}) FROM {plan.name} WHERE {plan.within}"
             rows = int(str(self._execute(counted).rows()[0][0]))
             if rows:
-                told.append(f"{rows} values of the column {quote(name)}, which was added since")
-        return told
+                losses.append(f"{rows} values of the column {quote(name)}, which was added since")
+        return losses
 
     def _writes(self, chunks: list[int]) -> list[str]:
         """Commits of rows to the table since then that are not this backfill's."""

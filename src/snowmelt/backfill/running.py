@@ -99,13 +99,13 @@ class Backfill:
         self._note("chunk", chunk=chunk)
         began = self._clock()
         reached("backfill chunk")
-        told = self._claims.script(f"chunk/{chunk}", plan.replacing(chunk, self._claims.table))
+        answer = self._claims.script(f"chunk/{chunk}", plan.replacing(chunk, self._claims.table))
         reached("backfill chunk done")
         seconds = round(self._clock() - began, 3)
-        deleted, inserted = _counts(told)
-        rows = None if told is None else deleted + inserted
+        deleted, inserted = _counts(answer)
+        rows = None if answer is None else deleted + inserted
         self._note("chunk_done", chunk=chunk, rows=rows, seconds=seconds)
-        what = "was done before" if told is None else f"{deleted} rows deleted, {inserted} inserted"
+        what = "was done before" if answer is None else f"{deleted} rows deleted, {inserted} inserted"
         self._announce(f"chunk {chunk + 1} of {len(plan.chunks)}: {what} ({plan.chunks[chunk]})")
 
     def _note_left(self) -> None:
@@ -143,13 +143,13 @@ class Backfill:
             self._note("restored", chunk=chunk)
             return
         expected = None if standing.forced or left is None else left.digest
-        told = self._claims.script(f"restore/{chunk}", plan.restoring(chunk, expected))
-        if told == CHANGED:
+        answer = self._claims.script(f"restore/{chunk}", plan.restoring(chunk, expected))
+        if answer == CHANGED:
             raise refusal(plan.run, [f"rows that came to {plan.chunks[chunk]} while it was being undone"])
         reached("backfill restored")
         self._note("restored", chunk=chunk)
-        deleted, inserted = _counts(told)
-        what = "" if told is None else f": {deleted} rows deleted, {inserted} inserted"
+        deleted, inserted = _counts(answer)
+        what = "" if answer is None else f": {deleted} rows deleted, {inserted} inserted"
         self._announce(f"chunk {chunk + 1} of {len(plan.chunks)} is as it was{what}")
 
     def _let_go(self) -> None:
@@ -177,6 +177,6 @@ class Backfill:
         self.standing.take(self._journal.append(event, **values))
 
 
-def _counts(told: str | None) -> tuple[int, int]:
-    deleted, _, inserted = (told or "0/0").partition("/")
+def _counts(answer: str | None) -> tuple[int, int]:
+    deleted, _, inserted = (answer or "0/0").partition("/")
     return int(deleted), int(inserted)

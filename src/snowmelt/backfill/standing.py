@@ -52,7 +52,7 @@ class Standing:
             case "chunk_done":
                 self.done.add(event["chunk"])
             case "left":
-                self.left |= {int(chunk): Left(*told) for chunk, told in event["chunks"].items()}
+                self.left |= {int(chunk): Left(*counts) for chunk, counts in event["chunks"].items()}
             case "restored":
                 self.restored.add(event["chunk"])
             case "forced":

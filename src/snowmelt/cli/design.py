@@ -114,7 +114,9 @@ def _tables(group: typer.Typer, guarded: Guard) -> None:
     @group.command()
     def check(file: Annotated[Path, typer.Argument(help="A design.yaml.")]) -> None:
         """Hold a design to all anti-patterns. The exit code is 1 when one that is an error is found."""
-        raise typer.Exit(guarded(lambda: _told_findings(Console(highlight=False), design_findings(read(file, Design)))))
+        raise typer.Exit(
+            guarded(lambda: _print_findings(Console(highlight=False), design_findings(read(file, Design))))
+        )
 
     @group.command()
     def look(file: Annotated[Path, typer.Argument(help="Requirements (YAML).")]) -> None:
@@ -177,13 +179,13 @@ class _Work:
             for note in notes:
                 self.console.print(note, markup=False)
         if self.ask:
-            given = self._asked(given)
+            given = self._ask(given)
         missing = [item for item in questions(given) if item.essential]
         verdict = decide(given)
         if verdict.refusals:
             return self._refused(verdict)
         if self.ask and not missing:
-            given = self._approved(given, verdict)
+            given = self._approve(given, verdict)
             verdict = decide(given)
         if missing or verdict.asks:
             return self._open(missing, verdict)
@@ -202,7 +204,7 @@ class _Work:
             update["recipe"] = self.recipe
         return given.model_copy(update=update)
 
-    def _asked(self, given: Requirements) -> Requirements:
+    def _ask(self, given: Requirements) -> Requirements:
         """Until nothing is open: an answer may open the next question."""
         done: set[str] = set()
         while True:
@@ -222,10 +224,10 @@ class _Work:
             try:
                 return answered(given, item, text)
             except (ValidationError, ValueError) as error:
-                told = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-                typer.echo(f"That does not fit: {told}.", err=True)
+                message = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+                typer.echo(f"That does not fit: {message}.", err=True)
 
-    def _approved(self, given: Requirements, verdict: Verdict) -> Requirements:
+    def _approve(self, given: Requirements, verdict: Verdict) -> Requirements:
         for item in verdict.asks:
             typer.echo(f"{item.rule.id}: {item.outcome}\n  {item.rule.reason}")
             if item.rule.topic == MODE_TOPIC:
@@ -261,7 +263,7 @@ class _Work:
             target.write_text(text, encoding="utf-8")
         self.written = True
         _show_decisions(self.console, made)
-        code = _told_findings(self.console, findings)
+        code = _print_findings(self.console, findings)
         self.console.print(f"Written to {self.output}: design.yaml, design.md, design.html, design.svg", markup=False)
         return code
 
@@ -290,7 +292,7 @@ def _show_decisions(console: Console, made: Design) -> None:
     console.print(table)
 
 
-def _told_findings(console: Console, findings: list[Finding]) -> int:
+def _print_findings(console: Console, findings: list[Finding]) -> int:
     for item in findings:
         console.print(f"{item.pattern.id} {item.pattern.level}: {item.object}: {item.message}", markup=False)
     if not findings:

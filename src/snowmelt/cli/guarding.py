@@ -39,8 +39,8 @@ def guarded(work: Callable[[], int]) -> int:
         if error.filename is None:
             raise
         # A file that somebody named: their mistake, and not one of the program.
-        told = f"{CONFIGURATION_CODE} (F0000): {error.filename} can't be read or written: {error.strerror}."
-        Console(stderr=True, soft_wrap=True, highlight=False).print(told, style="red", markup=False)
+        message = f"{CONFIGURATION_CODE} (F0000): {error.filename} can't be read or written: {error.strerror}."
+        Console(stderr=True, soft_wrap=True, highlight=False).print(message, style="red", markup=False)
         return EXIT_CONFIGURATION
     except KeyboardInterrupt:
         return 130

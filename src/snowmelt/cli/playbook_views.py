@@ -83,8 +83,8 @@ def show_plan(playbook: Playbook, inputs: Mapping[str, str], home: Home, console
         for created in step.creates:
             console.print(Text(f"creates {created.kind.lower()} {plainly_filled(created.name, values)}"))
         if step.checkpoint is not None:
-            told = step.checkpoint
-            console.print(Text(f"{told.severity} checkpoint {told.at} it: {', '.join(told.options)}"))
+            checkpoint = step.checkpoint
+            console.print(Text(f"{checkpoint.severity} checkpoint {checkpoint.at} it: {', '.join(checkpoint.options)}"))
     return 0
 
 

@@ -124,7 +124,7 @@ def _catch_up(console: Console, session: Session, watcher: Watcher) -> None:
         console, "Bringing what the shop had into every table", f"{watcher.read:,} rows are in every table"
     ) as tell:
         tell("the task parses")
-        _wait(lambda: _parsed(session, watcher), "the task")
+        _wait(lambda: _is_parsed(session, watcher), "the task")
         tell("the dynamic tables are refreshed")
         since = datetime.now(UTC)
         _wait(lambda: _fresh(watcher, since), "the first refreshes")
@@ -163,7 +163,7 @@ def _watch(console: Console, account: Account, session: Session, watcher: Watche
             watcher.phase = "the shop is closed, changes arrive"
             _wait_showing(show, watcher, lambda: watcher.look() >= load.changes, _PATIENCE)
             watcher.phase = "the task parses what is left"
-            _wait_showing(show, watcher, lambda: _parsed(session, watcher), _PATIENCE)
+            _wait_showing(show, watcher, lambda: _is_parsed(session, watcher), _PATIENCE)
             watcher.phase = "the last refreshes"
             since = datetime.now(UTC)
             _wait_showing(show, watcher, lambda: _fresh(watcher, since), _PATIENCE)
@@ -174,7 +174,7 @@ def _watch(console: Console, account: Account, session: Session, watcher: Watche
             reader.stop()
 
 
-def _parsed(session: Session, watcher: Watcher) -> bool:
+def _is_parsed(session: Session, watcher: Watcher) -> bool:
     """Whether the stream is consumed; asked before the task, which may be on its way to consume it."""
     waiting = session.execute("SELECT SYSTEM$STREAM_HAS_DATA('new_changes')").rows()[0][0]
     return not waiting and not watcher.task_runs_now()

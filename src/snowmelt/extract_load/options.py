@@ -13,7 +13,7 @@ Options = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Holds:
-    told: str
+    words: str
     true_of: Callable[[Any], bool]
 
 
@@ -78,7 +78,7 @@ def option_problems(options: Options, known: Known | None) -> Iterator[str]:
             yield f"there is no option {name}; {listed}"
         elif not held.true_of(value) and not _is_reference(value):
             # Not what it is: it may be a secret.
-            yield f"{name} must be {held.told}"
+            yield f"{name} must be {held.words}"
 
 
 def _is_reference(value: Any) -> bool:

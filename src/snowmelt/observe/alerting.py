@@ -126,8 +126,8 @@ def _standing(
     if firing is None and now - since >= timedelta(seconds=rule.for_seconds):
         firing = now
     fresh = AlertStanding(key=key, rule=rule.name, severity=rule.severity, summary=summary, since=since)
-    told = {} if found is None else {name: getattr(found, name) for name in _TOLD}
-    return fresh.model_copy(update={"firing_since": firing, **told})
+    times = {} if found is None else {name: getattr(found, name) for name in _TIMES}
+    return fresh.model_copy(update={"firing_since": firing, **times})
 
 
 def _subject(series: Series) -> str:
@@ -142,7 +142,7 @@ def _title(what: str, rule: AlertRuleSettings) -> str:
     return f"[{what}] {rule.name}"
 
 
-_TOLD = ("told_at", "escalated_at", "owed", "owed_title")
+_TIMES = ("told_at", "escalated_at", "owed", "owed_title")
 
 
 def _due(rule: AlertRuleSettings, standing: AlertStanding, now: datetime) -> Iterator[Tell]:
@@ -170,9 +170,9 @@ def _resolved(rule: AlertRuleSettings, standing: AlertStanding) -> Tell:
 
 
 def _tell(
-    standing: AlertStanding, channels: Iterable[str], message: Message, told: Mapping[str, datetime] | None
+    standing: AlertStanding, channels: Iterable[str], message: Message, times: Mapping[str, datetime] | None
 ) -> Tell:
     """To those who have not heard it yet. `told`: what is known once all have; None when it is over then."""
     owed = standing.owed if standing.owed_title == message.title else ()
-    after = None if told is None else standing.model_copy(update={**told, "owed": (), "owed_title": None})
+    after = None if times is None else standing.model_copy(update={**times, "owed": (), "owed_title": None})
     return Tell(standing.key, owed or tuple(dict.fromkeys(channels)), message, standing, after)

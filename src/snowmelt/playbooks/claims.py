@@ -45,8 +45,8 @@ class Claims:
                 "COMMENT = 'What an unfinished run has done; the run drops it at its end.'"
             )
             self._there = True
-        told = self._execute(self._block(claim, body)).rows()[0][0]
-        return str(told) if told is not None else None
+        answer = self._execute(self._block(claim, body)).rows()[0][0]
+        return str(answer) if answer is not None else None
 
     def taken(self) -> list[str]:
         """All claims that were committed; none when nothing was claimed yet, or all of it is over."""

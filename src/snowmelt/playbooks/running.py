@@ -198,8 +198,8 @@ class Runner:
                 self._operator.result(outcome)
             else:
                 self._operator.say("Done before." if outcome is None else f"{outcome} rows changed.")
-            told = outcome.data.num_rows if isinstance(outcome, Result) else outcome
-            self._note("unit_done", step=step.id, unit=number, outcome=told)
+            shown = outcome.data.num_rows if isinstance(outcome, Result) else outcome
+            self._note("unit_done", step=step.id, unit=number, outcome=shown)
 
     def _is_done(self, step: PlaybookStep, values: Mapping[str, Value]) -> bool:
         assert step.done_when is not None

@@ -137,8 +137,8 @@ def _dynamic_columns(wanted: Sequence[ColumnSpec], present: Sequence[ColumnSpec]
     explicit = any(column.type is not None for column in present)
     if not wanted:
         # GET_DDL lists the columns in any case; types and comments only where they were declared.
-        told = explicit or any(column.comment is not None for column in present)
-        return [Difference("its columns are no longer listed", Effect.RECOMPUTES)] if told else []
+        declared = explicit or any(column.comment is not None for column in present)
+        return [Difference("its columns are no longer listed", Effect.RECOMPUTES)] if declared else []
     new = [(column.name, _type(column.type), column.nullable is not False) for column in wanted]
     old = [(column.name, _type(column.type), column.nullable is not False) for column in present]
     untyped = [(name, None, nullable) for name, _, nullable in old]

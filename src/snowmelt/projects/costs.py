@@ -39,8 +39,8 @@ class Costs:
         statement = definition.statement
         if isinstance(statement, CreateView):
             readers = sorted(str(name) for name in self._readers(definition))
-            told = f"; recomputed at their next refresh: {', '.join(readers)}" if readers else ""
-            return f"no rows are touched{told}", 0
+            note = f"; recomputed at their next refresh: {', '.join(readers)}" if readers else ""
+            return f"no rows are touched{note}", 0
         if not recomputed:
             return "keeps its data", 0
         read, rows = self._read(statement)

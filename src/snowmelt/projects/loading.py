@@ -104,7 +104,7 @@ class _Loader:
 
     def read_python(self, path: Path) -> None:
         with self._at(path):
-            module = _imported(path, self.folder)
+            module = _import(path, self.folder)
         for item in vars(module).values():
             # A definition that was imported from another file belongs to that one.
             if isinstance(item, PythonDefinition) and Path(item.file) == path:
@@ -180,7 +180,7 @@ def _naming(location: str) -> Iterator[None]:
         raise _LocatedError(error.code, error.sqlstate, f"{location}: {error.message}", hint=error.hint) from error
 
 
-def _imported(path: Path, folder: Path) -> ModuleType:
+def _import(path: Path, folder: Path) -> ModuleType:
     """The module of a file, under a name of its own; it may import its neighbours."""
     name = "_snowmelt_project_" + "_".join(path.relative_to(folder).with_suffix("").parts)
     spec = importlib.util.spec_from_file_location(name, path)

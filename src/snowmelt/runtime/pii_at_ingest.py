@@ -111,14 +111,14 @@ def column_renamed(state: StateTransaction, table_id: str, old: str, new: str) -
             state.parameters.set(ParameterLevel.TABLE, table_id, f"{prefix}{new}", value)
 
 
-def copied(state: StateTransaction, source_id: str, table_id: str) -> None:
+def copy_classes(state: StateTransaction, source_id: str, table_id: str) -> None:
     """A clone has the same values in its columns."""
     for key, value in state.parameters.all(ParameterLevel.TABLE, source_id).items():
         if key.startswith((CLASS, STRATEGY)):
             state.parameters.set(ParameterLevel.TABLE, table_id, key, value)
 
 
-def replaced(state: StateTransaction, old: CatalogObject, columns: Sequence[Column], new_id: str) -> None:
+def keep_classes(state: StateTransaction, old: CatalogObject, columns: Sequence[Column], new_id: str) -> None:
     """What takes the place of a table or view takes what was said of columns that it has, too."""
     names = {column.name for column in columns}
     for key, value in state.parameters.all(ParameterLevel.TABLE, old.id).items():

@@ -25,7 +25,7 @@ Rename = Callable[[ObjectName], ObjectName]
 Referring = TypeVar("Referring", ForeignKey, QualityCheck)
 
 
-def renamed(state: StateTransaction, item: CatalogObject, new: ObjectName) -> None:
+def follow_rename(state: StateTransaction, item: CatalogObject, new: ObjectName) -> None:
     """After one object got another name: foreign keys and quality checks that refer to a table, and defaults from a
     sequence, follow."""
 

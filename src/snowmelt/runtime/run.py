@@ -309,7 +309,7 @@ class Run:
         if folded is not None:
             return folded
         if spilling.worth_it(self, bound):
-            return spilling.spilled(self, bound, columns)
+            return spilling.spill(self, bound, columns)
         data = self.account.engine.to_arrow(
             to_spark_sql(presented(bound)),
             list(self.tables.values()),

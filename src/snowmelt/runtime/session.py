@@ -130,7 +130,7 @@ class Session:
             statement = parse_statement(text)
             chosen = work(run, statement)
             if chosen is not None:
-                self._recorded(run, lambda: (classify(statement).query_type, chosen))
+                self._record_run(run, lambda: (classify(statement).query_type, chosen))
             return chosen is not None
 
     def beside(self) -> Session:
@@ -243,7 +243,7 @@ class Session:
         The session must have no other use.
         """
         with self._lock:
-            return self._recorded(run, lambda: (query_type, work))
+            return self._record_run(run, lambda: (query_type, work))
 
     def _execute(self, sql: SqlText, query_id: str | None) -> Result:
         run = Run(self, sql, query_id)
@@ -253,13 +253,13 @@ class Session:
             statement = parse_statement(sql)
             return classify(statement).query_type, lambda: self._in_slot(run, statement)
 
-        return self._recorded(run, prepare)
+        return self._record_run(run, prepare)
 
     def _in_slot(self, run: Run, statement: Statement) -> Result:
         with self.account.slots.taken(run.check_cancelled):
             return execute(run, statement)
 
-    def _recorded(self, run: Run, prepare: Callable[[], tuple[str, Callable[[], Result]]]) -> Result:
+    def _record_run(self, run: Run, prepare: Callable[[], tuple[str, Callable[[], Result]]]) -> Result:
         """Runs what `prepare` gives, with its query type. Everything that ends here is in the history."""
         record = QueryRecord(
             query_id=run.query_id, session_id=self.id, text=storable(redacted(run.sql.sent)), query_type="UNKNOWN",
@@ -291,23 +291,23 @@ class Session:
                 # Whatever broke because the statement was stopped, stopping it is what the user asked for.
                 stopped = run.cancelled and error.code != _TIMED_OUT
                 failure = errors.cancelled() if stopped else cleaned(run.sql.text, error)
-                self._failed(run, record, failure)
+                self._fail(run, record, failure)
                 if failure is error:
                     raise
                 raise failure from (error if stopped else None)
             except RecursionError as error:
                 failure = errors.compilation("000913", "54001", "The statement is nested too deeply.")
-                self._failed(run, record, failure)
+                self._fail(run, record, failure)
                 raise failure from error
             except OSError as error:
                 failure = errors.storage_failed("The data of the statement", error)
-                self._failed(run, record, failure)
+                self._fail(run, record, failure)
                 raise failure from error
             except Exception as error:
                 # A defect of ours: the log has all of it, the user an error like any other.
                 _log.exception("statement failed unexpectedly")
                 failure = errors.internal(f"{type(error).__name__} in this statement. The log has the details.")
-                self._failed(run, record, failure)
+                self._fail(run, record, failure)
                 raise failure from error
             finally:
                 used, self.roles_used = self.roles_used, around if self.acts_as_owner else around | self.roles_used
@@ -317,7 +317,7 @@ class Session:
                 run.remove_staged()
         if record.query_type not in _SECRETIVE:
             self.account.results.put(result, self.user, used)
-        self._finished(run, record, result)
+        self._finish(run, record, result)
         self.account.events.statement_finished(run, record, result)
         return result
 
@@ -356,9 +356,9 @@ class Session:
         del self.query_ids[:-_KEPT_QUERY_IDS]
         self.query_ids.append(query_id)
 
-    def _finished(self, run: Run, record: QueryRecord, result: Result) -> None:
+    def _finish(self, run: Run, record: QueryRecord, result: Result) -> None:
         self._remember(record.query_id)
-        self._ended(
+        self._end(
             run,
             record,
             status="success",
@@ -367,16 +367,16 @@ class Session:
             rows_in_result=result.row_count,
         )
 
-    def _failed(self, run: Run, record: QueryRecord, error: SnowmeltError) -> None:
+    def _fail(self, run: Run, record: QueryRecord, error: SnowmeltError) -> None:
         self.account.audit.flush()
         self.account.events.statement_failed(run, record, error)
         if self.transaction is not None and self.parameter("TRANSACTION_ABORT_ON_ERROR"):
             self.account.transactions.abort(self.transaction)
         self._remember(record.query_id)
         run.release_warehouse()
-        self._ended(run, record, status="failed_with_error", error_code=error.code, error_message=storable(error.text))
+        self._end(run, record, status="failed_with_error", error_code=error.code, error_message=storable(error.text))
 
-    def _ended(self, run: Run, record: QueryRecord, **outcome: object) -> None:
+    def _end(self, run: Run, record: QueryRecord, **outcome: object) -> None:
         spent = {"spark_seconds": run.usage.seconds, "credits": run.usage.credits, "bytes_scanned": run.input_bytes}
         ended = record.model_copy(
             update={**outcome, **spent, **purposes.served(run), "end_time": self.account.clock.now()}

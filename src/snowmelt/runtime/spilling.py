@@ -67,7 +67,7 @@ def _bytes_held(files: Sequence[str], rows: int) -> int:
     return 0
 
 
-def spilled(run: Run, bound: BoundQuery, columns: Sequence[ResultColumn]) -> Result:
+def spill(run: Run, bound: BoundQuery, columns: Sequence[ResultColumn]) -> Result:
     """The query's result, in files unless it is small."""
     folder = folder_of(run.account, run.session.id) / f"rows-{run.query_id}"
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -154,8 +154,8 @@ def _seen(state: StateReader, name: tuple[str, ...]) -> bool:
     if not name[0]:
         return state.warehouses.get(name[-1]) is not None
     # Kinds in namespaces of their own are asked for one by one.
-    told = [[kind.name] for kind in all_kinds().descriptions if kind.has_history]
-    groups = (RELATIONS, *told)
+    described = [[kind.name] for kind in all_kinds().descriptions if kind.has_history]
+    groups = (RELATIONS, *described)
     return any(state.catalog.find(ObjectName(*name), kinds) is not None for kinds in groups)
 
 

@@ -135,7 +135,7 @@ class Runner:
         for message in self._received(self._sleep()):
             match message:
                 case _Begun():
-                    well &= self._begun(message)
+                    well &= self._start_round(message)
                 case _Finished():
                     woken |= self._finished(message)
                 case None:
@@ -221,7 +221,7 @@ class Runner:
         except BaseException as error:
             self._inbox.put(_Begun(round_, error))
 
-    def _begun(self, message: _Begun) -> bool:
+    def _start_round(self, message: _Begun) -> bool:
         """Start the first tables of a round; whether it could begin. If not, they are simply still due."""
         round_ = message.round
         if message.error is not None:
@@ -271,14 +271,14 @@ class Runner:
             self._catalog.record(self._unrecorded)
         except Exception:
             # One row that can't be written must not hold the others back.
-            kept = [outcome for outcome in self._unrecorded if not self._recorded(outcome)]
+            kept = [outcome for outcome in self._unrecorded if not self._record(outcome)]
         for outcome in self._unrecorded:
             self._live.pop(outcome.table, None)
         self._live.update({outcome.table: outcome.data_timestamp for outcome in kept})
         self._unrecorded = kept
         return not kept
 
-    def _recorded(self, outcome: FailedRefresh) -> bool:
+    def _record(self, outcome: FailedRefresh) -> bool:
         try:
             self._catalog.record([outcome])
         except Exception:

@@ -160,11 +160,11 @@ def parse_snowflake(text: str, *, line: int = 1, column: int = 0) -> exp.Expr:
         raise errors.compilation("000913", "54001", "The statement is nested too deeply.") from error
     refuse_unread(tree)
     if (line, column) != (1, 0):
-        _shifted(tree, line, column)
+        _shift(tree, line, column)
     return tree
 
 
-def _shifted(tree: exp.Expr, line: int, column: int) -> None:
+def _shift(tree: exp.Expr, line: int, column: int) -> None:
     """Tells every node where it stands in the statement that the text is a part of."""
     for node in tree.walk():
         at = node.meta.get("line")

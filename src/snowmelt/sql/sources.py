@@ -51,9 +51,9 @@ class SourceBinder:
         if from_ is None:
             return
         first, joins = _ungrouped(from_.this)
-        self._joined(first, [*joins, *(select.args.get("joins") or [])], target)
+        self._join_all(first, [*joins, *(select.args.get("joins") or [])], target)
 
-    def _joined(self, first: exp.Expr, joins: list[exp.Join], target: exp.Select) -> None:
+    def _join_all(self, first: exp.Expr, joins: list[exp.Join], target: exp.Select) -> None:
         self.target = target
         target.set("from_", exp.From(this=self._item(first)))
         bound = [self._join(join) for join in joins]
@@ -65,7 +65,7 @@ class SourceBinder:
         scope = Scope(parent=_only_ctes(self.scope))
         inner = SourceBinder(self.queries, scope, self.expressions.in_scope(scope))
         target = exp.Select()
-        inner._joined(first, joins, target)
+        inner._join_all(first, joins, target)
         if scope.merged:
             # A column of that name outside would be taken for the merged one.
             raise errors.unsupported("USING or NATURAL in a join in parentheses", hint="Write ON, or a subquery.")

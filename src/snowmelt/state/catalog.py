@@ -131,7 +131,7 @@ class Catalog(Containers):
         }
         with self._unless_taken(object.name):
             self._execute(insert(OBJECTS), values)
-        copied = new_rights.replaced(scope, schema_id, str(values["slot"])) if scope.keeps_grants else None
+        copied = new_rights.find_replaced(scope, schema_id, str(values["slot"])) if scope.keeps_grants else None
         new_rights.give(scope, object.id, kind, future, copied)
 
     def update(self, object: CatalogObject) -> None:

@@ -38,7 +38,7 @@ def owner(found: Rows, otherwise: str) -> str:
     return next((str(row["grantee"]) for row in found if row["privilege"] == OWNERSHIP), otherwise)
 
 
-def replaced(scope: WriteScope, schema_id: str, slot: str) -> str | None:
+def find_replaced(scope: WriteScope, schema_id: str, slot: str) -> str | None:
     """The object whose place is taken in this transaction."""
     query = select(OBJECTS.c.id).where(
         OBJECTS.c.schema_id == schema_id, OBJECTS.c.slot == slot, OBJECTS.c.dropped_on == scope.now

@@ -38,13 +38,13 @@ class Written:
 
     def lines(self) -> list[str]:
         """What was done to each file, for people."""
-        told = {
+        lists = {
             "new": self.new, "changed": self.changed, "merged with your changes": self.merged,
             "CONFLICT, marked in the file": self.conflicts, "yours stays, see .new": self.beside,
             "you removed it, stays away": self.left_out, "removed, no longer built": self.removed,
             "no longer built, yours stays": self.kept,
         }  # fmt: skip
-        return [f"{what}: {path}" for what, paths in told.items() for path in paths]
+        return [f"{what}: {path}" for what, paths in lists.items() for path in paths]
 
 
 def write_project(folder: Path, files: Mapping[str, str]) -> Written:

@@ -130,8 +130,8 @@ class DeltaLoader(Loader):
             return number, str(json.loads(path.read_text(encoding="utf-8"))["place"])
 
     def _write_place(self, number: int, place: str, loaded_at: str) -> None:
-        told = {"place": place, "run_id": self.run_id, "loaded_at": loaded_at}
-        self._store.put_text(json.dumps(told), f"{self._places}/{number}.json")
+        content = {"place": place, "run_id": self.run_id, "loaded_at": loaded_at}
+        self._store.put_text(json.dumps(content), f"{self._places}/{number}.json")
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

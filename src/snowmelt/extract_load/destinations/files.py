@@ -97,8 +97,8 @@ class FilesLoader(Loader):
             self._store.put(draft, name)
 
     def _commit(self, place: str, loaded_at: str, number: int) -> None:
-        told = {"number": number, "place": place, "run_id": self.run_id, "loaded_at": loaded_at}
-        self._store.put_text(json.dumps(told), self._manifest)
+        content = {"number": number, "place": place, "run_id": self.run_id, "loaded_at": loaded_at}
+        self._store.put_text(json.dumps(content), self._manifest)
         self._number, self._place = number, place
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class FilesLoader(Loader):
 def _read(store: FileStore, manifest: str) -> tuple[int, str | None]:
     try:
         with store.local(manifest) as path:
-            told = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return 0, None
-    return int(told["number"]), str(told["place"])
+    return int(content["number"]), str(content["place"])

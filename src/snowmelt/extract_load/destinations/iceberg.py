@@ -89,12 +89,12 @@ class IcebergMetadata:
         }  # fmt: skip
         snapshot |= self._write_manifests(files, number, snapshot["snapshot-id"], schema)
         # Not the id of the Delta table, which gets another one when MERGE adds a column.
-        told = {
+        metadata = {
             **_metadata(schema, last_column, snapshot), "location": self._location,
             "table-uuid": str(uuid4()) if previous is None else previous["table-uuid"],
         }  # fmt: skip
-        told["properties"] |= {_VERSION: str(table.version()), _FILES: _digest(files)}
-        self._store.put_text(json.dumps(told), f"v{number}.metadata.json")
+        metadata["properties"] |= {_VERSION: str(table.version()), _FILES: _digest(files)}
+        self._store.put_text(json.dumps(metadata), f"v{number}.metadata.json")
         self._store.put_text(str(number), _HINT)
         if number % _TIDY_EVERY == 0:
             self._tidy(number)
@@ -103,20 +103,20 @@ class IcebergMetadata:
         """What the snapshot says of them. One manifest has all files, so that no earlier one is ever needed."""
         entries = [_entry(file, self._location, snapshot_id, number) for file in files]
         rows = sum(file["num_records"] for file in files)
-        told = {
+        metadata = {
             "schema": json.dumps(schema), "schema-id": str(schema["schema-id"]), "partition-spec": "[]",
             "partition-spec-id": "0", "format-version": "2", "content": "data",
         }  # fmt: skip
         stamp = f"{number}-{uuid4()}.avro"
-        length = self._write_avro(f"files-{stamp}", MANIFEST, entries, told)
+        length = self._write_avro(f"files-{stamp}", MANIFEST, entries, metadata)
         manifest = {
             "manifest_path": f"{self._location}/metadata/files-{stamp}", "manifest_length": length,
             "partition_spec_id": 0, "content": 0, "sequence_number": number, "min_sequence_number": number,
             "added_snapshot_id": snapshot_id, "added_files_count": len(files), "existing_files_count": 0,
             "deleted_files_count": 0, "added_rows_count": rows, "existing_rows_count": 0, "deleted_rows_count": 0,
         }  # fmt: skip
-        told = {"snapshot-id": str(snapshot_id), "sequence-number": str(number), "format-version": "2"}
-        self._write_avro(f"snap-{stamp}", MANIFEST_LIST, [manifest] if files else [], told)
+        metadata = {"snapshot-id": str(snapshot_id), "sequence-number": str(number), "format-version": "2"}
+        self._write_avro(f"snap-{stamp}", MANIFEST_LIST, [manifest] if files else [], metadata)
         summary = {
             "operation": "overwrite", "total-data-files": str(len(files)), "total-records": str(rows),
             "total-files-size": str(sum(file["size_bytes"] for file in files)), "total-delete-files": "0",
@@ -125,13 +125,13 @@ class IcebergMetadata:
         return {"manifest-list": f"{self._location}/metadata/snap-{stamp}", "summary": summary}
 
     def _write_avro(
-        self, name: str, schema: dict[str, Any], records: Sequence[Mapping[str, Any]], told: Mapping[str, str]
+        self, name: str, schema: dict[str, Any], records: Sequence[Mapping[str, Any]], metadata: Mapping[str, str]
     ) -> int:
         """How many bytes it has."""
         with TemporaryDirectory(prefix="snowmelt-") as folder:
             draft = Path(folder) / name
             with draft.open("wb") as opened:
-                writer(opened, parse_schema(schema), records, codec="deflate", metadata=dict(told))
+                writer(opened, parse_schema(schema), records, codec="deflate", metadata=dict(metadata))
             self._store.put(draft, name)
             return draft.stat().st_size
 

@@ -80,7 +80,7 @@ class KafkaExtractor(Extractor):
 
     def _batches(self, consumer: Any, starts: Offsets, ends: Offsets, given: Offsets) -> Iterator[Batch]:
         """An empty partition is part of the place too: what it gets later must not be taken for lost."""
-        at, told = {**starts, **given}, given
+        at, reported = {**starts, **given}, given
         waiting = {partition for partition, end in ends.items() if at[partition] < end}
         consumer.assign([confluent_kafka.TopicPartition(self.topic, number, at[number]) for number in sorted(waiting)])
         records: list[Record] = []
@@ -95,8 +95,8 @@ class KafkaExtractor(Extractor):
                 records.append(made[1])
             if len(records) + len(rejected) >= self.batch_rows:
                 yield Batch(records, _place(at), self.topic, positions, rejected)
-                records, positions, rejected, told = [], [], [], dict(at)
-        if at != told:
+                records, positions, rejected, reported = [], [], [], dict(at)
+        if at != reported:
             yield Batch(records, _place(at), self.topic, positions, rejected)
 
     def _messages(self, consumer: Any, waiting: set[int], at: Offsets, ends: Offsets) -> Iterator[Any]:

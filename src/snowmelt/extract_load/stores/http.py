@@ -28,13 +28,13 @@ class HttpStore(FileStore):
             raise errors.configuration(
                 f"{self._shown} can't list its files.", hint="Name one file: a web server has no folders to look into."
             )
-        with closing(self._answered("HEAD", pattern)) as answer:
+        with closing(self._request("HEAD", pattern)) as answer:
             size, modified = answer.headers.get("Content-Length"), answer.headers.get("Last-Modified")
         when = parsedate_to_datetime(modified).timestamp() if modified else None
         return [StoredFile(pattern, int(size) if size is not None else None, when)]
 
     def fetch(self, name: str, target: Path) -> None:
-        with closing(self._answered("GET", name)) as answer, target.open("wb") as written:
+        with closing(self._request("GET", name)) as answer, target.open("wb") as written:
             try:
                 for part in answer.iter_bytes():
                     written.write(part)
@@ -50,7 +50,7 @@ class HttpStore(FileStore):
     def close(self) -> None:
         self._client.close()
 
-    def _answered(self, method: str, name: str) -> httpx.Response:
+    def _request(self, method: str, name: str) -> httpx.Response:
         request = self._client.build_request(method, f"{self._base}/{name}")
         try:
             answer = self._client.send(request, stream=True)

@@ -55,7 +55,7 @@ def commit(run: Run, table: CatalogObject, entries: Sequence[Entry]) -> dict[str
 
         def advance(state: StateTransaction) -> None:
             for channel, mine in batches.values():
-                after[channel.id] = _advanced(state, channel, mine)
+                after[channel.id] = _advance(state, channel, mine)
 
         run.transaction.at_commit.append(advance)
     _log.info("channel rows committed", table=str(table.name), correlation_id=run.query_id, channels=len(batches))
@@ -86,7 +86,7 @@ def _tokens(entries: Sequence[Entry]) -> dict[str, str]:
     return {entry.channel.state.name: entry.batch.end_token for entry in entries if entry.batch.end_token is not None}
 
 
-def _advanced(state: StateTransaction, channel: OpenChannel, entries: Sequence[Entry]) -> ChannelState:
+def _advance(state: StateTransaction, channel: OpenChannel, entries: Sequence[Entry]) -> ChannelState:
     """Moves the channel on, unless it is somebody else's by now."""
     current = state.channels.get(channel.id)
     if current is None or current.client_sequencer != channel.sequencer:

@@ -94,7 +94,7 @@ class Channels:
             if former is not None:
                 self._close(former, channel_errors.fenced(request.channel, former.sequencer))
             with self._account.state.begin() as state:
-                current = _opened(state, table, request, session.role)
+                current = _open_channel(state, table, request, session.role)
             own = self._account.session(
                 user=session.user, role=session.role, database=session.database, schema=session.schema,
                 warehouse=session.warehouse, secondary_roles=session.secondary_roles,
@@ -302,7 +302,7 @@ def _require_owner(session: Session, table: CatalogObject, channel: ChannelState
     raise error
 
 
-def _opened(state: StateTransaction, table: CatalogObject, request: OpenRequest, role: str) -> ChannelState:
+def _open_channel(state: StateTransaction, table: CatalogObject, request: OpenRequest, role: str) -> ChannelState:
     """The channel with its next sequencer, made if it is new."""
     known = state.channels.named(table.id, request.channel) or ChannelState(
         id=str(uuid.uuid4()), table_id=table.id, name=request.channel, created_on=state.now, opened_on=state.now,

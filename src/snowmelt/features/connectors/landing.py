@@ -195,12 +195,12 @@ class Landing:
         transaction = self._account.transactions.begin(explicit=False)
         touched = {change.table for change in changes}
         with self._account.services[ConnectorEvents].landing(transaction.name, self._connector, standing, touched):
-            after = self._written(transaction, standing, batch, understood)
+            after = self._write(transaction, standing, batch, understood)
         name = str(self._connector.name)
         _log.info("changes landed", connector=name, changes=len(changes), correlation_id=transaction.id)
         return after
 
-    def _written(
+    def _write(
         self, transaction: Transaction, standing: ConnectorState, batch: Batch, understood: _Understood
     ) -> ConnectorState:
         changes = [item.change for item in understood.read]

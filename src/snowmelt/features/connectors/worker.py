@@ -114,7 +114,7 @@ class Worker:
             except SourceError as error:
                 self._retry(str(error.orig or error).strip())
             except SnowmeltError as error:
-                self._failed(error)
+                self._fail(error)
             except Exception as error:
                 _log.exception("connector_failed", connector=str(connector.name))
                 self._note(phase=ConnectorPhase.FAILED, error=f"{type(error).__name__}: {error}")
@@ -129,7 +129,7 @@ class Worker:
         while not self._woken.wait(_WATCH_SECONDS):
             self._watch(source, definition, None)
 
-    def _failed(self, error: SnowmeltError) -> None:
+    def _fail(self, error: SnowmeltError) -> None:
         if error.transient:
             self._retry(error.text)
         else:

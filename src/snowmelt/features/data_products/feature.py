@@ -13,8 +13,8 @@ from snowmelt.runtime.table_functions import TableFunction
 
 
 def _begin(account: Account) -> None:
-    account.lifecycle.replaced.subscribe(pii_at_ingest.replaced)
-    account.lifecycle.cloned.subscribe(pii_at_ingest.copied)
+    account.lifecycle.replaced.subscribe(pii_at_ingest.keep_classes)
+    account.lifecycle.cloned.subscribe(pii_at_ingest.copy_classes)
     account.lifecycle.column_renamed.subscribe(pii_at_ingest.column_renamed)
 
 

@@ -215,13 +215,16 @@ class _ChangeRefresh:
         expected = estimate(work, incremental.measured_so_far(self.attempt.dynamic.costs))
         if expected is None:
             return {}
-        told = {"estimatedFullMs": round(expected.full_ms), "estimatedIncrementalMs": round(expected.incremental_ms)}
+        estimates = {
+            "estimatedFullMs": round(expected.full_ms),
+            "estimatedIncrementalMs": round(expected.incremental_ms),
+        }
         if definition.refresh_mode is not RefreshMode.INCREMENTAL and expected.prefers_full:
             raise CostlyError(
-                f"{changed_rows} changed rows: expected {told['estimatedIncrementalMs']} ms by changes, "
-                f"{told['estimatedFullMs']} ms in full"
+                f"{changed_rows} changed rows: expected {estimates['estimatedIncrementalMs']} ms by changes, "
+                f"{estimates['estimatedFullMs']} ms in full"
             )
-        return told
+        return estimates
 
     def _relations(self) -> tuple[dict[str, exp.Expr], dict[str, change_sets.ChangeSet]]:
         """What each side of each source is called, and the changes of those that changed."""

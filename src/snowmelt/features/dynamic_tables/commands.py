@@ -47,22 +47,22 @@ def create_dynamic_table(run: Run, statement: CreateDynamicTable) -> Result:
     if found is not None and not statement.or_replace and not statement.or_alter:
         raise errors.already_exists(run.written(statement.name))
     if statement.dimension is None:
-        return _created(run, name, found, statement)
+        return _create(run, name, found, statement)
     with dimensions.expanded(run, name, found, statement, statement.dimension) as full:
-        return _created(run, name, found, full)
+        return _create(run, name, found, full)
 
 
-def _created(run: Run, name: ObjectName, found: CatalogObject | None, statement: CreateDynamicTable) -> Result:
+def _create(run: Run, name: ObjectName, found: CatalogObject | None, statement: CreateDynamicTable) -> Result:
     if statement.clone is not None:
         creating.clone(run, name, statement)
     elif found is not None:
-        return _changed(run, found, statement)
+        return _change(run, found, statement)
     else:
         creating.create(run, name, statement)
     return status(f"Dynamic table {quote(name.name)} successfully created.", _CREATE)
 
 
-def _changed(run: Run, found: CatalogObject, statement: CreateDynamicTable) -> Result:
+def _change(run: Run, found: CatalogObject, statement: CreateDynamicTable) -> Result:
     """OR ALTER and OR REPLACE: the result says what happened to the rows."""
     done = f"Dynamic table {quote(found.name.name)} successfully {'altered' if statement.or_alter else 'created'}."
     try:

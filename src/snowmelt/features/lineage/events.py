@@ -80,7 +80,7 @@ class RunEvents:
         if self.emitter is None:
             return
         if record.query_type in _ONLY_IF_ROWS and (run.session.task is None or run.outer is not None):
-            self._told_afterwards(run, record)
+            self._tell_afterwards(run, record)
             return
         tell, query_id = self._teller(run, record), run.query_id
         rows = result.rows_affected if record.query_type not in (_REFRESH, _SELECT) else None
@@ -106,7 +106,7 @@ class RunEvents:
         transaction.after_commit.append(complete)
         transaction.after_rollback.append(undone)
 
-    def _told_afterwards(self, run: Run, record: QueryRecord) -> None:
+    def _tell_afterwards(self, run: Run, record: QueryRecord) -> None:
         """A definition that wrote rows: both its events. One that did not has none."""
         outcome = RunFacts(run.lineage, inputs=[dataset_of(item) for item in run.named.values()])
         found = self._with_written(run.query_id, outcome)

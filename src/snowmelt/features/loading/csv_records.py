@@ -61,7 +61,7 @@ class CsvStream:
                 self._width = self._first_width()
                 blocks = BlockParser(self._csv, self._width)
             segment = self._block(blocks)
-            yield segment if segment is not None else self._scanned()
+            yield segment if segment is not None else self._scan()
 
     # -- header ---------------------------------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ class CsvStream:
             hint="Look for an enclosing character that is not closed, or for another RECORD_DELIMITER.",
         )  # fmt: skip
 
-    def _scanned(self) -> Segment:
+    def _scan(self) -> Segment:
         """Records read one by one, a block's worth of them."""
         builder = _Builder(self._layout, self._wanted())
         data, at, ended = self._window.data, 0, self._window.ended

@@ -91,7 +91,7 @@ class Sink:
         pending = self._open.setdefault(file, _Rows())
         pending.add(self._protection.applied(rows))
         if pending.bytes > FLUSH_BYTES:
-            pending.parts.append(self._written(pending.take()))
+            pending.parts.append(self._write(pending.take()))
 
     def settle(self, file: int, *, keep: bool) -> None:
         """Decides over the rows of a file."""
@@ -99,13 +99,13 @@ class Sink:
         if pending is None:
             return
         if not keep:
-            self._dropped(pending.parts)
+            self._drop(pending.parts)
             return
         self._kept.parts += pending.parts
         for rows in pending.tables:
             self._kept.add(rows)
         if self._kept.bytes > FLUSH_BYTES:
-            self._kept.parts.append(self._written(self._kept.take()))
+            self._kept.parts.append(self._write(self._kept.take()))
 
     def commit(self) -> int:
         """Puts the kept rows into the table, not yet visible to others; returns how many they are."""
@@ -117,9 +117,9 @@ class Sink:
     def close(self) -> None:
         """Leaves nothing behind that was not committed."""
         for pending in self._open.values():
-            self._dropped(pending.parts)
+            self._drop(pending.parts)
         self._open.clear()
-        self._dropped(self._kept.parts)
+        self._drop(self._kept.parts)
         self._kept = _Rows()
         if self._spool is not None:
             self._spool.cleanup()
@@ -132,7 +132,7 @@ class Sink:
         pending = run.open_for_write(self._table)
         rest = self._kept.take()
         if self._kept.parts and rest:
-            self._kept.parts.append(self._written(rest))
+            self._kept.parts.append(self._write(rest))
             rest = []
         store, tag = run.account.store, self._tag
         parts, spooled = self._separated()
@@ -179,7 +179,7 @@ class Sink:
 
     # -- writing --------------------------------------------------------------------------------------------------
 
-    def _written(self, tables: list[pa.Table]) -> Part | _Spooled:
+    def _write(self, tables: list[pa.Table]) -> Part | _Spooled:
         rows = self._complete(tables)
         if not self._definition.spark_only:
             part = self._run.account.store.write_part(self._definition.location, rows)
@@ -194,7 +194,7 @@ class Sink:
     def _read(self, part: _Spooled) -> pa.Table:
         return pq.read_table(part.path, schema=self._schema)
 
-    def _dropped(self, parts: Sequence[Part | _Spooled]) -> None:
+    def _drop(self, parts: Sequence[Part | _Spooled]) -> None:
         for part in parts:
             if isinstance(part, Part):
                 self._run.account.store.drop_part(self._definition.location, part)

@@ -101,11 +101,11 @@ def rule_status(run: Run, state: StateReader, _: Named) -> list[Row]:
         return []
     found = state.observations.standings()
     unknown = {rule.name: rule for rule in run.account.services[Rules].conditions.unknown()}
-    told = {item.rule for item in found.values() if not alerting.is_silence(item)}
+    standing = {item.rule for item in found.values() if not alerting.is_silence(item)}
     rows: list[Row] = [
         {"RULE_NAME": name, "SEVERITY": rule.severity, "STATE": "UNKNOWN"}
         for name, rule in unknown.items()
-        if name not in told
+        if name not in standing
     ]
     return rows + [
         {

@@ -54,10 +54,10 @@ def check_new(run: Run, table: CatalogObject, version: int, rows: int) -> list[Q
     kept = [result_of(table, item, run.now, CREATED, run.query_id, version) for item in found]
     stopping = [item for item in found if item.stops or item.tolerated]
     if stopping:
-        told = [f"{item.check.name}: {item.message}" for item in stopping]
+        reasons = [f"{item.check.name}: {item.message}" for item in stopping]
         if any(item.tolerated for item in stopping):
-            told.append("rows can't be quarantined while a table is created: create it without rows, and INSERT")
-        raise errors.QualityFailedError(str(table.name), told)
+            reasons.append("rows can't be quarantined while a table is created: create it without rows, and INSERT")
+        raise errors.QualityFailedError(str(table.name), reasons)
     account.events.checks_ended(table, kept)
     return kept
 

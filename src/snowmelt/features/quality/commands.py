@@ -42,8 +42,8 @@ def replay_quarantine(run: Run, table: CatalogObject, action: ReplayQuarantine) 
         after = state.versions.visible(kept.id)
     # Only after the gate: what it put back was not replayed.
     back = after.rows - (before - moved) if after is not None else 0
-    told = f"{moved - back} quarantined rows were replayed."
-    return status(f"{told} {back} fail still, and are in quarantine again." if back else told, "ALTER_TABLE")
+    message = f"{moved - back} quarantined rows were replayed."
+    return status(f"{message} {back} fail still, and are in quarantine again." if back else message, "ALTER_TABLE")
 
 
 def _move(run: Run, table: CatalogObject, kept: CatalogObject, action: ReplayQuarantine) -> int:

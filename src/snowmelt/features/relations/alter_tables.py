@@ -199,10 +199,10 @@ def rename(run: Run, item: CatalogObject, new_name: NameRef) -> None:
             if error.code == "002002":
                 raise errors.already_exists(run.written(new_name)) from None
             raise
-        references.renamed(state, item, target)
+        references.follow_rename(state, item, target)
         if kept is not None and state.whole_catalog.find(quarantine.name_of(target), SELECTABLE) is None:
             state.catalog.rename(kept.id, quarantine.name_of(target))
-            references.renamed(state, kept, quarantine.name_of(target))
+            references.follow_rename(state, kept, quarantine.name_of(target))
 
 
 def swap(run: Run, item: CatalogObject, other: CatalogObject) -> None:
@@ -215,8 +215,8 @@ def swap(run: Run, item: CatalogObject, other: CatalogObject) -> None:
         state.catalog.swap(item.id, other.id)
         _swap_quarantines(state, kept, (item, other))
         if item.kind is ObjectKind.VIEW:
-            references.renamed(state, item, other.name)
-            references.renamed(state, other, item.name)
+            references.follow_rename(state, item, other.name)
+            references.follow_rename(state, other, item.name)
 
 
 def _swap_quarantines(

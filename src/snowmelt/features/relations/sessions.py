@@ -152,8 +152,8 @@ def commit(run: Run, _: Commit) -> Result:
             # There is nothing left to try again: the transaction is rolled back.
             raise errors.once(error) from error
     kept = transaction.quarantined.items() if transaction is not None else ()
-    told = "".join(f" Quarantined rows: {rows} of {name}." for name, rows in sorted(kept))
-    return status(f"{DONE}{told}", "COMMIT")
+    note = "".join(f" Quarantined rows: {rows} of {name}." for name, rows in sorted(kept))
+    return status(f"{DONE}{note}", "COMMIT")
 
 
 def rollback(run: Run, _: Rollback) -> Result:

@@ -54,12 +54,12 @@ def create_view(run: Run, statement: CreateView) -> Result:
         change_tracking=bool(statement.options.change_tracking),
     )
     tracked = tracking.tables_behind(run, name, definition) if definition.change_tracking else []
-    result = _created(run, statement, name, definition)
+    result = _create(run, statement, name, definition)
     tracking.track_all(run, tracked)
     return result
 
 
-def _created(run: Run, statement: CreateView, name: ObjectName, definition: ViewDefinition) -> Result:
+def _create(run: Run, statement: CreateView, name: ObjectName, definition: ViewDefinition) -> Result:
     item = CatalogObject(
         id="", name=name, owner=run.session.role, session_id=run.session.id if statement.temporary else None,
         created_on=run.now, altered_on=run.now, definition=definition,

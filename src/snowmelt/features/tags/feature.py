@@ -17,7 +17,7 @@ _OF = references.REFERENCE_ARGUMENTS
 
 
 def _begin(account: Account) -> None:
-    account.lifecycle.cloned.subscribe(setting.copied)
+    account.lifecycle.cloned.subscribe(setting.copy_tags)
     account.lifecycle.column_renamed.subscribe(setting.column_renamed)
 
 

@@ -103,7 +103,7 @@ def column_renamed(state: StateTransaction, table_id: str, old: str, new: str) -
             state.parameters.set(ParameterLevel.TABLE, table_id, f"{_PREFIX}{tagged.tag_id}:{new}", tagged.value)
 
 
-def copied(state: StateTransaction, source_id: str, table_id: str) -> None:
+def copy_tags(state: StateTransaction, source_id: str, table_id: str) -> None:
     """A clone is what its source is said to be."""
     for key, value in state.parameters.all(ParameterLevel.TABLE, source_id).items():
         if key.startswith(_PREFIX):

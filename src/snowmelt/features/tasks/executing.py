@@ -156,7 +156,7 @@ def _execute(start: Start, session: Session) -> Ended:
         if not context.condition.held:
             return Ended(start.run, RunState.SKIPPED, condition=context.condition)
     if start.run.repeatable:
-        context.at_commit = lambda state: _succeeded(state, session)
+        context.at_commit = lambda state: _record_success(state, session)
     session.execute(start.run.body)
     reached("task-executed")
     query_id = session.query_ids[-1]
@@ -168,7 +168,7 @@ def _execute(start: Start, session: Session) -> Ended:
     )
 
 
-def _succeeded(state: StateTransaction, session: Session) -> None:
+def _record_success(state: StateTransaction, session: Session) -> None:
     """In the transaction that makes the body's rows visible."""
     context, running = context_of(session), session.running
     runs.end_task(

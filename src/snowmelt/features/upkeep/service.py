@@ -202,8 +202,8 @@ class Upkeep:
             case planning.TrimHistories():
                 trimmed = records.trim_histories(account, now)
                 self._facts = replace(self._facts, trimmed_at=now)
-                told = ", ".join(f"{name} {count}" for name, count in trimmed.items())
-                return Done(job, now, 0.0, "DONE", rows=sum(trimmed.values()), message=told)
+                message = ", ".join(f"{name} {count}" for name, count in trimmed.items())
+                return Done(job, now, 0.0, "DONE", rows=sum(trimmed.values()), message=message)
             case planning.RemoveLeftovers():
                 removed = records.remove_leftovers(account)
                 self._facts = replace(self._facts, leftovers_at=now)

@@ -139,17 +139,17 @@ class DebeziumProcess:
         assert self._process.stdout is not None
         schemas: list[Schema] = []
         for line in self._process.stdout:
-            told = json.loads(line)
-            if "schema" in told:
-                schemas.append(Schema(told["schema"], told["topic"], told["key"], told["value"]))
-            elif "batch" in told:
+            message = json.loads(line)
+            if "schema" in message:
+                schemas.append(Schema(message["schema"], message["topic"], message["key"], message["value"]))
+            elif "batch" in message:
                 if self._history is not None:
                     self._history.keep()
-                yield Batch(told["batch"], tuple(schemas), self._events(told["events"]), told["offset"])
+                yield Batch(message["batch"], tuple(schemas), self._events(message["events"]), message["offset"])
                 schemas = []
-            elif "failed" in told:
-                raise EngineFailedError(told["failed"])
-            elif "stopped" in told:
+            elif "failed" in message:
+                raise EngineFailedError(message["failed"])
+            elif "stopped" in message:
                 return
         if not self._stopping:
             raise EngineFailedError(f"the engine's process ended with {self._process.wait()}: {self._last_words()}")

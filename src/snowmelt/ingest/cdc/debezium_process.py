@@ -90,13 +90,13 @@ class Shapes:
             return known
         self._kept += [key_schema, value_schema]
         number = self._numbers[identity] = len(self._numbers) + 1
-        told = {
+        message = {
             "schema": number,
             "topic": topic,
             "key": self._json(key_schema),
             "value": self._json(value_schema),
         }
-        lines.append(json.dumps(told).encode())
+        lines.append(json.dumps(message).encode())
         return number
 
     def _json(self, schema: Any) -> Any:
@@ -160,8 +160,8 @@ def _consumer(link: Link, full: int) -> Any:
                 key, value = text(topic, key_schema, record.key()), text(topic, value_schema, record.value())
                 events.append(b"\t".join((topic.encode(), b"%d" % number, key, value)))
             offset = _plain(record.sourceOffset()) if record is not None else {}
-            told = {"batch": self._batch, "events": len(events), "offset": offset}
-            link.write([*lines, json.dumps(told).encode(), *events])
+            message = {"batch": self._batch, "events": len(events), "offset": offset}
+            link.write([*lines, json.dumps(message).encode(), *events])
             self._unconfirmed.add(self._batch, event)
             self._unconfirmed.confirm(committer, leave=1 if len(events) >= full else 0)
 

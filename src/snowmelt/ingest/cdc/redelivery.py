@@ -26,11 +26,11 @@ class TableProgress(Record):
     """The last change of a source's table that landed: what comes again is not behind it in the source's log."""
 
     behind_commit: int | None = None
-    """The place of the commit that came before its transaction."""
+    """The position of the commit that came before its transaction."""
     transaction: int | None = None
     lsn: int | None = None
     identities: tuple[str, ...] = ()
-    """Of the changes at exactly this place: one record of the log can hold many rows."""
+    """Of the changes at exactly this position: one record of the log can hold many rows."""
     snapshot_lsn: int | None = None
     """Where in the log the snapshot was taken whose rows came last."""
 

@@ -103,7 +103,7 @@ class Channel:
         with self._lock:
             self._check_usable()
             self._send_gathered()
-            return self._sent(parts(), start, end)
+            return self._send(parts(), start, end)
 
     def _send_often(self) -> None:
         while not self._ended.wait(_EVERY):
@@ -122,7 +122,7 @@ class Channel:
         last = next((token for token in reversed(tokens) if token is not None), None)
         first = next((token for token in tokens if token is not None), None)
         try:
-            self._sent(parts_of(rows, tokens if first is not None else None), first, last)
+            self._send(parts_of(rows, tokens if first is not None else None), first, last)
         except SnowmeltError as error:
             if error.transient:
                 self._rows, self._tokens = rows, tokens
@@ -131,7 +131,7 @@ class Channel:
                 self._failure = error
             raise
 
-    def _sent(self, parts: tuple[Part, ...], start: str | None, end: str | None) -> Appended:
+    def _send(self, parts: tuple[Part, ...], start: str | None, end: str | None) -> Appended:
         if not parts and end is None:
             return Appended()
         number = self._number + 1

@@ -43,7 +43,7 @@ class SparkChange:
                 # Delta refuses some matches that are no ambiguity in Snowflake: decide them one by one.
                 if error.code != _NONDETERMINISTIC:
                     raise
-        return self._staged()
+        return self._run_staged()
 
     @property
     def _direct(self) -> bool:
@@ -58,7 +58,7 @@ class SparkChange:
 
     # -- rows decided first, applied then -------------------------------------------------------------------------
 
-    def _staged(self) -> ChangedRows:
+    def _run_staged(self) -> ChangedRows:
         """Works the touched rows out into a table of their own, looks for ambiguities, and merges it in."""
         run, plan = self.run, self.plan
         sides = spark_sides(run, plan, self.pending)
@@ -92,12 +92,12 @@ class SparkChange:
         store, location = run.account.store, plan.definition.location
         tag = run.transaction.tag(run.query_id)
         reached("before-commit")
-        told = run.account.engine.execute(
+        metrics = run.account.engine.execute(
             to_spark_sql(command), list(run.tables.values()), user_metadata=tag.user_metadata(), tag=run.tag,
             pool=run.pool, inputs=run.inputs,
         )  # fmt: skip
         reached("after-commit")
-        outcome = _outcome(plan, told.to_pylist()[0])
+        outcome = _outcome(plan, metrics.to_pylist()[0])
         latest = store.latest_version(location)
         if latest != self.pending.version:
             result = CommitResult(
@@ -111,8 +111,10 @@ class SparkChange:
         return outcome
 
 
-def _outcome(plan: ChangePlan, told: dict[str, Any]) -> ChangedRows:
-    if "num_updated_rows" in told:
-        return ChangedRows(int(told["num_inserted_rows"]), int(told["num_updated_rows"]), int(told["num_deleted_rows"]))
-    changed = int(told["num_affected_rows"])
+def _outcome(plan: ChangePlan, metrics: dict[str, Any]) -> ChangedRows:
+    if "num_updated_rows" in metrics:
+        return ChangedRows(
+            int(metrics["num_inserted_rows"]), int(metrics["num_updated_rows"]), int(metrics["num_deleted_rows"])
+        )
+    changed = int(metrics["num_affected_rows"])
     return ChangedRows(deleted=changed) if plan.operation == "DELETE" else ChangedRows(updated=changed)

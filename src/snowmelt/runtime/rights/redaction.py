@@ -21,7 +21,7 @@ _WORD = (
 )
 _SECRET_WORD = re.compile(_WORD, re.IGNORECASE)
 # A comment is prose, in which a quote may be an apostrophe: behind a secret word, all of it is hidden.
-_TOLD = re.compile(rf"\b(?:{_WORD})\b(?=.*[=:'\"$])", re.IGNORECASE | re.DOTALL)
+_MARKER = re.compile(rf"\b(?:{_WORD})\b(?=.*[=:'\"$])", re.IGNORECASE | re.DOTALL)
 _QUICK = re.compile(r"PASS|PWD|SECRET|KEY|TOKEN|CRED|CRYPT|AWS_|SIG|://", re.IGNORECASE)
 _PIECE = re.compile(
     r"""(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))
@@ -202,11 +202,11 @@ def _inside(token: _Token) -> Iterator[_Change]:
     if _QUICK.search(meant) is None:
         return
     shown, found = _clean_addresses(meant)
-    told = _TOLD.search(shown) if token.kind == "comment" else None
-    if told is not None and shown[told.end() :].strip():
+    marker = _MARKER.search(shown) if token.kind == "comment" else None
+    if marker is not None and shown[marker.end() :].strip():
         start = token.start + 2
-        inner = f"{shown[: told.end()]} {HIDDEN} "
-        yield _Change(start, start + len(content), inner, (shown[told.end() :].strip(), *found))
+        inner = f"{shown[: marker.end()]} {HIDDEN} "
+        yield _Change(start, start + len(content), inner, (shown[marker.end() :].strip(), *found))
         return
     secrets = [*found, *(value for change in _changes(shown) for value in change.secrets)]
     if secrets:

@@ -68,10 +68,10 @@ class ResultParts:
         else:
             body["rowset"] = json_rows(result.columns, first, result.json_indent)
         if first.num_rows < result.row_count:
-            body |= {"chunks": self._written(result, pieces, delivery, roles, layout), "chunkHeaders": {}, "qrmk": ""}
+            body |= {"chunks": self._write(result, pieces, delivery, roles, layout), "chunkHeaders": {}, "qrmk": ""}
         return body
 
-    def _written(
+    def _write(
         self, result: Result, pieces: Iterator[pa.Table], delivery: Delivery, roles: frozenset[str],
         layout: ArrowLayout | None,
     ) -> list[dict[str, Any]]:  # fmt: skip

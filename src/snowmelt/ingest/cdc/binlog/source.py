@@ -54,7 +54,7 @@ _SERVER_WIDE = (
 def properties(source: Source) -> dict[str, str]:
     """What Debezium has to be told beside what it is told of every source."""
     databases = dict.fromkeys(table.partition(".")[0] for table in source.tables)
-    told = {
+    settings = {
         "connector.class": _CLASSES[source.type],
         "database.server.id": str(source.server_id),
         "database.include.list": ",".join(re.escape(name) for name in databases),
@@ -67,10 +67,10 @@ def properties(source: Source) -> dict[str, str]:
         "time.precision.mode": "adaptive_time_microseconds",
         "bigint.unsigned.handling.mode": "precise",
     }
-    if source.type is SourceType.MYSQL and told["database.ssl.mode"] in ("disabled", "preferred"):
+    if source.type is SourceType.MYSQL and settings["database.ssl.mode"] in ("disabled", "preferred"):
         # Otherwise nobody could log in with MySQL's usual way of checking passwords.
-        told["driver.allowPublicKeyRetrieval"] = "true"
-    return told
+        settings["driver.allowPublicKeyRetrieval"] = "true"
+    return settings
 
 
 @contextmanager

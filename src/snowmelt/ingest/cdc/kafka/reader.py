@@ -173,7 +173,7 @@ class KafkaFeed:
         # A record without a value only tells Kafka that it may forget a key.
         events = tuple(self._records.event(row[0], row[4], row[5]) for row in ordered if row[5] is not None)
         self._offset |= {topic: own[-1][2] + 1 for topic, own in by_topic.items()}
-        return Batch(number, self._records.untold_schemas(), events, dict(self._offset))
+        return Batch(number, self._records.new_schemas(), events, dict(self._offset))
 
     def _failure(self) -> Exception:
         error = self._query.exception()

@@ -22,7 +22,7 @@ class Records:
         A TRUNCATE has no key, while the rows that its schema is for have one: they are told apart.
         """
         self._count = 0
-        self._untold: list[Schema] = []
+        self._new: list[Schema] = []
 
     def event(self, topic: str, key: str | None, value: str) -> Event:
         """The record without its schema. What is no envelope stays as it is, for others to judge."""
@@ -36,13 +36,13 @@ class Records:
         front, schema = parts
         self._count += 1
         known[front] = self._count
-        self._untold.append(Schema(self._count, topic, _key_schema(key), schema))
+        self._new.append(Schema(self._count, topic, _key_schema(key), schema))
         return Event(topic, self._count, key or "", value[len(front) : -1])
 
-    def untold_schemas(self) -> tuple[Schema, ...]:
+    def new_schemas(self) -> tuple[Schema, ...]:
         """Those that were met since this was last asked."""
-        told, self._untold = tuple(self._untold), []
-        return told
+        new, self._new = tuple(self._new), []
+        return new
 
 
 def _taken_apart(text: str) -> tuple[str, dict[str, Any]] | None:
