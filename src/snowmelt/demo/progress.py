@@ -11,11 +11,11 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-Told = Callable[[str], None]
+Tell = Callable[[str], None]
 
 
 @contextmanager
-def step(console: Console, doing: str, done: str) -> Iterator[Told]:
+def step(console: Console, doing: str, done: str) -> Iterator[Tell]:
     """Says `doing` while the block runs, with a running clock in a terminal, and `done` when it is over.
 
     The block may tell more about what it does, in a few words.

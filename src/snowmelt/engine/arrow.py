@@ -18,21 +18,21 @@ _FLAG = "__is_null_"
 
 def to_arrow(frame: DataFrame) -> pa.Table:
     """All rows; a VARIANT column is struct<metadata, value>, NULL where it is."""
-    places = [index for index, field in enumerate(frame.schema.fields) if isinstance(field.dataType, VariantType)]
-    if not places:
+    variants = [index for index, field in enumerate(frame.schema.fields) if isinstance(field.dataType, VariantType)]
+    if not variants:
         return frame.toArrow()
     names = frame.columns
     # Results may name two columns alike: by place they are unique.
     plain = frame.toDF(*[f"c{index}" for index in range(len(names))])
     values = [
         f.coalesce(f.col(f"c{index}"), f.parse_json(f.lit("null"))).alias(f"c{index}")
-        if index in places
+        if index in variants
         else f.col(f"c{index}")
         for index in range(len(names))
     ]
-    flags = [f.col(f"c{index}").isNull().alias(f"{_FLAG}{index}") for index in places]
+    flags = [f.col(f"c{index}").isNull().alias(f"{_FLAG}{index}") for index in variants]
     data = plain.select(*values, *flags).toArrow()
-    for index in places:
+    for index in variants:
         column = pa.chunked_array(
             [
                 _masked(*chunks)

@@ -35,10 +35,10 @@ def frame_of(session: SparkSession, data: pa.Table) -> DataFrame:
 
 def _with_variants(data: pa.Table) -> pa.Table:
     """Ours are the two parts of a VARIANT as files have them; Spark takes them in the other order, and by a mark."""
-    for place, field in enumerate(data.schema):
+    for index, field in enumerate(data.schema):
         if pa.types.is_struct(field.type) and {part.name for part in field.type} == {"metadata", "value"}:
-            parts = [_marked(chunk) for chunk in data.column(place).chunks]
-            data = data.set_column(place, field.name, pa.chunked_array(parts, type=_VARIANT))
+            parts = [_marked(chunk) for chunk in data.column(index).chunks]
+            data = data.set_column(index, field.name, pa.chunked_array(parts, type=_VARIANT))
     return data
 
 
@@ -83,9 +83,9 @@ def _as_text(data: pa.Table) -> str:
     kinds = [(field.dataType.simpleString(), _quoted(field.name)) for field in fields]
     if not data.num_rows:
         return f"SELECT {', '.join(f'CAST(NULL AS {kind}) AS {name}' for kind, name in kinds)} WHERE FALSE"
-    columns = ", ".join(f"CAST(c{place} AS {kind}) AS {name}" for place, (kind, name) in enumerate(kinds))
+    columns = ", ".join(f"CAST(c{index} AS {kind}) AS {name}" for index, (kind, name) in enumerate(kinds))
     rows = ", ".join(f"({', '.join(map(_text, row))})" for row in zip(*_values(data), strict=True))
-    names = ", ".join(f"c{place}" for place in range(data.num_columns))
+    names = ", ".join(f"c{index}" for index in range(data.num_columns))
     # One partition, so that nothing has to be exchanged with others.
     return f"SELECT /*+ COALESCE(1) */ {columns} FROM VALUES {rows} AS v({names})"
 

@@ -139,8 +139,8 @@ def _java_version(java: Path) -> int | None:
     """Return the major version, or None when `java` is not a working one (macOS ships such a placeholder)."""
     # What every Java since 7 has beside it: asking Java itself takes a start of it.
     with suppress(OSError):
-        told = (java.resolve().parent.parent / "release").read_text(encoding="utf-8", errors="replace")
-        if release := _RELEASE.search(told):
+        release_file = (java.resolve().parent.parent / "release").read_text(encoding="utf-8", errors="replace")
+        if release := _RELEASE.search(release_file):
             return int(release.group(1))
     answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     match = _JAVA_VERSION.search(answer.stderr + answer.stdout)

@@ -189,7 +189,7 @@ def active_stages(session: SparkSession, tag: str) -> set[int]:
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForTag(tag)]
     stages = {stage for job in jobs if job.isDefined() for stage in job.get().stageIds()}
     found = {stage: tracker.getStageInfo(stage) for stage in stages}
-    return {stage for stage, told in found.items() if told.isDefined() and told.get().numActiveTasks() > 0}
+    return {stage for stage, info in found.items() if info.isDefined() and info.get().numActiveTasks() > 0}
 
 
 def plan(frame: DataFrame) -> None:

@@ -15,7 +15,7 @@ from snowmelt.state.model import Column
 from snowmelt.storage.origins import ORIGIN_FILE, ORIGIN_ROW
 from snowmelt.storage.rewrite import FILE, ROW
 
-_PLACE = "__place"
+_RANK = "__rank"
 _KEPT_VIEWS = 2_000
 """Temporary views kept a session; the least recently used one goes first."""
 
@@ -68,13 +68,13 @@ def _frame(session: SparkSession, table: TableFiles, *, in_order: bool) -> DataF
         frame = session.read.schema(stored).parquet(*table.files)
     if not in_order or len(table.files) < 2:
         return frame.selectExpr(*scanned, *_positions(table))
-    placed = frame.selectExpr(*scanned, *_positions(table), f"{_place(table.files)} AS {_PLACE}")
+    ranked = frame.selectExpr(*scanned, *_positions(table), f"{_rank(table.files)} AS {_RANK}")
     # Spark reads the largest file first. One task, and a sort that keeps the order inside each file: where a query
     # needs no order (a join, an aggregate), Spark leaves the sort out.
-    return placed.coalesce(1).sortWithinPartitions(_PLACE).drop(_PLACE)
+    return ranked.coalesce(1).sortWithinPartitions(_RANK).drop(_RANK)
 
 
-def _place(files: Sequence[str]) -> str:
+def _rank(files: Sequence[str]) -> str:
     """The number of a row's file among the files."""
     names = (file.rsplit("/", 1)[-1].replace("\\", "\\\\").replace("'", "\\'") for file in files)
     listed = ", ".join(f"'{name}'" for name in names)

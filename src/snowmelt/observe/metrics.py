@@ -31,9 +31,9 @@ class Sample:
     value: float
 
 
-_PLACE = ("database", "schema")
-_TABLE = (*_PLACE, "table")
-_ANY = (*_PLACE, "name", "kind")
+_SCHEMA = ("database", "schema")
+_TABLE = (*_SCHEMA, "table")
+_ANY = (*_SCHEMA, "name", "kind")
 
 BUILD = Metric("snowmelt_build_info", "Always 1; the version is a label.", ("version",))
 
@@ -51,10 +51,10 @@ STATUS = Metric(
 )
 AVAILABILITY = Metric(
     "snowmelt_data_product_availability_ratio", "Share of this month in which the product was within its promise.",
-    (*_PLACE, "name"),
+    (*_SCHEMA, "name"),
 )  # fmt: skip
 AVAILABILITY_TARGET = Metric(
-    "snowmelt_data_product_availability_target_ratio", "What the product's tier promises.", (*_PLACE, "name")
+    "snowmelt_data_product_availability_target_ratio", "What the product's tier promises.", (*_SCHEMA, "name")
 )
 
 # -- dynamic tables -----------------------------------------------------------------------------------------------
@@ -73,21 +73,21 @@ SUSPENDED = Metric("snowmelt_dynamic_table_suspended", "1 while a dynamic table 
 
 # -- tasks and alerts ---------------------------------------------------------------------------------------------
 TASK_RUNS = Metric(
-    "snowmelt_task_runs_total", "Runs of tasks and alerts that ended, by how.", (*_PLACE, "task", "kind", "state"),
+    "snowmelt_task_runs_total", "Runs of tasks and alerts that ended, by how.", (*_SCHEMA, "task", "kind", "state"),
     Kind.COUNTER,
 )  # fmt: skip
 TASK_SECONDS = Metric(
     "snowmelt_task_run_duration_seconds", "How long runs of tasks and alerts took.", ("kind", "state"), Kind.HISTOGRAM
 )
-TASK_FAILURES = Metric("snowmelt_task_consecutive_failures", "Runs that failed in a row.", (*_PLACE, "task"))
+TASK_FAILURES = Metric("snowmelt_task_consecutive_failures", "Runs that failed in a row.", (*_SCHEMA, "task"))
 
 # -- streams, channels, connectors --------------------------------------------------------------------------------
 STREAM_LAG = Metric(
     "snowmelt_stream_lag_seconds", "Age of the oldest change that was not consumed; 0 when there is none.",
-    (*_PLACE, "stream"),
+    (*_SCHEMA, "stream"),
 )  # fmt: skip
 STREAM_STALE = Metric(
-    "snowmelt_stream_stale_after_seconds", "Time until the stream can't be read any more.", (*_PLACE, "stream")
+    "snowmelt_stream_stale_after_seconds", "Time until the stream can't be read any more.", (*_SCHEMA, "stream")
 )
 CHANNEL_SILENCE = Metric(
     "snowmelt_channel_since_commit_seconds", "Time since a channel last committed rows.", (*_TABLE, "channel")
@@ -101,21 +101,21 @@ CHANNEL_ROWS = Metric(
 )
 CONNECTOR_UP = Metric(
     "snowmelt_connector_up", "1 while a connector brings changes; 0 while it fails or tries again.",
-    (*_PLACE, "connector", "state"),
+    (*_SCHEMA, "connector", "state"),
 )  # fmt: skip
 CONNECTOR_LAG = Metric(
     "snowmelt_connector_lag_seconds", "How far the last change that landed was behind its source when it did.",
-    (*_PLACE, "connector"),
+    (*_SCHEMA, "connector"),
 )  # fmt: skip
 CONNECTOR_SLOT = Metric(
-    "snowmelt_connector_slot_bytes", "What the source keeps of its log for the connector.", (*_PLACE, "connector")
+    "snowmelt_connector_slot_bytes", "What the source keeps of its log for the connector.", (*_SCHEMA, "connector")
 )
 CONNECTOR_SLOT_LIMIT = Metric(
-    "snowmelt_connector_slot_warning_bytes", "From how much on that is too much.", (*_PLACE, "connector")
+    "snowmelt_connector_slot_warning_bytes", "From how much on that is too much.", (*_SCHEMA, "connector")
 )
 CONNECTOR_CHANGES = Metric(
     "snowmelt_connector_changes_total", "Changes that landed, and those that could not.",
-    (*_PLACE, "connector", "outcome"), Kind.COUNTER,
+    (*_SCHEMA, "connector", "outcome"), Kind.COUNTER,
 )  # fmt: skip
 
 # -- statements and what they run in ------------------------------------------------------------------------------

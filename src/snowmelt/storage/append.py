@@ -108,7 +108,7 @@ def commit_append(
 ) -> tuple[int, list[Action]]:
     """Add the files to the table in one commit; returns its version and actions."""
     now = int(time.time() * 1000)
-    told = {
+    info = {
         "timestamp": now,
         "operation": "WRITE",
         "operationParameters": {"mode": "Append"},
@@ -118,7 +118,7 @@ def commit_append(
         "userMetadata": tag.user_metadata(),
     }
     applied = [{"txn": {"appId": one.app_id, "version": one.version, "lastUpdated": now}} for one in app_transactions]
-    actions: list[Action] = [{"commitInfo": told}, *applied, *adds]
+    actions: list[Action] = [{"commitInfo": info}, *applied, *adds]
     content = format_actions(actions)
     while True:
         version = log.latest() + 1

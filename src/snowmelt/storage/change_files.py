@@ -26,7 +26,6 @@ SIGN = "__sign"
 """1 for a row that came, -1 for one that went."""
 ORDER = "__order"
 """Rises with the versions; in one commit what goes is before what comes."""
-_PLACE = "__place"
 
 
 @dataclass(frozen=True, slots=True)

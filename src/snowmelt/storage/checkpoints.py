@@ -75,8 +75,8 @@ def _make_locally(handle: Handle, log: Path, version: int) -> None:
         DeltaTable(str(draft), version=version).create_checkpoint()
         rows = _leave_out_removed(copy / name)
         pointer = copy / "_last_checkpoint"
-        told = json.loads(pointer.read_bytes()) | {"size": rows, "sizeInBytes": (copy / name).stat().st_size}
-        pointer.write_text(json.dumps(told))
+        content = json.loads(pointer.read_bytes()) | {"size": rows, "sizeInBytes": (copy / name).stat().st_size}
+        pointer.write_text(json.dumps(content))
         for path in (copy / name, pointer):
             flush(path)
         reached("checkpoint-drafted")

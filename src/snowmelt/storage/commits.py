@@ -24,8 +24,8 @@ class CommitTag:
 
     def user_metadata(self) -> str:
         """For Spark writers: the value of the option `userMetadata`."""
-        told: dict[str, Any] = {"transaction": self.transaction_id, "query": self.query_id}
-        return json.dumps({_TAG: told | {"offsets": dict(self.offsets)} if self.offsets else told})
+        info: dict[str, Any] = {"transaction": self.transaction_id, "query": self.query_id}
+        return json.dumps({_TAG: info | {"offsets": dict(self.offsets)} if self.offsets else info})
 
     @classmethod
     def parse(cls, commit_info: Mapping[str, Any]) -> CommitTag | None:

@@ -12,14 +12,14 @@ from snowmelt.storage.log import Action
 
 def commit_info(version: int, actions: Sequence[Action]) -> CommitInfo:
     """A writer may leave out commitInfo altogether: then the operation is unknown and the tag is None."""
-    told: Mapping[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+    info: Mapping[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
     file_actions = [found for action in actions if (found := action.get("add") or action.get("remove"))]
     return CommitInfo(
         version=version,
-        timestamp=int(told.get("inCommitTimestamp") or told.get("timestamp") or 0),
-        operation=str(told.get("operation", "UNKNOWN")),
-        metrics={key: _number(value) for key, value in (told.get("operationMetrics") or {}).items()},
-        tag=CommitTag.parse(told),
+        timestamp=int(info.get("inCommitTimestamp") or info.get("timestamp") or 0),
+        operation=str(info.get("operation", "UNKNOWN")),
+        metrics={key: _number(value) for key, value in (info.get("operationMetrics") or {}).items()},
+        tag=CommitTag.parse(info),
         app_transactions=tuple(
             AppTransaction(action["txn"]["appId"], action["txn"]["version"]) for action in actions if "txn" in action
         ),

@@ -32,7 +32,7 @@ _BITS_PER_KEY = 20
 """One key in some thousand seems to be there and is not."""
 _BLOCK_BITS = 512
 _PROBES = 7
-_PLACE_BITS = 9
+_BITS = 9
 _MOST_BYTES = 4 << 30
 _MOST_OPEN = 4096
 _CHUNK = 1 << 16
@@ -106,7 +106,7 @@ def _bit_numbers(hashes: Hashes, blocks: int) -> npt.NDArray[np.int64]:
     """By key, the bits that stand for it."""
     first = ((hashes >> np.uint64(32)) * np.uint64(blocks)) >> np.uint64(32)
     more = _mixed(hashes)
-    shifts = np.arange(_PROBES, dtype=np.uint64) * np.uint64(_PLACE_BITS)
+    shifts = np.arange(_PROBES, dtype=np.uint64) * np.uint64(_BITS)
     inside = (more[:, None] >> shifts) & np.uint64(_BLOCK_BITS - 1)
     return (first[:, None] * np.uint64(_BLOCK_BITS) + inside).astype(np.int64)
 

@@ -159,7 +159,7 @@ def commit_changes(
     tag: CommitTag,
 ) -> tuple[int, list[Action]]:
     """Commit on top of `version`. Unlike an append it can't go behind somebody else's commit: rows may have moved."""
-    told: dict[str, Any] = {
+    info: dict[str, Any] = {
         "timestamp": int(time.time() * 1000),
         "operation": operation,
         "operationParameters": {},
@@ -169,7 +169,7 @@ def commit_changes(
         "engineInfo": "snowmelt",
         "userMetadata": tag.user_metadata(),
     }
-    all_actions: list[Action] = [{"commitInfo": told}, *actions]
+    all_actions: list[Action] = [{"commitInfo": info}, *actions]
     try:
         store.put_new(commit_name(version + 1), format_actions(all_actions))
     except FileExistsError:

@@ -148,11 +148,11 @@ class FileList:
                 size += file.size
                 rows += file.rows or 0
                 uncounted += file.rows is None
-        by_path = _in_place(self.by_path, by_path, actions)
+        by_path = _in_order(self.by_path, by_path, actions)
         return FileList(version, by_path, updated_metadata(self.metadata, actions), size, rows, uncounted)
 
 
-def _in_place(
+def _in_order(
     before: Mapping[str, DataFile], after: dict[str, DataFile], actions: Sequence[Action]
 ) -> dict[str, DataFile]:
     """The files in their order: those that only took in rows of others stand where the first of these stood."""

@@ -58,7 +58,7 @@ def definition_of(run: Run, name: ObjectName, options: ConnectorOptions) -> Conn
         secret_file=options.secret_file,
         ssl_mode=(options.ssl_mode or "PREFER").lower(),
         tables=checked_tables(options.tables or (), kind, options.database),
-        **_place_in_log(name, options, kind),
+        **_log_reader(name, options, kind),
         snapshot_mode=options.snapshot_mode or "INITIAL",
         target=target,
         raw_table=_raw_table(run, name, options) if target is ConnectorTarget.RAW else None,
@@ -93,7 +93,7 @@ def _check_kind(options: ConnectorOptions, kind: SourceType) -> None:
         raise errors.unsupported(f"ROUTE = KAFKA with TYPE = {kind}", hint="It is captured by the embedded engine.")
 
 
-def _place_in_log(name: ObjectName, options: ConnectorOptions, kind: SourceType) -> dict[str, Any]:
+def _log_reader(name: ObjectName, options: ConnectorOptions, kind: SourceType) -> dict[str, Any]:
     """As whom the connector reads the source's log."""
     if kind is not SourceType.POSTGRES:
         known = zlib.crc32(str(name).encode()) % len(_SERVER_IDS)

@@ -109,13 +109,13 @@ class Landing:
         understood = self._read(batch.events, standing)
         for _ in range(_ATTEMPTS):
             try:
-                return self._landed(batch, understood)
+                return self._land_batch(batch, understood)
             except UnfitError:
                 fitting, unfit = self._sorted_out(understood.read)
                 understood = replace(understood, read=fitting, letters=[*understood.letters, *unfit])
             except errors.StatementConflictError:
                 _log.info("landing_again", connector=str(self._connector.name))
-        return self._landed(batch, understood)
+        return self._land_batch(batch, understood)
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class Landing:
 
     # -- writing --------------------------------------------------------------------------------------------------
 
-    def _landed(self, batch: Batch, understood: _Understood) -> ConnectorState:
+    def _land_batch(self, batch: Batch, understood: _Understood) -> ConnectorState:
         with self._account.state.read() as state:
             standing = state[ConnectorStandings].require(self._connector.id)
         changes = [item.change for item in understood.read]

@@ -162,7 +162,7 @@ class Worker:
             if self._stopping.is_set() or current is None or now.paused:
                 return
             for batch in feed.batches():
-                landed = self._landed(landing, feed, batch, watch)
+                landed = self._land(landing, feed, batch, watch)
                 if landed is None:
                     return
                 self._pause = _FIRST_PAUSE
@@ -179,9 +179,7 @@ class Worker:
                 self._feed = None
             feed.close()
 
-    def _landed(
-        self, landing: Landing, feed: Feed, batch: Batch, watch: Callable[[str], None]
-    ) -> ConnectorState | None:
+    def _land(self, landing: Landing, feed: Feed, batch: Batch, watch: Callable[[str], None]) -> ConnectorState | None:
         """Lands a batch, however long the lake takes: the engine waits, and so does the source's log.
 
         None when the account is closed first.

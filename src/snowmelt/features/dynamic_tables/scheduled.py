@@ -76,7 +76,7 @@ class ScheduledTables:
         self._tables: dict[str, CatalogObject] = {}
         """The live dynamic tables as of that generation of the catalog."""
         self._by_name: dict[ObjectName, str] = {}
-        self._last_told: dict[str, _Standing] = {}
+        self._last_known: dict[str, _Standing] = {}
         self._states: dict[str, tuple[str, DynamicState]] = {}
         """As stored and as read: most rows are the same at the next tick."""
         self._past: dict[str, _Past] | None = None
@@ -101,12 +101,12 @@ class ScheduledTables:
     def _as_scheduled(self, id: str, executing: datetime | None, past: _Past) -> scheduler.DynamicTable:
         """What the scheduler is told about a table: the same as at the last tick, where nothing changed."""
         state = self._states[id][1]
-        last = self._last_told.get(id)
+        last = self._last_known.get(id)
         if last is not None and last.state is state and last.executing == executing and last.past is past:
             return last.table
         upstream = graph.upstream_of(state, self._by_name)
         table = _scheduled(self._tables[id], state, upstream, executing, past)
-        self._last_told[id] = _Standing(state, executing, past, table)
+        self._last_known[id] = _Standing(state, executing, past, table)
         return table
 
     def record(self, outcomes: Sequence[FailedRefresh]) -> None:
@@ -181,7 +181,7 @@ class ScheduledTables:
         found = {id: table for id in self._states if (table := state.catalog.by_id(id)) is not None}
         self._tables = {id: table for id, table in found.items() if table.dropped_on is None}
         self._by_name = {table.name: id for id, table in self._tables.items()}
-        self._last_told = {}
+        self._last_known = {}
         self._generation = generation
 
     def _ended(self, request: RefreshRequest, outcome: RefreshOutcome, again: Again | None) -> Ended:

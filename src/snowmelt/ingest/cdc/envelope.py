@@ -155,7 +155,7 @@ def parse(key: str | None, value: str, schema: int = 0) -> Change | None:
         before=before,
         after=after,
         ts_ms=_whole(source.get("ts_ms")) or _whole(envelope.get("ts_ms")),
-        lsn=place_in_binlog(source.get("file"), source.get("pos")) if "file" in source else _whole(source.get("lsn")),
+        lsn=binlog_position(source.get("file"), source.get("pos")) if "file" in source else _whole(source.get("lsn")),
         transaction=_whole(source.get("txId")),
         sequence=_sequence(source),
         row=_whole(source.get("row")) or 0,
@@ -164,7 +164,7 @@ def parse(key: str | None, value: str, schema: int = 0) -> Change | None:
     )
 
 
-def place_in_binlog(file: Any, position: Any) -> int | None:
+def binlog_position(file: Any, position: Any) -> int | None:
     """One number for a position in a binlog: its files are numbered, and of four gigabytes at most."""
     number = str(file).rpartition(".")[2]
     if not number.isdigit() or not isinstance(position, int):
