@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from snowmelt.core.names import literal
-from snowmelt.features.connectors.definitions import ConnectorDefinition, ConnectorTarget, Route, definition_of
+from snowmelt.features.connectors.definitions import (
+    ConnectorDefinition,
+    ConnectorTarget,
+    Route,
+    SnapshotReader,
+    definition_of,
+)
 from snowmelt.runtime.metadata.ddl_words import flag, object_name
 from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.model import CatalogObject
@@ -30,6 +36,8 @@ def ddl(item: CatalogObject, qualified: bool) -> str:
     lines += [f"{name}={literal(value)}" for name, value in texts.items() if value is not None]
     lines.append(f"TABLES=({', '.join(literal(table) for table in definition.tables)})")
     lines.append(f"SNAPSHOT_MODE={definition.snapshot_mode}")
+    if definition.snapshot_reader is not SnapshotReader.AUTO:
+        lines.append(f"SNAPSHOT_READER={definition.snapshot_reader}")
     lines += _target(definition)
     lines.append(f"DEAD_LETTER_TABLE={object_name(definition.dead_letters, qualified=True)}")
     if definition.pii:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName
-from snowmelt.features.connectors.definitions import ConnectorDefinition, ConnectorTarget, Deletes, Route
+from snowmelt.features.connectors.definitions import (
+    ConnectorDefinition,
+    ConnectorTarget,
+    Deletes,
+    Route,
+    SnapshotReader,
+)
 from snowmelt.features.connectors.statements import AlterableOptions, ConnectorOptions
 from snowmelt.govern.pii.strategies import parse_strategy
 from snowmelt.ingest.cdc.debezium import TOPIC_PREFIX
@@ -60,6 +66,7 @@ def definition_of(run: Run, name: ObjectName, options: ConnectorOptions) -> Conn
         tables=checked_tables(options.tables or (), kind, options.database),
         **_log_reader(name, options, kind),
         snapshot_mode=options.snapshot_mode or "INITIAL",
+        snapshot_reader=SnapshotReader(options.snapshot_reader or SnapshotReader.AUTO),
         target=target,
         raw_table=_raw_table(run, name, options) if target is ConnectorTarget.RAW else None,
         mirror_schema=_mirror_schema(run, name, options) if target is ConnectorTarget.MIRROR else None,
@@ -113,6 +120,8 @@ def changes_of(options: AlterableOptions, definition: ConnectorDefinition) -> di
         changes["tables"] = checked_tables(changes["tables"], definition.type, definition.database)
     if "ssl_mode" in changes:
         changes["ssl_mode"] = changes["ssl_mode"].lower()
+    if "snapshot_reader" in changes:
+        changes["snapshot_reader"] = SnapshotReader(changes["snapshot_reader"])
     if "slot_warning_mb" in changes:
         changes["slot_warning_bytes"] = changes.pop("slot_warning_mb") * _MEGABYTE
     if options.password_env is not None or options.secret_file is not None:

@@ -35,6 +35,14 @@ class Route(StrEnum):
     """Debezium runs in Kafka Connect and writes topics, which Spark reads."""
 
 
+class SnapshotReader(StrEnum):
+    """Who reads the rows of a first snapshot."""
+
+    AUTO = "AUTO"
+    """Snowmelt where it can, Debezium elsewhere."""
+    DEBEZIUM = "DEBEZIUM"
+
+
 class Deletes(StrEnum):
     HARD = "HARD"
     SOFT = "SOFT"
@@ -61,6 +69,7 @@ class ConnectorDefinition(Definition):
     server_id: int | None = None
     """As which Debezium reads the log of a MariaDB or MySQL, where every reader is a server of its own."""
     snapshot_mode: str = "INITIAL"
+    snapshot_reader: SnapshotReader = SnapshotReader.AUTO
     target: ConnectorTarget = ConnectorTarget.RAW
     raw_table: ObjectName | None = None
     mirror_schema: SchemaName | None = None
@@ -104,6 +113,17 @@ class MirroredTable(Record):
     """Columns of the mirror."""
 
 
+class FirstSnapshot(Record):
+    """A first snapshot that is not read by Debezium, while it is under way."""
+
+    slot_lsn: int | None = None
+    """Where the slot begins; None when it is not known to be there."""
+    slot_sees: str | None = None
+    """Which transactions came before it."""
+    done: tuple[str, ...] = ()
+    """The source's tables whose rows have landed."""
+
+
 class ConnectorState(Record):
     """How far a connector is. It changes in the same step as the tables it writes."""
 
@@ -127,6 +147,9 @@ class ConnectorState(Record):
     requested_tables: tuple[str, ...] = ()
     snapshot_done: int = 0
     """Up to which of these orders Debezium is known to have taken them: its offset remembers the rest."""
+    first_snapshot: FirstSnapshot | None = None
+    snapshot_by: str | None = None
+    """Who reads or has read the first snapshot, and why it is not Snowmelt, for people."""
     raw_rows: int = 0
     """Rows that were written to the raw table: the number of the last."""
     changes: int = 0

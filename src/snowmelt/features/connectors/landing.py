@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _ATTEMPTS = 5
-_LOCK_SECONDS = 15.0
+LOCK_SECONDS = 15.0
 """How long a table is waited for at a time: in between somebody looks at how the source's log grows."""
 _RECORD_LENGTH = 1_000_000
 """Characters of a poisonous record that are kept."""
@@ -213,7 +213,7 @@ class Landing:
                 standing = self._write_raw(transaction, standing, changes)
             self._write_letters(transaction, understood.letters)
             after = self._standing(standing, batch, changes, understood)
-            transaction.at_commit.append(lambda state: _put(state, after))
+            transaction.at_commit.append(lambda state: put_standing(state, after))
         except BaseException:
             transactions.rollback(transaction)
             raise
@@ -283,7 +283,7 @@ class Landing:
     def _mirror(self, transaction: Transaction, standing: ConnectorState, table: str) -> Mirror:
         account = self._account
         found = self._tables.mirror(standing.mirrors[table].table_id)
-        pending = account.transactions.open_for_write(transaction, found, _LOCK_SECONDS)
+        pending = account.transactions.open_for_write(transaction, found, LOCK_SECONDS)
         return Mirror(account.store, account.transactions, transaction, found, pending, self._definition.deletes)
 
     def _write_letters(self, transaction: Transaction, letters: Sequence[DeadLetter]) -> None:
@@ -308,7 +308,7 @@ class Landing:
     def _append(self, transaction: Transaction, table: CatalogObject, rows: pa.Table) -> None:
         assert isinstance(table.definition, TableDefinition)
         account = self._account
-        pending = account.transactions.open_for_write(transaction, table, _LOCK_SECONDS)
+        pending = account.transactions.open_for_write(transaction, table, LOCK_SECONDS)
         result = account.store.append(table.definition.location, rows, transaction.tag(None))
         account.transactions.wrote(pending, result, "INSERT", None)
         transaction.after_commit.append(lambda: account.services[Channels].added_file(table))
@@ -359,7 +359,7 @@ def _with_order(standing: ConnectorState, tables: Sequence[str]) -> ConnectorSta
     )
 
 
-def _put(state: StateTransaction, after: ConnectorState) -> None:
+def put_standing(state: StateTransaction, after: ConnectorState) -> None:
     """What others may have changed meanwhile, which is whether it is paused, stays theirs."""
     current = state[ConnectorStandings].require(after.connector_id)
     request = max(current.snapshot_request, after.snapshot_request)

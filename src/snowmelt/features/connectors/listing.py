@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 COLUMNS = columns(
     "created_on:ts, name, database_name, schema_name, owner, comment, type, host, port:n, database, tables, slot, "
     "publication, snapshot_mode, target, target_name, state, error, warning, changes:n, dead_letters:n, "
-    "last_change_at:ts, last_landed_at:ts, slot_bytes:n, position, owner_role_type"
+    "last_change_at:ts, last_landed_at:ts, slot_bytes:n, position, snapshot_by, owner_role_type"
 )
 
 
@@ -54,4 +54,5 @@ def described(state: StateReader, item: CatalogObject) -> Row:
         "last_landed_at": standing.last_landed_at,
         "slot_bytes": standing.slot_bytes,
         "position": str(position) if position is not None else None,
+        "snapshot_by": standing.snapshot_by,
     }

@@ -18,6 +18,7 @@ from snowmelt.ingest.cdc.shapes import Shape, SourceColumn, folded
 from snowmelt.ingest.cdc.values import array_of
 from snowmelt.runtime.transactions import PendingTable, Transaction, TransactionManager
 from snowmelt.state.model import CatalogObject, TableDefinition
+from snowmelt.storage.append import Part
 from snowmelt.storage.commits import CommitResult
 from snowmelt.storage.probe import Among, Compared, Condition, find_rows
 from snowmelt.storage.rewrite import FILE, ROW, RowChanges
@@ -83,6 +84,16 @@ class Mirror:
         if changed.emptied_by is not None:
             self._empty(changed.emptied_by)
         return self._replace(changed.rows, shape) if changed.rows else True
+
+    def fill(self, parts: Sequence[Part]) -> None:
+        """Has these rows and no others from now on. Nothing of a mirror with soft deletes may be there before."""
+        assert self.deletes is Deletes.HARD or not self.pending.rows
+        location, tag = self.definition.location, self.transaction.tag(None)
+        if self.pending.rows:
+            self._check_rewritable()
+            self._wrote(self.store.clear(location, self.pending.version, tag, "TRUNCATE"))
+        if parts:
+            self._wrote(self.store.append_parts(location, parts, tag))
 
     def remove_unread(self, position: int, by: Change) -> None:
         """What a snapshot taken at this position did not find is not in the source any more."""

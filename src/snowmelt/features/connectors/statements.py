@@ -29,6 +29,7 @@ from snowmelt.sql.statements.options import (
 from snowmelt.sql.statements.warehouses import Resume, Suspend
 
 SSL_MODES = ("DISABLE", "ALLOW", "PREFER", "REQUIRE", "VERIFY-CA", "VERIFY-FULL")
+SNAPSHOT_READERS = ("AUTO", "DEBEZIUM")
 SNAPSHOT_MODES = ("INITIAL", "INITIAL_ONLY", "NO_DATA", "WHEN_NEEDED")
 
 
@@ -47,6 +48,7 @@ class ConnectorOptions(Options):
     publication: Annotated[str | None, text] = None
     server_id: Annotated[int | None, whole] = None
     snapshot_mode: Annotated[str | None, one_of(*SNAPSHOT_MODES)] = None
+    snapshot_reader: Annotated[str | None, one_of(*SNAPSHOT_READERS)] = None
     target: Annotated[str | None, one_of("RAW", "MIRROR")] = None
     raw_table: Annotated[NameRef | None, name_reference] = None
     mirror_schema: Annotated[NameRef | None, name_reference] = None
@@ -76,6 +78,7 @@ class AlterableOptions(Options):
     ssl_mode: Annotated[str | None, one_of(*SSL_MODES), Outside.ADDRESS] = None
     tables: Annotated[tuple[str, ...] | None, strings] = None
     snapshot_mode: Annotated[str | None, one_of(*SNAPSHOT_MODES)] = None
+    snapshot_reader: Annotated[str | None, one_of(*SNAPSHOT_READERS)] = None
     slot_warning_mb: Annotated[int | None, whole] = None
     bootstrap_servers: Annotated[str | None, text, Outside.ADDRESS] = None
     kafka_properties_file: Annotated[str | None, text, Outside.FILE] = None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors, types
 from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType, Kind
-from snowmelt.features.connectors.definitions import ConnectorDefinition, Deletes
+from snowmelt.features.connectors.definitions import ConnectorDefinition, Deletes, MirroredTable
 from snowmelt.ingest.cdc.mirror_columns import CHANGED_AT, DELETED, POSITION
 from snowmelt.ingest.cdc.shapes import Shape, SourceColumn, folded
 from snowmelt.runtime import dispatch, drifts
@@ -76,6 +76,14 @@ class TargetTables:
             found = self._find(name)
         assert found is not None
         return found
+
+    def mirror_of(self, shape: Shape, known: MirroredTable | None) -> CatalogObject:
+        """The table's mirror with the columns of this shape; made when there is none."""
+        found = self.new_mirror(shape) if known is None else self.mirror(known.table_id)
+        return self.follow(found, shape)[0]
+
+    def find_mirror(self, table: str) -> CatalogObject | None:
+        return self._find(self.mirror_name(table))
 
     def mirror_name(self, table: str) -> ObjectName:
         """As in the source; with its schema in front where two schemas have a table of that name."""

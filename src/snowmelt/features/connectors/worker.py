@@ -17,6 +17,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.connectors.declaring import source_of
 from snowmelt.features.connectors.definitions import ConnectorDefinition, ConnectorPhase, ConnectorState, Route
 from snowmelt.features.connectors.feeds import open_feed
+from snowmelt.features.connectors.first_snapshot import FirstSnapshots
 from snowmelt.features.connectors.landing import Landing
 from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.ingest.cdc.debezium import snapshot_order
@@ -24,6 +25,8 @@ from snowmelt.ingest.cdc.feed import Batch, EngineFailedError, Feed
 from snowmelt.ingest.cdc.findings import CONNECTION, LOG, Finding, SourceError, Status
 from snowmelt.ingest.cdc.history import History, history_file
 from snowmelt.ingest.cdc.kinds import kind_of
+from snowmelt.ingest.cdc.quick.snapshot import StoppedError
+from snowmelt.ingest.cdc.quick.tables import NotQuickError
 from snowmelt.ingest.cdc.sources import Source
 from snowmelt.state.model import CatalogObject
 
@@ -49,6 +52,7 @@ class Worker:
         self._woken = threading.Event()
         self._stopping = threading.Event()
         self._feed: Feed | None = None
+        self._snapshots: FirstSnapshots | None = None
         self._pause = _FIRST_PAUSE
         self._watched = 0.0
         self._sent = 0
@@ -150,6 +154,13 @@ class Worker:
         kafka = definition.route is Route.KAFKA
         # Debezium in Kafka Connect asks its source itself, and is told by others when something is lacking.
         offset = standing.offset if kafka else self._starting_point(source, standing)
+        if offset is None and not kafka and source.snapshot_mode != "NO_DATA":
+            try:
+                offset = self._first_snapshot(connector, source)
+            except StoppedError:
+                return
+            if self._load()[1].phase in _RESTING:
+                return
         landing = Landing(self._account, connector)
         watch = partial(self._watch, source, definition)
         feed = open_feed(self._account, connector.id, definition, offset, self._folder())
@@ -178,6 +189,27 @@ class Worker:
             with self._lock:
                 self._feed = None
             feed.close()
+
+    def _first_snapshot(self, connector: CatalogObject, source: Source) -> dict[str, Any] | None:
+        """Debezium's offset behind a first snapshot that is read here; None where Debezium has to read it.
+
+        Raises `StoppedError` when it is not to go on.
+        """
+        snapshots = FirstSnapshots(self._account, connector, source)
+        with self._lock:
+            self._snapshots = snapshots
+        try:
+            current, now = self._load()
+            if self._stopping.is_set() or current is None or now.paused:
+                raise StoppedError
+            return snapshots.take().offset
+        except NotQuickError as refused:
+            _log.info("snapshot_by_debezium", connector=str(connector.name), reason=str(refused))
+            self._note(snapshot_by=f"Debezium: {refused}")
+            return None
+        finally:
+            with self._lock:
+                self._snapshots = None
 
     def _land(self, landing: Landing, feed: Feed, batch: Batch, watch: Callable[[str], None]) -> ConnectorState | None:
         """Lands a batch, however long the lake takes: the engine waits, and so does the source's log.
@@ -286,7 +318,9 @@ class Worker:
 
     def _stop_engine(self) -> None:
         with self._lock:
-            feed = self._feed
+            feed, snapshots = self._feed, self._snapshots
+        if snapshots is not None:
+            snapshots.stopping.set()
         if feed is not None:
             feed.stop()
 

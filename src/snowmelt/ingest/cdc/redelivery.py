@@ -9,6 +9,9 @@ everything behind it in the same order. So for each table the last change that l
 The first transaction after a snapshot does not say behind which commit it came. Of those, the latest are known by
 identity. What is not known so is taken for new, and then so is everything behind it: a mirror that goes back must come
 forward again by the same changes.
+
+A table that was read at a snapshot behind the slot's beginning has changes in the log which that snapshot saw. Those
+are known by their transaction, exactly: PostgreSQL says which ones a snapshot sees.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from snowmelt.ingest.cdc.envelope import Change, Operation, Snapshot
+from snowmelt.ingest.cdc.quick.visibility import Visibility
 from snowmelt.state.record import Record
 
 REMEMBERED = 4096
@@ -33,6 +37,8 @@ class TableProgress(Record):
     """Of the changes at exactly this position: one record of the log can hold many rows."""
     snapshot_lsn: int | None = None
     """Where in the log the snapshot was taken whose rows came last."""
+    snapshot_sees: str | None = None
+    """Which transactions that snapshot saw, when the log tells of some of them: those have landed with it."""
 
 
 _NOTHING = TableProgress()
@@ -54,6 +60,8 @@ class Deliveries:
         last = self.progress.get(change.table, _NOTHING)
         if change.operation is Operation.READ:
             return True
+        if _was_read(change, last):
+            return False
         identity = change.identity
         if identity in self._recent or identity in last.identities or _is_older(change, last):
             return False
@@ -69,6 +77,7 @@ class Deliveries:
             lsn=change.lsn,
             identities=(*last.identities, identity) if same_position else (identity,),
             snapshot_lsn=last.snapshot_lsn,
+            snapshot_sees=last.snapshot_sees,
         )
         return True
 
@@ -84,6 +93,16 @@ class Deliveries:
         if anew or self.progress.get(change.table) != begun:
             self.progress |= dict.fromkeys((*anew, change.table), begun)
         return anew
+
+
+def _was_read(change: Change, last: TableProgress) -> bool:
+    """Whether a snapshot that was taken behind the beginning of the log saw the change."""
+    if last.snapshot_sees is None or change.transaction is None:
+        return False
+    commit = change.behind_commit
+    if commit is not None and last.snapshot_lsn is not None and commit >= last.snapshot_lsn:
+        return False  # it was committed behind the snapshot
+    return Visibility.parse(last.snapshot_sees).sees(change.transaction)
 
 
 def _is_older(change: Change, last: TableProgress) -> bool:

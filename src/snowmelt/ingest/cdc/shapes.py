@@ -160,7 +160,7 @@ def _type(field: Mapping[str, Any], source_type: str, digits: tuple[int, int]) -
     if source_type == "MONEY":
         return types.number(19, 2)
     if source_type == "NUMERIC":
-        return _numeric(*digits)
+        return numeric_type(*digits)
     if field.get("type") == "array":
         return types.ARRAY
     if source_type == "BIT" and field.get("type") == "boolean":
@@ -172,7 +172,7 @@ def _type(field: Mapping[str, Any], source_type: str, digits: tuple[int, int]) -
     return _CONNECT_TYPES.get(str(field.get("type")), types.VARIANT)
 
 
-def _numeric(precision: int, scale: int) -> DataType:
+def numeric_type(precision: int, scale: int) -> DataType:
     """NUMBER where the source says how many digits; text where it allows any number of them."""
     if not 1 <= precision <= _MAX_DIGITS or not 0 <= scale <= min(precision, 37):
         return types.VARCHAR
@@ -188,9 +188,9 @@ def _cleaner(field: Mapping[str, Any], source_type: str) -> Cleaner | None:
         inner = _cleaner({**items, "field": ""}, source_type.removeprefix("_"))
         return None if inner is None else lambda values: [None if item is None else inner(item) for item in values]
     if source_type in ("NUMERIC", "MONEY"):
-        return _number
+        return clean_number
     if source_type in _JSON:
-        return _document
+        return clean_document
     if source_type in ("DATE", "TIMESTAMP", "TIME"):
         return _calendar
     if source_type == "FLOAT4":
@@ -209,7 +209,7 @@ def _is_plain(source_type: str) -> bool:
     return source_type in _KNOWN_TEXT or source_type in _BASE_TYPES
 
 
-def _number(value: Any) -> Any:
+def clean_number(value: Any) -> Any:
     """A number that fits, or the text of one that does not."""
     if not isinstance(value, str):
         return value
@@ -231,7 +231,7 @@ def _single(value: Any) -> Any:
     return next((Decimal(text) for text in texts if struct.pack("<f", float(text)) == exact), value)
 
 
-def _document(value: Any) -> Any:
+def clean_document(value: Any) -> Any:
     try:
         return json.loads(value, parse_float=Decimal) if isinstance(value, str) else value
     except ValueError:
