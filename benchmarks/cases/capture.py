@@ -1,10 +1,14 @@
-"""Change data capture: how fast PostgreSQL's rows and changes land, beside reading the table anew with Spark's JDBC."""
+"""Change data capture: how fast PostgreSQL's rows and changes land.
+
+The first snapshot stands beside Spark's JDBC, a bare COPY that keeps nothing, and the one that Debezium reads.
+"""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
+import psycopg
 from sqlalchemy import Engine, create_engine, text
 
 from benchmarks.comparing import difference_of_rows
@@ -18,6 +22,11 @@ _ROWS, _CHANGES = 1_000_000, 300_000
 _TRANSACTION = 100
 """Rows that a transaction changes."""
 _PATIENCE = 900.0
+_OTHERS = {
+    "raw": "TARGET = RAW RAW_TABLE = read_orders",
+    "by_debezium": "TARGET = MIRROR MIRROR_SCHEMA = debezium SNAPSHOT_READER = DEBEZIUM",
+}
+"""First snapshots beside the one of a mirror; they end with the last row."""
 _SUMS = "COUNT(*), SUM(id), SUM(amount), MAX(note), MAX(status)"
 
 
@@ -31,8 +40,11 @@ def run(bench: Workbench) -> Outcome:
     bench.at_close(source.dispose)
     _fill(source, rows)
     bench.account.services[Connectors].start()
-    mirrored = _snapshot(bench, server, source, rows)
+    mirrored = _snapshot(bench, server, rows)
     facts: dict[str, str | int | float] = {"rows": rows, "snapshot, rows/s": _rate(rows, mirrored)}
+    facts["bare COPY, rows/s"] = _per_second(rows, _copied(server))
+    for name, options in _OTHERS.items():
+        facts[f"snapshot {name}, rows/s"] = _per_second(rows, _other_snapshot(bench, server, name, options, rows))
     measures = [mirrored]
     for target in ("MIRROR", "RAW"):
         measure = _changes(bench, server, source, target, changes)
@@ -42,7 +54,11 @@ def run(bench: Workbench) -> Outcome:
 
 
 def _rate(rows: int, measure: Measure) -> int:
-    return round(rows / measure.snowmelt.median * 1000)
+    return _per_second(rows, measure.snowmelt.median)
+
+
+def _per_second(rows: int, milliseconds: float) -> int:
+    return round(rows / milliseconds * 1000)
 
 
 def _fill(source: Engine, rows: int) -> None:
@@ -80,14 +96,44 @@ def _until_equal(bench: Workbench, query: str, wanted: list[tuple[Any, ...]]) ->
         time.sleep(0.05)
 
 
-def _until_streaming(bench: Workbench, name: str) -> None:
+def _until(bench: Workbench, name: str, wanted: str) -> None:
     until = time.monotonic() + _PATIENCE
-    while (state := _state(bench, name))["state"] != "STREAMING":
+    while (state := _state(bench, name))["state"] != wanted:
         assert state["state"] != "FAILED" and time.monotonic() < until, state
         time.sleep(0.05)
 
 
-def _snapshot(bench: Workbench, server: EmbeddedPostgres, source: Engine, rows: int) -> Measure:
+def _copied(server: EmbeddedPostgres) -> float:
+    """Milliseconds in which PostgreSQL gives the table to a client that throws it away."""
+
+    def copy(_: int) -> None:
+        command = "COPY orders TO STDOUT (FORMAT BINARY)"
+        with psycopg.connect(server.url()) as connection, connection.cursor().copy(command) as sent:
+            while sent.read():
+                pass
+
+    return timed(copy, 0)[1]
+
+
+def _other_snapshot(bench: Workbench, server: EmbeddedPostgres, name: str, options: str, rows: int) -> float:
+    """Milliseconds of a first snapshot, the engine's start included where there is one."""
+    bench.step(f"capture: the first snapshot, {name}")
+    if "debezium" in options:
+        home = bench.snowmelt_rows("SELECT CURRENT_SCHEMA()")[0][0]
+        bench.connection.execute("CREATE SCHEMA debezium")
+        bench.connection.execute(f"USE SCHEMA {home}")
+
+    def take(_: int) -> None:
+        _create(bench, server, name, f"{options} SNAPSHOT_MODE = INITIAL_ONLY")
+        _until(bench, name, "COMPLETED")
+
+    elapsed = timed(take, 0)[1]
+    assert _state(bench, name)["changes"] == rows
+    bench.connection.execute(f"DROP CONNECTOR {name}")
+    return elapsed
+
+
+def _snapshot(bench: Workbench, server: EmbeddedPostgres, rows: int) -> Measure:
     """All rows of the table, until they are visible. Both begin with nothing started but Spark."""
     jars = ensure_jars(jars=[jar for jar in locked_jars("snowmelt.ingest.cdc") if jar.artifact == "postgresql"])
     bench.plain.sql(f"ADD JAR '{jars[0]}'")
@@ -95,7 +141,7 @@ def _snapshot(bench: Workbench, server: EmbeddedPostgres, source: Engine, rows: 
 
     def ours(_: int) -> None:
         _create(bench, server, "mirrored", "TARGET = MIRROR")
-        _until_streaming(bench, "mirrored")
+        _until(bench, "mirrored", "STREAMING")
         _until_equal(bench, "SELECT COUNT(*) FROM orders", [(rows,)])
 
     def theirs(_: int) -> None:
@@ -127,7 +173,7 @@ def _changes(bench: Workbench, server: EmbeddedPostgres, source: Engine, target:
             "ts_ms NUMBER, ingested_at TIMESTAMP_LTZ)"
         )
         _create(bench, server, "raw", "TARGET = RAW RAW_TABLE = raw_orders SNAPSHOT_MODE = NO_DATA")
-        _until_streaming(bench, "raw")
+        _until(bench, "raw", "STREAMING")
     started = time.perf_counter()
     with source.connect() as connection:
         for first in range(1, changes + 1, _TRANSACTION):

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -195,7 +196,7 @@ class FirstSnapshots:
             try:
                 rest = read_table(
                     self._source, snapshot, table,
-                    documents=self._raw, readers=_READERS, take=lambda rows, it=reading: self._take(it, rows),
+                    documents=self._raw, readers=_READERS, take=partial(self._take, reading),
                     stopping=self.stopping,
                 )  # fmt: skip
                 reading.finish(rest)

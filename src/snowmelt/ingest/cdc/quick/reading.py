@@ -150,5 +150,3 @@ class _Gathered:
     def tables(self) -> list[pa.Table]:
         """What is left; nothing of a reader that came too late for any chunk."""
         return [pa.Table.from_batches(self._batches)] if self._batches else []
-
-

@@ -1,4 +1,4 @@
-"""The tables of a PostgreSQL as its catalog describes them: how their columns are asked for, or why only Debezium can."""
+"""The tables of a PostgreSQL as its catalog has them: how they are asked for, or why only Debezium can."""
 
 from __future__ import annotations
 
