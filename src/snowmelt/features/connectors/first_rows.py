@@ -21,6 +21,8 @@ from snowmelt.state.model import TableDefinition
 from snowmelt.storage.schema import arrow_type
 from snowmelt.storage.variant_rows import encode_objects
 
+_FEW_DIGITS = 18
+
 
 @dataclass(frozen=True, slots=True)
 class ReadAt:
@@ -101,6 +103,22 @@ def _documents(values: pa.ChunkedArray, asked: Asked) -> list[Any]:
     return plain if clean is None else [None if value is None else clean(value) for value in plain]
 
 
+def _document_column(values: pa.ChunkedArray, asked: Asked) -> Any:
+    """The same, as Arrow where nothing has to be done to the values, or they are numbers of few digits."""
+    if asked.clean is None or (asked.usual is not None and _all_match(values, asked.usual)):
+        return values.combine_chunks()
+    if asked.type.kind is Kind.NUMBER and (asked.type.precision or 0) <= _FEW_DIGITS:
+        try:
+            return values.cast(arrow_type(asked.type)).combine_chunks()
+        except pa.ArrowInvalid:
+            pass  # NaN is none
+    return _documents(values, asked)
+
+
+def _all_match(values: pa.ChunkedArray, pattern: str) -> bool:
+    return pc.all(pc.match_substring_regex(values, pattern)).as_py() is not False
+
+
 # -- raw tables -------------------------------------------------------------------------------------------------------
 
 
@@ -110,7 +128,7 @@ def raw_reads(
     """Each row as a change, numbered from `first_number` on."""
     names = [column.name for column in table.shape.columns]
     nested = any(item.type.kind is Kind.VARIANT for item in table.asked)
-    columns = [_documents(rows.column(at), item) for at, item in enumerate(table.asked)]
+    columns = [_document_column(rows.column(at), item) for at, item in enumerate(table.asked)]
     known: dict[str, Any] = {
         "OPERATION": Operation.READ.value,
         "TABLE_NAME": table.name,

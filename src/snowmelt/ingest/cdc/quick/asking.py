@@ -25,6 +25,9 @@ from snowmelt.ingest.cdc.shapes import clean_document, clean_number, numeric_typ
 
 _SECOND_DIGITS = 6
 _FAR_YEAR = re.compile(r"\d{5,}-")
+_USUAL_DATE = r"^\d{4}-\d\d-\d\d$"
+_USUAL_STAMP = r"^\d{4}-\d\d-\d\dT[0-9:.]+$"
+_USUAL_INSTANT = r"^\d{4}-\d\d-\d\dT[0-9:.]+Z$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class Asked:
     document_sql: str
     clean: Callable[[Any], Any] | None = None
     column_sql: str | None = None
+    usual: str | None = None
+    """A regular expression for texts that the server sends as documents have them: `clean` is for the others."""
 
     def document(self, column: str) -> str:
         return self.document_sql.format(column)
@@ -109,17 +114,20 @@ def _number(modifier: int) -> Asked | None:
 
 
 def _timestamp(_: int) -> Asked:
-    return Asked(types.TIMESTAMP_NTZ, "TIMESTAMP", "{0}::text", _calendar, _within("TIMESTAMP"))
+    document = "replace({0}::text, ' ', 'T')"
+    return Asked(types.TIMESTAMP_NTZ, "TIMESTAMP", document, _calendar, _within("TIMESTAMP"), _USUAL_STAMP)
 
 
 def _instant(modifier: int) -> Asked:
     digits = modifier if modifier >= 0 else _SECOND_DIGITS
+    fraction = f".FF{digits}" if digits else ""
+    document = (
+        "CASE WHEN {0} >= TIMESTAMPTZ '0001-01-01 00:00:00+00' AND {0} < TIMESTAMPTZ '10000-01-01 00:00:00+00'"
+        f' THEN to_char({{0}}, \'YYYY-MM-DD"T"HH24:MI:SS{fraction}"Z"\') ELSE {{0}}::text END'
+    )
+    within = _within("TIMESTAMPTZ", "+00")
     return Asked(
-        types.TIMESTAMP_LTZ,
-        "TIMESTAMPTZ",
-        "{0}::text",
-        lambda text: _zoned(text, digits),
-        _within("TIMESTAMPTZ", "+00"),
+        types.TIMESTAMP_LTZ, "TIMESTAMPTZ", document, lambda text: _zoned(text, digits), within, _USUAL_INSTANT
     )
 
 
@@ -155,18 +163,19 @@ def _single(text: str) -> Any:
 
 def _calendar(text: str) -> str:
     """A date or timestamp of PostgreSQL in the form of ISO 8601, whose years have a sign beyond 9999 and before 1."""
-    if text.endswith(" BC"):
-        year, _, rest = text.removesuffix(" BC").partition("-")
+    text = text.replace(" ", "T")
+    if text.endswith("TBC"):
+        year, _, rest = text.removesuffix("TBC").partition("-")
         before = int(year) - 1
         text = f"{'-' if before else ''}{before:04d}-{rest}"
     elif _FAR_YEAR.match(text) is not None:
         text = f"+{text}"
-    return text.replace(" ", "T")
+    return text
 
 
 def _zoned(text: str, digits: int) -> str:
     """With as many digits of a second as the column has."""
-    if text.endswith("infinity"):
+    if text.endswith(("infinity", "Z")):
         return text
     era = " BC" if text.endswith(" BC") else ""
     whole, _, fraction = _calendar(text.removesuffix(era).removesuffix("+00") + era).partition(".")
@@ -191,7 +200,7 @@ _SIMPLE: dict[str, Asked] = {
     "money": Asked(types.number(19, 2), "MONEY", "{0}::numeric::text", clean_number),
     "float4": Asked(types.FLOAT, "FLOAT4", "{0}::text", _single, "{0}::text::float8"),
     "float8": Asked(types.FLOAT, "FLOAT8", "{0}", _double, "{0}"),
-    "date": Asked(types.DATE, "DATE", "{0}::text", _calendar, _within("DATE")),
+    "date": Asked(types.DATE, "DATE", "{0}::text", _calendar, _within("DATE"), _USUAL_DATE),
     "time": _same(types.TIME, "TIME", _TIME),
     "timetz": _same(types.VARCHAR, "TIMETZ", "({0} AT TIME ZONE 'UTC')::time::text || 'Z'"),
     "interval": _same(types.VARCHAR, "INTERVAL", _INTERVAL),
