@@ -16,7 +16,7 @@ import pyarrow as pa
 from snowmelt.storage import variant
 from snowmelt.storage.schema import VARIANT
 
-Column: TypeAlias = Any
+ColumnValues: TypeAlias = Any
 """Arrow's whole numbers, booleans, texts and decimals of at most 18 digits; of anything else a list of values."""
 
 _OBJECT = 2
@@ -46,15 +46,15 @@ class _Pieces:
         return _Pieces(self.buffer, self.starts[first:last], self.lengths[first:last])
 
 
-def encode_objects(names: Sequence[str], columns: Sequence[Column], *, nested: bool) -> pa.Array:
+def encode_objects(names: Sequence[str], columns: Sequence[ColumnValues], *, nested: bool) -> pa.Array:
     """One object a row, whose values stand in the columns; `nested` says whether some hold objects themselves."""
     if nested or len(names) > _MOST_FIELDS:
         plain = [column.to_pylist() if isinstance(column, pa.Array) else column for column in columns]
         encoded = [variant.encode(dict(zip(names, row, strict=True))) for row in zip(*plain, strict=True)]
         return pa.array([{"metadata": one, "value": two} for one, two in encoded], VARIANT)
     metadata, ids = variant.dictionary_of(frozenset(names))
-    in_order = sorted(range(len(names)), key=lambda place: ids[names[place]])
-    fields = [list(_pieces(columns[place], ids)) for place in in_order]
+    in_order = sorted(range(len(names)), key=lambda index: ids[names[index]])
+    fields = [list(_pieces(columns[index], ids)) for index in in_order]
     count = len(columns[0])
     parts = [_objects(fields, first, min(first + _SLICE, count)) for first in range(0, count, _SLICE)]
     values = pa.concat_arrays(parts) if parts else pa.array([], pa.binary())
@@ -69,8 +69,8 @@ def _objects(fields: Sequence[Sequence[_Pieces]], first: int, last: int) -> pa.A
     """The objects of some rows, each of which is a head and the pieces of its fields."""
     own = [[pieces.part(first, last) for pieces in field] for field in fields]
     offsets = np.zeros((last - first, len(own) + 1), np.int64)
-    for place, field in enumerate(own):
-        offsets[:, place + 1] = offsets[:, place] + sum(pieces.lengths for pieces in field)
+    for index, field in enumerate(own):
+        offsets[:, index + 1] = offsets[:, index] + sum(pieces.lengths for pieces in field)
     head = _heads(offsets)
     lengths = head.lengths + offsets[:, -1]
     ends = np.cumsum(lengths)
@@ -79,12 +79,12 @@ def _objects(fields: Sequence[Sequence[_Pieces]], first: int, last: int) -> pa.A
     for pieces in (head, *(pieces for field in own for pieces in field)):
         _copy(pieces, made, at)
         at = at + pieces.lengths
-    places = np.concatenate(([0], ends)).astype(np.int32)
-    return pa.Array.from_buffers(pa.binary(), last - first, [None, pa.py_buffer(places), pa.py_buffer(made)])
+    borders = np.concatenate(([0], ends)).astype(np.int32)
+    return pa.Array.from_buffers(pa.binary(), last - first, [None, pa.py_buffer(borders), pa.py_buffer(made)])
 
 
 def _heads(offsets: Any) -> _Pieces:
-    """How many fields there are, their ids, and where each begins, in as many bytes as the last place needs."""
+    """How many fields there are, their ids, and where each begins, in as many bytes as the last one needs."""
     count = offsets.shape[1] - 1
     last = offsets[:, -1]
     widths = 1 + (last >= 1 << 8) + (last >= 1 << 16) + (last >= 1 << 24)
@@ -116,7 +116,7 @@ def _copy(pieces: _Pieces, into: Any, at: Any) -> None:
 # -- columns ----------------------------------------------------------------------------------------------------------
 
 
-def _pieces(column: Column, ids: Mapping[str, int]) -> Iterator[_Pieces]:
+def _pieces(column: ColumnValues, ids: Mapping[str, int]) -> Iterator[_Pieces]:
     """What a value's bytes are made of, one piece behind the other."""
     if isinstance(column, pa.Array):
         yield from _arrow_pieces(column)
@@ -181,9 +181,9 @@ def _texts(column: pa.Array, null: Any) -> Iterator[_Pieces]:
 
 def _content(column: pa.Array) -> _Pieces:
     _, offsets, data = column.buffers()
-    places = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    borders = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
     buffer = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    return _Pieces(buffer, places[:-1], np.diff(places))
+    return _Pieces(buffer, borders[:-1], np.diff(borders))
 
 
 _FIXED: dict[Callable[[pa.DataType], bool], Callable[[pa.Array], tuple[Any, Any]]] = {

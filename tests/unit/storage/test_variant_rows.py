@@ -11,17 +11,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from snowmelt.storage import variant
-from snowmelt.storage.variant_rows import Column, encode_objects
+from snowmelt.storage.variant_rows import ColumnValues, encode_objects
 
 _ROWS = 4
 
 
-def _column(values: st.SearchStrategy[Any], type_: pa.DataType | None) -> st.SearchStrategy[Column]:
+def _column(values: st.SearchStrategy[Any], type_: pa.DataType | None) -> st.SearchStrategy[ColumnValues]:
     listed = st.lists(st.none() | values, min_size=_ROWS, max_size=_ROWS)
     return listed if type_ is None else listed.map(lambda plain: pa.array(plain, type_))
 
 
-def _decimals(digits: int, scale: int) -> st.SearchStrategy[Column]:
+def _decimals(digits: int, scale: int) -> st.SearchStrategy[ColumnValues]:
     most = Decimal(10**digits - 1).scaleb(-scale)
     return _column(st.decimals(-most, most, places=scale), pa.decimal128(digits, scale))
 
@@ -43,7 +43,7 @@ _COLUMNS = st.one_of(
 @given(st.dictionaries(st.text(min_size=1, max_size=5), _COLUMNS, min_size=1, max_size=6))
 @example({"a": pa.array(["x" * 70_000, "", None, "x" * 17_000_000])})
 @example({f"n{number}": pa.array([1, 2, None, 4]) for number in range(256)})
-def test_the_bytes_of_each(columns: dict[str, Column]) -> None:
+def test_the_bytes_of_each(columns: dict[str, ColumnValues]) -> None:
     names = list(columns)
     found = encode_objects(names, list(columns.values()), nested=False).to_pylist()
     for place, encoded in enumerate(found):
@@ -51,7 +51,7 @@ def test_the_bytes_of_each(columns: dict[str, Column]) -> None:
         assert (encoded["metadata"], encoded["value"]) == variant.encode(row)
 
 
-def _plain(column: Column) -> Any:
+def _plain(column: ColumnValues) -> Any:
     return column.to_pylist() if isinstance(column, pa.Array) else column
 
 

@@ -43,13 +43,13 @@ class ReadAt:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where rows stand among all of their snapshot: what marks the first and the last of them."""
+class RowMarks:
+    """What the first and the last of some rows are in their snapshot; all others are in the middle."""
 
     first: Snapshot = Snapshot.MIDDLE
     last: Snapshot = Snapshot.MIDDLE
 
-    def marks(self, count: int) -> list[str]:
+    def of(self, count: int) -> list[str]:
         found = [Snapshot.MIDDLE.value] * count
         if found and self.first is not Snapshot.MIDDLE:
             found[0] = self.first.value
@@ -60,7 +60,7 @@ class Place:
 
 def mirror_rows(rows: pa.Table, table: QuickTable, definition: TableDefinition, read: ReadAt) -> pa.Table:
     """Raises `NotQuickError` for a value that its column can't hold."""
-    places = {column.target_name: place for place, column in enumerate(table.shape.columns)}
+    indexes = {column.target_name: index for index, column in enumerate(table.shape.columns)}
     arrays: list[Any] = []
     for column in definition.columns:
         if column.name == POSITION:
@@ -70,20 +70,20 @@ def mirror_rows(rows: pa.Table, table: QuickTable, definition: TableDefinition, 
         elif column.name == DELETED:
             arrays.append(pa.repeat(pa.scalar(False), rows.num_rows))
         else:
-            place = places[column.name]
-            arrays.append(_typed(rows.column(place), table, place, column.type))
+            index = indexes[column.name]
+            arrays.append(_typed(rows.column(index), table, index, column.type))
     return pa.Table.from_arrays(arrays, names=[column.name for column in definition.columns])
 
 
-def _typed(values: pa.ChunkedArray, table: QuickTable, place: int, type_: DataType) -> Any:
-    asked = table.asked[place]
+def _typed(values: pa.ChunkedArray, table: QuickTable, index: int, type_: DataType) -> Any:
+    asked = table.asked[index]
     try:
         if asked.column_sql is None:
             return array_of(_documents(values, asked), type_)
         _check_length(values, type_)
         return values.cast(arrow_type(type_))
     except (UnfitError, pa.ArrowInvalid) as error:
-        column = table.shape.columns[place].name
+        column = table.shape.columns[index].name
         raise NotQuickError(f"{table.name}.{column} has a value that its mirror can't hold: {error}") from None
 
 
@@ -123,7 +123,7 @@ def _all_match(values: pa.ChunkedArray, pattern: str) -> bool:
 
 
 def raw_reads(
-    rows: pa.Table, table: QuickTable, definition: TableDefinition, read: ReadAt, first_number: int, place: Place
+    rows: pa.Table, table: QuickTable, definition: TableDefinition, read: ReadAt, first_number: int, marks: RowMarks
 ) -> pa.Table:
     """Each row as a change, numbered from `first_number` on."""
     names = [column.name for column in table.shape.columns]
@@ -144,7 +144,7 @@ def raw_reads(
             table.shape.key, [columns[names.index(name)] for name in table.shape.key], nested=False
         ),
         "CHANGE_NUMBER": lambda: pa.array(range(first_number, first_number + rows.num_rows), pa.int64()),
-        "SNAPSHOT": lambda: pa.array(place.marks(rows.num_rows)),
+        "SNAPSHOT": lambda: pa.array(marks.of(rows.num_rows)),
         "INGESTED_AT": lambda: pa.repeat(pa.scalar(read.at, pa.timestamp("us", tz="UTC")), rows.num_rows),
     }
     arrays: dict[str, Any] = {}

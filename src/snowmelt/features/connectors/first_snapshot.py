@@ -32,7 +32,7 @@ from snowmelt.features.connectors.definitions import (
     SnapshotReader,
 )
 from snowmelt.features.connectors.events import ConnectorEvents
-from snowmelt.features.connectors.first_rows import Place, ReadAt, mirror_rows, raw_reads
+from snowmelt.features.connectors.first_rows import ReadAt, RowMarks, mirror_rows, raw_reads
 from snowmelt.features.connectors.landing import LOCK_SECONDS, put_standing
 from snowmelt.features.connectors.mirror_rows import Mirror
 from snowmelt.features.connectors.raw_rows import raw_rows
@@ -190,9 +190,9 @@ class FirstSnapshots:
             self._check_target(table)
         self._note(phase=ConnectorPhase.SNAPSHOT, snapshot_by="Snowmelt")
         standing = self._standing()
-        for place, table in enumerate(left, 1):
+        for number, table in enumerate(left, 1):
             reading = _Reading(self._account, self._tables, table, snapshot, self._definition, standing)
-            reading.is_first, reading.is_last = not begun.done and place == 1, place == len(left)
+            reading.is_first, reading.is_last = not begun.done and number == 1, number == len(left)
             try:
                 rest = read_table(
                     self._source, snapshot, table,
@@ -379,8 +379,8 @@ class _Reading:
             self.rows += rows.num_rows
             self.last_number += rows.num_rows
         if self._raw:
-            place = Place(first, last)
-            self._write(raw_reads(rows, self.table, self._definition, self.read, number, place))
+            marks = RowMarks(first, last)
+            self._write(raw_reads(rows, self.table, self._definition, self.read, number, marks))
         else:
             self._write(mirror_rows(rows, self.table, self._definition, self.read))
 

@@ -57,7 +57,7 @@ def read_table(
         todo.put(chunk)
     reading = _Reading(source, snapshot, table, documents, take, stopping, todo)
     count = min(readers, len(table.chunks))
-    threads = [threading.Thread(target=reading.run, name=f"snapshot-{place}", daemon=True) for place in range(count)]
+    threads = [threading.Thread(target=reading.run, name=f"snapshot-{index}", daemon=True) for index in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:

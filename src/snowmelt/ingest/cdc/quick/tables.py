@@ -27,9 +27,9 @@ _TABLES = """
 SELECT c.oid, n.nspname || '.' || c.relname AS name, c.relkind AS kind, c.relhassubclass AS parent,
     c.relfilenode::bigint AS file, pg_relation_filenode(c.oid)::bigint AS file_now,
     pg_relation_size(c.oid) / current_setting('block_size')::bigint AS pages,
-    ARRAY(SELECT a.attname::text FROM pg_index i, unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place)
+    ARRAY(SELECT a.attname::text FROM pg_index i, unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, ordinal)
         JOIN pg_attribute a ON a.attnum = k.number WHERE i.indrelid = c.oid AND i.indisprimary
-        AND a.attrelid = c.oid AND k.place <= i.indnkeyatts ORDER BY k.place) AS key
+        AND a.attrelid = c.oid AND k.ordinal <= i.indnkeyatts ORDER BY k.ordinal) AS key
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname || '.' || c.relname = ANY(%s)
 """
@@ -70,7 +70,7 @@ class QuickTable:
             for item, column in zip(self.asked, self.shape.columns, strict=True)
         ]
         named = [
-            sql.SQL("{} AS {}").format(column, sql.Identifier(f"c{place}")) for place, column in enumerate(columns)
+            sql.SQL("{} AS {}").format(column, sql.Identifier(f"c{index}")) for index, column in enumerate(columns)
         ]
         return sql.SQL("SELECT {} FROM ONLY {} WHERE {}").format(
             sql.SQL(", ").join(named), sql.Identifier(*self.name.split(".")), chunk
