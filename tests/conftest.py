@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from snowmelt.accounts import open_account
-from snowmelt.core.config import Settings
+from snowmelt.core.config import QuickMode, QuickSettings, Settings
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
 from tests.support.shared_account import SharedAccount
@@ -27,7 +27,18 @@ SPARK = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--quick", default="on", choices=["on", "off", "all", "compared"],
+        help="the quick lane: `all` takes inputs of every size, `compared` also lets Spark compute and compares",
+    )  # fmt: skip
     parser.addoption("--rewrite", action="store_true", help="write what .slt queries return into the files")
+
+
+def quick_settings(config: pytest.Config) -> QuickSettings:
+    chosen = str(config.getoption("--quick"))
+    if chosen == "compared":
+        return QuickSettings(mode=QuickMode.ALL, compared=1.0, strict=True)
+    return QuickSettings(mode=QuickMode(chosen))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -60,7 +71,8 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def shared_account(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Account]:
     """An account in a temporary folder, shared: tests make databases of their own in it."""
     folder: Path = tmp_path_factory.mktemp("account")
-    with open_account(folder, settings=Settings(spark=SPARK)) as opened:
+    settings = Settings(spark=SPARK, quick=quick_settings(request.config))
+    with open_account(folder, settings=settings) as opened:
         request.session.stash[SHARED] = [SharedAccount(opened)]
         yield opened
         request.session.stash[SHARED] = []

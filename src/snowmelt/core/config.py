@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
@@ -72,6 +73,31 @@ class TracingSettings(BaseModel):
         if (self.file is None) == (self.url is None):
             raise ValueError("give `file` or `url`, one of them")
         return self
+
+
+class QuickMode(StrEnum):
+    ON = "on"
+    """Queries over few rows are computed in this process, where that gives what Spark gives."""
+    OFF = "off"
+    """Spark computes everything."""
+    ALL = "all"
+    """As `on`, however large the inputs are. For tests."""
+
+
+class QuickSettings(BaseModel):
+    """The lane for queries over few rows, which does without Spark."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: QuickMode = QuickMode.ON
+    compared: float = Field(default=0.0, ge=0.0, le=1.0)
+    """The share of its queries that Spark computes as well, to be compared. A difference is logged and ends its use."""
+    strict: bool = False
+    """Whether a difference fails the statement instead. For tests."""
+    memory: str = "1GB"
+    """What all queries in it may use together. One that needs more goes to Spark."""
+    seconds: float = Field(default=5.0, gt=0)
+    """A query that takes longer goes to Spark."""
 
 
 class NotificationSettings(BaseModel):
@@ -226,6 +252,8 @@ class Settings(BaseModel):
     """Below this input size a query runs without adaptive execution, and a small result is committed by delta-rs."""
     small_write_rows: int = 100_000
     """Above this many rows a write goes through Spark."""
+    quick: QuickSettings = QuickSettings()
+    """Queries over few rows, computed in this process instead of by Spark."""
     openlineage: OpenLineageSettings | None = None
     """Where events of refreshes, tasks, loads and writing statements go. Default: nowhere."""
     tracing: TracingSettings | None = None

@@ -18,7 +18,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.logs import ensure_logging
 from snowmelt.core.slots import Slots
 from snowmelt.engine.application import SPARK_FOLDER
-from snowmelt.engine.engine import SparkEngine
+from snowmelt.engine.lanes import Engine
 from snowmelt.observe.tracing import Tracing
 from snowmelt.runtime import parameters, tokens
 from snowmelt.runtime.events import Events, Lifecycle
@@ -80,12 +80,13 @@ class Account:
             self.store = DeltaStore(StorageRoot(root, settings.storage_options))
             self._closing.callback(self.store.close)
             self.token_key = tokens.load_key(data_dir)
-            self.engine = SparkEngine(
+            self.engine = Engine(
                 settings.spark,
                 data_dir / SPARK_FOLDER,
                 self.store.root.uri_of(""),
                 self.token_key,
                 settings.cancel_seconds,
+                settings.quick,
             )
             self._closing.callback(self.engine.stop)
             self.access = AccessControl(self.state)

@@ -40,7 +40,7 @@ QUERY_COLUMNS = columns(
     "QUERY_ACCELERATION_BYTES_SCANNED:n, QUERY_ACCELERATION_PARTITIONS_SCANNED:n, "
     "QUERY_ACCELERATION_UPPER_LIMIT_SCALE_FACTOR:n, BYTES_WRITTEN_TO_RESULT:n, ROWS_WRITTEN_TO_RESULT:n, "
     "ROWS_INSERTED:n, QUERY_RETRY_TIME:n, QUERY_RETRY_CAUSE:array, FAULT_HANDLING_TIME:n, BIND_VALUES:array, "
-    "AGENT_TYPE, SPARK_JOB_IDS:array"
+    "AGENT_TYPE, SPARK_JOB_IDS:array, EXECUTION_LANE, LANE_REASON"
 )
 COPY_COLUMNS = columns(
     "FILE_NAME, STAGE_LOCATION, LAST_LOAD_TIME:ts, ROW_COUNT:n, ROW_PARSED:n, FILE_SIZE:n, FIRST_ERROR_MESSAGE, "
@@ -131,6 +131,8 @@ def _query(query: QueryRecord, sizes: dict[str, str]) -> Row:
         "ROWS_WRITTEN_TO_RESULT": query.rows_in_result,
         "ROWS_INSERTED": query.rows_inserted,
         "SPARK_JOB_IDS": json.dumps(query.spark_jobs, separators=(",", ":")),
+        "EXECUTION_LANE": query.lane.upper() if query.lane is not None else None,
+        "LANE_REASON": query.lane_reason,
     }
 
 

@@ -16,7 +16,7 @@ from snowmelt.runtime.altering import Alteration
 from snowmelt.runtime.declaring import bind_check
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.runtime.transactions import PendingTable
-from snowmelt.sql.dialect import identifier, integer, spark, to_spark_sql
+from snowmelt.sql.dialect import identifier, integer, spark
 from snowmelt.state.model import Check, TableDefinition
 
 if TYPE_CHECKING:
@@ -92,7 +92,5 @@ class _Rows:
             reference = catalog.pin(self.alteration.table, self.definition, self.pending.version).reference
         assert reference is not None
         query = exp.select(integer(1)).from_(exp.Table(this=identifier(reference))).where(condition).limit(1)
-        data = run.account.engine.to_arrow(
-            to_spark_sql(query), list(run.tables.values()), lane=run.lane, tag=run.tag, pool=run.pool
-        )
+        data = run.account.engine.to_arrow(query, list(run.tables.values()), lane=run.lane, tag=run.tag, pool=run.pool)
         return bool(data.num_rows > 0)

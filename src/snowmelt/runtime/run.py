@@ -31,7 +31,7 @@ from snowmelt.runtime.stream_windows import StreamWindow
 from snowmelt.runtime.transactions import PendingTable, Savepoint, Transaction
 from snowmelt.runtime.variables import Variable
 from snowmelt.sql.bound import BoundQuery, OutputColumn, Scope
-from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
+from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment, ExpressionBinder
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.output import presented
@@ -289,7 +289,7 @@ class Run:
             return Variable(folded, bound.type)
         query = presented(BoundQuery(exp.select(exp.alias_(bound.tree, "V")), (OutputColumn("V", "V", bound.type),)))
         data = self.account.engine.to_arrow(
-            to_spark_sql(query), list(self.tables.values()), lane=self.lane, tag=self.tag,
+            query, list(self.tables.values()), lane=self.lane, tag=self.tag,
             pool=self.pool if self.tables else None, inputs=self.inputs,
         )  # fmt: skip
         row = Result((ResultColumn("V", bound.type),), data).rows()[0]
@@ -311,7 +311,7 @@ class Run:
         if spilling.worth_it(self, bound):
             return spilling.spill(self, bound, columns)
         data = self.account.engine.to_arrow(
-            to_spark_sql(presented(bound)),
+            presented(bound),
             list(self.tables.values()),
             lane=self.lane,
             tag=self.tag,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.sql.dialect import identifier, integer, spark, to_spark_sql
+from snowmelt.sql.dialect import identifier, integer, spark
 from snowmelt.state.model import CatalogObject, SequenceDefinition
 
 if TYPE_CHECKING:
@@ -129,6 +129,6 @@ def _count(run: Run, select: exp.Select) -> int:
     if common:
         query.set("with_", exp.With(expressions=common))
     data = run.account.engine.to_arrow(
-        to_spark_sql(query), list(run.tables.values()), lane=run.lane, tag=run.tag, pool=run.pool, inputs=run.inputs
+        query, list(run.tables.values()), lane=run.lane, tag=run.tag, pool=run.pool, inputs=run.inputs
     )
     return int(data.column(0)[0].as_py())

@@ -377,7 +377,11 @@ class Session:
         self._end(run, record, status="failed_with_error", error_code=error.code, error_message=storable(error.text))
 
     def _end(self, run: Run, record: QueryRecord, **outcome: object) -> None:
-        spent = {"spark_seconds": run.usage.seconds, "credits": run.usage.credits, "bytes_scanned": run.input_bytes}
+        use = self.account.engine.use_of(run.tag)
+        spent = {
+            "spark_seconds": run.usage.seconds, "credits": run.usage.credits, "bytes_scanned": run.input_bytes,
+            "lane": use.lane, "lane_reason": use.reason,
+        }  # fmt: skip
         ended = record.model_copy(
             update={**outcome, **spent, **purposes.served(run), "end_time": self.account.clock.now()}
         )

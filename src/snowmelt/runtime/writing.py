@@ -170,7 +170,7 @@ class RowWriter:
             exp.Subquery(this=source.this.copy(), alias=exp.TableAlias(this=identifier("__c")))
         )
         data = self.run.account.engine.to_arrow(
-            to_spark_sql(query),
+            query,
             list(self.run.tables.values()),
             lane=self.run.lane,
             tag=self.run.tag,
@@ -198,7 +198,7 @@ class RowWriter:
         alias = exp.TableAlias(this=identifier("__l"))
         limited = exp.select("*").from_(exp.Subquery(this=tree.copy(), alias=alias)).limit(limit + 1)
         data = account.engine.to_arrow(
-            to_spark_sql(limited),
+            limited,
             list(self.run.tables.values()),
             lane=Lane.LIGHT,
             tag=self.run.tag,

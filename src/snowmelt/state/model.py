@@ -326,6 +326,10 @@ class QueryRecord(Record):
     rows_in_result: int | None = None
     transaction_id: str | None = None
     spark_jobs: tuple[int, ...] = ()
+    lane: Literal["quick", "spark", "both"] | None = None
+    """Where its queries were computed; None where nothing was."""
+    lane_reason: str | None = None
+    """Why a query of it was not for the quick lane."""
     correlation_id: str | None = None
     """Of the newest change that it read from streams."""
     purpose: Literal["QUERY", "REFRESH", "TASK", "ALERT"] = "QUERY"

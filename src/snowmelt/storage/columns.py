@@ -246,6 +246,11 @@ class ColumnReader:
         return self._opened
 
 
+def file_columns(path: str) -> frozenset[str]:
+    """The names of the columns that a local file has."""
+    return _footer(path).names
+
+
 def local_path(uri: str) -> str:
     return uri.removeprefix("file://")
 

@@ -21,7 +21,7 @@ from snowmelt.runtime.incremental.definitions import BoundDefinition, Definition
 from snowmelt.runtime.incremental.runs import RefreshRun, refresh_run
 from snowmelt.runtime.run import Run
 from snowmelt.sql import variants
-from snowmelt.sql.dialect import identifier, integer, spark, to_spark_sql
+from snowmelt.sql.dialect import identifier, integer, spark
 from snowmelt.state.dynamic_model import DynamicState, RefreshMode
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.state.quality_model import FailureAction
@@ -168,6 +168,6 @@ def _subquery(query: exp.Query) -> exp.Subquery:
 
 def _fetch(run: RefreshRun, query: exp.Select) -> Any:
     return run.account.engine.to_arrow(
-        to_spark_sql(query), list(run.tables.values()), lane=run.lane if run.tables else Lane.LIGHT, tag=run.tag,
+        query, list(run.tables.values()), lane=run.lane if run.tables else Lane.LIGHT, tag=run.tag,
         pool=run.pool, inputs=run.inputs,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from snowmelt.ivm.rendering import moves
 from snowmelt.runtime.incremental import filling
 from snowmelt.runtime.incremental.applying import TooLargeError
 from snowmelt.runtime.run import Run
-from snowmelt.sql.dialect import identifier, parse_snowflake, spark, to_spark_sql
+from snowmelt.sql.dialect import identifier, parse_snowflake, spark
 from snowmelt.sql.expressions import Environment
 from snowmelt.state.model import CatalogObject, TableDefinition
 
@@ -66,7 +66,7 @@ class Region:
         )
         self.run.check_cancelled()
         indexes = self.run.account.engine.to_arrow(
-            to_spark_sql(query), lane=Lane.LIGHT, tag=self.run.tag, pool=self.run.pool, inputs={name: given}
+            query, lane=Lane.LIGHT, tag=self.run.tag, pool=self.run.pool, inputs={name: given}
         ).column(0)
         return existing.take(indexes.combine_chunks())
 

@@ -18,7 +18,7 @@ from snowmelt.features.loading.transformation import bound_transformation, stage
 from snowmelt.runtime.writing import RowWriter
 from snowmelt.sql import fallible
 from snowmelt.sql.bound import Bound, Scope, Source, SourceColumn
-from snowmelt.sql.dialect import call, identifier, parse_snowflake, spark, to_spark_sql
+from snowmelt.sql.dialect import call, identifier, parse_snowflake, spark
 from snowmelt.sql.expressions import Environment, ExpressionBinder
 from snowmelt.sql.functions.semi_structured import parse_json
 from snowmelt.sql.queries import QueryBinder
@@ -98,14 +98,14 @@ class RowQueries:
         """The one value, in stored form, of a default that is the same for all rows."""
         tree = self._writer.stored_value(binder, column, value)
         select = exp.select(exp.alias_(tree, identifier(column.name)))
-        found = self._run.account.engine.to_arrow(to_spark_sql(select), lane=Lane.LIGHT, tag=self._run.tag)
+        found = self._run.account.engine.to_arrow(select, lane=Lane.LIGHT, tag=self._run.tag)
         return as_type(found.column(0).combine_chunks(), arrow_schema([column]).field(0).type)[0]
 
     def _fetched(self, select: exp.Select, data: pa.Table) -> pa.Table:
         run = self._run
         run.check_cancelled()
         return run.account.engine.to_arrow(
-            to_spark_sql(select),
+            select,
             list(run.tables.values()),
             lane=Lane.LIGHT if data.num_rows <= _LIGHT_ROWS else Lane.HEAVY,
             tag=run.tag,

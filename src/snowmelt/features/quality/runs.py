@@ -12,7 +12,7 @@ from sqlglot import exp
 from snowmelt.engine.model import Lane
 from snowmelt.runtime.run import Run
 from snowmelt.runtime.transactions import Transaction
-from snowmelt.sql.dialect import identifier, to_spark_sql
+from snowmelt.sql.dialect import identifier
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import CatalogObject
 
@@ -60,7 +60,7 @@ def fetched(run: GateRun, query: exp.Select) -> pa.Table:
     run.check_cancelled()
     lane = Lane.LIGHT if run.input_bytes <= _LIGHT_BYTES else Lane.HEAVY
     return run.account.engine.to_arrow(
-        to_spark_sql(query), list(run.tables.values()), lane=lane, tag=run.tag, pool=run.pool, inputs=run.inputs
+        query, list(run.tables.values()), lane=lane, tag=run.tag, pool=run.pool, inputs=run.inputs
     )
 
 

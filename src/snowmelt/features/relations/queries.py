@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.runtime.results import Result
@@ -9,6 +10,7 @@ from snowmelt.runtime.rights import plans
 from snowmelt.runtime.rights.plans import ExplainRow
 from snowmelt.runtime.sequences import unnumbered
 from snowmelt.sql.dialect import to_spark_sql
+from snowmelt.sql.output import presented
 from snowmelt.sql.statements.base import Explain, Query, Statement
 
 if TYPE_CHECKING:
@@ -20,12 +22,16 @@ def select(run: Run, statement: Query) -> Result:
 
 
 def explain(run: Run, statement: Explain) -> Result:
-    """The Spark SQL that the query becomes, and Spark's plan for it."""
+    """The lane that would compute the query, the Spark SQL that it becomes, and Spark's plan for it."""
     bound = run.bind_query(statement.text)
-    spark_sql = to_spark_sql(unnumbered(bound.tree))
-    plan = run.account.engine.to_arrow(f"EXPLAIN FORMATTED {spark_sql}", list(run.tables.values()), inputs=run.inputs)
+    engine, tree, tables = run.account.engine, unnumbered(bound.tree), list(run.tables.values())
+    reason = engine.reason_against(presented(replace(bound, tree=tree)), tables, run.inputs, run.lane)
+    lane = "quick: computed in this process" if reason is None else f"Spark. Not for the quick lane: {reason}"
+    spark_sql = to_spark_sql(tree)
+    plan = engine.to_arrow(f"EXPLAIN FORMATTED {spark_sql}", tables, inputs=run.inputs)
     shown = plans.without_addresses(str(plan.column(0)[0].as_py()))
-    return plans.explained(run, [ExplainRow("Spark SQL", spark_sql), ExplainRow("Spark plan", shown)])
+    rows = [ExplainRow("Lane", lane, open=True), ExplainRow("Spark SQL", spark_sql), ExplainRow("Spark plan", shown)]
+    return plans.explained(run, rows)
 
 
 HANDLERS: dict[type[Statement], Any] = {Query: select, Explain: explain}

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from snowmelt.runtime.writing import stored
-from snowmelt.sql.dialect import identifier, integer, spark, to_spark_sql
+from snowmelt.sql.dialect import identifier, integer, spark
 from snowmelt.state.model import TableDefinition
 from snowmelt.storage.change_files import ORDER, SIGN, ChangedRows
 from snowmelt.storage.feed import CHANGE_TYPE, COMMIT_VERSION
@@ -42,7 +42,7 @@ def _range(run: Run, definition: TableDefinition, uri: str, first: int, last: in
         expressions=[exp.Literal.string(uri), integer(first), integer(last)],
     )
     query = exp.select(*_columns(definition), CHANGE_TYPE, COMMIT_VERSION).from_(exp.Table(this=feed))
-    data = run.account.engine.to_arrow(to_spark_sql(query), [], tag=run.tag, pool=run.pool)
+    data = run.account.engine.to_arrow(query, [], tag=run.tag, pool=run.pool)
     if inserts:
         data = data.filter(pc.equal(data.column(CHANGE_TYPE), "insert"))
     return _signed(data, f"feed-{last}")
@@ -59,7 +59,7 @@ def _empty(run: Run, definition: TableDefinition) -> pa.Table:
     ]
     kinds = [exp.alias_(spark("''"), CHANGE_TYPE), exp.alias_(spark("0L"), COMMIT_VERSION)]
     query = exp.select(*nulls, *kinds).where(exp.false())
-    return _signed(run.account.engine.to_arrow(to_spark_sql(query), [], tag=run.tag, pool=run.pool), "none")
+    return _signed(run.account.engine.to_arrow(query, [], tag=run.tag, pool=run.pool), "none")
 
 
 def _signed(data: pa.Table, name: str) -> pa.Table:

@@ -21,6 +21,7 @@ from sqlglot import exp
 
 from snowmelt.core.faults import reached
 from snowmelt.engine.model import TableFiles
+from snowmelt.engine.quick.types import of_arrow
 from snowmelt.ivm.plan import InitialPlan
 from snowmelt.ivm.states import AGE, State
 from snowmelt.runtime.incremental.lookups import Searched
@@ -65,14 +66,11 @@ class OperatorStates:
             name = f"{state.name}-{uuid.uuid4().hex}"
             target = self._folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            self._run.account.engine.spill(
-                to_spark_sql(resolved(query, known)), list(self._run.tables.values()), target.as_uri(),
-                tag=self._run.tag, pool=self._run.pool, inputs=self._run.inputs,
-            )  # fmt: skip
+            schema = self._compute(resolved(query, known), target)
             files = sorted(target.glob("*.parquet"))
             made[state.name] = OperatorState(
                 files=tuple(f"{name}/{file.name}" for file in files),
-                schema=_schema_of(files),
+                schema=schema or _schema_of(files),
                 rows=sum(pq.read_metadata(file).num_rows for file in files),
                 definition=fingerprint(state),
             )
@@ -81,6 +79,19 @@ class OperatorStates:
             reached("state-filled")
             known[state.stored] = self.relation(state, made[state.name])
         return made
+
+    def _compute(self, query: exp.Select, target: Path) -> dict[str, str] | None:
+        """Writes the rows of a query into a folder. Their columns' types in Spark's words, unless Spark wrote them."""
+        run, tables = self._run, list(self._run.tables.values())
+        rows = run.account.engine.quickly(query, tables, lane=run.lane, tag=run.tag, inputs=run.inputs)
+        if rows is not None and not any(pa.types.is_nested(field.type) for field in rows.schema):
+            target.mkdir()
+            write_parquet(rows, target / "part-0.parquet")
+            return {field.name: of_arrow(field.type).ddl for field in rows.schema}
+        run.account.engine.spill(
+            to_spark_sql(query), tables, target.as_uri(), tag=run.tag, pool=run.pool, inputs=run.inputs
+        )
+        return None
 
     def relation(self, state: State, recorded: OperatorState) -> exp.Expr:
         """What Spark calls the rows of a state."""

@@ -16,7 +16,7 @@ from sqlglot import exp
 from snowmelt.engine.model import Lane, TableFiles
 from snowmelt.ivm.rendering import Lookup, Stage
 from snowmelt.runtime.incremental.lookups import Lookups
-from snowmelt.sql.dialect import identifier, to_spark_sql
+from snowmelt.sql.dialect import identifier
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -107,8 +107,10 @@ class StageRunner:
         tables = [table for name, table in run.tables.items() if name in names]
         inputs = {**run.inputs, **{name: data for name, data in self._inputs.items() if name in names}}
         lane = _lane(tables, inputs)
-        text = to_spark_sql(_in_one_task(query) if lane is Lane.TINY else query)
-        return run.account.engine.to_arrow(text, tables, lane=lane, tag=run.tag, pool=run.pool, inputs=inputs)
+        return run.account.engine.to_arrow(
+            query, tables, lane=lane, tag=run.tag, pool=run.pool, inputs=inputs,
+            for_spark=_in_one_task if lane is Lane.TINY else None,
+        )  # fmt: skip
 
 
 def _lane(tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table]) -> Lane:
@@ -118,7 +120,7 @@ def _lane(tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table]) -> Lane:
     return Lane.LIGHT if few and sum(table.bytes for table in tables) <= _LIGHT_BYTES else Lane.CHANGES
 
 
-def _in_one_task(query: exp.Select) -> exp.Select:
+def _in_one_task(query: exp.Expr) -> exp.Expr:
     """The query with joins that one task carries out alone: each table of rows is built where it is joined, and what
     comes of it is one partition. By itself Spark would broadcast each small input, by a job of its own."""
     tree = query.copy()

@@ -7,6 +7,7 @@ twenty jobs for it; here it is one or two, and none for a DELETE of rows that ca
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,13 +19,13 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
 from snowmelt.runtime.rewriting import queries
 from snowmelt.runtime.rewriting.keyed import KeyedSource, is_keyed
+from snowmelt.runtime.rewriting.members import members_of
 from snowmelt.runtime.rewriting.narrowing import Narrowing, key_condition, key_values, narrowing
 from snowmelt.runtime.rewriting.plan import ACTION, ID, NUMBER, SOURCE, TARGET, Act, ChangePlan, Clause, tables_in
 from snowmelt.runtime.rewriting.sides import scanned_target
 from snowmelt.runtime.sequences import numbered
 from snowmelt.runtime.transactions import PendingTable
-from snowmelt.sql.dialect import to_spark_sql
-from snowmelt.storage.probe import find_rows
+from snowmelt.storage.probe import Condition, find_rows
 from snowmelt.storage.rewrite import FILE, ROW, RowChanges
 from snowmelt.storage.schema import arrow_type
 from snowmelt.storage.snapshot import FileList
@@ -32,8 +33,8 @@ from snowmelt.storage.snapshot import FileList
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
-_PROBED_BYTES = 1024 * 1024 * 1024
-_PROBED_FILES = 256
+_PROBED_BYTES = 4 * 1024 * 1024 * 1024
+_PROBED_FILES = 2_000
 """Beyond, Spark's parallel reading is quicker than searching the files from here."""
 
 
@@ -51,6 +52,8 @@ class LocalChange:
     run: Run
     plan: ChangePlan
     pending: PendingTable
+    members: tuple[Condition, ...] = ()
+    """What columns of the target must be among, as subqueries say."""
 
     @property
     def limit(self) -> int:
@@ -66,7 +69,8 @@ class LocalChange:
         if self.plan.source is None and not self.plan.conjuncts and self.pending.rows > self.limit:
             return None
         files = store.files(definition.location, self.pending.version)
-        touched = self._touched(files)
+        members = members_of(self.plan, self.limit, self._fetch_all, partial(self._input, "k"))
+        touched = replace(self, plan=members.plan, members=members.conditions)._touched(files)
         if touched is None:
             return None
         changes, outcome = changes_of(self.plan, touched)
@@ -114,7 +118,7 @@ class LocalChange:
             return None
         if not source.num_rows:
             return _nothing()
-        conditions = list(narrow.conditions)
+        conditions = [*narrow.conditions, *self.members]
         keys: list[pa.Array] = []
         for index, key in enumerate(narrow.keys):
             values = key_values(key, source.column(queries.key_column(index)), plan)
@@ -183,7 +187,7 @@ class LocalChange:
     def _candidates(self, files: FileList, narrow: Narrowing, source: pa.Table | None) -> pa.Table | None:
         """Target rows that may match, searched for in the files; None when only Spark can search."""
         plan = self.plan
-        conditions = list(narrow.conditions)
+        conditions = [*narrow.conditions, *self.members]
         if source is not None:
             for index, key in enumerate(narrow.keys):
                 values = key_values(key, source.column(queries.key_column(index)), plan)
@@ -210,15 +214,18 @@ class LocalChange:
         return queries.source_subquery(numbered(self.run, self.plan.source.tree), self.plan, {})
 
     def _input(self, kind: str, data: pa.Table) -> str:
-        name = f"{kind}_{self.run.query_id.replace('-', '')}"
+        name = f"{kind}{len(self.run.inputs)}_{self.run.query_id.replace('-', '')}"
         self.run.inputs[name] = data
         return name
 
     def _fetch(self, tree: exp.Select) -> pa.Table:
         """The rows of a query, one more than the limit at most."""
+        return self._fetch_all(tree.limit(self.limit + 1))
+
+    def _fetch_all(self, tree: exp.Select) -> pa.Table:
         run = self.run
         return run.account.engine.to_arrow(
-            to_spark_sql(tree.limit(self.limit + 1)), list(run.tables.values()), lane=run.lane, tag=run.tag,
+            tree, list(run.tables.values()), lane=run.lane, tag=run.tag,
             pool=run.pool, inputs=run.inputs,
         )  # fmt: skip
 

@@ -117,13 +117,13 @@ def _key(tree: exp.Expr, types: Mapping[str, DataType]) -> Key | None:
     if not isinstance(tree, exp.EQ) or has_subquery(tree):
         return None
     for side, other in ((tree.this, tree.expression), (tree.expression, tree.this)):
-        name = _target_column(side, types)
+        name = target_column(side, types)
         if name is not None and tables_in(other) == {SOURCE}:
             return Key(name, other)
     return None
 
 
-def _target_column(node: exp.Expr, types: Mapping[str, DataType]) -> str | None:
+def target_column(node: exp.Expr, types: Mapping[str, DataType]) -> str | None:
     """The column that an operand is, perhaps cast to a wider number."""
     node = bare(node)
     wider = isinstance(node, exp.Cast) and node.to.is_type("decimal")
@@ -142,19 +142,19 @@ def _conditions(tree: exp.Expr, types: Mapping[str, DataType]) -> list[Condition
         return [_among(tree.this, tree.expressions, types)]
     if isinstance(tree, exp.EQ):
         for side, other in ((tree.this, tree.expression), (tree.expression, tree.this)):
-            if _target_column(side, types) is not None:
+            if target_column(side, types) is not None:
                 return [_among(side, [other], types)]
     operator = _COMPARISONS.get(type(tree))
     if operator is not None:
         assert isinstance(tree, exp.Binary)
-        if _target_column(tree.this, types) is not None:
+        if target_column(tree.this, types) is not None:
             return [_compared(tree.this, operator, tree.expression, types)]
         return [_compared(tree.expression, _FLIPPED[operator], tree.this, types)]
     raise _NotSimpleError
 
 
 def _among(side: exp.Expr, options: Sequence[exp.Expr], types: Mapping[str, DataType]) -> Condition:
-    name = _target_column(side, types)
+    name = target_column(side, types)
     if name is None:
         raise _NotSimpleError
     values = [_fitting(_constant(option), types[name]) for option in options]
@@ -164,7 +164,7 @@ def _among(side: exp.Expr, options: Sequence[exp.Expr], types: Mapping[str, Data
 
 
 def _compared(side: exp.Expr, operator: str, other: exp.Expr, types: Mapping[str, DataType]) -> Condition:
-    name = _target_column(side, types)
+    name = target_column(side, types)
     constant = _constant(other)
     value = _fitting(constant, types[name]) if name is not None else None
     if name is None or value is None:

@@ -11,7 +11,7 @@ from snowmelt.runtime.rewriting import queries
 from snowmelt.runtime.rewriting.plan import ChangePlan
 from snowmelt.runtime.sequences import numbered
 from snowmelt.runtime.transactions import PendingTable
-from snowmelt.sql.dialect import identifier, to_spark_sql
+from snowmelt.sql.dialect import identifier
 from snowmelt.storage.snapshot import FileList
 
 if TYPE_CHECKING:
@@ -64,7 +64,5 @@ def _numbers(run: Run, plan: ChangePlan, name: str, count: int) -> tuple[int, in
 
 def one_row(run: Run, tree: exp.Select) -> list[Any]:
     """The one row of a query."""
-    data = run.account.engine.to_arrow(
-        to_spark_sql(tree), list(run.tables.values()), tag=run.tag, pool=run.pool, inputs=run.inputs
-    )
+    data = run.account.engine.to_arrow(tree, list(run.tables.values()), tag=run.tag, pool=run.pool, inputs=run.inputs)
     return [column[0].as_py() for column in data.columns]

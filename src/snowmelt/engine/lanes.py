@@ -1,0 +1,249 @@
+"""Which engine computes a query: the quick lane in this process, or Spark.
+
+Spark's result is the definition of every result. A query over few rows whose every part is on the quick lane's list is
+computed here in milliseconds; everything else, and everything that fails here, goes to Spark.
+"""
+
+from __future__ import annotations
+
+import importlib
+import random
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+import structlog
+from sqlglot import exp
+
+from snowmelt.core import errors
+from snowmelt.core.config import QuickMode, QuickSettings
+from snowmelt.engine.model import FrameView, Lane, TableFiles
+from snowmelt.engine.quick.comparing import difference, is_comparable
+from snowmelt.engine.quick.lane import QuickLane, translated
+from snowmelt.engine.quick.types import NotQuick
+from snowmelt.sql.dialect import to_spark_sql
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from pyspark.sql import SparkSession
+
+    from snowmelt.engine.application import Health
+    from snowmelt.engine.engine import SparkEngine
+    from snowmelt.engine.frames import SparkTables
+    from snowmelt.engine.sessions import Sessions
+
+_log = structlog.get_logger(__name__)
+_KNOWN_TAGS = 2_000
+_SMALL = frozenset({Lane.LIGHT, Lane.TINY})
+
+
+@dataclass(slots=True)
+class LaneUse:
+    """Where the queries of a statement were computed."""
+
+    quick: int = 0
+    spark: int = 0
+    reason: str | None = None
+    """Why the last one that Spark computed was not for the quick lane."""
+
+    @property
+    def lane(self) -> str | None:
+        if self.quick and self.spark:
+            return "both"
+        return "quick" if self.quick else "spark" if self.spark else None
+
+
+@dataclass(slots=True)
+class QuickFigures:
+    """Of this process."""
+
+    queries: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    compared: int = 0
+    differences: int = 0
+
+
+class Engine:
+    """Runs queries over pinned versions of tables and given rows. Safe to use from many threads."""
+
+    def __init__(
+        self, settings: Mapping[str, str], work_dir: Path, storage_uri: str, token_key: str,
+        cancel_seconds: float = 5.0, quick: QuickSettings | None = None,
+    ) -> None:  # fmt: skip
+        self._made = (settings, work_dir, storage_uri, token_key, cancel_seconds)
+        self._settings = quick or QuickSettings()
+        self._quick = QuickLane(memory=self._settings.memory, seconds=self._settings.seconds)
+        self._uses: OrderedDict[str, LaneUse] = OrderedDict()
+        self._cancelled: OrderedDict[str, None] = OrderedDict()
+        self._lock = threading.Lock()
+        self._sampled = random.Random()
+        self.figures = QuickFigures()
+        self.mode = self._settings.mode
+
+    @cached_property
+    def spark(self) -> SparkEngine:
+        """Spark itself. PySpark is not imported before somebody needs it."""
+        module = importlib.import_module("snowmelt.engine.engine")
+        return cast("SparkEngine", module.SparkEngine(*self._made))
+
+    # -- queries --------------------------------------------------------------------------------------------------
+
+    def to_arrow(
+        self, query: exp.Expr | str, tables: Sequence[TableFiles] = (), *, lane: Lane = Lane.HEAVY,
+        tag: str | None = None, pool: str | None = None, inputs: Mapping[str, pa.Table] | None = None,
+        for_spark: Callable[[exp.Expr], exp.Expr] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """The result of a query, a tree of Spark SQL, over the named tables. `inputs` are Arrow tables it may name too.
+
+        `for_spark` gives the tree as Spark should have it, where that differs. A text goes to Spark in any case.
+        """
+
+        def by_spark() -> pa.Table:
+            tree = for_spark(query) if for_spark is not None and isinstance(query, exp.Expr) else query
+            text = tree if isinstance(tree, str) else to_spark_sql(tree)
+            return self.spark.to_arrow(text, tables, lane=lane, tag=tag, pool=pool, inputs=inputs)
+
+        found = self.quickly(query, tables, lane=lane, tag=tag, inputs=inputs) if isinstance(query, exp.Expr) else None
+        if found is None:
+            self._use(tag).spark += 1
+            return by_spark()
+        assert isinstance(query, exp.Expr)
+        return self._proven(query, found, by_spark) if self._is_sampled() and is_comparable(query) else found
+
+    def quickly(
+        self, query: exp.Expr, tables: Sequence[TableFiles], *, lane: Lane, tag: str | None = None,
+        inputs: Mapping[str, pa.Table] | None = None,
+    ) -> pa.Table | None:  # fmt: skip
+        """The result by the quick lane; None when that is for Spark to compute."""
+        if not self._may_be_quick(lane):
+            return None
+        try:
+            found = self._quick.run(query, tables, inputs or {}, tag)
+        except NotQuick as reason:
+            self._check(tag)
+            self.figures.refused[str(reason)] += 1
+            self._use(tag).reason = str(reason)
+            return None
+        self._check(tag)
+        self._use(tag).quick += 1
+        self.figures.queries += 1
+        return found
+
+    def _may_be_quick(self, lane: Lane) -> bool:
+        return self.mode is QuickMode.ALL or (self.mode is not QuickMode.OFF and lane in _SMALL)
+
+    def _is_sampled(self) -> bool:
+        share = self._settings.compared
+        return share > 0 and self._sampled.random() < share
+
+    def _proven(self, query: exp.Expr, found: pa.Table, by_spark: Callable[[], pa.Table]) -> pa.Table:
+        """Spark's rows, after both were compared. The first difference ends the quick lane's work in this process."""
+        wanted = by_spark()
+        self.figures.compared += 1
+        what = difference(found, wanted)
+        if what is None:
+            return found
+        self.figures.differences += 1
+        _log.error("quick_lane_differs", difference=what, query=to_spark_sql(query))
+        if self._settings.strict:
+            raise errors.internal(f"The quick lane differs from Spark: {what}")
+        self.mode = QuickMode.OFF
+        return wanted
+
+    # -- which lane -----------------------------------------------------------------------------------------------
+
+    def _use(self, tag: str | None) -> LaneUse:
+        if tag is None:
+            return LaneUse()
+        with self._lock:
+            found = self._uses.setdefault(tag, LaneUse())
+            while len(self._uses) > _KNOWN_TAGS:
+                self._uses.popitem(last=False)
+            return found
+
+    def use_of(self, tag: str) -> LaneUse:
+        """Where the queries of a statement were computed, of one that ran lately."""
+        with self._lock:
+            return self._uses.get(tag) or LaneUse()
+
+    def reason_against(
+        self, query: exp.Expr, tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table], lane: Lane
+    ) -> str | None:
+        """Why the query would not be computed by the quick lane; None if it would."""
+        if self.mode is QuickMode.OFF:
+            return "it is switched off"
+        if not self._may_be_quick(lane):
+            return "it reads more than small_query_bytes"
+        try:
+            translated(query, tables, inputs)
+        except NotQuick as reason:
+            return str(reason)
+        return None
+
+    def _check(self, tag: str | None) -> None:
+        if tag is not None and tag in self._cancelled:
+            raise errors.cancelled()
+
+    def cancel(self, tag: str) -> None:
+        """Stops what the statement does that runs under the tag, and lets it start no more."""
+        with self._lock:
+            self._cancelled[tag] = None
+            while len(self._cancelled) > _KNOWN_TAGS:
+                self._cancelled.popitem(last=False)
+        self._quick.cancel(tag)
+        if "spark" in self.__dict__:
+            self.spark.cancel(tag)
+
+    # -- what only Spark does -------------------------------------------------------------------------------------
+
+    def batches(self, sql: str, tables: Sequence[TableFiles] = (), **options: Any) -> Iterator[pa.RecordBatch]:
+        return self.spark.batches(sql, tables, **options)
+
+    def spill(self, sql: str, tables: Sequence[TableFiles], path: str, **options: Any) -> None:
+        self.spark.spill(sql, tables, path, **options)
+
+    def append(self, sql: str, tables: Sequence[TableFiles], path: str, **options: Any) -> None:
+        self.spark.append(sql, tables, path, **options)
+
+    def execute(self, sql: str, tables: Sequence[TableFiles] = (), **options: Any) -> pa.Table:
+        return self.spark.execute(sql, tables, **options)
+
+    def frame(
+        self, work: Callable[[SparkTables], object], handler: str, sources: Mapping[str, str],
+        tables: Sequence[TableFiles] = (), **options: Any,
+    ) -> FrameView:  # fmt: skip
+        return self.spark.frame(work, handler, sources, tables, **options)
+
+    def alive(self, tag: str | None = None) -> AbstractContextManager[Sessions]:
+        return self.spark.alive(tag)
+
+    def session(self) -> SparkSession:
+        return self.spark.session()
+
+    def start(self) -> None:
+        self.spark.start()
+
+    def health(self) -> Health:
+        return self.spark.health()
+
+    def is_busy(self, tag: str) -> bool:
+        return self.spark.is_busy(tag)
+
+    def jobs(self, tags: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """As Spark's engine has it; none before Spark was needed."""
+        return self.spark.jobs(tags) if "spark" in self.__dict__ else {}
+
+    @property
+    def started(self) -> threading.Event:
+        return self.spark.started
+
+    def stop(self) -> None:
+        self._quick.close()
+        if "spark" in self.__dict__:
+            self.spark.stop()

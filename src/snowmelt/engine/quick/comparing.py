@@ -1,0 +1,59 @@
+"""Whether two results are the same rows, for what is computed by both engines to be compared."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+_FREE = frozenset({"row_number", "lag", "lead", "first_value", "last_value", "nth_value", "any_value", "ntile"})
+"""Functions that may give other rows each time, where the order leaves a choice."""
+
+
+def is_comparable(query: exp.Expr) -> bool:
+    """Whether the query has one right result, whatever order its inputs come in."""
+    if query.find(exp.Limit, exp.Offset) is not None:
+        return False
+    if any(spec.args.get("kind") == "ROWS" for spec in query.find_all(exp.WindowSpec)):
+        return False
+    return all(call.name.lower() not in _FREE for call in query.find_all(exp.Anonymous))
+
+
+def difference(found: pa.Table, wanted: pa.Table) -> str | None:
+    """What differs, without values of rows; None if nothing does."""
+    kinds = [(one.name, one.type, other.type) for one, other in zip(found.schema, wanted.schema, strict=False)]
+    for name, one, other in kinds:
+        if one != other and not _both_text(one, other):
+            return f"column {name} is {one} instead of {other}"
+    if found.shape != wanted.shape:
+        return f"{found.shape[0]} rows of {found.shape[1]} columns instead of {wanted.shape[0]} of {wanted.shape[1]}"
+    if rows_of(found) == rows_of(wanted):
+        return None
+    columns = [
+        field.name
+        for place, field in enumerate(found.schema)
+        if rows_of(found.select([place])) != rows_of(wanted.select([place]))
+    ]
+    return f"other values in {', '.join(columns) or 'the combination of columns'}"
+
+
+def _both_text(one: pa.DataType, other: pa.DataType) -> bool:
+    texts = (pa.string(), pa.large_string())
+    return one in texts and other in texts
+
+
+def rows_of(data: pa.Table) -> Counter[tuple[Any, ...]]:
+    """The rows as a multiset, with NaN equal to itself."""
+    columns = [map(_comparable, column.to_pylist()) for column in data.columns]
+    return Counter(zip(*columns, strict=True)) if columns else Counter({(): data.num_rows})
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value
+    if isinstance(value, dict):
+        return tuple((key, _comparable(part)) for key, part in value.items())
+    return tuple(map(_comparable, value)) if isinstance(value, list) else value

@@ -1,0 +1,387 @@
+"""Expressions of Spark's trees in DuckDB's words, each with its type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from snowmelt.core.types import TZ_INSTANT
+from snowmelt.engine.quick import operators, types
+from snowmelt.engine.quick.aggregates import AGGREGATES, WINDOW_FUNCTIONS
+from snowmelt.engine.quick.casts import cast
+from snowmelt.engine.quick.functions import FUNCTIONS
+from snowmelt.engine.quick.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, NotQuick, SparkType, decimal
+from snowmelt.engine.quick.values import NULL, Value, integer, string, unified, widened
+
+if TYPE_CHECKING:
+    from snowmelt.engine.quick.queries import Queries, Scope
+
+_SUFFIXED = re.compile(r"(-?)(\d+)(?:\.(\d+))?(L|BD)")
+_ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=",
+}  # fmt: skip
+_FRAME = re.compile(r"\d+")
+
+
+class Expressions:
+    """Of one SELECT. `scope` says what its columns are."""
+
+    def __init__(self, queries: Queries, scope: Scope) -> None:
+        self._queries = queries
+        self.scope = scope
+        self._bound: dict[str, Mapping[str, Value]] = {}
+        """Values that a lambda's parameter stands for, by their fields."""
+        self.joining = False
+        """Whether conditions of joins are read."""
+
+    def value(self, node: exp.Expr) -> Value:
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            raise NotQuick(type(node).__name__)
+        return handler(self, node)
+
+    def condition(self, node: exp.Expr) -> str:
+        return operators.condition(self.value(node))
+
+    @contextmanager
+    def in_join(self) -> Iterator[None]:
+        self.joining = True
+        try:
+            yield
+        finally:
+            self.joining = False
+
+    # -- names and literals ---------------------------------------------------------------------------------------
+
+    def _column(self, node: exp.Expr) -> Value:
+        assert isinstance(node, exp.Column)
+        if node.args.get("db") is not None:
+            raise NotQuick("a column of two qualifiers")
+        table = node.table
+        if table in self._bound and node.name in self._bound[table]:
+            return self._bound[table][node.name]
+        return self.scope.column(table, node.name)
+
+    def _dot(self, node: exp.Expr) -> Value:
+        holder = node.this
+        name = holder.name if isinstance(holder, exp.Identifier | exp.Column) else ""
+        fields = self._bound.get(name)
+        field = node.expression.name
+        if fields is not None and field in fields:
+            return fields[field]
+        value = self.value(holder) if not isinstance(holder, exp.Identifier) else None
+        if value is not None and value.type == types.TIMESTAMP_TZ:
+            type_ = types.TIMESTAMP if field == TZ_INSTANT else INT
+            return Value(f"struct_extract({value.sql}, '{field}')", type_)
+        raise NotQuick("a field of a struct")
+
+    def _literal(self, node: exp.Expr) -> Value:
+        text = str(node.this)
+        if node.args.get("is_string"):
+            return string(text, STRING)
+        if "e" in text.lower():
+            return Value(f"CAST({text} AS DOUBLE)", DOUBLE)
+        return _number(text)
+
+    def _suffixed(self, node: exp.Expr) -> Value:
+        found = _SUFFIXED.fullmatch(node.name)
+        if found is None:
+            raise NotQuick(f"the word {node.name}")
+        if found[4] == "L" and not found[3]:
+            return integer(int(found[1] + found[2]), BIGINT)
+        return _decimal_literal(found[1], found[2], found[3] or "")
+
+    def _boolean(self, node: exp.Expr) -> Value:
+        return Value("true" if node.this else "false", BOOLEAN)
+
+    def _null(self, node: exp.Expr) -> Value:
+        return NULL
+
+    # -- operators ------------------------------------------------------------------------------------------------
+
+    def _paren(self, node: exp.Expr) -> Value:
+        inner = self.value(node.this)
+        return inner if inner.text is not None or inner.number is not None else Value(f"({inner.sql})", inner.type)
+
+    def _arithmetic(self, node: exp.Expr) -> Value:
+        return operators.arithmetic(_ARITHMETIC[type(node)], self.value(node.this), self.value(node.expression))
+
+    def _neg(self, node: exp.Expr) -> Value:
+        return operators.negated(self.value(node.this))
+
+    def _compared(self, node: exp.Expr) -> Value:
+        return self._comparison(_COMPARISONS[type(node)], node)
+
+    def _same(self, node: exp.Expr) -> Value:
+        return self._comparison("IS NOT DISTINCT FROM", node)
+
+    def _comparison(self, operator: str, node: exp.Expr) -> Value:
+        left, right = self.value(node.this), self.value(node.expression)
+        if self.joining and DOUBLE in (left.type, right.type):
+            raise NotQuick("a join by doubles")
+        return operators.compared(operator, left, right)
+
+    def _logic(self, node: exp.Expr) -> Value:
+        word = "AND" if isinstance(node, exp.And) else "OR"
+        return Value(f"({self.condition(node.this)} {word} {self.condition(node.expression)})", BOOLEAN)
+
+    def _not(self, node: exp.Expr) -> Value:
+        return Value(f"(NOT {self.condition(node.this)})", BOOLEAN)
+
+    def _is(self, node: exp.Expr) -> Value:
+        other = node.expression
+        if isinstance(other, exp.Null):
+            return Value(f"({self.value(node.this).sql} IS NULL)", BOOLEAN)
+        if isinstance(other, exp.Boolean):
+            return Value(f"({self.condition(node.this)} IS {'TRUE' if other.this else 'FALSE'})", BOOLEAN)
+        raise NotQuick("IS of this kind")
+
+    def _between(self, node: exp.Expr) -> Value:
+        value, low, high = (self.value(node.args[key]) for key in ("this", "low", "high"))
+        sides = [operators.compared(">=", value, low), operators.compared("<=", value, high)]
+        return Value(f"({' AND '.join(side.sql for side in sides)})", BOOLEAN)
+
+    def _in(self, node: exp.Expr) -> Value:
+        value = self.value(node.this)
+        query = node.args.get("query")
+        if query is not None:
+            if value.type == DOUBLE:
+                raise NotQuick("IN of doubles")
+            inner = self._queries.inner(query, self.scope)
+            if len(inner.columns) != 1:
+                raise NotQuick("IN of several columns")
+            target = types_of(inner.columns[0][1], value.type)
+            return Value(f"({widened(value, target).sql} IN ({inner.cast_to([target])}))", BOOLEAN)
+        if node.args.get("unnest") is not None or node.args.get("field") is not None:
+            raise NotQuick("IN of this kind")
+        given, target = unified([value, *map(self.value, node.expressions)], "IN")
+        if not target.has_order:
+            raise NotQuick(f"IN of {target.duck}")
+        return Value(f"({given[0].sql} IN ({', '.join(one.sql for one in given[1:])}))", BOOLEAN)
+
+    def _exists(self, node: exp.Expr) -> Value:
+        return Value(f"EXISTS ({self._queries.inner(node.this, self.scope).sql})", BOOLEAN)
+
+    def _subquery(self, node: exp.Expr) -> Value:
+        inner = self._queries.inner(node, self.scope)
+        if len(inner.columns) != 1:
+            raise NotQuick("a subquery of several columns")
+        return Value(f"({inner.sql})", inner.columns[0][1])
+
+    def _like(self, node: exp.Expr) -> Value:
+        text, pattern = self.value(node.this), self.value(node.expression)
+        if text.type != STRING or pattern.text is None or "\\" in pattern.text:
+            raise NotQuick("LIKE with a pattern that is computed or escaped")
+        return Value(f"({text.sql} LIKE {pattern.sql})", BOOLEAN)
+
+    def _pipes(self, node: exp.Expr) -> Value:
+        return operators.joined_text(self.value(node.this), self.value(node.expression))
+
+    def _case(self, node: exp.Expr) -> Value:
+        branches: list[exp.Expr] = node.args["ifs"]
+        default = node.args.get("default")
+        operand = self.value(node.this) if node.this is not None else None
+        results = [self.value(branch.args["true"]) for branch in branches]
+        given, target = unified([*results, self.value(default) if default is not None else NULL], "CASE")
+        parts = []
+        for branch, result in zip(branches, given, strict=False):
+            test = (
+                self.condition(branch.this)
+                if operand is None
+                else operators.compared("=", operand, self.value(branch.this)).sql
+            )
+            parts.append(f"WHEN {test} THEN {result.sql}")
+        return Value(f"CASE {' '.join(parts)} ELSE {given[-1].sql} END", target)
+
+    def _if(self, node: exp.Expr) -> Value:
+        other = node.args.get("false")
+        arguments = [self.value(node.this), self.value(node.args["true"])]
+        return FUNCTIONS["if"]([*arguments, self.value(other) if other is not None else NULL])
+
+    def _cast(self, node: exp.Expr) -> Value:
+        return cast(self.value(node.this), types.of_node(node.args["to"]))
+
+    def _try_cast(self, node: exp.Expr) -> Value:
+        return cast(self.value(node.this), types.of_node(node.args["to"]), attempt=True)
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+
+    def _call(self, node: exp.Expr) -> Value:
+        assert isinstance(node, exp.Anonymous)
+        name = node.name.lower()
+        if name in AGGREGATES:
+            call, type_ = self._aggregate(node, name)
+            return Value(_as(call, type_), type_)
+        if name == "element_at":
+            return self._bound_value(node)
+        function = FUNCTIONS.get(name)
+        if function is None:
+            raise NotQuick(f"function {name}")
+        try:
+            return function([self.value(argument) for argument in node.expressions])
+        except (ValueError, TypeError):
+            raise NotQuick(f"function {name} with these arguments") from None
+
+    def _aggregate(self, node: exp.Anonymous, name: str) -> tuple[str, SparkType]:
+        arguments = node.expressions
+        distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
+        given = arguments[0].expressions if distinct else arguments
+        if name == "count" and len(given) == 1 and isinstance(given[0], exp.Star | exp.Literal):
+            return AGGREGATES[name]([], False) if not distinct else AGGREGATES[name]([self.value(given[0])], True)
+        return AGGREGATES[name]([self.value(argument) for argument in given], distinct)
+
+    def _bound_value(self, node: exp.Anonymous) -> Value:
+        """`element_at(transform(array(named_struct('v0', x, …)), b -> f(b.v0, …)), 1)`: f with x in its place."""
+        transform, _ = node.expressions
+        inner = transform.expressions if isinstance(transform, exp.Anonymous) else []
+        if len(inner) != 2 or not isinstance(inner[1], exp.Lambda) or transform.name.lower() != "transform":
+            raise NotQuick("function element_at")
+        struct = inner[0].expressions[0] if isinstance(inner[0], exp.Anonymous) and inner[0].expressions else None
+        if not isinstance(struct, exp.Anonymous) or struct.name.lower() != "named_struct":
+            raise NotQuick("function transform")
+        names, values = struct.expressions[::2], struct.expressions[1::2]
+        name = inner[1].expressions[0].name
+        fields = {str(key.this): self.value(value) for key, value in zip(names, values, strict=True)}
+        before = self._bound.get(name)
+        self._bound[name] = {
+            key: value if value.text is not None or value.number is not None else Value(f"({value.sql})", value.type)
+            for key, value in fields.items()
+        }
+        try:
+            return self.value(inner[1].this)
+        finally:
+            if before is None:
+                del self._bound[name]
+            else:
+                self._bound[name] = before
+
+    def _window(self, node: exp.Expr) -> Value:
+        call = node.this
+        if not isinstance(call, exp.Anonymous) or node.args.get("alias") is not None:
+            raise NotQuick("a window of this kind")
+        name = call.name.lower()
+        if name in WINDOW_FUNCTIONS:
+            sql, type_ = WINDOW_FUNCTIONS[name]([self.value(argument) for argument in call.expressions])
+        elif name in AGGREGATES:
+            sql, type_ = self._aggregate(call, name)
+        else:
+            raise NotQuick(f"function {name} over a window")
+        return Value(_as(f"{sql} OVER ({self._over(node)})", type_), type_)
+
+    def _over(self, node: exp.Expr) -> str:
+        parts = []
+        keys = [self.value(key) for key in node.args.get("partition_by") or []]
+        if any(not key.type.can_be_key for key in keys):
+            raise NotQuick("a partition by such a key")
+        if keys:
+            parts.append("PARTITION BY " + ", ".join(key.sql for key in keys))
+        order = node.args.get("order")
+        if order is not None:
+            parts.append("ORDER BY " + ", ".join(self.ordered(item) for item in order.expressions))
+        spec = node.args.get("spec")
+        if spec is not None:
+            parts.append(_frame(spec))
+        return " ".join(parts)
+
+    def ordered(self, node: exp.Expr, value: Value | None = None) -> str:
+        """An item of ORDER BY."""
+        if not isinstance(node, exp.Ordered) or node.args.get("with_fill") is not None:
+            raise NotQuick("an order of this kind")
+        found = value or self.value(node.this)
+        if not found.type.has_order:
+            raise NotQuick(f"an order by {found.type.duck}")
+        desc = bool(node.args.get("desc"))
+        first = node.args.get("nulls_first")
+        # Spark's own order has NULLs first when it goes up.
+        first = (not desc) if first is None else bool(first)
+        return f"{found.sql} {'DESC' if desc else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+
+
+def types_of(one: SparkType, other: SparkType) -> SparkType:
+    _, target = unified([Value("", one), Value("", other)], "IN")
+    return target
+
+
+def _as(sql: str, type_: SparkType) -> str:
+    return f"CAST({sql} AS {type_.duck})"
+
+
+def _number(text: str) -> Value:
+    if "." in text:
+        whole, _, fraction = text.partition(".")
+        return _decimal_literal("", whole, fraction)
+    number = int(text)
+    if number < 2**31:
+        return integer(number, INT)
+    if number < 2**63:
+        return integer(number, BIGINT)
+    return _decimal_literal("", text, "")
+
+
+def _decimal_literal(sign: str, whole: str, fraction: str) -> Value:
+    digits = (whole + fraction).lstrip("0")
+    type_ = decimal(max(len(digits), len(fraction), 1), len(fraction))
+    if max(len(digits), len(fraction)) > 38:
+        raise NotQuick("a number of more than 38 digits")
+    text = f"{sign}{whole or '0'}.{fraction}" if fraction else f"{sign}{whole}"
+    return Value(f"CAST('{text}' AS {type_.duck})", type_)
+
+
+def _frame(spec: exp.Expr) -> str:
+    kind = str(spec.args.get("kind") or "").upper()
+    if kind not in ("ROWS", "RANGE") or spec.args.get("exclude") is not None:
+        raise NotQuick("a frame of this kind")
+    sides = [_edge(spec, "start"), _edge(spec, "end")]
+    if kind == "RANGE" and any(_FRAME.match(side) for side in sides):
+        raise NotQuick("a frame by distance")
+    return f"{kind} BETWEEN {sides[0]} AND {sides[1]}"
+
+
+def _edge(spec: exp.Expr, name: str) -> str:
+    found, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "").upper()
+    if found is None or found == "CURRENT ROW":
+        return "CURRENT ROW"
+    if isinstance(found, str):
+        return f"{found.upper()} {side}"
+    text = found.name if isinstance(found, exp.Literal | exp.Var) else ""
+    number = text.removesuffix("L")
+    if not _FRAME.fullmatch(number):
+        raise NotQuick("a frame of this kind")
+    return f"{number} {side}"
+
+
+_Handler = Callable[[Expressions, exp.Expr], Value]
+_HANDLERS: dict[type[exp.Expr], _Handler] = {
+    exp.Anonymous: Expressions._call,
+    exp.And: Expressions._logic,
+    exp.Between: Expressions._between,
+    exp.Boolean: Expressions._boolean,
+    exp.Case: Expressions._case,
+    exp.Cast: Expressions._cast,
+    exp.Column: Expressions._column,
+    exp.DPipe: Expressions._pipes,
+    exp.Dot: Expressions._dot,
+    exp.Exists: Expressions._exists,
+    exp.If: Expressions._if,
+    exp.In: Expressions._in,
+    exp.Is: Expressions._is,
+    exp.Like: Expressions._like,
+    exp.Literal: Expressions._literal,
+    exp.Neg: Expressions._neg,
+    exp.Not: Expressions._not,
+    exp.Null: Expressions._null,
+    exp.NullSafeEQ: Expressions._same,
+    exp.Or: Expressions._logic,
+    exp.Paren: Expressions._paren,
+    exp.Subquery: Expressions._subquery,
+    exp.TryCast: Expressions._try_cast,
+    exp.Var: Expressions._suffixed,
+    exp.Window: Expressions._window,
+    **dict.fromkeys(_ARITHMETIC, Expressions._arithmetic),
+    **dict.fromkeys(_COMPARISONS, Expressions._compared),
+}

@@ -1,0 +1,331 @@
+"""Queries of Spark's trees in DuckDB's words.
+
+Every relation gets a name of our own and every column a number, so that no name of a user reaches DuckDB, where `a` and
+`A` would be the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from snowmelt.engine.quick.expressions import Expressions
+from snowmelt.engine.quick.types import BIGINT, NotQuick, SparkType
+from snowmelt.engine.quick.values import Value, common
+
+_READ = {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_"}
+"""Parts of a SELECT that are read here; `hint` only tells Spark how."""
+_READ_OF_SETS = {"this", "expression", "distinct", "with_", "order", "limit", "offset"}
+_MOST_GENERATED = 1_000_000
+_SETS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSECT"}
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What stands in FROM: DuckDB's text, and the columns c0, c1, … that it has, by their names in the query."""
+
+    sql: str
+    columns: tuple[tuple[str, SparkType], ...]
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Columns of types that the lane does not have, with the reason. They have no number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """DuckDB's text of a query whose columns are c0, c1, …"""
+
+    sql: str
+    columns: tuple[tuple[str, SparkType], ...]
+
+    def cast_to(self, targets: Sequence[SparkType]) -> str:
+        if [type_ for _, type_ in self.columns] == list(targets):
+            return self.sql
+        values = [
+            f"c{place}" if type_ == target else f"CAST(c{place} AS {target.duck}) AS c{place}"
+            for place, ((_, type_), target) in enumerate(zip(self.columns, targets, strict=True))
+        ]
+        return f"SELECT {', '.join(values)} FROM ({self.sql})"
+
+
+@dataclass(slots=True)
+class Source:
+    alias: str
+    columns: dict[str, tuple[str, SparkType]]
+    refused: Mapping[str, str]
+
+    def values(self) -> list[tuple[str, Value]]:
+        return [(name, Value(f"{self.alias}.{own}", type_)) for name, (own, type_) in self.columns.items()]
+
+
+@dataclass(slots=True)
+class Scope:
+    """The relations of a SELECT by their aliases, and those around it."""
+
+    outer: Scope | None = None
+    sources: dict[str, Source] = field(default_factory=dict)
+
+    def column(self, table: str, name: str) -> Value:
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope._own(table, name)
+            if found is not None:
+                return found
+            scope = scope.outer
+        raise NotQuick(f"the name {name}")
+
+    def _own(self, table: str, name: str) -> Value | None:
+        sources = [self.sources[table]] if table in self.sources else [] if table else list(self.sources.values())
+        for source in sources:
+            if name in source.refused:
+                raise NotQuick(source.refused[name])
+        found = [(source.alias, *source.columns[name]) for source in sources if name in source.columns]
+        if len(found) > 1:
+            raise NotQuick(f"two columns {name}")
+        return Value(f"{found[0][0]}.{found[0][1]}", found[0][2]) if found else None
+
+
+class Queries:
+    """`relations` are what the query's tables stand for."""
+
+    def __init__(self, relations: Mapping[str, Relation]) -> None:
+        self._relations = relations
+        self._ctes: dict[str, Relation] = {}
+        self._aliases = 0
+
+    def query(self, node: exp.Expr) -> Query:
+        return self.inner(node, None)
+
+    def inner(self, node: exp.Expr, outer: Scope | None) -> Query:
+        """The query with what it refers to outside."""
+        if isinstance(node, exp.Subquery):
+            if any(node.args.get(part) for part in ("order", "limit", "offset", "with_", "joins", "pivots")):
+                raise NotQuick("a subquery with clauses of its own")
+            return self.inner(node.this, outer)
+        before = dict(self._ctes)
+        try:
+            with_ = self._with(node.args.get("with_"), outer)
+            if isinstance(node, exp.Select):
+                found = self._select(node, outer)
+            elif type(node) in _SETS:
+                found = self._set(node, outer)
+            else:
+                raise NotQuick(type(node).__name__)
+        finally:
+            self._ctes = before
+        return Query(with_ + found.sql, found.columns) if with_ else found
+
+    def _with(self, node: exp.Expr | None, outer: Scope | None) -> str:
+        if node is None:
+            return ""
+        if node.args.get("recursive"):
+            raise NotQuick("a recursive query")
+        parts = []
+        for cte in node.expressions:
+            if cte.args["alias"].args.get("columns"):
+                raise NotQuick("names of columns in WITH")
+            found = self.inner(cte.this, outer)
+            name = self._alias()
+            parts.append(f"{name} AS ({found.sql})")
+            self._ctes[cte.alias] = Relation(name, found.columns)
+        return f"WITH {', '.join(parts)} "
+
+    def _alias(self) -> str:
+        self._aliases += 1
+        return f"t{self._aliases}"
+
+    # -- SELECT ---------------------------------------------------------------------------------------------------
+
+    def _select(self, node: exp.Select, outer: Scope | None) -> Query:
+        _only(node, _READ | {"hint", "kind"})
+        scope = Scope(outer)
+        expressions = Expressions(self, scope)
+        source = self._from(node, scope, expressions)
+        outputs = self._outputs(node, scope, expressions)
+        parts = ["SELECT"]
+        if node.args.get("distinct") is not None:
+            _no_expressions(node.args["distinct"])
+            _keys(value for _, value in outputs)
+            parts.append("DISTINCT")
+        parts.append(", ".join(f"{value.sql} AS c{place}" for place, (_, value) in enumerate(outputs)))
+        parts.append(source)
+        if node.args.get("where") is not None:
+            parts.append("WHERE " + expressions.condition(node.args["where"].this))
+        parts.append(self._group(node.args.get("group"), expressions))
+        if node.args.get("having") is not None:
+            parts.append("HAVING " + expressions.condition(node.args["having"].this))
+        parts.append(self._ending(node, outputs, expressions))
+        columns = tuple((name, value.type) for name, value in outputs)
+        return Query(" ".join(part for part in parts if part), columns)
+
+    def _outputs(self, node: exp.Select, scope: Scope, expressions: Expressions) -> list[tuple[str, Value]]:
+        found: list[tuple[str, Value]] = []
+        for item in node.expressions:
+            if isinstance(item, exp.Star):
+                if any(item.args.get(part) for part in ("except_", "replace", "rename")):
+                    raise NotQuick("* with exceptions")
+                for source in scope.sources.values():
+                    for reason in source.refused.values():
+                        raise NotQuick(reason)
+                    found += source.values()
+            elif isinstance(item, exp.Alias):
+                found.append((item.alias, expressions.value(item.this)))
+            elif isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
+                found.append((item.name, expressions.value(item)))
+            else:
+                raise NotQuick("an item without a name")
+        return found
+
+    def _group(self, node: exp.Expr | None, expressions: Expressions) -> str:
+        if node is None:
+            return ""
+        if any(node.args.get(part) for part in ("grouping_sets", "cube", "rollup", "totals", "all")):
+            raise NotQuick("grouping sets")
+        keys = [expressions.value(key) for key in node.expressions]
+        _keys(keys)
+        return "GROUP BY " + ", ".join(key.sql for key in keys) if keys else ""
+
+    def _ending(self, node: exp.Expr, outputs: Sequence[tuple[str, Value]], expressions: Expressions | None) -> str:
+        parts = []
+        order = node.args.get("order")
+        if order is not None:
+            places = {name: place for place, (name, _) in enumerate(outputs)}
+            items = []
+            for item in order.expressions:
+                key = item.this
+                if isinstance(key, exp.Column) and not key.table and key.name in places:
+                    place = places[key.name]
+                    value = Value(f"c{place}", outputs[place][1].type)
+                    items.append((expressions or self._bare()).ordered(item, value))
+                elif expressions is not None:
+                    items.append(expressions.ordered(item))
+                else:
+                    raise NotQuick("an order by what is no column")
+            parts.append("ORDER BY " + ", ".join(items))
+        for word in ("limit", "offset"):
+            part = node.args.get(word)
+            if part is not None:
+                number = part.expression
+                text = number.name.removesuffix("L") if isinstance(number, exp.Literal | exp.Var) else ""
+                if not text.isdigit() or part.args.get("offset") is not None or part.expressions:
+                    raise NotQuick(f"{word} that is no number")
+                parts.append(f"{word.upper()} {text}")
+        return " ".join(parts)
+
+    def _bare(self) -> Expressions:
+        return Expressions(self, Scope())
+
+    # -- FROM -----------------------------------------------------------------------------------------------------
+
+    def _from(self, node: exp.Select, scope: Scope, expressions: Expressions) -> str:
+        if node.args.get("from_") is None:
+            return ""
+        parts = ["FROM " + self._source(node.args["from_"].this, scope)]
+        parts += [self._join(join, scope, expressions) for join in node.args.get("joins") or []]
+        return " ".join(parts)
+
+    def _join(self, join: exp.Join, scope: Scope, expressions: Expressions) -> str:
+        _only(join, {"this", "on", "side", "kind", "hint"})
+        side, kind = (str(join.args.get(part) or "").upper() for part in ("side", "kind"))
+        if kind not in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI") or side not in ("", "LEFT", "RIGHT", "FULL"):
+            raise NotQuick(f"a {side} {kind} JOIN")
+        known = set(scope.sources)
+        text = self._source(join.this, scope)
+        on = join.args.get("on")
+        semi = kind in ("SEMI", "ANTI")
+        if on is None:
+            if side or semi:
+                raise NotQuick("an outer join without a condition")
+            return f"CROSS JOIN {text}"
+        with expressions.in_join():
+            condition = expressions.condition(on)
+        if semi:
+            for name in set(scope.sources) - known:
+                del scope.sources[name]
+        words = kind if semi else side or "INNER"
+        return f"{words} JOIN {text} ON {condition}"
+
+    def _source(self, node: exp.Expr, scope: Scope) -> str:
+        name = node.alias or (node.name if isinstance(node, exp.Table) else "") or f"({len(scope.sources)})"
+        if name in scope.sources:
+            raise NotQuick("a relation without a name of its own")
+        alias_node = node.args.get("alias")
+        renamed = [column.name for column in (alias_node.args.get("columns") or [])] if alias_node is not None else []
+        found = self._relation(node, scope)
+        columns = found.columns
+        if renamed:
+            if found.refused or len(renamed) != len(columns):
+                raise NotQuick("other names for columns")
+            columns = tuple((new, type_) for new, (_, type_) in zip(renamed, columns, strict=True))
+        alias = self._alias()
+        named = {name: (f"c{place}", type_) for place, (name, type_) in enumerate(columns)}
+        if len(named) != len(columns):
+            raise NotQuick("two columns of one name")
+        scope.sources[name] = Source(alias, named, found.refused)
+        return f"{found.sql} AS {alias}"
+
+    def _relation(self, node: exp.Expr, scope: Scope) -> Relation:
+        if isinstance(node, exp.Subquery):
+            if any(node.args.get(part) for part in ("order", "limit", "offset", "with_", "joins", "pivots", "sample")):
+                raise NotQuick("a subquery with clauses of its own")
+            inner = self.inner(node.this, scope.outer)
+            return Relation(f"({inner.sql})", inner.columns)
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous):
+            return self._generated(node)
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            _only(node, {"this", "alias"})
+            if node.name in self._ctes:
+                return self._ctes[node.name]
+            found = self._relations.get(node.name)
+            if found is not None:
+                return found
+            raise NotQuick(f"relation {node.name}")
+        raise NotQuick(f"{type(node).__name__} in FROM")
+
+    def _generated(self, node: exp.Table) -> Relation:
+        """`range(n)`: the numbers from 0."""
+        arguments = node.this.expressions
+        count = Expressions(self, Scope()).value(arguments[0]).number if len(arguments) == 1 else None
+        if node.this.name.lower() != "range" or count is None or not 0 <= count <= _MOST_GENERATED:
+            raise NotQuick(f"function {node.this.name} in FROM")
+        return Relation(f"(SELECT range AS c0 FROM range({count}))", (("id", BIGINT),))
+
+    # -- UNION, EXCEPT, INTERSECT ---------------------------------------------------------------------------------
+
+    def _set(self, node: exp.Expr, outer: Scope | None) -> Query:
+        _only(node, _READ_OF_SETS)
+        left, right = (self.inner(node.args[side], outer) for side in ("this", "expression"))
+        if len(left.columns) != len(right.columns):
+            raise NotQuick("sides with different columns")
+        pairs = zip(left.columns, right.columns, strict=True)
+        columns = tuple((name, common((one, other), "UNION")) for (name, one), (_, other) in pairs)
+        targets = [type_ for _, type_ in columns]
+        word = _SETS[type(node)]
+        if node.args.get("distinct"):
+            _keys(Value("", type_) for type_ in targets)
+        else:
+            word += " ALL"
+            if not isinstance(node, exp.Union):
+                _keys(Value("", type_) for type_ in targets)
+        sql = f"({left.cast_to(targets)}) {word} ({right.cast_to(targets)})"
+        ending = self._ending(node, [(name, Value("", type_)) for name, type_ in columns], None)
+        return Query(f"SELECT * FROM ({sql}) {ending}" if ending else sql, columns)
+
+
+def _only(node: exp.Expr, parts: set[str]) -> None:
+    """Refuses a node with a part that is not read here."""
+    for name, value in node.args.items():
+        if name not in parts and value not in (None, False) and value != []:
+            raise NotQuick(f"{type(node).__name__} with {name}")
+
+
+def _no_expressions(node: exp.Expr) -> None:
+    if isinstance(node, exp.Distinct) and node.args.get("on") is not None:
+        raise NotQuick("DISTINCT ON")
+
+
+def _keys(values: Iterable[Value]) -> None:
+    for value in values:
+        if not value.type.can_be_key:
+            raise NotQuick(f"a key of type {value.type.duck}")

@@ -1,0 +1,283 @@
+"""What the quick lane computes is what Spark computes: each entry of its list, on values that engines differ about.
+
+A row on which the lane fails is Spark's business. A row for which it gives a value must have that value in Spark too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import pyarrow as pa
+import pytest
+from sqlglot import exp
+
+from snowmelt.engine.model import Lane
+from snowmelt.engine.quick.aggregates import AGGREGATES, WINDOW_FUNCTIONS
+from snowmelt.engine.quick.casts import cast
+from snowmelt.engine.quick.comparing import difference
+from snowmelt.engine.quick.functions import FUNCTIONS
+from snowmelt.engine.quick.lane import QuickLane
+from snowmelt.engine.quick.types import NotQuick, named
+from snowmelt.engine.quick.values import Value
+from snowmelt.runtime.account import Account
+from snowmelt.sql.dialect import identifier, spark, to_spark_sql
+from tests.quick.values import VALUES, one, pairs
+
+ROWS = "rows"
+PLACE = "__place"
+_TEXTS = ["STRING"]
+_WHOLE = ["BIGINT", "INT"]
+_DECIMALS = [name for name in VALUES if name.startswith("DECIMAL")]
+_NUMBERS = [*_WHOLE, *_DECIMALS, "DOUBLE"]
+_DAYS = ["DATE", "TIMESTAMP_NTZ"]
+_LONG_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK")
+EACH = list(VALUES)
+
+ONE_ARGUMENT: dict[str, tuple[list[str], list[str]]] = {
+    "abs": (["abs(_0)"], _NUMBERS),
+    "btrim": (["btrim(_0)", "btrim(_0, 'a ')"], _TEXTS),
+    "ceil": (["ceil(_0)"], _DECIMALS),
+    "char_length": (["char_length(_0)"], _TEXTS),
+    "date_format": (
+        ["date_format(_0, 'yyyy-MM-dd HH:mm:ss.SSS')", "date_format(_0, 'dd\\'T\\'MM.yyyy SSSSSS')"],
+        _DAYS,
+    ),
+    "date_trunc": (
+        [
+            f"date_trunc('{unit}', _0)"
+            for unit in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
+        ],
+        ["TIMESTAMP_NTZ"],
+    ),
+    "day": (["day(_0)"], _DAYS),
+    "dayofmonth": (["dayofmonth(_0)"], _DAYS),
+    "dayofyear": (["dayofyear(_0)"], _DAYS),
+    "double": (["double(_0)"], EACH),
+    "floor": (["floor(_0)"], _DECIMALS),
+    "hour": (["hour(_0)"], ["TIMESTAMP_NTZ"]),
+    "if": (["if(_0 IS NULL, NULL, _0)"], EACH),
+    "int": (["int(_0)"], EACH),
+    "isnan": (["isnan(_0)"], ["DOUBLE"]),
+    "last_day": (["last_day(_0)"], ["DATE"]),
+    "length": (["length(_0)"], _TEXTS),
+    "lower": (["lower(_0)"], _TEXTS),
+    "ltrim": (["ltrim(_0)", "ltrim('a ', _0)"], _TEXTS),
+    "minute": (["minute(_0)"], ["TIMESTAMP_NTZ"]),
+    "month": (["month(_0)"], _DAYS),
+    "quarter": (["quarter(_0)"], _DAYS),
+    "raise_error": (["if(_0 IS NULL, 1, raise_error(concat('x', cast(_0 as string))))"], _TEXTS),
+    "replace": (["replace(_0, 'a', 'xy')", "replace(_0, ',', '')"], _TEXTS),
+    "reverse": (["reverse(_0)"], _TEXTS),
+    "round": (["round(_0)", "round(_0, 1)", "round(_0, 7)"], _DECIMALS),
+    "rtrim": (["rtrim(_0)", "rtrim('a ', _0)"], _TEXTS),
+    "split_part": (["split_part(_0, ',', 1)", "split_part(_0, ',', 2)", "split_part(_0, 'b', 9)"], _TEXTS),
+    "string": (["string(_0)"], EACH),
+    "substring": (["substring(_0, 1)", "substring(_0, 2, 1)", "substring(_0, 1, 0)", "substring(_0, 3, 9)"], _TEXTS),
+    "trunc": ([f"trunc(_0, '{unit}')" for unit in _LONG_UNITS], ["DATE"]),
+    "unix_date": (["unix_date(_0)"], ["DATE"]),
+    "upper": (["upper(_0)"], _TEXTS),
+    "year": (["year(_0)"], _DAYS),
+}
+"""Expressions of one value by the function they are about, and the types of that value."""
+_SAME = [(name, name) for name in EACH]
+_MIXED = [*product([*_WHOLE, *_DECIMALS], repeat=2), ("DOUBLE", "DOUBLE")]
+TWO_ARGUMENTS: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
+    "add_months": (["add_months(_0, _1)"], [("DATE", "INT")]),
+    "coalesce": (["coalesce(_0, _1)"], [*_SAME, *_MIXED]),
+    "concat": (["concat(_0, _1)", "_0 || _1"], [("STRING", "STRING")]),
+    "contains": (["contains(_0, _1)"], [("STRING", "STRING")]),
+    "date_add": (["date_add(_0, _1)"], [("DATE", "INT")]),
+    "date_sub": (["date_sub(_0, _1)"], [("DATE", "INT")]),
+    "datediff": (["datediff(_0, _1)"], [("DATE", "DATE")]),
+    "endswith": (["endswith(_0, _1)"], [("STRING", "STRING")]),
+    "greatest": (["greatest(_0, _1)"], [*_SAME, *_MIXED]),
+    "least": (["least(_0, _1)"], [*_SAME, *_MIXED]),
+    "nullif": (["nullif(_0, _1)"], _SAME),
+    "startswith": (["startswith(_0, _1)"], [("STRING", "STRING")]),
+}
+OPERATORS: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
+    "arithmetic": ([f"_0 {sign} _1" for sign in "+-*/%"], _MIXED),
+    "comparison": ([f"_0 {sign} _1" for sign in ("=", "<>", "<", "<=", ">", ">=", "<=>")], [*_SAME, *_MIXED]),
+    "logic": (["_0 AND _1", "_0 OR _1", "NOT _0", "_0 IS TRUE"], [("BOOLEAN", "BOOLEAN")]),
+    "choice": (
+        ["CASE WHEN _0 > _1 THEN _0 WHEN _0 IS NULL THEN _1 END", "_0 BETWEEN _1 AND _1", "_0 IN (_1, _0)"],
+        _SAME,
+    ),
+    "texts": (["_0 LIKE 'a%'", "_0 LIKE '%b_'", "_0 LIKE '_'", "_0 = _1", "_0 < _1"], [("STRING", "STRING")]),
+    "minus": (["-_0"], [(name, "INT") for name in _NUMBERS]),
+}
+
+
+@pytest.fixture(scope="module")
+def lane() -> QuickLane:
+    return QuickLane()
+
+
+def query_of(expression: str) -> exp.Select:
+    columns = [exp.column(identifier(name)) for name in ("A", "B")]
+    value = exp.alias_(spark(expression, *columns), identifier("V"))
+    return exp.select(value).from_(exp.Table(this=identifier(ROWS)))
+
+
+def quick(lane: QuickLane, query: exp.Select, rows: pa.Table) -> pa.Table:
+    return lane.run(query, [], {ROWS: rows})
+
+
+def on_the_list(lane: QuickLane, query: exp.Select, rows: pa.Table) -> bool:
+    try:
+        quick(lane, query, rows.slice(0, 0))
+    except NotQuick:
+        return False
+    return True
+
+
+def computed(lane: QuickLane, query: exp.Select, rows: pa.Table) -> pa.Table:
+    """The rows for which the lane has a value."""
+    try:
+        quick(lane, query, rows)
+    except NotQuick:
+        if rows.num_rows == 1:
+            return rows.slice(0, 0)
+        half = rows.num_rows // 2
+        return pa.concat_tables([computed(lane, query, rows.slice(0, half)), computed(lane, query, rows.slice(half))])
+    return rows
+
+
+def assert_equal(account: Account, lane: QuickLane, expressions: Sequence[str], rows: pa.Table) -> int:
+    """How many of the expressions the lane has. Those with a value for the same rows are asked of Spark together."""
+    together: dict[tuple[int, ...], list[str]] = {}
+    placed = rows.append_column(PLACE, pa.array(range(rows.num_rows)))
+    for expression in expressions:
+        if on_the_list(lane, query_of(expression), placed):
+            found = computed(lane, query_of(expression), placed)
+            together.setdefault(tuple(found.column(PLACE).to_pylist()), []).append(expression)
+    for places, asked in together.items():
+        if not places:
+            continue
+        given = placed.take(list(places))
+        query = exp.select(*[
+            exp.alias_(query_of(expression).expressions[0].this, identifier(f"V{number}"))
+            for number, expression in enumerate(asked)
+        ]).from_(exp.Table(this=identifier(ROWS)))  # fmt: skip
+        wanted = account.engine.spark.to_arrow(to_spark_sql(query), lane=Lane.LIGHT, inputs={ROWS: given})
+        found = quick(lane, query, given)
+        for number, expression in enumerate(asked):
+            one, other = (table.select([number]).append_column(PLACE, given.column(PLACE)) for table in (found, wanted))
+            assert difference(one, other) is None, expression
+    return sum(map(len, together.values()))
+
+
+def test_every_function_of_the_list_is_compared() -> None:
+    assert {*ONE_ARGUMENT, *TWO_ARGUMENTS} == set(FUNCTIONS)
+    assert {*AGGREGATED, *NUMBERED} == {*AGGREGATES, *WINDOW_FUNCTIONS}
+
+
+@pytest.mark.parametrize("function", ONE_ARGUMENT)
+def test_a_function_of_one_value(account: Account, lane: QuickLane, function: str) -> None:
+    expressions, kinds = ONE_ARGUMENT[function]
+    assert sum(assert_equal(account, lane, expressions, one(kind)) for kind in kinds) > 0
+
+
+@pytest.mark.parametrize("function", TWO_ARGUMENTS)
+def test_a_function_of_two_values(account: Account, lane: QuickLane, function: str) -> None:
+    expressions, kinds = TWO_ARGUMENTS[function]
+    assert sum(assert_equal(account, lane, expressions, pairs(*kind)) for kind in kinds) > 0
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_an_operator(account: Account, lane: QuickLane, operator: str) -> None:
+    expressions, kinds = OPERATORS[operator]
+    assert sum(assert_equal(account, lane, expressions, pairs(*kind)) for kind in kinds) > 0
+
+
+CASTS = [(have, want) for have, want in product(EACH, EACH) if have != want]
+
+
+def is_castable(have: str, want: str) -> bool:
+    try:
+        cast(Value("x", named(have)), named(want))
+    except NotQuick:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("have", EACH)
+def test_casts(account: Account, lane: QuickLane, have: str) -> None:
+    wanted = [want for one, want in CASTS if one == have and is_castable(have, want)]
+    texts = [f"{word}(_0 AS {want})" for want in wanted for word in ("CAST", "TRY_CAST")]
+    assert_equal(account, lane, texts, one(have))
+
+
+AGGREGATED: dict[str, tuple[list[str], list[str]]] = {
+    "bool_and": (["bool_and(_0)"], ["BOOLEAN"]),
+    "bool_or": (["bool_or(_0)"], ["BOOLEAN"]),
+    "count": (["count(_0)", "count(1)", "count(DISTINCT _0)"], EACH),
+    "count_if": (["count_if(_0)"], ["BOOLEAN"]),
+    "max": (["max(_0)"], EACH),
+    "min": (["min(_0)"], EACH),
+    "sum": (["sum(_0)", "sum(DISTINCT _0)"], [*_WHOLE, *_DECIMALS]),
+}
+NUMBERED: dict[str, list[str]] = {
+    "dense_rank": ["dense_rank()"],
+    "lag": ["lag(_0)", "lag(_0, 2)"],
+    "lead": ["lead(_0)", "lead(_0, 0)"],
+    "rank": ["rank()"],
+    "row_number": ["row_number()"],
+}
+
+
+def small(rows: pa.Table) -> pa.Table:
+    """Without the largest values, which no sum can have."""
+    kept = [place for place, value in enumerate(rows.column(0).to_pylist()) if not _is_large(value)]
+    return rows.take(kept)
+
+
+def _is_large(value: object) -> bool:
+    return not isinstance(value, bool | str | bytes | float) and isinstance(value, int) and abs(value) >= 1 << 53
+
+
+@pytest.mark.parametrize("function", AGGREGATED)
+def test_an_aggregate(account: Account, lane: QuickLane, function: str) -> None:
+    expressions, kinds = AGGREGATED[function]
+    for kind in kinds:
+        given = small(one(kind))
+        for rows in (given, given.slice(0, 0), given.slice(0, 1)):
+            assert_same_query(account, lane, [query_of(text) for text in expressions], rows)
+
+
+def assert_same_query(account: Account, lane: QuickLane, queries: Sequence[exp.Select], rows: pa.Table) -> None:
+    for query in queries:
+        try:
+            found = quick(lane, query, rows)
+        except NotQuick:
+            continue
+        wanted = account.engine.spark.to_arrow(to_spark_sql(query), lane=Lane.LIGHT, inputs={ROWS: rows})
+        assert difference(found, wanted) is None, to_spark_sql(query)
+
+
+OVER = [
+    "OVER (PARTITION BY `B` ORDER BY `A` NULLS LAST)",
+    "OVER (PARTITION BY `B` ORDER BY `A` DESC NULLS FIRST)",
+    "OVER (ORDER BY `A`)",
+]
+FRAMES = [
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+    "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+    "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+]
+
+
+@pytest.mark.parametrize("kind", ["BIGINT", "DECIMAL(10, 2)", "STRING", "TIMESTAMP_NTZ"])
+def test_windows(account: Account, lane: QuickLane, kind: str) -> None:
+    values = small(one(kind))
+    half = pa.array([place % 2 for place in range(values.num_rows)])
+    rows = values.append_column("B", half)
+    texts = [f"{call} {over}" for calls in NUMBERED.values() for call in calls for over in OVER]
+    texts += [f"{name}(_0) {OVER[0][:-1]} {frame})" for name in ("sum", "min", "max", "count") for frame in FRAMES]
+    queries = []
+    for text in texts:
+        query = query_of(text)
+        queries.append(query.select(*[exp.column(identifier(name)) for name in ("A", "B")]))
+    assert_same_query(account, lane, queries, rows)
