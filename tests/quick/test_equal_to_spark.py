@@ -48,7 +48,7 @@ ONE_ARGUMENT: dict[str, tuple[list[str], list[str]]] = {
             f"date_trunc('{unit}', _0)"
             for unit in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
         ],
-        ["TIMESTAMP_NTZ"],
+        ["TIMESTAMP_NTZ", "TIMESTAMP"],
     ),
     "day": (["day(_0)"], _DAYS),
     "dayofmonth": (["dayofmonth(_0)"], _DAYS),

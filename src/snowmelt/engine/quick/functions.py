@@ -18,6 +18,7 @@ from snowmelt.engine.quick.types import (
     DOUBLE,
     INT,
     STRING,
+    TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
     NotQuick,
@@ -157,6 +158,8 @@ def _whole(name: str) -> Function:
         (value,) = arguments
         if not value.type.is_decimal:
             raise NotQuick(f"{name} of {value.type.duck}")
+        if not value.type.scale:
+            return value
         target = decimal(value.type.precision - value.type.scale + 1, 0)
         return Value(f"CAST({name}({value.sql}) AS {target.duck})", target)
 
@@ -188,14 +191,19 @@ def _moved(sign: str) -> Function:
         day, days = arguments
         if day.type != DATE or days.type != INT:
             raise NotQuick("days from what is no date")
-        return Value(f"CAST({day.sql} {sign} {days.sql} AS DATE)", DATE)
+        return _day(f"CAST({day.sql} {sign} {days.sql} AS DATE)")
 
     return function
 
 
 def _add_months(arguments: Sequence[Value]) -> Value:
     day, months = _typed(arguments, DATE, INT)
-    return Value(f"CAST({day.sql} + to_months({months.sql}) AS DATE)", DATE)
+    return _day(f"CAST({day.sql} + to_months({months.sql}) AS DATE)")
+
+
+def _day(sql: str) -> Value:
+    """A date that both engines know."""
+    return Value(f"CASE WHEN {in_years(sql)} THEN {sql} ELSE error('year') END", DATE)
 
 
 def _last_day(arguments: Sequence[Value]) -> Value:
@@ -218,10 +226,11 @@ def _trunc(arguments: Sequence[Value]) -> Value:
 def _date_trunc(arguments: Sequence[Value]) -> Value:
     unit, moment = arguments
     name = _UNITS_OF_TIME.get((unit.text or "").upper())
-    if moment.type != TIMESTAMP_NTZ or name is None:
-        # Of other types Spark gives a TIMESTAMP.
+    if moment.type not in (TIMESTAMP_NTZ, TIMESTAMP) or name is None:
         raise NotQuick("date_trunc of this kind")
-    return Value(f"date_trunc('{name}', {moment.sql})", TIMESTAMP_NTZ)
+    # Whatever it is given, Spark takes it for a TIMESTAMP.
+    plain = f"CAST({moment.sql} AS TIMESTAMP)"
+    return Value(f"CAST(date_trunc('{name}', {plain}) AS TIMESTAMPTZ)", TIMESTAMP)
 
 
 def _unix_date(arguments: Sequence[Value]) -> Value:
