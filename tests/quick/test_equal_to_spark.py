@@ -32,6 +32,7 @@ _DECIMALS = [name for name in VALUES if name.startswith("DECIMAL")]
 _NUMBERS = [*_WHOLE, *_DECIMALS, "DOUBLE"]
 _DAYS = ["DATE", "TIMESTAMP_NTZ"]
 _LONG_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK")
+_ADDED = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", *reversed(_LONG_UNITS))
 EACH = list(VALUES)
 
 ONE_ARGUMENT: dict[str, tuple[list[str], list[str]]] = {
@@ -40,7 +41,11 @@ ONE_ARGUMENT: dict[str, tuple[list[str], list[str]]] = {
     "ceil": (["ceil(_0)"], _DECIMALS),
     "char_length": (["char_length(_0)"], _TEXTS),
     "date_format": (
-        ["date_format(_0, 'yyyy-MM-dd HH:mm:ss.SSS')", "date_format(_0, 'dd\\'T\\'MM.yyyy SSSSSS')"],
+        [
+            "date_format(_0, 'EEE MMM')",
+            "date_format(_0, 'yyyy-MM-dd HH:mm:ss.SSS')",
+            "date_format(_0, 'dd\\'T\\'MM.yyyy SSSSSS')",
+        ],
         _DAYS,
     ),
     "date_trunc": (
@@ -52,30 +57,43 @@ ONE_ARGUMENT: dict[str, tuple[list[str], list[str]]] = {
     ),
     "day": (["day(_0)"], _DAYS),
     "dayofmonth": (["dayofmonth(_0)"], _DAYS),
+    "dayofweek": (["dayofweek(_0)"], _DAYS),
     "dayofyear": (["dayofyear(_0)"], _DAYS),
     "double": (["double(_0)"], EACH),
     "floor": (["floor(_0)"], _DECIMALS),
+    "hex": (["hex(_0)"], ["BINARY"]),
     "hour": (["hour(_0)"], ["TIMESTAMP_NTZ"]),
     "if": (["if(_0 IS NULL, NULL, _0)"], EACH),
     "int": (["int(_0)"], EACH),
     "isnan": (["isnan(_0)"], ["DOUBLE"]),
     "last_day": (["last_day(_0)"], ["DATE"]),
     "length": (["length(_0)"], _TEXTS),
+    "locate": (["locate('a', _0)", "locate('b', _0)", "locate('def', _0)"], _TEXTS),
     "lower": (["lower(_0)"], _TEXTS),
+    "lpad": (["lpad(_0, 5, '0')", "lpad(_0, 0, 'ab')", "lpad(_0, 7, 'aß')"], _TEXTS),
     "ltrim": (["ltrim(_0)", "ltrim('a ', _0)"], _TEXTS),
+    "md5": (["md5(_0)", "md5(cast(_0 as binary))"], [*_TEXTS, "BINARY"]),
     "minute": (["minute(_0)"], ["TIMESTAMP_NTZ"]),
     "month": (["month(_0)"], _DAYS),
+    "named_struct": (["named_struct('INSTANT', _0, 'OFFSET_MINUTES', 60)"], ["TIMESTAMP"]),
+    "pmod": (["pmod(_0, 7)", "pmod(_0, 3600000000)"], _WHOLE),
     "quarter": (["quarter(_0)"], _DAYS),
     "raise_error": (["if(_0 IS NULL, 1, raise_error(concat('x', cast(_0 as string))))"], _TEXTS),
+    "repeat": (["repeat(_0, 2)", "repeat(_0, 0)"], _TEXTS),
     "replace": (["replace(_0, 'a', 'xy')", "replace(_0, ',', '')"], _TEXTS),
     "reverse": (["reverse(_0)"], _TEXTS),
     "round": (["round(_0)", "round(_0, 1)", "round(_0, 7)"], _DECIMALS),
+    "rpad": (["rpad(_0, 5, '0')", "rpad(_0, 7, 'aß')"], _TEXTS),
     "rtrim": (["rtrim(_0)", "rtrim('a ', _0)"], _TEXTS),
+    "sha2": (["sha2(_0, 256)"], [*_TEXTS, "BINARY"]),
+    "sqrt": (["sqrt(_0)"], ["DOUBLE"]),
     "split_part": (["split_part(_0, ',', 1)", "split_part(_0, ',', 2)", "split_part(_0, 'b', 9)"], _TEXTS),
     "string": (["string(_0)"], EACH),
     "substring": (["substring(_0, 1)", "substring(_0, 2, 1)", "substring(_0, 1, 0)", "substring(_0, 3, 9)"], _TEXTS),
     "trunc": ([f"trunc(_0, '{unit}')" for unit in _LONG_UNITS], ["DATE"]),
     "unix_date": (["unix_date(_0)"], ["DATE"]),
+    "unix_micros": (["unix_micros(_0)", "unix_micros(_0) DIV 3600000000"], ["TIMESTAMP"]),
+    "weekofyear": (["weekofyear(_0)"], _DAYS),
     "upper": (["upper(_0)"], _TEXTS),
     "year": (["year(_0)"], _DAYS),
 }
@@ -105,6 +123,11 @@ OPERATORS: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
         _SAME,
     ),
     "texts": (["_0 LIKE 'a%'", "_0 LIKE '%b_'", "_0 LIKE '_'", "_0 = _1", "_0 < _1"], [("STRING", "STRING")]),
+    "added time": (
+        [f"timestampadd({unit}, _1, _0)" for unit in _ADDED],
+        [("TIMESTAMP_NTZ", "INT"), ("TIMESTAMP", "BIGINT")],
+    ),
+    "ilike": (["_0 ILIKE 'A%'", "_0 ILIKE '%b_'"], [("STRING", "STRING")]),
     "minus": (["-_0"], [(name, "INT") for name in _NUMBERS]),
 }
 
@@ -210,18 +233,24 @@ def test_casts(account: Account, lane: QuickLane, have: str) -> None:
 
 
 AGGREGATED: dict[str, tuple[list[str], list[str]]] = {
+    "any_value": (["any_value(_0)"], []),
     "bool_and": (["bool_and(_0)"], ["BOOLEAN"]),
     "bool_or": (["bool_or(_0)"], ["BOOLEAN"]),
     "count": (["count(_0)", "count(1)", "count(DISTINCT _0)"], EACH),
     "count_if": (["count_if(_0)"], ["BOOLEAN"]),
     "max": (["max(_0)"], EACH),
+    "max_by": (["max_by(_1, _0)", "max_by(_0, _1)"], [kind for kind in EACH if kind != "DOUBLE"]),
     "min": (["min(_0)"], EACH),
+    "min_by": (["min_by(_1, _0)", "min_by(_0, _1)"], [kind for kind in EACH if kind != "DOUBLE"]),
     "sum": (["sum(_0)", "sum(DISTINCT _0)"], [*_WHOLE, *_DECIMALS]),
 }
 NUMBERED: dict[str, list[str]] = {
     "dense_rank": ["dense_rank()"],
+    "first_value": ["first_value(_0)"],
     "lag": ["lag(_0)", "lag(_0, 2)"],
+    "last_value": ["last_value(_0)"],
     "lead": ["lead(_0)", "lead(_0, 0)"],
+    "ntile": ["ntile(3)"],
     "rank": ["rank()"],
     "row_number": ["row_number()"],
 }
@@ -242,6 +271,7 @@ def test_an_aggregate(account: Account, lane: QuickLane, function: str) -> None:
     expressions, kinds = AGGREGATED[function]
     for kind in kinds:
         given = small(one(kind))
+        given = given.append_column("B", pa.array(range(given.num_rows)))
         for rows in (given, given.slice(0, 0), given.slice(0, 1)):
             assert_same_query(account, lane, [query_of(text) for text in expressions], rows)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from snowmelt.engine.quick import operators
-from snowmelt.engine.quick.types import BIGINT, BOOLEAN, INT, NotQuick, SparkType, decimal
+from snowmelt.engine.quick.types import BIGINT, BOOLEAN, DOUBLE, INT, NotQuick, SparkType, decimal
 from snowmelt.engine.quick.values import Value
 
 Aggregate = Callable[[Sequence[Value], bool], tuple[str, SparkType]]
@@ -66,13 +66,33 @@ def _logical(name: str) -> Aggregate:
     return aggregate
 
 
+def _any(arguments: Sequence[Value], distinct: bool) -> tuple[str, SparkType]:
+    (value,) = _one(arguments, "any_value")
+    return f"first({value.sql})", value.type
+
+
+def _by(name: str) -> Aggregate:
+    """The value where another one is largest or smallest."""
+
+    def aggregate(arguments: Sequence[Value], distinct: bool) -> tuple[str, SparkType]:
+        value, key = arguments
+        if distinct or not key.type.has_order or key.type == DOUBLE:
+            raise NotQuick(f"{name} by {key.type.duck}")
+        return f"{name}({value.sql}, {key.sql})", value.type
+
+    return aggregate
+
+
 AGGREGATES: dict[str, Aggregate] = {
+    "any_value": _any,
     "bool_and": _logical("bool_and"),
     "bool_or": _logical("bool_or"),
     "count": _count,
     "count_if": _count_if,
     "max": _extreme("max"),
+    "max_by": _by("arg_max_null"),
     "min": _extreme("min"),
+    "min_by": _by("arg_min_null"),
     "sum": _sum,
 }
 """By Spark's name."""
@@ -95,10 +115,29 @@ def _neighbour(name: str) -> Callable[[Sequence[Value]], tuple[str, SparkType]]:
     return function
 
 
+def _edge_value(name: str) -> Callable[[Sequence[Value]], tuple[str, SparkType]]:
+    def function(arguments: Sequence[Value]) -> tuple[str, SparkType]:
+        if len(arguments) != 1:
+            raise NotQuick(f"{name} of this kind")
+        return f"{name}({arguments[0].sql})", arguments[0].type
+
+    return function
+
+
+def _ntile(arguments: Sequence[Value]) -> tuple[str, SparkType]:
+    (count,) = arguments
+    if count.number is None or count.number < 1:
+        raise NotQuick("ntile of what is no literal")
+    return f"ntile({count.number})", INT
+
+
 WINDOW_FUNCTIONS: dict[str, Callable[[Sequence[Value]], tuple[str, SparkType]]] = {
     "dense_rank": _numbered("dense_rank"),
+    "first_value": _edge_value("first_value"),
     "lag": _neighbour("lag"),
+    "last_value": _edge_value("last_value"),
     "lead": _neighbour("lead"),
+    "ntile": _ntile,
     "rank": _numbered("rank"),
     "row_number": _numbered("row_number"),
 }

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from snowmelt.engine.quick.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -26,11 +27,13 @@ from snowmelt.engine.quick.values import Value, is_exact_as_double
 _Form = Callable[[str, str], str]
 """The cast of a value's text, by CAST or TRY_CAST."""
 _DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = "[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
 _PLAIN = {
     BIGINT: "[+-]?[0-9]{1,18}",
     INT: "[+-]?[0-9]{1,9}",
     DATE: _DAY,
-    TIMESTAMP_NTZ: f"{_DAY}( [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]{{1,6}})?)?",
+    TIMESTAMP_NTZ: f"{_DAY}( {_TIME})?",
+    TIMESTAMP: f"{_DAY} {_TIME}Z",
     DOUBLE: "[+-]?[0-9]{1,15}([.][0-9]{1,15})?",
 }
 
@@ -43,6 +46,8 @@ def cast(value: Value, target: SparkType, *, attempt: bool = False) -> Value:
     word = "TRY_CAST" if attempt else "CAST"
     if have == VOID:
         return Value(f"CAST({value.sql} AS {target.duck})", target)
+    if have == STRING and target == BINARY:
+        return Value(f"encode({value.sql})", BINARY)
     if have == STRING:
         return _of_text(value, target)
     if target == STRING:

@@ -14,7 +14,11 @@ from snowmelt.engine.quick import operators, types
 from snowmelt.engine.quick.aggregates import AGGREGATES, WINDOW_FUNCTIONS
 from snowmelt.engine.quick.casts import cast
 from snowmelt.engine.quick.functions import FUNCTIONS
-from snowmelt.engine.quick.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, NotQuick, SparkType, decimal
+from snowmelt.engine.quick.lists import arguments_of, listed_values
+from snowmelt.engine.quick.literals import decimal_literal, frame, number_literal
+from snowmelt.engine.quick.moments import added_time
+from snowmelt.engine.quick.texts import in_ascii
+from snowmelt.engine.quick.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, NotQuick, SparkType
 from snowmelt.engine.quick.values import NULL, Value, integer, string, unified, widened
 
 if TYPE_CHECKING:
@@ -25,7 +29,6 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=",
 }  # fmt: skip
-_FRAME = re.compile(r"\d+")
 
 
 class Expressions:
@@ -86,7 +89,7 @@ class Expressions:
             return string(text, STRING)
         if "e" in text.lower():
             return Value(f"CAST({text} AS DOUBLE)", DOUBLE)
-        return _number(text)
+        return number_literal(text)
 
     def _suffixed(self, node: exp.Expr) -> Value:
         found = _SUFFIXED.fullmatch(node.name)
@@ -94,7 +97,7 @@ class Expressions:
             raise NotQuick(f"the word {node.name}")
         if found[4] == "L" and not found[3]:
             return integer(int(found[1] + found[2]), BIGINT)
-        return _decimal_literal(found[1], found[2], found[3] or "")
+        return decimal_literal(found[1], found[2], found[3] or "")
 
     def _boolean(self, node: exp.Expr) -> Value:
         return Value("true" if node.this else "false", BOOLEAN)
@@ -177,7 +180,17 @@ class Expressions:
         text, pattern = self.value(node.this), self.value(node.expression)
         if text.type != STRING or pattern.text is None or "\\" in pattern.text:
             raise NotQuick("LIKE with a pattern that is computed or escaped")
-        return Value(f"({text.sql} LIKE {pattern.sql})", BOOLEAN)
+        if isinstance(node, exp.Like):
+            return Value(f"({text.sql} LIKE {pattern.sql})", BOOLEAN)
+        if not pattern.text.isascii():
+            raise NotQuick("ILIKE with letters beyond ASCII")
+        return Value(f"({in_ascii(text.sql)} ILIKE {pattern.sql})", BOOLEAN)
+
+    def _whole_quotient(self, node: exp.Expr) -> Value:
+        left, right = self.value(node.this), self.value(node.expression)
+        if not (left.type.is_integer and right.type.is_integer) or not right.number:
+            raise NotQuick("DIV by what is no literal")
+        return Value(f"CAST({left.sql} // {right.sql} AS BIGINT)", BIGINT)
 
     def _pipes(self, node: exp.Expr) -> Value:
         return operators.joined_text(self.value(node.this), self.value(node.expression))
@@ -217,8 +230,10 @@ class Expressions:
         if name in AGGREGATES:
             call, type_ = self._aggregate(node, name)
             return Value(_as(call, type_), type_)
-        if name == "element_at":
-            return self._bound_value(node)
+        if name in ("element_at", "array_join"):
+            return self._bound_value(node) if name == "element_at" else self._listed(node)
+        if name in ("timestampadd", "grouping"):
+            return self._added_time(node) if name == "timestampadd" else self._grouping(node)
         function = FUNCTIONS.get(name)
         if function is None:
             raise NotQuick(f"function {name}")
@@ -237,14 +252,12 @@ class Expressions:
 
     def _bound_value(self, node: exp.Anonymous) -> Value:
         """`element_at(transform(array(named_struct('v0', x, …)), b -> f(b.v0, …)), 1)`: f with x in its place."""
-        transform, _ = node.expressions
-        inner = transform.expressions if isinstance(transform, exp.Anonymous) else []
-        if len(inner) != 2 or not isinstance(inner[1], exp.Lambda) or transform.name.lower() != "transform":
+        inner = arguments_of(node.expressions[0], "transform")
+        array = arguments_of(inner[0], "array") if len(inner) == 2 else []
+        struct = arguments_of(array[0], "named_struct") if len(array) == 1 else []
+        if not struct or not isinstance(inner[1], exp.Lambda):
             raise NotQuick("function element_at")
-        struct = inner[0].expressions[0] if isinstance(inner[0], exp.Anonymous) and inner[0].expressions else None
-        if not isinstance(struct, exp.Anonymous) or struct.name.lower() != "named_struct":
-            raise NotQuick("function transform")
-        names, values = struct.expressions[::2], struct.expressions[1::2]
+        names, values = struct[::2], struct[1::2]
         name = inner[1].expressions[0].name
         fields = {str(key.this): self.value(value) for key, value in zip(names, values, strict=True)}
         before = self._bound.get(name)
@@ -259,6 +272,27 @@ class Expressions:
                 del self._bound[name]
             else:
                 self._bound[name] = before
+
+    def _listed(self, node: exp.Anonymous) -> Value:
+        """`array_join(transform(sort_array(collect_list(CASE … named_struct(keys, 'v', x) END)), e -> e.v), ',')`."""
+        found = listed_values(node)
+        if found is None:
+            raise NotQuick("function array_join")
+        condition, fields, separator = found
+        values = [self.value(field) for field in fields]
+        if values[-1].type != STRING or any(not value.type.has_order for value in values):
+            raise NotQuick("a list of this kind")
+        order = ", ".join(f"{value.sql} ASC NULLS FIRST" for value in values)
+        given = f"string_agg({values[-1].sql}, {self.value(separator).sql} ORDER BY {order})"
+        return Value(f"coalesce({given} FILTER (WHERE {self.condition(condition)}), '')", STRING)
+
+    def _added_time(self, node: exp.Anonymous) -> Value:
+        unit, number, moment = node.expressions
+        return added_time(unit.name.upper(), self.value(number), self.value(moment))
+
+    def _grouping(self, node: exp.Anonymous) -> Value:
+        (key,) = node.expressions
+        return Value(f"CAST(grouping({self.value(key).sql}) AS INTEGER)", INT)
 
     def _window(self, node: exp.Expr) -> Value:
         call = node.this
@@ -285,7 +319,7 @@ class Expressions:
             parts.append("ORDER BY " + ", ".join(self.ordered(item) for item in order.expressions))
         spec = node.args.get("spec")
         if spec is not None:
-            parts.append(_frame(spec))
+            parts.append(frame(spec))
         return " ".join(parts)
 
     def ordered(self, node: exp.Expr, value: Value | None = None) -> str:
@@ -311,50 +345,6 @@ def _as(sql: str, type_: SparkType) -> str:
     return f"CAST({sql} AS {type_.duck})"
 
 
-def _number(text: str) -> Value:
-    if "." in text:
-        whole, _, fraction = text.partition(".")
-        return _decimal_literal("", whole, fraction)
-    number = int(text)
-    if number < 2**31:
-        return integer(number, INT)
-    if number < 2**63:
-        return integer(number, BIGINT)
-    return _decimal_literal("", text, "")
-
-
-def _decimal_literal(sign: str, whole: str, fraction: str) -> Value:
-    digits = (whole + fraction).lstrip("0")
-    type_ = decimal(max(len(digits), len(fraction), 1), len(fraction))
-    if max(len(digits), len(fraction)) > 38:
-        raise NotQuick("a number of more than 38 digits")
-    text = f"{sign}{whole or '0'}.{fraction}" if fraction else f"{sign}{whole}"
-    return Value(f"CAST('{text}' AS {type_.duck})", type_)
-
-
-def _frame(spec: exp.Expr) -> str:
-    kind = str(spec.args.get("kind") or "").upper()
-    if kind not in ("ROWS", "RANGE") or spec.args.get("exclude") is not None:
-        raise NotQuick("a frame of this kind")
-    sides = [_edge(spec, "start"), _edge(spec, "end")]
-    if kind == "RANGE" and any(_FRAME.match(side) for side in sides):
-        raise NotQuick("a frame by distance")
-    return f"{kind} BETWEEN {sides[0]} AND {sides[1]}"
-
-
-def _edge(spec: exp.Expr, name: str) -> str:
-    found, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "").upper()
-    if found is None or found == "CURRENT ROW":
-        return "CURRENT ROW"
-    if isinstance(found, str):
-        return f"{found.upper()} {side}"
-    text = found.name if isinstance(found, exp.Literal | exp.Var) else ""
-    number = text.removesuffix("L")
-    if not _FRAME.fullmatch(number):
-        raise NotQuick("a frame of this kind")
-    return f"{number} {side}"
-
-
 _Handler = Callable[[Expressions, exp.Expr], Value]
 _HANDLERS: dict[type[exp.Expr], _Handler] = {
     exp.Anonymous: Expressions._call,
@@ -368,7 +358,9 @@ _HANDLERS: dict[type[exp.Expr], _Handler] = {
     exp.Dot: Expressions._dot,
     exp.Exists: Expressions._exists,
     exp.If: Expressions._if,
+    exp.ILike: Expressions._like,
     exp.In: Expressions._in,
+    exp.IntDiv: Expressions._whole_quotient,
     exp.Is: Expressions._is,
     exp.Like: Expressions._like,
     exp.Literal: Expressions._literal,

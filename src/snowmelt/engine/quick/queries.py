@@ -19,6 +19,9 @@ _READ = {"expressions", "from_", "joins", "where", "group", "having", "order", "
 """Parts of a SELECT that are read here; `hint` only tells Spark how."""
 _READ_OF_SETS = {"this", "expression", "distinct", "with_", "order", "limit", "offset"}
 _MOST_GENERATED = 1_000_000
+_GROUPS: dict[type[exp.Expr], str] = {
+    exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS",
+}  # fmt: skip
 _SETS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSECT"}
 
 
@@ -182,9 +185,19 @@ class Queries:
             return ""
         if any(node.args.get(part) for part in ("grouping_sets", "cube", "rollup", "totals", "all")):
             raise NotQuick("grouping sets")
-        keys = [expressions.value(key) for key in node.expressions]
-        _keys(keys)
-        return "GROUP BY " + ", ".join(key.sql for key in keys) if keys else ""
+        keys = [self._group_key(key, expressions) for key in node.expressions]
+        return "GROUP BY " + ", ".join(keys) if keys else ""
+
+    def _group_key(self, node: exp.Expr, expressions: Expressions) -> str:
+        """A key, or several that are grouped by in turns."""
+        if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
+            inner = ", ".join(self._group_key(key, expressions) for key in node.expressions)
+            return f"{_GROUPS[type(node)]} ({inner})"
+        if isinstance(node, exp.Tuple):
+            return f"({', '.join(self._group_key(key, expressions) for key in node.expressions)})"
+        key = expressions.value(node)
+        _keys([key])
+        return key.sql
 
     def _ending(self, node: exp.Expr, outputs: Sequence[tuple[str, Value]], expressions: Expressions | None) -> str:
         parts = []
@@ -281,7 +294,21 @@ class Queries:
             if found is not None:
                 return found
             raise NotQuick(f"relation {node.name}")
+        if isinstance(node, exp.Values):
+            return self._values(node)
         raise NotQuick(f"{type(node).__name__} in FROM")
+
+    def _values(self, node: exp.Values) -> Relation:
+        """Rows that are written in the query; their names come from the alias."""
+        expressions = Expressions(self, Scope())
+        rows = [[expressions.value(cell) for cell in row.expressions] for row in node.expressions]
+        if len({len(row) for row in rows}) != 1:
+            raise NotQuick("VALUES of different lengths")
+        kinds = [common((value.type for value in column), "VALUES") for column in zip(*rows, strict=True)]
+        texts = [", ".join(f"CAST({v.sql} AS {k.duck})" for v, k in zip(row, kinds, strict=True)) for row in rows]
+        names = ", ".join(f"c{place}" for place in range(len(kinds)))
+        sql = f"(SELECT * FROM (VALUES {', '.join(f'({text})' for text in texts)}) AS v({names}))"
+        return Relation(sql, tuple((f"col{place + 1}", kind) for place, kind in enumerate(kinds)))
 
     def _generated(self, node: exp.Table) -> Relation:
         """`range(n)`: the numbers from 0."""

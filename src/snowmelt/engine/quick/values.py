@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from snowmelt.engine.quick.types import BIGINT, DOUBLE, INT, VOID, NotQuick, SparkType, decimal
@@ -23,6 +23,8 @@ class Value:
 
 
 NULL = Value("NULL", VOID)
+Function = Callable[[Sequence[Value]], Value]
+"""A function of the list: from its arguments to its value. Raises NotQuick for arguments that it is not proven for."""
 
 
 def literal(text: str) -> str:
@@ -86,3 +88,10 @@ def is_exact_as_double(type_: SparkType) -> bool:
 def unified(values: Sequence[Value], what: str) -> tuple[list[Value], SparkType]:
     target = common((value.type for value in values), what)
     return [widened(value, target) if value.type != VOID else value for value in values], target
+
+
+def typed(arguments: Sequence[Value], *types: SparkType) -> Sequence[Value]:
+    """The arguments, if they have these types."""
+    if len(arguments) != len(types) or any(a.type != t for a, t in zip(arguments, types, strict=True)):
+        raise NotQuick("these types of arguments")
+    return arguments
