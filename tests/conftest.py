@@ -34,11 +34,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write what .slt queries return into the files")
 
 
-def quick_settings(config: pytest.Config) -> QuickSettings:
+def pytest_configure(config: pytest.Config) -> None:
+    """Every account that a test opens in this process has the quick lane that the option asks for."""
     chosen = str(config.getoption("--quick"))
-    if chosen == "compared":
-        return QuickSettings(mode=QuickMode.ALL, compared=1.0, strict=True)
-    return QuickSettings(mode=QuickMode(chosen))
+    compared = QuickSettings(mode=QuickMode.ALL, compared=1.0, strict=True)
+    Settings.model_fields["quick"].default = compared if chosen == "compared" else QuickSettings(mode=QuickMode(chosen))
+    Settings.model_rebuild(force=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -71,8 +72,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def shared_account(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Account]:
     """An account in a temporary folder, shared: tests make databases of their own in it."""
     folder: Path = tmp_path_factory.mktemp("account")
-    settings = Settings(spark=SPARK, quick=quick_settings(request.config))
-    with open_account(folder, settings=settings) as opened:
+    with open_account(folder, settings=Settings(spark=SPARK)) as opened:
         request.session.stash[SHARED] = [SharedAccount(opened)]
         yield opened
         request.session.stash[SHARED] = []

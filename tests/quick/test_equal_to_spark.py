@@ -33,6 +33,7 @@ _NUMBERS = [*_WHOLE, *_DECIMALS, "DOUBLE"]
 _DAYS = ["DATE", "TIMESTAMP_NTZ"]
 _LONG_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK")
 _ADDED = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", *reversed(_LONG_UNITS))
+_PATTERNS = ("EEE MMM", "yyyy-MM-dd HH:mm:ss.SSS", "dd\\'T\\'MM.yyyy SSSSSS")
 EACH = list(VALUES)
 
 ONE_ARGUMENT: dict[str, tuple[list[str], list[str]]] = {
@@ -40,14 +41,7 @@ ONE_ARGUMENT: dict[str, tuple[list[str], list[str]]] = {
     "btrim": (["btrim(_0)", "btrim(_0, 'a ')"], _TEXTS),
     "ceil": (["ceil(_0)"], _DECIMALS),
     "char_length": (["char_length(_0)"], _TEXTS),
-    "date_format": (
-        [
-            "date_format(_0, 'EEE MMM')",
-            "date_format(_0, 'yyyy-MM-dd HH:mm:ss.SSS')",
-            "date_format(_0, 'dd\\'T\\'MM.yyyy SSSSSS')",
-        ],
-        _DAYS,
-    ),
+    "date_format": ([f"date_format(_0, '{text}')" for text in _PATTERNS], _DAYS),
     "date_trunc": (
         [
             f"date_trunc('{unit}', _0)"

@@ -123,6 +123,7 @@ class Engine:
         """The result by the quick lane; None when that is for Spark to compute."""
         if not self._may_be_quick(lane):
             return None
+        self._check(tag)
         try:
             found = self._quick.run(query, tables, inputs or {}, tag)
         except NotQuick as reason:
