@@ -50,6 +50,7 @@ VALUES: dict[str, list[object]] = {
     "TIMESTAMP_NTZ": [None, *_MOMENTS],
     "TIMESTAMP": [None, *(moment.replace(tzinfo=UTC) for moment in _MOMENTS)],
 }  # fmt: skip
+_MOST_OF_A_PAIR = 12
 _DECIMALS = ("DECIMAL(10, 2)", "DECIMAL(38, 0)", "DECIMAL(5, 5)", "DECIMAL(18, 6)", "DECIMAL(38, 10)", "DECIMAL(1, 0)")
 
 
@@ -66,14 +67,22 @@ for _name in _DECIMALS:
     VALUES[_name] = _decimals(named(_name))
 
 
+def _some(values: list[object]) -> list[object]:
+    """At most twelve: the first and the last ones, where the extremes are, and some between them."""
+    if len(values) <= _MOST_OF_A_PAIR:
+        return values
+    step = (len(values) - 8) / 4
+    return [*values[:4], *(values[4 + int(step * number)] for number in range(4)), *values[-4:]]
+
+
 def one(name: str) -> pa.Table:
     """A column A with every value of a type."""
     return pa.table({"A": pa.array(VALUES[name], named(name).arrow)})
 
 
 def pairs(left: str, right: str) -> pa.Table:
-    """Columns A and B with every pair of values."""
-    rows = list(product(VALUES[left], VALUES[right]))
+    """Columns A and B with pairs of values, first and last ones among them."""
+    rows = list(product(_some(VALUES[left]), _some(VALUES[right])))
     return pa.table({
         "A": pa.array([row[0] for row in rows], named(left).arrow),
         "B": pa.array([row[1] for row in rows], named(right).arrow),

@@ -52,6 +52,9 @@ def cast(value: Value, target: SparkType, *, attempt: bool = False) -> Value:
         return _of_text(value, target)
     if target == STRING:
         return _as_text(value)
+    if target.is_decimal and target.precision == target.scale:
+        # DuckDB lets values through that have no room in such a type.
+        raise NotQuick("a cast to a decimal without whole digits")
     form = _between(have, target)
     if form is None:
         raise NotQuick(f"cast of {have.duck} to {target.duck}")
@@ -88,8 +91,8 @@ def _plainly(target: SparkType) -> _Form:
 def _of_text(value: Value, target: SparkType) -> Value:
     if target.is_decimal:
         whole = min(target.precision - target.scale, 18)
-        if whole <= 0:
-            raise NotQuick(f"cast of a text to {target.duck}")
+        if whole == 0:
+            raise NotQuick("a cast to a decimal without whole digits")
         fraction = f"([.][0-9]{{1,{min(target.scale, 18)}}})?" if target.scale else ""
         pattern = f"[+-]?[0-9]{{1,{whole}}}{fraction}"
     else:

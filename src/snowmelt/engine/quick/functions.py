@@ -51,7 +51,7 @@ def _raise(arguments: Sequence[Value]) -> Value:
 
 def _abs(arguments: Sequence[Value]) -> Value:
     (value,) = arguments
-    if not (value.type.is_exact_number or value.type == DOUBLE):
+    if not operators.has_sign(value.type):
         raise NotQuick(f"abs of {value.type.duck}")
     return Value(f"CAST(abs({value.sql}) AS {value.type.duck})", value.type)
 

@@ -8,6 +8,7 @@ from snowmelt.engine.quick.types import BOOLEAN, DATE, DOUBLE, INT, STRING, VOID
 from snowmelt.engine.quick.values import Value, as_decimal, common, unified, widened
 
 _MAX = 38
+_DIGITS_OF_SIGNS = 34
 _Rule = Callable[[Value, Value], Value]
 
 
@@ -76,7 +77,7 @@ def _quotient(left: Value, right: Value) -> Value:
     """By whole numbers: DuckDB divides decimals as doubles. What does not fit into 128 bits is an error here."""
     target = quotient_type(left.type, right.type)
     shift = target.scale - left.type.scale + right.type.scale
-    if shift < 0:
+    if shift < 0 or target.precision == target.scale:
         raise NotQuick("a quotient with fewer digits than its dividend")
     a = f"({unscaled(left)} * CAST({10**shift} AS HUGEINT))" if shift else unscaled(left)
     b = unscaled(right)
@@ -107,8 +108,13 @@ def _scaled(whole: str, target: SparkType) -> str:
 _DECIMAL = {"+": _sum("+"), "-": _sum("-"), "*": _product, "/": _quotient, "%": _remainder}
 
 
+def has_sign(type_: SparkType) -> bool:
+    """Whether both engines turn its sign alike. Spark computes with 34 digits there."""
+    return type_.is_integer or type_ == DOUBLE or (type_.is_decimal and type_.precision <= _DIGITS_OF_SIGNS)
+
+
 def negated(value: Value) -> Value:
-    if value.type == VOID or not (value.type.is_exact_number or value.type == DOUBLE):
+    if not has_sign(value.type):
         raise NotQuick(f"minus {value.type.duck}")
     if value.number is not None:
         return Value(f"CAST(-{value.number} AS {value.type.duck})", value.type, number=-value.number)
