@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 from snowmelt.engine.quick import operators
 from snowmelt.engine.quick.types import BIGINT, BOOLEAN, DOUBLE, INT, NotQuick, SparkType, decimal
-from snowmelt.engine.quick.values import Value
+from snowmelt.engine.quick.values import Value, of_digits
 
 _SUMMABLE_DIGITS = 28
-"""Of so many digits ten thousand million values have a sum of 38."""
+"""Ten thousand million values of so many digits have a sum of 38. Where a sum overflows on the way Spark fails, even if
+later values would bring it back."""
 Aggregate = Callable[[Sequence[Value], bool], tuple[str, SparkType]]
 """From the arguments, and whether DISTINCT stands before them, to the call and the type that Spark gives it."""
 
@@ -37,21 +38,9 @@ def _sum(arguments: Sequence[Value], distinct: bool) -> tuple[str, SparkType]:
     if value.type.is_integer:
         return f"sum({word}{value.sql})", BIGINT
     if value.type.is_decimal:
-        return f"sum({word}{_summable(value)})", decimal(value.type.precision + 10, value.type.scale)
+        return f"sum({word}{of_digits(value, _SUMMABLE_DIGITS)})", decimal(value.type.precision + 10, value.type.scale)
     # Doubles: the result depends on the order of the rows.
     raise NotQuick(f"sum of {value.type.duck}")
-
-
-def _summable(value: Value) -> str:
-    """The value, if no sum of it overflows on the way: there Spark fails, even if later values bring it back."""
-    precision, scale = value.type.precision, value.type.scale
-    if precision <= _SUMMABLE_DIGITS:
-        return value.sql
-    if scale > _SUMMABLE_DIGITS:
-        raise NotQuick(f"sum of {value.type.duck}")
-    most = f"CAST(1{'0' * (_SUMMABLE_DIGITS - scale)} AS DECIMAL(38,0))"
-    fits = f"{value.sql} IS NULL OR {value.sql} BETWEEN -{most} AND {most}"
-    return f"CASE WHEN {fits} THEN {value.sql} ELSE error('sum') END"
 
 
 def _extreme(name: str) -> Aggregate:

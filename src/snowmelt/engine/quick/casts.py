@@ -22,7 +22,7 @@ from snowmelt.engine.quick.types import (
     NotQuick,
     SparkType,
 )  # fmt: skip
-from snowmelt.engine.quick.values import Value, is_exact_as_double
+from snowmelt.engine.quick.values import Value, is_exact_as_double, repeatable
 
 _Form = Callable[[str, str], str]
 """The cast of a value's text, by CAST or TRY_CAST."""
@@ -100,7 +100,7 @@ def _of_text(value: Value, target: SparkType) -> Value:
         if found is None:
             raise NotQuick(f"cast of a text to {target.duck}")
         pattern = found
-    sql = value.sql
+    sql = repeatable(value)
     plain = f"regexp_full_match({sql}, '{pattern}')"
     read = f"CASE WHEN {sql} IS NULL THEN NULL WHEN {plain} THEN CAST({sql} AS {target.duck}) ELSE error('text') END"
     return Value(read, target)
@@ -112,7 +112,7 @@ def in_years(sql: str) -> str:
 
 
 def _as_text(value: Value) -> Value:
-    have, sql = value.type, value.sql
+    have, sql = value.type, repeatable(value)
     if have.is_decimal and have.precision == have.scale:
         if have.precision == 38:
             raise NotQuick("text of a decimal without whole digits")

@@ -41,6 +41,11 @@ class Expressions:
         """Values that a lambda's parameter stands for, by their fields."""
         self.joining = False
         """Whether conditions of joins are read."""
+        self._filtering = False
+        self.aggregated = False
+        """Whether there is an aggregate."""
+        self.reaches_out = False
+        """Whether there is a column of the query around this one."""
 
     def value(self, node: exp.Expr) -> Value:
         handler = _HANDLERS.get(type(node))
@@ -59,6 +64,14 @@ class Expressions:
         finally:
             self.joining = False
 
+    @contextmanager
+    def in_where(self) -> Iterator[None]:
+        self._filtering = True
+        try:
+            yield
+        finally:
+            self._filtering = False
+
     # -- names and literals ---------------------------------------------------------------------------------------
 
     def _column(self, node: exp.Expr) -> Value:
@@ -68,7 +81,12 @@ class Expressions:
         table = node.table
         if table in self._bound and node.name in self._bound[table]:
             return self._bound[table][node.name]
-        return self.scope.column(table, node.name)
+        found, distance = self.scope.column(table, node.name)
+        if distance:
+            self.reaches_out = True
+            if distance > 1 or not self._filtering:
+                raise NotQuick("a correlated subquery of this kind")
+        return found
 
     def _dot(self, node: exp.Expr) -> Value:
         holder = node.this
@@ -220,7 +238,8 @@ class Expressions:
         return cast(self.value(node.this), types.of_node(node.args["to"]))
 
     def _try_cast(self, node: exp.Expr) -> Value:
-        return cast(self.value(node.this), types.of_node(node.args["to"]), attempt=True)
+        """sqlglot reads Spark's CAST as this node too; TRY_CAST is the one that is marked."""
+        return cast(self.value(node.this), types.of_node(node.args["to"]), attempt=bool(node.args.get("safe")))
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
@@ -228,6 +247,7 @@ class Expressions:
         assert isinstance(node, exp.Anonymous)
         name = node.name.lower()
         if name in AGGREGATES:
+            self.aggregated = True
             call, type_ = self._aggregate(node, name)
             return Value(_as(call, type_), type_)
         if name in ("element_at", "array_join"):

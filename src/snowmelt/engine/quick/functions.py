@@ -53,7 +53,7 @@ def _abs(arguments: Sequence[Value]) -> Value:
     (value,) = arguments
     if not operators.has_sign(value.type):
         raise NotQuick(f"abs of {value.type.duck}")
-    return Value(f"CAST(abs({value.sql}) AS {value.type.duck})", value.type)
+    return Value(f"CAST(abs({operators.with_sign(value)}) AS {value.type.duck})", value.type)
 
 
 def _round(arguments: Sequence[Value]) -> Value:

@@ -19,7 +19,7 @@ from snowmelt.engine.quick.types import (
     NotQuick,
     SparkType,
 )  # fmt: skip
-from snowmelt.engine.quick.values import Function, Value, literal, typed
+from snowmelt.engine.quick.values import Function, Value, literal, repeatable, typed
 
 _DAYS = (DATE, TIMESTAMP_NTZ)
 _MICROSECONDS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 10**6, "MINUTE": 60 * 10**6, "HOUR": 3600 * 10**6}
@@ -78,6 +78,7 @@ def _add_months(arguments: Sequence[Value]) -> Value:
 
 def _day(sql: str) -> Value:
     """A date that both engines know."""
+    sql = repeatable(Value(sql, DATE))
     return Value(f"CASE WHEN {in_years(sql)} THEN {sql} ELSE error('year') END", DATE)
 
 
@@ -99,7 +100,7 @@ def added_time(unit: str, number: Value, moment: Value) -> Value:
     else:
         raise NotQuick(f"timestampadd of {unit}")
     # In the zone UTC the two kinds of timestamps have the same calendar.
-    sql = f"(CAST({moment.sql} AS TIMESTAMP) + {interval})"
+    sql = repeatable(Value(f"(CAST({moment.sql} AS TIMESTAMP) + {interval})", TIMESTAMP_NTZ))
     return cast(Value(f"CASE WHEN {in_years(sql)} THEN {sql} ELSE error('year') END", TIMESTAMP_NTZ), moment.type)
 
 
@@ -162,7 +163,7 @@ def _date_format(arguments: Sequence[Value]) -> Value:
         if (word and word not in _WORDS) or other.isalpha():
             raise NotQuick("date_format with this pattern")
         parts.append(_WORDS[word] if word else (quoted.replace("''", "'") or other).replace("%", "%%"))
-    sql = moment.sql
+    sql = repeatable(moment)
     return Value(
         f"CASE WHEN {in_years(sql)} THEN strftime({sql}, {literal(''.join(parts))}) ELSE error('year') END", STRING
     )

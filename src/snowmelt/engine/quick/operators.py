@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from snowmelt.engine.quick.types import BOOLEAN, DATE, DOUBLE, INT, STRING, VOID, NotQuick, SparkType, decimal
-from snowmelt.engine.quick.values import Value, as_decimal, common, unified, widened
+from snowmelt.engine.quick.values import Value, as_decimal, common, of_digits, repeatable, unified, widened
 
 _MAX = 38
 _DIGITS_OF_SIGNS = 34
@@ -79,8 +79,9 @@ def _quotient(left: Value, right: Value) -> Value:
     shift = target.scale - left.type.scale + right.type.scale
     if shift < 0 or target.precision == target.scale:
         raise NotQuick("a quotient with fewer digits than its dividend")
-    a = f"({unscaled(left)} * CAST({10**shift} AS HUGEINT))" if shift else unscaled(left)
-    b = unscaled(right)
+    whole_left, b = unscaled(left), unscaled(right)
+    a = f"({whole_left} * CAST({10**shift} AS HUGEINT))" if shift else whole_left
+    repeatable(Value(a + b, target))
     # Rounded half away from zero: one more where twice the remainder reaches the divisor.
     more = f"CASE WHEN abs({a} % {b}) >= abs({b}) - abs({a} % {b}) THEN sign({a}) * sign({b}) ELSE 0 END"
     whole = f"({a} // {b} + {more})"
@@ -109,8 +110,12 @@ _DECIMAL = {"+": _sum("+"), "-": _sum("-"), "*": _product, "/": _quotient, "%": 
 
 
 def has_sign(type_: SparkType) -> bool:
-    """Whether both engines turn its sign alike. Spark computes with 34 digits there."""
-    return type_.is_integer or type_ == DOUBLE or (type_.is_decimal and type_.precision <= _DIGITS_OF_SIGNS)
+    return type_.is_exact_number or type_ == DOUBLE
+
+
+def with_sign(value: Value) -> str:
+    """The value, if both engines turn its sign alike: Spark computes with 34 digits there."""
+    return of_digits(value, _DIGITS_OF_SIGNS) if value.type.is_decimal else value.sql
 
 
 def negated(value: Value) -> Value:
@@ -118,7 +123,7 @@ def negated(value: Value) -> Value:
         raise NotQuick(f"minus {value.type.duck}")
     if value.number is not None:
         return Value(f"CAST(-{value.number} AS {value.type.duck})", value.type, number=-value.number)
-    return Value(f"(-{value.sql})", value.type)
+    return Value(f"(-{with_sign(value)})", value.type)
 
 
 def compared(operator: str, left: Value, right: Value) -> Value:

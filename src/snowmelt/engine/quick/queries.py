@@ -68,14 +68,19 @@ class Scope:
 
     outer: Scope | None = None
     sources: dict[str, Source] = field(default_factory=dict)
+    reached_into: bool = False
+    """Whether a subquery refers to these relations."""
 
-    def column(self, table: str, name: str) -> Value:
+    def column(self, table: str, name: str) -> tuple[Value, int]:
+        """The column, and how many queries further out it was found."""
         scope: Scope | None = self
+        distance = 0
         while scope is not None:
             found = scope._own(table, name)
             if found is not None:
-                return found
-            scope = scope.outer
+                scope.reached_into = scope.reached_into or distance > 0
+                return found, distance
+            scope, distance = scope.outer, distance + 1
         raise NotQuick(f"the name {name}")
 
     def _own(self, table: str, name: str) -> Value | None:
@@ -146,6 +151,9 @@ class Queries:
         expressions = Expressions(self, scope)
         source = self._from(node, scope, expressions)
         outputs = self._outputs(node, scope, expressions)
+        if scope.reached_into and (expressions.aggregated or node.args.get("group") is not None):
+            # Spark has no such subquery either: what works for few rows has to work for many.
+            raise NotQuick("a correlated subquery beside an aggregate")
         parts = ["SELECT"]
         if node.args.get("distinct") is not None:
             _no_expressions(node.args["distinct"])
@@ -154,11 +162,14 @@ class Queries:
         parts.append(", ".join(f"{value.sql} AS c{place}" for place, (_, value) in enumerate(outputs)))
         parts.append(source)
         if node.args.get("where") is not None:
-            parts.append("WHERE " + expressions.condition(node.args["where"].this))
+            with expressions.in_where():
+                parts.append("WHERE " + expressions.condition(node.args["where"].this))
         parts.append(self._group(node.args.get("group"), expressions))
         if node.args.get("having") is not None:
             parts.append("HAVING " + expressions.condition(node.args["having"].this))
         parts.append(self._ending(node, outputs, expressions))
+        if expressions.reaches_out and any(node.args.get(part) for part in ("limit", "offset", "order")):
+            raise NotQuick("a correlated subquery with an order or a limit")
         columns = tuple((name, value.type) for name, value in outputs)
         return Query(" ".join(part for part in parts if part), columns)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from snowmelt.engine.quick.casts import cast
 from snowmelt.engine.quick.types import BINARY, BOOLEAN, INT, STRING, NotQuick, SparkType
-from snowmelt.engine.quick.values import Function, Value, typed
+from snowmelt.engine.quick.values import Function, Value, repeatable, typed
 
 _MOST_REPEATED = 10_000
 
@@ -26,7 +26,7 @@ def _ascii(name: str) -> Function:
 
     def function(arguments: Sequence[Value]) -> Value:
         (text,) = typed(arguments, STRING)
-        sql = text.sql
+        sql = repeatable(text)
         plain = f"{sql} IS NULL OR strlen({sql}) = length({sql})"
         return Value(f"CASE WHEN {plain} THEN {name}({sql}) ELSE error('letters') END", STRING)
 

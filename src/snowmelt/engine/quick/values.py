@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from snowmelt.engine.quick.types import BIGINT, DOUBLE, INT, VOID, NotQuick, SparkType, decimal
 
+_MOST_REPEATED = 2_000
 _EXACT_DIGITS = 15
 """So many decimal digits a double holds exactly."""
 
@@ -88,6 +89,25 @@ def is_exact_as_double(type_: SparkType) -> bool:
 def unified(values: Sequence[Value], what: str) -> tuple[list[Value], SparkType]:
     target = common((value.type for value in values), what)
     return [widened(value, target) if value.type != VOID else value for value in values], target
+
+
+def repeatable(value: Value) -> str:
+    """The text of a value that is to be mentioned several times: texts that grow at each level get out of hand."""
+    if len(value.sql) > _MOST_REPEATED:
+        raise NotQuick("an expression of this depth")
+    return value.sql
+
+
+def of_digits(value: Value, digits: int) -> str:
+    """The text of a decimal, which is an error where it has more digits than that."""
+    precision, scale = value.type.precision, value.type.scale
+    if precision <= digits:
+        return value.sql
+    if scale > digits:
+        raise NotQuick(f"{value.type.duck} of {digits} digits")
+    sql, most = repeatable(value), f"CAST(1{'0' * (digits - scale)} AS DECIMAL(38,0))"
+    fits = f"{sql} IS NULL OR {sql} BETWEEN -{most} AND {most}"
+    return f"CASE WHEN {fits} THEN {sql} ELSE error('digits') END"
 
 
 def typed(arguments: Sequence[Value], *types: SparkType) -> Sequence[Value]:
