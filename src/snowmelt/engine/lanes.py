@@ -27,6 +27,7 @@ from snowmelt.engine.quick.comparing import difference, is_comparable
 from snowmelt.engine.quick.lane import QuickLane, translated
 from snowmelt.engine.quick.types import NotQuick
 from snowmelt.sql.dialect import to_spark_sql
+from snowmelt.storage.columns import local_path
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -78,7 +79,8 @@ class Engine:
     ) -> None:  # fmt: skip
         self._made = (settings, work_dir, storage_uri, token_key, cancel_seconds)
         self._settings = quick or QuickSettings()
-        self._quick = QuickLane(memory=self._settings.memory, seconds=self._settings.seconds)
+        root = local_path(storage_uri) if storage_uri.startswith(("file://", "/")) else None
+        self._quick = QuickLane(memory=self._settings.memory, seconds=self._settings.seconds, root=root)
         self._uses: OrderedDict[str, LaneUse] = OrderedDict()
         self._cancelled: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
