@@ -96,7 +96,7 @@ class QuickSettings(BaseModel):
     """Whether a difference fails the statement instead. For tests."""
     memory: str = "1GB"
     """What all queries in it may use together. One that needs more goes to Spark."""
-    seconds: float = Field(default=5.0, gt=0)
+    seconds: float = Field(default=2.0, gt=0)
     """A query that takes longer goes to Spark."""
 
 
