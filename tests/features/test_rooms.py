@@ -45,6 +45,13 @@ _SAID_ELSEWHERE = {
         "playbooks/step_parts.py", "runtime/rights/errors.py", "runtime/running_tasks.py", "sql/statements/show.py",
         "sql/tokens.py", "state/model.py",
     },
+    # A clause of AT, of an SCD table and of SHOW; a domain of lineages; the store's word for what shares a namespace.
+    "STREAM": {
+        "backfill/planning.py", "features/lineage/functions.py", "features/lineage/tracing.py",
+        "govern/lineage/graph.py", "govern/lineage/pictures.py", "playbooks/step_parts.py", "runtime/resolver.py",
+        "sql/node_arguments.py", "sql/statements/base.py", "sql/statements/heads.py", "sql/statements/scd.py",
+        "sql/statements/show.py", "state/model.py",
+    },
     # Clauses of other statements: `CREATE TABLE … WITH TAG (…)`, `COPY TAGS`.
     "TAG": {f"sql/statements/{name}.py" for name in ("changes", "columns", "dynamic_tables", "heads", "tables")},
 }  # fmt: skip

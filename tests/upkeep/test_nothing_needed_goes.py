@@ -19,6 +19,7 @@ from snowmelt.accounts import open_account
 from snowmelt.core.clock import ManualClock
 from snowmelt.core.config import Settings, UpkeepSettings
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.features.streams.definitions import STREAM
 from snowmelt.features.upkeep.service import Upkeep
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.resolver import StatementCatalog
@@ -191,7 +192,7 @@ class Upkeeping(RuleBasedStateMachine):
         if f"S_{name}" not in self.offsets or not self.live(name):
             return
         with self.account.state.begin() as state:
-            stream = next(item for item in state.catalog.objects([ObjectKind.STREAM]) if item.name.name == f"S_{name}")
+            stream = next(item for item in state.catalog.objects([STREAM]) if item.name.name == f"S_{name}")
             standing = state.streams.require(stream.id)
             visible = state.versions.visible(self.table(name).id)
             assert visible is not None
@@ -264,7 +265,7 @@ class Upkeeping(RuleBasedStateMachine):
             table = self.table(name)
             assert isinstance(table.definition, TableDefinition)
             with self.account.state.read() as state:
-                found = next(item for item in state.catalog.objects([ObjectKind.STREAM]) if item.name.name == stream)
+                found = next(item for item in state.catalog.objects([STREAM]) if item.name.name == stream)
                 offset = state.streams.require(found.id).offsets[table.id]
                 visible = state.versions.visible(table.id)
                 assert visible is not None

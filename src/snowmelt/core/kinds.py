@@ -25,7 +25,6 @@ class ObjectType(str):
     FUNCTION: ClassVar[ObjectType]
     PROCEDURE: ClassVar[ObjectType]
     WAREHOUSE: ClassVar[ObjectType]
-    STREAM: ClassVar[ObjectType]
     USER: ClassVar[ObjectType]
     ROLE: ClassVar[ObjectType]
 
@@ -42,7 +41,7 @@ OWN_TYPES = tuple(
     ObjectType(word)
     for word in (
         "DATABASE", "SCHEMA", "TABLE", "DYNAMIC TABLE", "VIEW", "STAGE", "FILE FORMAT", "SEQUENCE", "FUNCTION",
-        "PROCEDURE", "WAREHOUSE", "STREAM", "USER", "ROLE",
+        "PROCEDURE", "WAREHOUSE", "USER", "ROLE",
     )
 )  # fmt: skip
 """The kinds that no feature's folder brings."""

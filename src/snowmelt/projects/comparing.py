@@ -11,6 +11,7 @@ from sqlglot import exp
 from snowmelt.core.lag import show_lag
 from snowmelt.core.names import quote
 from snowmelt.core.types import parse_type
+from snowmelt.features.streams.statements import CreateStream
 from snowmelt.projects.columns import identifier
 from snowmelt.projects.definitions import Home
 from snowmelt.sql.bound import fold_identifier
@@ -21,7 +22,6 @@ from snowmelt.sql.statements import (
     ColumnSpec,
     Constraint,
     CreateDynamicTable,
-    CreateStream,
     CreateTable,
     CreateView,
     ForeignKeySpec,

@@ -19,7 +19,6 @@ from snowmelt.sql.statements import (
     CreateSequence,
     CreateStage,
     CreateStatement,
-    CreateStream,
     CreateTable,
     CreateView,
     CreateWarehouse,
@@ -32,13 +31,13 @@ from snowmelt.sql.tokens import SqlText, tokenize
 
 AnyCreate = (
     CreateStatement | CreateDatabase | CreateDynamicTable
-    | CreateFileFormat | CreateRoutine | CreateSchema | CreateSequence | CreateStage | CreateStream | CreateTable
+    | CreateFileFormat | CreateRoutine | CreateSchema | CreateSequence | CreateStage | CreateTable
     | CreateView | CreateWarehouse
 )  # fmt: skip
 _KINDS: dict[type[Statement], ObjectType] = {
     CreateDatabase: ObjectType.DATABASE, CreateDynamicTable: ObjectType.DYNAMIC_TABLE,
     CreateFileFormat: ObjectType.FILE_FORMAT, CreateSchema: ObjectType.SCHEMA, CreateSequence: ObjectType.SEQUENCE,
-    CreateStage: ObjectType.STAGE, CreateStream: ObjectType.STREAM, CreateTable: ObjectType.TABLE,
+    CreateStage: ObjectType.STAGE, CreateTable: ObjectType.TABLE,
     CreateView: ObjectType.VIEW, CreateWarehouse: ObjectType.WAREHOUSE,
 }  # fmt: skip
 CONTAINERS = frozenset({ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.WAREHOUSE})

@@ -12,6 +12,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName, split_name
 from snowmelt.features.contracts.statements import CreateContract
 from snowmelt.features.data_products.statements import CreateDataProduct
+from snowmelt.features.streams.statements import CreateStream
 from snowmelt.features.tasks.statements import CreateTask
 from snowmelt.projects import errors as project_errors
 from snowmelt.projects.comparing import all_constraints
@@ -22,7 +23,6 @@ from snowmelt.sql.reads import tables_in
 from snowmelt.sql.statements import (
     CreateDynamicTable,
     CreateRoutine,
-    CreateStream,
     CreateTable,
     CreateView,
     ForeignKeySpec,

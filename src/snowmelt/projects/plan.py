@@ -10,6 +10,7 @@ from typing import Any
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, literal, quote, split_name
 from snowmelt.features.contracts.statements import CreateContract
+from snowmelt.features.streams.statements import CreateStream
 from snowmelt.projects import comparing
 from snowmelt.projects import errors as project_errors
 from snowmelt.projects.catalog import Catalog, Noted
@@ -19,16 +20,9 @@ from snowmelt.projects.costs import Costs
 from snowmelt.projects.definitions import CONTAINERS, RELATIONS, AnyCreate, Definition
 from snowmelt.projects.ordering import ordered
 from snowmelt.runtime.kinds import InProjects, all_kinds
-from snowmelt.sql.statements import (
-    CreateDynamicTable,
-    CreateStream,
-    CreateTable,
-    CreateView,
-    ObjectType,
-)
+from snowmelt.sql.statements import CreateDynamicTable, CreateTable, CreateView, ObjectType
 
 DROP_ORDER = {
-    ObjectType.STREAM: 40,
     ObjectType.DYNAMIC_TABLE: 60, ObjectType.VIEW: 70, ObjectType.TABLE: 80,
     ObjectType.PROCEDURE: 100, ObjectType.FUNCTION: 110, ObjectType.STAGE: 120, ObjectType.FILE_FORMAT: 130,
     ObjectType.SEQUENCE: 140,

@@ -16,7 +16,6 @@ from snowmelt.runtime.references import Rename
 from snowmelt.sql.statements.base import CloneSource
 from snowmelt.state.model import CatalogObject, Database, ParameterLevel, Schema, TableDefinition
 from snowmelt.state.store import StateReader, StateTransaction
-from snowmelt.state.stream_model import StreamDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -32,7 +31,6 @@ class Contents:
         self._schemas: list[tuple[Schema, SchemaName]] = []
         self._tables: list[cloning.ClonedTable] = []
         self._objects: list[CatalogObject] = []
-        self._streams: list[CatalogObject] = []
         self._rename: Rename = lambda name: name
 
     def of_database(self, clone: CloneSource, target: str) -> None:
@@ -63,8 +61,7 @@ class Contents:
 
     def _take(self, found: list[CatalogObject], at: datetime | None) -> None:
         tables = [item for item in found if isinstance(item.definition, TableDefinition)]
-        self._streams = [item for item in found if isinstance(item.definition, StreamDefinition)]
-        self._objects = [item for item in found if not isinstance(item.definition, TableDefinition | StreamDefinition)]
+        self._objects = [item for item in found if not isinstance(item.definition, TableDefinition)]
         self._tables = cloning.clone_tables(self.run, tables, self._rename, at)
 
     @contextmanager
@@ -91,11 +88,14 @@ class Contents:
             retention.set_schema(state, created, None if own is None else int(own))
         for table in self._tables:
             cloning.add_cloned(self.run, state, table)
+        cloned = {kind.name: kind.clone for kind in all_kinds().descriptions if kind.clone is not None}
         for item in self._objects:
-            cloning.add_object(self.run, state, item, self._rename)
+            if item.kind not in cloned:
+                cloning.add_object(self.run, state, item, self._rename)
         made = {table.source.id: (table.table.id, table.written.version) for table in self._tables}
-        for item in self._streams:
-            self.run.account.lifecycle.stream_cloned(self.run, state, item, self._rename, made)
+        for item in self._objects:
+            if item.kind in cloned:
+                cloned[item.kind](self.run, state, item, self._rename, made)
 
 
 def _objects(state: StateReader, schema: Schema, at: datetime | None) -> list[CatalogObject]:

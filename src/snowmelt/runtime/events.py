@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, ParamSpec
@@ -16,7 +16,6 @@ from snowmelt.state.store import StateTransaction
 from snowmelt.storage.commits import CommitResult
 
 if TYPE_CHECKING:
-    from snowmelt.runtime.references import Rename
     from snowmelt.runtime.results import Result
     from snowmelt.runtime.run import Run
 
@@ -99,10 +98,6 @@ class Lifecycle:
         """The ids of a source and of its clone."""
         self.table_cloned: Event[[StateTransaction, CatalogObject, int, CatalogObject, int]] = Event()
         """A table with its schema: the source and its version, the clone and its version."""
-        self.stream_cloned: Event[[Run, StateTransaction, CatalogObject, Rename, Mapping[str, tuple[str, int]]]] = (
-            Event()
-        )
-        """A stream with its schema: where names go, and the clone of each table with its first version."""
         self.swapping: Event[[Run, StateTransaction, CatalogObject, CatalogObject]] = Event()
         self.leaving: Event[[Run, StateTransaction, CatalogObject, str]] = Event()
         """The name is to be dropped or taken by another; the last argument says by what."""

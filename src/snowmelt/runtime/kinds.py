@@ -13,6 +13,7 @@ from typing import Any
 
 from snowmelt.core import errors
 from snowmelt.core.composing import Composed
+from snowmelt.core.names import ObjectName
 from snowmelt.runtime.metadata.columns import Columns, Row
 from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.results import Result
@@ -27,6 +28,7 @@ from snowmelt.state.store import StateReader, StateTransaction
 
 Run = Any
 """A `runtime.run.Run`, which is above this module: functions in descriptions declare it."""
+Rename = Callable[[ObjectName], ObjectName]
 Handler = Callable[[Run, Any], Result]
 
 
@@ -76,6 +78,11 @@ class KindDescription:
     """Whether RENAME may move it to another schema, which asks for CREATE there."""
     is_cloned: bool = True
     """Whether a clone of its schema has one too."""
+    clone: Callable[[Run, StateTransaction, CatalogObject, Rename, Mapping[str, tuple[str, int]]], None] | None = None
+    """Makes the one in a clone of its schema, where a copy of the definition does not do. It is told where names go,
+    and the clone of each table with its first version."""
+    follow: Callable[[StateTransaction, Rename], None] | None = None
+    """Called when names have changed that objects of this kind may remember."""
     leads_out: bool = False
     """Whether its texts are addresses of other systems: their secrets are shown to nobody."""
     before_drop: Callable[[StateTransaction, CatalogObject], None] | None = None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from snowmelt.core.names import ObjectName
 from snowmelt.ingest.channels.ports import ChannelDoor
-from snowmelt.sql.relations import ChangeSpan, Relation
-from snowmelt.state.model import CatalogObject, TableDefinition
+from snowmelt.sql.relations import ChangeSpan, Relation, TimeTravel
+from snowmelt.state.model import CatalogObject, TableDefinition, TableVersion
 from snowmelt.state.quality_model import QualityResult
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ class ChangeReader(Protocol):
     def relation(self, catalog: StatementCatalog, stream: CatalogObject) -> Relation: ...
 
     def changes(self, catalog: StatementCatalog, source: CatalogObject, span: ChangeSpan) -> Relation: ...
+
+    def version_at(self, catalog: StatementCatalog, table: CatalogObject, when: TimeTravel) -> TableVersion | None: ...
 
 
 class Gate(Protocol):

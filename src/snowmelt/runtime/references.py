@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from snowmelt.core.names import ObjectName
 from snowmelt.runtime import defaults
+from snowmelt.runtime.kinds import all_kinds
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.state.model import (
     CatalogObject,
@@ -19,7 +20,6 @@ from snowmelt.state.model import (
 )
 from snowmelt.state.quality_model import QualityCheck
 from snowmelt.state.store import StateTransaction
-from snowmelt.state.stream_model import StreamDefinition
 
 Rename = Callable[[ObjectName], ObjectName]
 Referring = TypeVar("Referring", ForeignKey, QualityCheck)
@@ -32,7 +32,7 @@ def follow_rename(state: StateTransaction, item: CatalogObject, new: ObjectName)
     def follow(name: ObjectName) -> ObjectName:
         return new if name == item.name else name
 
-    _each_stream(state, follow)
+    _follow(state, follow)
     if item.kind is ObjectKind.TABLE:
         _each_table(state, lambda definition: _with_keys(definition, follow))
     elif item.kind is ObjectKind.SEQUENCE:
@@ -54,7 +54,7 @@ def container_renamed(state: StateTransaction, rename: Rename) -> None:
         return _with_home(_with_defaults(_with_keys(definition, rename), rename), rename)
 
     _each_table(state, follow)
-    _each_stream(state, rename)
+    _follow(state, rename)
     kinds = [ObjectKind.VIEW, ObjectKind.FUNCTION, ObjectKind.PROCEDURE]
     for item in state.whole_catalog.objects(kinds, include_dropped=True, all_sessions=True):
         definition = item.definition
@@ -106,13 +106,11 @@ def _each_table(
             state.catalog.update(item.model_copy(update={"definition": changed}))
 
 
-def _each_stream(state: StateTransaction, rename: Rename) -> None:
-    for item in state.whole_catalog.objects([ObjectKind.STREAM], include_dropped=True):
-        assert isinstance(item.definition, StreamDefinition)
-        name = rename(item.definition.source_name)
-        if name != item.definition.source_name:
-            moved = item.definition.model_copy(update={"source_name": name})
-            state.catalog.update(item.model_copy(update={"definition": moved}))
+def _follow(state: StateTransaction, rename: Rename) -> None:
+    """Objects of features that remember names of others."""
+    for kind in all_kinds().descriptions:
+        if kind.follow is not None:
+            kind.follow(state, rename)
 
 
 def _with_keys(definition: TableDefinition, rename: Rename) -> TableDefinition:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.core.names import ObjectName, quote, split_name
+from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import DataType
 from snowmelt.engine.model import TableFiles, are_few
 from snowmelt.runtime import errors as statement_errors
@@ -20,6 +20,7 @@ from snowmelt.runtime.rights.authority import Authority
 from snowmelt.sql.expressions import Environment
 from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, ScalarRoutine, TimeTravel, ViewText
 from snowmelt.state.model import (
+    RELATIONS,
     SELECTABLE,
     CatalogObject,
     ObjectKind,
@@ -30,7 +31,6 @@ from snowmelt.state.model import (
     ViewDefinition,
 )
 from snowmelt.state.store import StateReader
-from snowmelt.state.stream_model import StreamDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -112,7 +112,7 @@ class StatementCatalog:
         return self.run.account.changes.changes(self, found, span)
 
     def relation_of(self, found: CatalogObject, when: TimeTravel | None) -> Relation:
-        if isinstance(found.definition, StreamDefinition):
+        if found.kind not in RELATIONS:
             if when is not None:
                 raise errors.unsupported("time travel on a stream")
             return self.run.account.changes.relation(self, found)
@@ -197,7 +197,7 @@ class StatementCatalog:
         """The version of a point in time."""
         versions = self.state.versions
         if when.kind == "STREAM":
-            found = self._version_of_stream(table, when)
+            found = self.run.account.changes.version_at(self, table, when)
         elif when.kind == "STATEMENT":
             query_id = str(self.run.evaluate(when.expression).value)
             found = self._version_of_statement(table, query_id, before=when.before)
@@ -207,22 +207,6 @@ class StatementCatalog:
         if found is None:
             raise errors.time_travel_unavailable(table.name.name)
         return found
-
-    def _version_of_stream(self, table: CatalogObject, when: TimeTravel) -> TableVersion | None:
-        """Up to where the stream has consumed the table; AT and BEFORE are the same."""
-        value = self.run.evaluate(when.expression).value
-        if value is None:
-            raise errors.compilation("001007", "22023", "Time travel AT(STREAM => _) expected a stream name, got NULL.")
-        parts = split_name(str(value))
-        stream = None
-        if parts is not None and len(parts) <= 3:
-            stream = self.state.catalog.find(self.full_name(parts), [ObjectKind.STREAM], self.run.session.id)
-        if stream is None:
-            raise errors.compilation("002003", "02000", f"Stream '{value}' not found.")
-        standing = self.state.streams.require(stream.id)
-        if table.id in standing.offsets:
-            return self.state.versions.upto(table.id, standing.offsets[table.id])
-        return self.state.versions.as_of(table.id, standing.offset_at)
 
     def _version_of_statement(self, table: CatalogObject, query_id: str, *, before: bool) -> TableVersion | None:
         record = self.run.account.journal.get(query_id)

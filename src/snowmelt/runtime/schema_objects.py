@@ -34,7 +34,6 @@ _NOUNS = {
     ObjectType.FUNCTION: "Function",
     ObjectType.PROCEDURE: "Procedure",
     ObjectType.WAREHOUSE: "Warehouse",
-    ObjectType.STREAM: "Stream",
     ObjectType.USER: "User",
     ObjectType.ROLE: "Role",
 }

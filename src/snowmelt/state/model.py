@@ -14,13 +14,12 @@ from snowmelt.core.types import DataType
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.quality_model import QualityCheck
 from snowmelt.state.record import Definition, Record
-from snowmelt.state.stream_model import StreamDefinition
 
 ObjectKind = ObjectType
 """Of those, the kinds that live in schemas."""
 RELATIONS = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
 """Kinds that hold rows or a query for them."""
-SELECTABLE = RELATIONS | {ObjectKind.STREAM}
+SELECTABLE = RELATIONS | {ObjectKind("STREAM")}
 """Kinds that share one namespace inside a schema: a view or stream can't have a table's name."""
 
 
@@ -160,7 +159,6 @@ class RoutineDefinition(Definition):
 
 OWN_DEFINITIONS: tuple[type[Definition], ...] = (
     TableDefinition, ViewDefinition, StageDefinition, FileFormatDefinition, SequenceDefinition, RoutineDefinition,
-    StreamDefinition,
 )  # fmt: skip
 """The kinds that no feature's folder brings."""
 

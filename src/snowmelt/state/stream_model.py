@@ -1,34 +1,12 @@
-"""Streams: what the user declared, and the offset that consumption moves."""
+"""Where streams stand: the offsets that consumption moves."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from enum import StrEnum
-from typing import Literal
 
 from pydantic import Field
 
-from snowmelt.core.names import ObjectName
-from snowmelt.state.record import Definition, Record
-
-
-class StreamMode(StrEnum):
-    DEFAULT = "DEFAULT"
-    """Inserts, updates and deletions, netted per row."""
-    APPEND_ONLY = "APPEND_ONLY"
-    """Every inserted row, also one that was deleted again."""
-    INSERT_ONLY = "INSERT_ONLY"
-    """As APPEND_ONLY, for tables that other tools own."""
-
-
-class StreamDefinition(Definition):
-    kind: Literal["STREAM"] = "STREAM"
-    source_id: str
-    source_name: ObjectName
-    """As it was called when the stream was created: shown once the source is gone."""
-    source_type: Literal["Table", "View", "Dynamic Table", "External Table"] = "Table"
-    mode: StreamMode = StreamMode.DEFAULT
-    show_initial_rows: bool = False
+from snowmelt.state.record import Record
 
 
 class StreamState(Record):

@@ -17,6 +17,7 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import quote
 from snowmelt.core.types import DataType, parse_type
+from snowmelt.features.streams.statements import CreateStream
 from snowmelt.features.tasks.statements import CreateTask
 from snowmelt.sql import scd
 from snowmelt.sql.bound import BoundQuery
@@ -28,7 +29,6 @@ from snowmelt.sql.reads import tables_in
 from snowmelt.sql.relations import Relation, RelationColumn, Relations, TimeTravel
 from snowmelt.sql.statements import (
     CreateDynamicTable,
-    CreateStream,
     CreateTable,
     CreateView,
     InsertStatement,

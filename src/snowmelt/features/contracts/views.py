@@ -13,6 +13,7 @@ from snowmelt.core.names import ObjectName
 from snowmelt.features.contracts import enforcing
 from snowmelt.features.contracts.promises import Promise, promise_of
 from snowmelt.features.lineage.catalog import LineageCatalog, dataset_of
+from snowmelt.features.streams.definitions import StreamDefinition
 from snowmelt.govern.contracts.model import TableColumn
 from snowmelt.runtime.declaring import stored_type
 from snowmelt.runtime.rights.authority import Authority
@@ -25,7 +26,6 @@ from snowmelt.sql.relations import Relation, RelationColumn, TimeTravel
 from snowmelt.state.model import SELECTABLE, CatalogObject, Column, ViewDefinition
 from snowmelt.state.sight import Owned
 from snowmelt.state.store import StateReader
-from snowmelt.state.stream_model import StreamDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, literal, quote
 from snowmelt.core.types import TIMESTAMP_LTZ, TIMESTAMPS, DataType, Kind
+from snowmelt.features.streams.definitions import STREAM, StreamMode
 from snowmelt.features.streams.offsets import definition_of
 from snowmelt.features.tasks import changing as tasks
 from snowmelt.features.tasks.definitions import TASK
@@ -28,7 +29,6 @@ from snowmelt.sql.statements.warehouses import Resume
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import RELATIONS, CatalogObject, Column, ObjectKind, TableDefinition
 from snowmelt.state.store import StateTransaction
-from snowmelt.state.stream_model import StreamMode
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -157,7 +157,7 @@ class EventLanding:
 
     def _deletes(self) -> bool:
         with self.run.state.read() as state:
-            stream = state.catalog.find(self.stream, [ObjectKind.STREAM], self.run.session.id)
+            stream = state.catalog.find(self.stream, [STREAM], self.run.session.id)
         return stream is None or definition_of(stream).mode is StreamMode.DEFAULT
 
     def _type_of_order(self, source: str) -> DataType:

@@ -12,6 +12,7 @@ from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType
 from snowmelt.features.loading.transformation import METADATA
 from snowmelt.features.streams.changes import METADATA_COLUMNS
+from snowmelt.features.streams.definitions import STREAM, StreamDefinition
 from snowmelt.govern.lineage.flows import QueryFlow
 from snowmelt.govern.lineage.graph import Dataset, Domain
 from snowmelt.govern.lineage.tracing import trace
@@ -23,12 +24,11 @@ from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, TimeTra
 from snowmelt.sql.statements.stages import Location, StageLocation, UrlLocation, written_location
 from snowmelt.state.model import SELECTABLE, CatalogObject, ObjectKind, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
-from snowmelt.state.stream_model import StreamDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
-_DOMAINS = {ObjectKind.VIEW: Domain.VIEW, ObjectKind.STREAM: Domain.STREAM, ObjectKind.STAGE: Domain.STAGE}
+_DOMAINS = {ObjectKind.VIEW: Domain.VIEW, STREAM: Domain.STREAM, ObjectKind.STAGE: Domain.STAGE}
 
 
 def dataset_of(item: CatalogObject) -> Dataset:

@@ -9,6 +9,7 @@ from snowmelt.core.names import ObjectName, split_name
 from snowmelt.features.lineage.assembling import Definitions, ages_of, assembled
 from snowmelt.features.lineage.catalog import dataset_of
 from snowmelt.features.lineage.recording import WriteRecorder
+from snowmelt.features.streams.definitions import STREAM
 from snowmelt.govern.lineage.graph import Dataset, Direction, Edge, LineageGraph, LineageStep
 from snowmelt.state.model import SELECTABLE, CatalogObject, ObjectKind, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
     from snowmelt.runtime.run import Run
 
-_TABLES = frozenset({ObjectKind.TABLE, ObjectKind.VIEW, ObjectKind.STREAM})
+_TABLES = frozenset({ObjectKind.TABLE, ObjectKind.VIEW, STREAM})
 
 
 class Lineage:

@@ -10,6 +10,7 @@ import structlog
 
 from snowmelt.core import errors
 from snowmelt.features.lineage.catalog import LineageCatalog, dataset_of
+from snowmelt.features.streams.definitions import StreamDefinition
 from snowmelt.features.tasks.definitions import TaskDefinition
 from snowmelt.govern.lineage.edges import Filled, Links, links_of, same_columns
 from snowmelt.govern.lineage.flows import Influence
@@ -24,7 +25,6 @@ from snowmelt.sql.tokens import SqlText
 from snowmelt.state.dynamic_model import DynamicDefinition, DynamicState
 from snowmelt.state.model import CatalogObject, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
-from snowmelt.state.stream_model import StreamDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run

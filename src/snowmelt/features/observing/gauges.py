@@ -12,6 +12,7 @@ from snowmelt.core.version import VERSION
 from snowmelt.features.connectors.definitions import CONNECTOR, ConnectorDefinition, ConnectorPhase
 from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.observing.recording import availability as measured
+from snowmelt.features.streams.definitions import STREAM
 from snowmelt.features.streams.offsets import stale_after
 from snowmelt.features.streams.service import Streams
 from snowmelt.features.tasks.definitions import TaskStanding
@@ -103,7 +104,7 @@ def _tasks(state: StateReader) -> Iterator[Sample]:
 
 
 def _streams(account: Account, state: StateReader, now: datetime) -> Iterator[Sample]:
-    found = _live(state, ObjectKind.STREAM)
+    found = _live(state, STREAM)
     standings = {item.stream_id: item for item in state.streams.all()} if found else {}
     for item in found:
         standing = standings[item.id]

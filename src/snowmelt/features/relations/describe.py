@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
-from snowmelt.features.streams import listing as streams_listing
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.metadata import formats, layouts
 from snowmelt.runtime.metadata.access import find_user
@@ -80,9 +79,6 @@ def _described(run: Run, state: StateReader, statement: DescribeStatement) -> tu
             return layouts.DESCRIBE_ROUTINE, _routine(run, state, statement, name)
         case "USER":
             return layouts.DESCRIBE_USER, _user(run, state, name)
-    if kind == "STREAM":
-        stream = _find(run, state, name, ObjectKind.STREAM, "Stream")
-        return layouts.SHOW["STREAMS"], iter([streams_listing.described(run, state, stream)])
     own = all_kinds().by_name.get(ObjectKind(kind))
     if own is not None and own.describe is not None:
         layout, rows = own.describe(run, state, _find(run, state, name, own.name, own.noun))

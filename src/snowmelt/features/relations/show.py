@@ -9,7 +9,6 @@ from snowmelt.core import errors
 from snowmelt.features.channels import listing as channels_listing
 from snowmelt.features.dynamic_tables import listing
 from snowmelt.features.quality import listing as quality_listing
-from snowmelt.features.streams import listing as streams_listing
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.metadata import (
     access,
@@ -56,7 +55,6 @@ _LISTINGS: dict[str, Listing] = {
     **containers.LISTINGS,
     **relations.LISTINGS,
     **listing.LISTINGS,
-    **streams_listing.LISTINGS,
     **channels_listing.LISTINGS,
     **quality_listing.LISTINGS,
     **table_columns.LISTINGS,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.features.streams import creating
+from snowmelt.features.streams.definitions import STREAM
+from snowmelt.features.streams.statements import AlterStream, CreateStream, StreamComment
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.results import DONE, Result, status
-from snowmelt.sql.statements.base import ObjectType, Statement
 from snowmelt.sql.statements.changes import SetOptions, UnsetOptions
-from snowmelt.sql.statements.streams import AlterStream, CreateStream, StreamComment
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -21,7 +21,7 @@ def create_stream(run: Run, statement: CreateStream) -> Result:
 
 
 def alter_stream(run: Run, statement: AlterStream) -> Result:
-    stream = schema_objects.to_alter(run, ObjectType.STREAM, statement.name, if_exists=statement.if_exists)
+    stream = schema_objects.to_alter(run, STREAM, statement.name, if_exists=statement.if_exists)
     if stream is None:
         return status(DONE, "ALTER_STREAM")
     match statement.action:
@@ -32,6 +32,3 @@ def alter_stream(run: Run, statement: AlterStream) -> Result:
         case _:
             raise errors.unsupported(f"ALTER STREAM … {type(statement.action).__name__}")
     return status(DONE, "ALTER_STREAM")
-
-
-HANDLERS: dict[type[Statement], Any] = {CreateStream: create_stream, AlterStream: alter_stream}

@@ -10,18 +10,19 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.features.streams import errors as stream_errors
 from snowmelt.features.streams import tracking, views
+from snowmelt.features.streams.definitions import STREAM, StreamDefinition, StreamMode
 from snowmelt.features.streams.offsets import definition_of
+from snowmelt.features.streams.statements import CreateStream, StreamOptions
 from snowmelt.runtime import cloning, schema_objects
 from snowmelt.runtime.reshaping import start_change_feed
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.runtime.results import Result, kept, status
-from snowmelt.sql.statements.base import NameRef, ObjectType
-from snowmelt.sql.statements.streams import CreateStream, StreamOptions
+from snowmelt.sql.statements.base import NameRef
 from snowmelt.state.dynamic_model import RefreshMode
 from snowmelt.state.ids import new_id
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition, TableVersion, ViewDefinition
 from snowmelt.state.store import StateReader, StateTransaction
-from snowmelt.state.stream_model import StreamDefinition, StreamMode, StreamState
+from snowmelt.state.stream_model import StreamState
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -32,7 +33,7 @@ _QUERY_TYPE = "CREATE_STREAM"
 def create(run: Run, statement: CreateStream) -> Result:
     full = run.object_name(statement.name, "CREATE STREAM")
     with run.state.read() as state:
-        present = state.catalog.find(full, [ObjectKind.STREAM], run.session.id)
+        present = state.catalog.find(full, [STREAM], run.session.id)
     if present is not None and statement.or_alter:
         schema_objects.alter(run, present, {}, comment=statement.options.comment, uncomment=True)
         return status(f"Stream {quote(full.name)} successfully altered.", _QUERY_TYPE)
@@ -51,7 +52,7 @@ def _clone(run: Run, full: ObjectName, statement: CreateStream) -> None:
     if statement.clone.point is not None:
         raise errors.unsupported("CREATE STREAM … CLONE … AT", hint="A clone begins where its source stands.")
     with run.state.begin() as state:
-        source = schema_objects.require(run, state, ObjectType.STREAM, statement.clone.name)
+        source = schema_objects.require(run, state, STREAM, statement.clone.name)
         standing = state.streams.require(source.id)
         item = _object(run, state, full, definition_of(source), source.comment)
         _publish(run, state, statement, item, standing.model_copy(update={"stream_id": item.id}))
@@ -202,7 +203,7 @@ def _publish(
         raise errors.not_found("Database", quote(full.database))
     if state.catalog.schema(full.parent) is None:
         raise errors.not_found("Schema", str(full.parent))
-    existing = state.catalog.find(full, [ObjectKind.STREAM], run.session.id)
+    existing = state.catalog.find(full, [STREAM], run.session.id)
     if existing is not None:
         if not statement.or_replace:
             raise errors.already_exists(run.written(statement.name))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from snowmelt.core import types
-from snowmelt.features.streams import cloned, functions, offsets
-from snowmelt.features.streams.commands import HANDLERS
+from snowmelt.features.streams import functions, offsets
+from snowmelt.features.streams.kind import KIND
 from snowmelt.features.streams.service import Streams
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
@@ -14,7 +14,6 @@ from snowmelt.sql.statements.base import Statement
 
 
 def _begin(account: Account) -> None:
-    account.lifecycle.stream_cloned.subscribe(cloned.add)
     account.changes = account.services.add(Streams(account))
 
 
@@ -24,7 +23,7 @@ def _inside(run: Run, statement: Statement) -> None:
 
 FEATURE = Feature(
     "streams",
-    handlers=HANDLERS,
+    kinds=(KIND,),
     system_functions={
         "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": SystemFunction(1, 1, types.INTEGER, functions.table_timestamp),
         "SYSTEM$STREAM_HAS_DATA": SystemFunction(1, 1, types.BOOLEAN, functions.has_data),

@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from snowmelt.features.streams.definitions import STREAM, StreamMode
 from snowmelt.features.streams.offsets import definition_of, invalid_reason, stale_after
-from snowmelt.runtime.metadata.columns import Row, word
-from snowmelt.runtime.metadata.listing import Listing
+from snowmelt.runtime.metadata.columns import Row, columns, word
+from snowmelt.runtime.metadata.ddl_words import comment, object_name
 from snowmelt.runtime.metadata.schema_objects import named, of_kind
 from snowmelt.sql.statements.show import ShowStatement
-from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind
+from snowmelt.state.model import RELATIONS, CatalogObject
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
+COLUMNS = columns(
+    "created_on:ts, name, database_name, schema_name, owner, comment, table_name, source_type, base_tables, type, "
+    "stale, mode, stale_after:ts, invalid_reason, owner_role_type"
+)
+TERSE = columns("created_on:ts, name, kind, database_name, schema_name, tableOn")
+
 
 def streams(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
-    for item in of_kind(run, state, statement, ObjectKind.STREAM):
+    for item in of_kind(run, state, statement, STREAM):
         yield described(run, state, item)
 
 
@@ -53,4 +60,14 @@ def described(run: Run, state: StateReader, item: CatalogObject) -> Row:
     }
 
 
-LISTINGS = {"STREAMS": Listing(streams)}
+def ddl(item: CatalogObject, qualified: bool) -> str:
+    definition, name = definition_of(item), object_name(item.name, qualified=qualified)
+    elsewhere = definition.source_name.parent != item.name.parent
+    source = object_name(definition.source_name, qualified=qualified or elsewhere)
+    options = ""
+    if definition.mode is not StreamMode.DEFAULT:
+        options += f" {definition.mode.value.lower()} = true"
+    if definition.show_initial_rows:
+        options += " show_initial_rows = true"
+    kind = definition.source_type.lower()
+    return f"create or replace stream {name} on {kind} {source}{options}{comment(item.comment)};"

@@ -14,12 +14,13 @@ from snowmelt.core.names import split_name
 from snowmelt.features.streams import errors as stream_errors
 from snowmelt.features.streams import offsets
 from snowmelt.features.streams.changes import METADATA_COLUMNS, TableChanges
+from snowmelt.features.streams.definitions import STREAM, StreamMode
 from snowmelt.features.streams.views import ViewChanges, changes_of_view
 from snowmelt.runtime.resolver import StatementCatalog
-from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn
-from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition, ViewDefinition
+from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, TimeTravel
+from snowmelt.state.model import RELATIONS, CatalogObject, TableDefinition, TableVersion, ViewDefinition
 from snowmelt.state.store import StateReader
-from snowmelt.state.stream_model import StreamMode, StreamState
+from snowmelt.state.stream_model import StreamState
 
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
@@ -71,6 +72,22 @@ class Streams:
         upto = catalog.version(source, definition, span.end)
         changes = TableChanges(catalog, source, after, max(after, upto), span.append_only)
         return _relation(source, *changes.read())
+
+    def version_at(self, catalog: StatementCatalog, table: CatalogObject, when: TimeTravel) -> TableVersion | None:
+        """AT (STREAM => …): up to where the stream has consumed the table; BEFORE is the same."""
+        value = catalog.run.evaluate(when.expression).value
+        if value is None:
+            raise errors.compilation("001007", "22023", "Time travel AT(STREAM => _) expected a stream name, got NULL.")
+        parts = split_name(str(value))
+        stream = None
+        if parts is not None and len(parts) <= 3:
+            stream = catalog.state.catalog.find(catalog.full_name(parts), [STREAM], catalog.run.session.id)
+        if stream is None:
+            raise errors.compilation("002003", "02000", f"Stream '{value}' not found.")
+        standing = catalog.state.streams.require(stream.id)
+        if table.id in standing.offsets:
+            return catalog.state.versions.upto(table.id, standing.offsets[table.id])
+        return catalog.state.versions.as_of(table.id, standing.offset_at)
 
     # -- SYSTEM$ functions ----------------------------------------------------------------------------------------
 
@@ -156,7 +173,7 @@ def find(run: Run, state: StateReader, name: str) -> CatalogObject:
     if parts is None or len(parts) > 3:
         raise errors.invalid_value(name, "stream_name")
     full = run.object_name(parts, "this function")
-    found = state.catalog.find(full, [ObjectKind.STREAM], run.session.id)
+    found = state.catalog.find(full, [STREAM], run.session.id)
     if found is None:
         raise errors.not_found("Stream", str(full))
     return found

@@ -27,7 +27,6 @@ from snowmelt.state.model import (
     TableDefinition,
 )
 from snowmelt.state.store import StateReader, StateTransaction
-from snowmelt.state.stream_model import StreamDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
@@ -105,8 +104,6 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
     state.counters.drop(item.id)
     state.parameters.unset(ParameterLevel.TABLE, item.id)
     state.access.forget_object(item.id)
-    if isinstance(item.definition, StreamDefinition):
-        state.streams.delete_for(item.id)
     state.contracts.delete_for(item.id)
     state.observations.delete_for(item.id)
     state.lineage.delete_for(item.id)

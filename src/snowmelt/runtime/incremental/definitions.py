@@ -24,9 +24,15 @@ from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, ScalarRoutine, TimeTravel
 from snowmelt.state.dynamic_model import Dependency, DynamicDefinition
-from snowmelt.state.model import CatalogObject, ObjectKind, RoutineDefinition, TableDefinition, ViewDefinition
+from snowmelt.state.model import (
+    RELATIONS,
+    CatalogObject,
+    ObjectKind,
+    RoutineDefinition,
+    TableDefinition,
+    ViewDefinition,
+)
 from snowmelt.state.store import StateReader
-from snowmelt.state.stream_model import StreamDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -106,8 +112,8 @@ class DefinitionCatalog(StatementCatalog):
         if found.session_id is not None:
             _refuse(f"the temporary table {found.name}")
         definition = found.definition
-        if isinstance(definition, StreamDefinition):
-            _refuse(f"the stream {found.name}")
+        if found.kind not in RELATIONS:
+            _refuse(f"the {found.kind.lower()} {found.name}")
         if isinstance(definition, ViewDefinition):
             relation = self._view(found, definition)
         else:

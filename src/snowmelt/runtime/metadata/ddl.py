@@ -30,7 +30,6 @@ from snowmelt.state.model import (
     Warehouse,
     WarehouseState,
 )
-from snowmelt.state.stream_model import StreamDefinition, StreamMode
 
 SYSTEM_NAME = "SYS_CONSTRAINT_"
 """How the names of constraints begin that the user did not name; they are not printed."""
@@ -49,8 +48,6 @@ def object_ddl(item: CatalogObject, *, qualified: bool = False) -> str:
             return _sequence(item, sequence, name)
         case StageDefinition() as stage:
             return _stage(item, stage, name)
-        case StreamDefinition() as stream:
-            return _stream(item, stream, name, qualified=qualified)
         case FileFormatDefinition() as format_:
             return _file_format(item, format_, name)
         case RoutineDefinition() as routine:
@@ -223,18 +220,6 @@ def _sequence(item: CatalogObject, definition: SequenceDefinition, name: str) ->
     order = "order" if definition.ordered else "noorder"
     numbers = f"start with {definition.start} increment by {definition.step} {order}"
     return f"create or replace sequence {name} {numbers}{comment(item.comment)};"
-
-
-def _stream(item: CatalogObject, definition: StreamDefinition, name: str, *, qualified: bool) -> str:
-    elsewhere = definition.source_name.parent != item.name.parent
-    source = object_name(definition.source_name, qualified=qualified or elsewhere)
-    options = ""
-    if definition.mode is not StreamMode.DEFAULT:
-        options += f" {definition.mode.value.lower()} = true"
-    if definition.show_initial_rows:
-        options += " show_initial_rows = true"
-    kind = definition.source_type.lower()
-    return f"create or replace stream {name} on {kind} {source}{options}{comment(item.comment)};"
 
 
 def _file_format(item: CatalogObject, definition: FileFormatDefinition, name: str) -> str:

@@ -28,7 +28,6 @@ _SIMPLE = {
     "SEQUENCE": (ObjectKind.SEQUENCE, "Sequence"),
     "STAGE": (ObjectKind.STAGE, "Stage"),
     "FILE_FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
-    "STREAM": (ObjectKind.STREAM, "Stream"),
 }
 _ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
 _ELSEWHERE = frozenset(
@@ -40,7 +39,7 @@ _ELSEWHERE = frozenset(
 """Types that Snowflake has and that can't exist here."""
 SCRIPT_ORDER = {
     ObjectKind.SEQUENCE: 10, ObjectKind.FILE_FORMAT: 20, ObjectKind.STAGE: 30, ObjectKind.TABLE: 40,
-    ObjectKind.FUNCTION: 50, ObjectKind.VIEW: 60, ObjectKind.STREAM: 70, ObjectKind.PROCEDURE: 80,
+    ObjectKind.FUNCTION: 50, ObjectKind.VIEW: 60, ObjectKind.PROCEDURE: 80,
 }  # fmt: skip
 """What is created first in a script: defaults use sequences, views use tables and functions. Features say where theirs
 stand among these."""

@@ -116,10 +116,6 @@ SHOW: dict[str, Columns] = {
             "execute_as_user, secondary_role_names, insert_only_inputs, immutable_where, "
             "initialization_warehouse, backfill_from, scheduler, frozen_where, configured_refresh_mode"
         ),
-        "STREAMS": (
-            "created_on:ts, name, database_name, schema_name, owner, comment, table_name, source_type, "
-            "base_tables, type, stale, mode, stale_after:ts, invalid_reason, owner_role_type"
-        ),
         # Objects that can't exist here yet: clients ask for them all the same, and get the empty table.
         "PIPES": (
             "created_on:ts, name, database_name, schema_name, definition, owner, notification_channel, comment, "
@@ -187,7 +183,6 @@ HISTORY: dict[str, Columns] = {
 
 TERSE: dict[str, Columns] = {
     **dict.fromkeys(("TABLES", "VIEWS", "SCHEMAS", "DATABASES", "OBJECTS"), TERSE_OBJECT),
-    "STREAMS": columns("created_on:ts, name, kind, database_name, schema_name, tableOn"),
     "USERS": columns(
         "name, created_on:ts, display_name, first_name, last_name, email, comment, has_password, "
         "has_rsa_public_key, type, has_mfa, has_pat, has_workload_identity, is_from_organization_user"

@@ -48,7 +48,7 @@ def account_privileges() -> dict[str, str]:
 
 
 _CREATES = (
-    "CREATE TABLE", "CREATE VIEW", "CREATE DYNAMIC TABLE", "CREATE STREAM",
+    "CREATE TABLE", "CREATE VIEW", "CREATE DYNAMIC TABLE",
 )  # fmt: skip
 _MORE_CREATES = (
     "CREATE STAGE", "CREATE FILE FORMAT", "CREATE SEQUENCE", "CREATE FUNCTION", "CREATE PROCEDURE",
@@ -59,7 +59,6 @@ _PRIVILEGES: dict[str, tuple[str, ...]] = {
     "TABLE": ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "EVOLVE SCHEMA"),
     "DYNAMIC TABLE": ("SELECT", "OPERATE", "MONITOR"),
     "VIEW": ("SELECT", "REFERENCES"),
-    "STREAM": ("SELECT",),
     "WAREHOUSE": ("USAGE", "OPERATE", "MODIFY", "MONITOR"),
     "FUNCTION": ("USAGE",),
     "PROCEDURE": ("USAGE",),
@@ -112,7 +111,6 @@ _RULES: dict[str, tuple[Ask, ...]] = {
     "CREATE VIEW": ask_creator("VIEW"),
     "CREATE DYNAMIC TABLE": ask_creator("DYNAMIC TABLE", WAREHOUSE_USAGE),
     "CREATE DYNAMIC TABLE CLONE": ask_creator("DYNAMIC TABLE", ask(Subject.SOURCE, "SELECT")),
-    "CREATE STREAM": ask_creator("STREAM", ask(Subject.SOURCE, "SELECT")),
     "CREATE STAGE": ask_creator("STAGE"),
     "CREATE FILE FORMAT": ask_creator("FILE FORMAT"),
     "CREATE SEQUENCE": ask_creator("SEQUENCE"),
@@ -124,7 +122,6 @@ _RULES: dict[str, tuple[Ask, ...]] = {
     "ALTER VIEW": ask_owner(),
     "ALTER DYNAMIC TABLE": ask_owner(),
     "ALTER DYNAMIC TABLE OPERATE": (ask(Subject.TARGET, "OPERATE"),),
-    "ALTER STREAM": ask_owner(),
     "EXECUTE QUALITY CHECKS": (_READS,),
     "ALTER STAGE": ask_owner(),
     "ALTER FILE FORMAT": ask_owner(),

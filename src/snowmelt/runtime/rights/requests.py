@@ -19,7 +19,6 @@ from snowmelt.sql.statements import (
     sequences,
     session,
     stages,
-    streams,
     tables,
     users_roles,
     views,
@@ -87,9 +86,6 @@ def _creating(statement: Statement) -> Iterator[Request]:
             yield created(
                 f"CREATE DYNAMIC TABLE{word}", kind, statement, source_of(kind, clone), statement.options.warehouse
             )
-        case streams.CreateStream(clone=clone, source=source):
-            kind = ObjectType.TABLE if clone is None else ObjectType.STREAM
-            yield created("CREATE STREAM", ObjectType.STREAM, statement, source_of(kind, clone, source))
         case stages.CreateStage():
             yield created("CREATE STAGE", ObjectType.STAGE, statement)
         case file_formats.CreateFileFormat():
@@ -134,8 +130,6 @@ def _altering(statement: Statement) -> Iterator[Request]:
             yield Request("EXECUTE QUALITY CHECKS", Named(ObjectType.TABLE, name))
         case routines.AlterRoutine(kind=kind, name=name, action=action, arguments=arguments):
             yield altered(f"ALTER {kind}", kind, name, action, arguments)
-        case streams.AlterStream(name=name):
-            yield Request("ALTER STREAM", Named(ObjectType.STREAM, name))
         case stages.AlterStage(name=name, action=action):
             yield altered("ALTER STAGE", ObjectType.STAGE, name, action)
         case file_formats.AlterFileFormat(name=name, action=action):

@@ -154,7 +154,6 @@ from snowmelt.sql.statements.stages import (
     StageOptions,
     UrlLocation,
 )
-from snowmelt.sql.statements.streams import CreateStream
 from snowmelt.sql.statements.tables import (
     CreateTable,
     TableOptions,
@@ -216,7 +215,6 @@ __all__ = [
     "CreateSequence",
     "CreateStage",
     "CreateStatement",
-    "CreateStream",
     "CreateTable",
     "CreateView",
     "CreateWarehouse",

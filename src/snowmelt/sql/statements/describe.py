@@ -17,7 +17,7 @@ from snowmelt.sql.tokens import SqlText, TokenKind
 
 KINDS = (
     "FILE FORMAT", "DYNAMIC TABLE", "EXTERNAL TABLE", "EVENT TABLE", "MATERIALIZED VIEW", "TABLE", "VIEW",
-    "SCHEMA", "DATABASE", "STAGE", "FUNCTION", "PROCEDURE", "WAREHOUSE", "SEQUENCE", "STREAM",
+    "SCHEMA", "DATABASE", "STAGE", "FUNCTION", "PROCEDURE", "WAREHOUSE", "SEQUENCE",
     "PIPE", "USER",
 )  # fmt: skip
 

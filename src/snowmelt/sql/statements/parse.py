@@ -30,7 +30,6 @@ from snowmelt.sql.statements import (
     session,
     show,
     stages,
-    streams,
     tables,
     users_roles,
     views,
@@ -195,7 +194,6 @@ CREATE: dict[ObjectType, CreateRule] = {
     ObjectType.FUNCTION: routines.CREATE_FUNCTION,
     ObjectType.PROCEDURE: routines.CREATE_PROCEDURE,
     ObjectType.WAREHOUSE: warehouses.CREATE_WAREHOUSE,
-    ObjectType.STREAM: streams.CREATE_STREAM,
     ObjectType.USER: users_roles.CREATE_USER,
     ObjectType.ROLE: users_roles.CREATE_ROLE,
 }
@@ -213,7 +211,6 @@ ALTER: dict[ObjectType, AlterParser] = {
     ObjectType.FUNCTION: routines.parse_alter_routine,
     ObjectType.PROCEDURE: routines.parse_alter_routine,
     ObjectType.WAREHOUSE: warehouses.parse_alter_warehouse,
-    ObjectType.STREAM: streams.parse_alter_stream,
     ObjectType.USER: users_roles.parse_alter_user,
     ObjectType.ROLE: users_roles.parse_alter_role,
 }
@@ -224,7 +221,6 @@ UNDROP = dict.fromkeys(
         ObjectType.SCHEMA,
         ObjectType.TABLE,
         ObjectType.DYNAMIC_TABLE,
-        ObjectType.STREAM,
     )
 )
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import CloneSource, NameRef, ObjectType, Statement, TimePoint
+from snowmelt.sql.statements.base import CloneSource, CreateStatement, NameRef, ObjectType, Statement, TimePoint
 from snowmelt.sql.statements.changes import Action, SetOptions, UnsetOptions, refuse_governance
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import (
     CreateHead,
-    CreateRule,
     clone_source,
     created_name,
     if_exists,
@@ -51,8 +50,7 @@ class StreamComment(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class CreateStream(Statement):
-    name: NameRef
+class CreateStream(CreateStatement):
     source: NameRef | None = None
     """None for a clone."""
     source_word: SourceWord = "TABLE"
@@ -124,6 +122,3 @@ def parse_alter_stream(cursor: Cursor, kind: ObjectType) -> AlterStream:
     else:
         action = UnsetOptions(read_unset(cursor, StreamComment, kind))
     return AlterStream(name, action, guarded)
-
-
-CREATE_STREAM = CreateRule(parse_create_stream, or_alter=True)

@@ -1,0 +1,60 @@
+"""The kind STREAM: all that the runtime has to know of it."""
+
+from __future__ import annotations
+
+from snowmelt.features.streams import cloned, references
+from snowmelt.features.streams.commands import alter_stream, create_stream
+from snowmelt.features.streams.definitions import STREAM, StreamDefinition
+from snowmelt.features.streams.listing import COLUMNS, TERSE, ddl, described, streams
+from snowmelt.features.streams.statements import (
+    AlterStream,
+    CreateStream,
+    parse_alter_stream,
+    parse_create_stream,
+)
+from snowmelt.runtime.kinds import InProjects, KindDescription
+from snowmelt.runtime.metadata.listing import Listing
+from snowmelt.runtime.rights.asks import Named, Request, Subject, ask, ask_creator, ask_owner, created, source_of
+from snowmelt.sql.statements import base
+from snowmelt.sql.statements.base import ObjectType
+from snowmelt.sql.statements.heads import CreateRule
+from snowmelt.sql.statements.kinds import KindSyntax
+
+
+def _create(statement: CreateStream) -> Request:
+    read = ObjectType.TABLE if statement.clone is None else STREAM
+    return created("CREATE STREAM", STREAM, statement, source_of(read, statement.clone, statement.source))
+
+
+KIND = KindDescription(
+    syntax=KindSyntax(
+        STREAM,
+        CreateRule(parse_create_stream, or_alter=True),
+        parse_alter_stream,
+        {CreateStream: base.ddl("CREATE_STREAM"), AlterStream: base.ddl("ALTER_STREAM")},
+        is_described=True,
+        is_undropped=True,
+    ),
+    noun="Stream",
+    definition=StreamDefinition,
+    handlers={CreateStream: create_stream, AlterStream: alter_stream},
+    listing=Listing(streams),
+    columns=COLUMNS,
+    terse=TERSE,
+    describe=lambda run, state, item: (COLUMNS, [described(run, state, item)]),
+    ddl=ddl,
+    script_place=70,
+    privileges=("SELECT",),
+    rules={
+        "CREATE STREAM": ask_creator(STREAM, ask(Subject.SOURCE, "SELECT")),
+        "ALTER STREAM": ask_owner(),
+    },
+    requests={
+        CreateStream: _create,
+        AlterStream: lambda statement: Request("ALTER STREAM", Named(STREAM, statement.name)),
+    },
+    clone=cloned.add,
+    follow=references.follow,
+    forget=lambda state, item: state.streams.delete_for(item.id),
+    in_projects=InProjects(statement=CreateStream, drop_place=40),
+)
