@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
+from snowmelt.features.quality.statements import AddQualityCheck
 from snowmelt.govern.quality import verdicts
 from snowmelt.govern.quality.ddl import definition_of, statement_of
 from snowmelt.govern.quality.kinds import RULES, build_check
 from snowmelt.sql.statements.alter_table import AlterTable
 from snowmelt.sql.statements.parse import parse_statement
-from snowmelt.sql.statements.quality import AddQualityCheck
 from snowmelt.state.quality_model import (
     CheckKind,
     CheckSeverity,

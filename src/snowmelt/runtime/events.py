@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, ParamSpec
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
+from snowmelt.sql.statements.changes import Action
 from snowmelt.state.dynamic_model import DynamicRefresh
 from snowmelt.state.model import CatalogObject, Column, QueryRecord
 from snowmelt.state.quality_model import QualityResult
@@ -98,6 +99,16 @@ class Lifecycle:
         """The ids of a source and of its clone."""
         self.table_cloned: Event[[StateTransaction, CatalogObject, int, CatalogObject, int]] = Event()
         """A table with its schema: the source and its version, the clone and its version."""
+        self.columns_altered: Event[[Run, CatalogObject, Sequence[Action]]] = Event()
+        """In the statement's transaction, behind the change itself."""
+        self.renamed: Event[[StateTransaction, CatalogObject, ObjectName]] = Event()
+        """The object as it was, and its new name."""
+        self.emptied: Event[[Run, CatalogObject]] = Event()
+        """TRUNCATE."""
+        self.dropped: Event[[StateTransaction, CatalogObject]] = Event()
+        self.restored: Event[[StateTransaction, CatalogObject]] = Event()
+        self.swapped: Event[[StateTransaction, CatalogObject, CatalogObject]] = Event()
+        """Two objects as they were; the catalog has their new names."""
         self.swapping: Event[[Run, StateTransaction, CatalogObject, CatalogObject]] = Event()
         self.leaving: Event[[Run, StateTransaction, CatalogObject, str]] = Event()
         """The name is to be dropped or taken by another; the last argument says by what."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.runtime.kinds import Annotations, Handler, KindDescription, Kinds
+from snowmelt.runtime.kinds import Annotations, Clauses, Handler, KindDescription, Kinds, ShownRows, StatementGroup
 
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from snowmelt.runtime.system_functions import SystemFunction
     from snowmelt.runtime.table_functions import TableFunction
     from snowmelt.sql.relations import Relation
-    from snowmelt.sql.statements.base import Statement, StatementKind
+    from snowmelt.sql.statements.base import ObjectType, Statement, StatementKind
+    from snowmelt.sql.statements.changes import Drop
 
 _T = TypeVar("_T")
 
@@ -31,6 +32,14 @@ class Feature:
     """The kinds of objects that it brings, with the handlers of their statements."""
     annotations: tuple[Annotations, ...] = ()
     """What it lets users say of objects of other kinds."""
+    clauses: tuple[Clauses, ...] = ()
+    """What it adds to ALTER TABLE."""
+    groups: tuple[StatementGroup, ...] = ()
+    """Its statements that are about no kind of object of its own."""
+    shows: tuple[ShownRows, ...] = ()
+    """What SHOW lists of it, besides its kinds of objects."""
+    drops: Mapping[ObjectType, Callable[[Run, Drop], str | None]] = field(default_factory=dict)
+    """Drops what lives in no schema; the name of what is gone, None when nothing was there."""
     handlers: Mapping[type[Statement], Handler] = field(default_factory=dict)
     listings: Mapping[type[Statement], Handler] = field(default_factory=dict)
     """More handlers, of statements that only read the catalog: a client may ask for the columns that they give."""
@@ -66,9 +75,13 @@ class Features:
         self.kinds = Kinds(
             tuple(kind for feature in self for kind in feature.kinds),
             tuple(each for feature in self for each in feature.annotations),
+            tuple(each for feature in self for each in feature.clauses),
+            tuple(each for feature in self for each in feature.groups),
+            tuple(each for feature in self for each in feature.shows),
         )
-        of_kinds = [kind.handlers for kind in self.kinds.descriptions]
+        of_kinds = [part.handlers for part in self.kinds.parts]
         self.handlers = _joined([self.listings, *(feature.handlers for feature in self), *of_kinds])
+        self.drops = _joined(feature.drops for feature in self)
         self.relation_functions = _joined(feature.relation_functions for feature in self)
         self.system_functions = _joined(feature.system_functions for feature in self)
         self.table_functions = _joined(_by_name(feature.table_functions) for feature in self)

@@ -16,11 +16,11 @@ from snowmelt.core.composing import Composed
 from snowmelt.core.names import ObjectName
 from snowmelt.runtime.metadata.columns import Columns, Row
 from snowmelt.runtime.metadata.listing import Listing
-from snowmelt.runtime.results import Result
+from snowmelt.runtime.results import DONE, Result
 from snowmelt.runtime.rights.asks import Ask, Request
 from snowmelt.sql.statements import kinds as syntax
 from snowmelt.sql.statements.base import CreateStatement, ObjectType, Statement
-from snowmelt.sql.statements.changes import Annotation
+from snowmelt.sql.statements.changes import Action, Annotation
 from snowmelt.state import definitions
 from snowmelt.state.model import CatalogObject, ParameterLevel
 from snowmelt.state.record import Definition
@@ -111,12 +111,44 @@ class Annotations:
     on_container: Callable[[Run, StateTransaction, ParameterLevel, str, Any], None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clauses:
+    """Clauses of ALTER TABLE and ALTER DYNAMIC TABLE, such as ADD QUALITY CHECK."""
+
+    syntax: tuple[syntax.ClauseSyntax, ...]
+    handlers: Mapping[type[Action], Callable[[Run, CatalogObject, Any], str | None]]
+    """What carries out an action on a table. It may give the message of the statement."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementGroup:
+    """Statements that are about no kind of object of the feature's own."""
+
+    syntax: syntax.StatementSyntax
+    handlers: Mapping[type[Statement], Handler]
+    rules: Mapping[str, tuple[Ask, ...]] = field(default_factory=dict)
+    requests: Mapping[type[Statement], Callable[[Any], Request]] = field(default_factory=dict)
+    """What is not here asks for no rights by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRows:
+    """What SHOW lists that is no kind of object with statements of its own."""
+
+    word: str
+    listing: Listing
+    columns: Columns
+
+
 @dataclass(frozen=True, eq=False)
 class Kinds:
     """All that features describe, by what the runtime asks. Equal to itself alone, so that tables are kept for it."""
 
     descriptions: tuple[KindDescription, ...]
     annotations: tuple[Annotations, ...] = ()
+    clauses: tuple[Clauses, ...] = ()
+    groups: tuple[StatementGroup, ...] = ()
+    shows: tuple[ShownRows, ...] = ()
 
     @cached_property
     def by_name(self) -> dict[ObjectType, KindDescription]:
@@ -128,12 +160,21 @@ class Kinds:
         return {word: kind for kind, own in words for word in own}
 
     @cached_property
+    def parts(self) -> tuple[KindDescription | StatementGroup, ...]:
+        """All that has statements."""
+        return (*self.descriptions, *self.groups)
+
+    @cached_property
     def rules(self) -> dict[str, tuple[Ask, ...]]:
-        return {name: asks for kind in self.descriptions for name, asks in kind.rules.items()}
+        return {name: asks for part in self.parts for name, asks in part.rules.items()}
 
     @cached_property
     def requests(self) -> dict[type[Statement], Callable[[Any], Request]]:
-        return {statement: request for kind in self.descriptions for statement, request in kind.requests.items()}
+        return {statement: request for part in self.parts for statement, request in part.requests.items()}
+
+    @cached_property
+    def shown(self) -> dict[str, ShownRows]:
+        return {each.word: each for each in self.shows}
 
 
 _KINDS: Composed[Kinds] = Composed()
@@ -147,7 +188,11 @@ def install(kinds: Kinds) -> None:
         raise errors.internal(f"Two features describe the kind {twice[0]}.")
     syntax.install(
         syntax.Grammar(
-            tuple(kind.syntax for kind in kinds.descriptions), tuple(each.syntax for each in kinds.annotations)
+            tuple(kind.syntax for kind in kinds.descriptions),
+            tuple(each.syntax for each in kinds.annotations),
+            tuple(clause for each in kinds.clauses for clause in each.syntax),
+            tuple(each.syntax for each in kinds.groups),
+            tuple(each.word for each in kinds.shows),
         )
     )
     definitions.install([kind.definition for kind in kinds.descriptions])
@@ -161,16 +206,23 @@ def all_kinds() -> Kinds:
 # -- what is said of objects ------------------------------------------------------------------------------------------
 
 
-def annotate_relation(run: Run, item: CatalogObject, actions: Sequence[object]) -> bool:
-    """Carries out the clauses of features, such as SET TAG, on a table or view; False when there are none."""
+def annotate_relation(run: Run, item: CatalogObject, actions: Sequence[Action]) -> str | None:
+    """Carries out the clauses of features, such as SET TAG, on a table or view; None when there are none.
+
+    What the statement answers.
+    """
+    for clauses in all_kinds().clauses:
+        handler = clauses.handlers.get(type(actions[0]))
+        if handler is not None:
+            return handler(run, item, actions[0]) or DONE
     for each in all_kinds().annotations:
         found = [action for action in actions if isinstance(action, each.actions)]
         if found and len(found) < len(actions):
             raise errors.unsupported(f"SET {each.syntax.word} together with other changes")
         if found:
             each.on_relation(run, item, found)
-            return True
-    return False
+            return DONE
+    return None
 
 
 def annotate_container(run: Run, state: StateTransaction, level: ParameterLevel, id: str, action: Annotation) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from snowmelt.core.names import ObjectName
 from snowmelt.ingest.channels.ports import ChannelDoor
+from snowmelt.runtime.stream_windows import StreamWindow
 from snowmelt.sql.relations import ChangeSpan, Relation, TimeTravel
-from snowmelt.state.model import CatalogObject, TableDefinition, TableVersion
+from snowmelt.sql.statements.base import NameRef
+from snowmelt.state.contract_model import ContractLink
+from snowmelt.state.model import CatalogObject, Column, TableDefinition, TableVersion, ViewDefinition
 from snowmelt.state.quality_model import QualityResult
+from snowmelt.state.store import StateTransaction
 
 if TYPE_CHECKING:
     from snowmelt.runtime.resolver import StatementCatalog
@@ -33,6 +37,41 @@ class ChangeReader(Protocol):
     def changes(self, catalog: StatementCatalog, source: CatalogObject, span: ChangeSpan) -> Relation: ...
 
     def version_at(self, catalog: StatementCatalog, table: CatalogObject, when: TimeTravel) -> TableVersion | None: ...
+
+    def advance(self, state: StateTransaction, windows: Sequence[StreamWindow]) -> None:
+        """These changes are consumed once the transaction commits."""
+        ...
+
+    def tables_behind(self, run: Run, name: ObjectName, view: ViewDefinition) -> list[str]:
+        """The ids of the tables of a view whose changes can be tracked. Raises for one whose changes can't."""
+        ...
+
+    def track_all(self, run: Run, table_ids: list[str]) -> None:
+        """Change tracking of these tables is on from now on."""
+        ...
+
+
+class ContractOptions(Protocol):
+    """Options of a table or view that say which contract it is held to."""
+
+    @property
+    def contract(self) -> NameRef | None: ...
+    @property
+    def contract_version(self) -> int | None: ...
+
+
+class Contracts(Protocol):
+    """Holds tables and views to contracts."""
+
+    def wanted(
+        self, run: Run, options: ContractOptions, item: CatalogObject, columns: Sequence[Column]
+    ) -> ContractLink | None:
+        """The link that CREATE asks for. Raises, naming each breach, when such an object does not satisfy it."""
+        ...
+
+    def set_contract(self, run: Run, item: CatalogObject, options: ContractOptions, unset: Sequence[str] = ()) -> None:
+        """What ALTER … SET CONTRACT and UNSET CONTRACT do; nothing when the statement says nothing about it."""
+        ...
 
 
 class Gate(Protocol):

@@ -8,6 +8,8 @@ from snowmelt.features.channels.events import ChannelEvents
 from snowmelt.features.channels.service import Channels
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
+from snowmelt.runtime.kinds import ShownRows
+from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.stopping import StopTimes
 from snowmelt.runtime.table_functions import TableFunction
 
@@ -23,6 +25,7 @@ def _stop(account: Account, times: StopTimes) -> None:
 
 FEATURE = Feature(
     "channels",
+    shows=(ShownRows(word="CHANNELS", listing=Listing(channels.channels), columns=channels.COLUMNS),),
     relation_functions={"ERROR_TABLE": error_tables.relation},
     table_functions=(
         TableFunction(

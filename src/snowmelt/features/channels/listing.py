@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from snowmelt.runtime.metadata.catalog import objects
 from snowmelt.runtime.metadata.columns import Row, columns
-from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.metadata.scopes import relation_scope, schema_scope
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.channel_model import ChannelMinute
@@ -25,6 +24,10 @@ HISTORY_COLUMNS = columns(
     "ROWS_PARSED:n, ROWS_ERROR_COUNT:n, BYTES_INSERTED:n, COMMITS:n, AVERAGE_LATENCY_MS:n, LAST_ERROR_MESSAGE"
 )
 _DAYS = 14
+COLUMNS = columns(
+    "created_on:ts, name, database_name, schema_name, table_name, client_sequencer, row_sequencer, "
+    "offset_token, parent_name, parent_domain"
+)
 
 
 def channels(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
@@ -87,6 +90,3 @@ def _minute(item: ChannelMinute, table: CatalogObject) -> Row:
         "AVERAGE_LATENCY_MS": round(1000 * item.waited_seconds / item.batches) if item.batches else None,
         "LAST_ERROR_MESSAGE": item.last_error,
     }
-
-
-LISTINGS = {"CHANNELS": Listing(channels)}

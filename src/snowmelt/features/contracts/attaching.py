@@ -14,21 +14,17 @@ from snowmelt.features.contracts.views import PromisedViews
 from snowmelt.govern.contracts.model import TableColumn
 from snowmelt.govern.contracts.reading import read
 from snowmelt.runtime import schema_objects
+from snowmelt.runtime.ports import ContractOptions
 from snowmelt.runtime.rights import enforcement
 from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.dynamic_tables import DynamicTableOptions
-from snowmelt.sql.statements.tables import TableOptions
-from snowmelt.sql.statements.views import ViewOptions
 from snowmelt.state.contract_model import CONTRACT, ContractDefinition, ContractLink
 from snowmelt.state.model import CatalogObject, Column, TableDefinition, ViewDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
-RelationOptions = TableOptions | ViewOptions | DynamicTableOptions
 
-
-def set_contract(run: Run, item: CatalogObject, options: RelationOptions, unset: Sequence[str] = ()) -> None:
+def set_contract(run: Run, item: CatalogObject, options: ContractOptions, unset: Sequence[str] = ()) -> None:
     """What ALTER … SET CONTRACT and UNSET CONTRACT do; nothing when the statement says nothing about it."""
     definition = item.definition
     assert isinstance(definition, TableDefinition | ViewDefinition)
@@ -53,13 +49,13 @@ def shown_columns(run: Run, item: CatalogObject) -> list[TableColumn]:
         return run.account.services[PromisedViews].columns(run, state, item)
 
 
-def wanted(run: Run, options: RelationOptions, item: CatalogObject, columns: Sequence[Column]) -> ContractLink | None:
+def wanted(run: Run, options: ContractOptions, item: CatalogObject, columns: Sequence[Column]) -> ContractLink | None:
     """The link that CREATE asks for. Raises, naming each breach, when such an object does not satisfy it."""
     return _link(run, options, item, as_columns(columns))
 
 
 def _link(
-    run: Run, options: RelationOptions, item: CatalogObject, columns: Sequence[TableColumn]
+    run: Run, options: ContractOptions, item: CatalogObject, columns: Sequence[TableColumn]
 ) -> ContractLink | None:
     if options.contract is None:
         if options.contract_version is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from snowmelt.features.contracts import enforcing
+from snowmelt.features.contracts import attaching, enforcing
 from snowmelt.features.contracts.kind import KIND
 from snowmelt.features.contracts.views import PromisedViews
 from snowmelt.runtime.account import Account
@@ -11,6 +11,7 @@ from snowmelt.runtime.feature import Feature
 
 def _begin(account: Account) -> None:
     account.services.add(PromisedViews())
+    account.contracts = attaching
     lifecycle = account.lifecycle
     lifecycle.replacing.subscribe(enforcing.check_replacement)
     lifecycle.replaced.subscribe(enforcing.replace)

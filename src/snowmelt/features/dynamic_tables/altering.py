@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
-from snowmelt.features.contracts import attaching
 from snowmelt.features.data_products import lags
 from snowmelt.features.dynamic_tables import declarations, graph, scheduling
 from snowmelt.features.dynamic_tables.creating import visible_versions
-from snowmelt.features.quality import declaring as quality
 from snowmelt.features.relations.alter_tables import alter_columns, rename, swap
 from snowmelt.runtime import kinds, retention
 from snowmelt.runtime.incremental import filling
@@ -20,7 +18,6 @@ from snowmelt.sql.statements.alter_table import ClusterBy, SetRecluster
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.changes import Action, RenameTo, SetColumnComment, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.dynamic_tables import DynamicTableOptions, SetFrozen
-from snowmelt.sql.statements.quality import AddQualityCheck, DropQualityCheck
 from snowmelt.sql.statements.warehouses import Resume, Suspend
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.model import RELATIONS, CatalogObject, TableDefinition
@@ -51,7 +48,7 @@ def dynamic_part(item: CatalogObject) -> DynamicDefinition | None:
 
 
 def alter(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
-    if kinds.annotate_relation(run, table, actions):
+    if kinds.annotate_relation(run, table, actions) is not None:
         return
     match actions[0]:
         case Suspend():
@@ -75,10 +72,6 @@ def alter(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
             alter_columns(run, table, actions)
         case SetColumnComment() | SetRecluster():
             alter_columns(run, table, actions)
-        case AddQualityCheck() as action:
-            quality.add_check(run, table, action)
-        case DropQualityCheck() as action:
-            quality.drop_check(run, table, action)
         case SetOptions() | UnsetOptions() | SetFrozen():
             _set(run, table, actions)
         case other:
@@ -109,7 +102,7 @@ def _set(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
         match action:
             case SetOptions(options=options):
                 assert isinstance(options, DynamicTableOptions)
-                attaching.set_contract(run, table, options)
+                run.account.contracts.set_contract(run, table, options)
                 changes |= _changed(run, options, triggers)
                 if options.comment is not None:
                     values["comment"] = options.comment
@@ -120,7 +113,7 @@ def _set(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
             case UnsetOptions(names=names):
                 if "COMMENT" in names:
                     values["comment"] = None
-                attaching.set_contract(run, table, DynamicTableOptions(), names)
+                run.account.contracts.set_contract(run, table, DynamicTableOptions(), names)
                 reset_days = retention.KEY in names
                 reset_extension = retention.EXTENSION_KEY in names
                 if "INITIALIZATION_WAREHOUSE" in names:

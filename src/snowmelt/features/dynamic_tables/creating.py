@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
-from snowmelt.features.contracts import attaching
 from snowmelt.features.data_products import lags
 from snowmelt.features.dynamic_tables import cloned, declarations, frozen, graph, pins, scheduling
 from snowmelt.features.dynamic_tables import errors as refresh_errors
@@ -115,7 +114,9 @@ class _Maker:
             definition = declarations.definition_of(self.run, self.statement, self.declared, bound)
             table = tables.new_table(self.caller, self.name, table_statement(self.statement), definition)
             self.run.refreshed_id = table.id
-            contract = attaching.wanted(self.caller, self.statement.options, table, definition.columns)
+            contract = self.caller.account.contracts.wanted(
+                self.caller, self.statement.options, table, definition.columns
+            )
             if self.declared.frozen_where is not None:
                 filling.frozen_condition(bound.environment, definition, stored_form=False)
             whole = incremental.Filled(bound, {})

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from snowmelt.core import types
-from snowmelt.features.dynamic_tables import checks, cloned, scheduling
+from snowmelt.features.dynamic_tables import checks, cloned, landing, listing, scheduling
 from snowmelt.features.dynamic_tables import functions as dynamic_functions
 from snowmelt.features.dynamic_tables.commands import HANDLERS
 from snowmelt.features.dynamic_tables.interrupted import end_refreshes
 from snowmelt.features.dynamic_tables.service import DynamicTables
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
+from snowmelt.runtime.kinds import ShownRows
+from snowmelt.runtime.metadata.listing import Listing
+from snowmelt.runtime.schema_objects import is_dynamic
 from snowmelt.runtime.stopping import StopTimes
 from snowmelt.runtime.system_functions import SystemFunction
 from snowmelt.runtime.table_functions import TableFunction
-from snowmelt.state.model import CatalogObject, TableDefinition
+from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateTransaction
 
 _WAKING = frozenset(
@@ -28,12 +31,26 @@ def _begin(account: Account) -> None:
 
     account.lifecycle.table_cloned.subscribe(cloned.add)
     account.lifecycle.refused_by_checks.subscribe(_suspend)
+    account.lifecycle.dropped.subscribe(_dropped)
+    account.lifecycle.restored.subscribe(_restored)
     account.events.wake_after(_WAKING, tables.wake)
 
 
 def _suspend(state: StateTransaction, table: CatalogObject, _: str | None) -> None:
-    if isinstance(table.definition, TableDefinition) and table.definition.dynamic is not None:
+    if is_dynamic(table):
         scheduling.suspend(state, table, scheduling.BY_QUALITY)
+
+
+def _dropped(state: StateTransaction, item: CatalogObject) -> None:
+    if is_dynamic(item):
+        state.dynamic.end_graph(item.id, state.now)
+        landing.dropped(state, item)
+
+
+def _restored(state: StateTransaction, item: CatalogObject) -> None:
+    if is_dynamic(item):
+        scheduling.note_definition(state, item.id, ("UNDROP",))
+        landing.restored(state, item)
 
 
 def _stop(account: Account, times: StopTimes) -> None:
@@ -42,6 +59,7 @@ def _stop(account: Account, times: StopTimes) -> None:
 
 FEATURE = Feature(
     "dynamic_tables",
+    shows=(ShownRows(word="DYNAMIC TABLES", listing=Listing(listing.dynamic_tables), columns=listing.COLUMNS),),
     handlers=HANDLERS,
     system_functions={
         "SYSTEM$CHECK_DYNAMIC_TABLE": SystemFunction(1, 1, types.VARCHAR, checks.check_dynamic_table),

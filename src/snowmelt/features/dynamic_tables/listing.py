@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core.lag import show_lag
 from snowmelt.core.names import quote
 from snowmelt.runtime.metadata.catalog import objects
-from snowmelt.runtime.metadata.columns import Row, word
+from snowmelt.runtime.metadata.columns import Row, columns, word
 from snowmelt.runtime.metadata.ddl_words import scd_clauses
-from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.metadata.relations import clustering_key, sizes_of
 from snowmelt.runtime.metadata.scopes import schema_scope
 from snowmelt.sql.statements.show import ShowStatement
@@ -21,6 +20,13 @@ from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
+COLUMNS = columns(
+    "created_on:ts, name, database_name, schema_name, cluster_by, rows:n, bytes:n, owner, target_lag, "
+    "refresh_mode, refresh_mode_reason, warehouse, comment, text, automatic_clustering, scheduling_state, "
+    "last_suspended_on:ts, is_clone, is_replica, is_iceberg, data_timestamp:ts, owner_role_type, "
+    "execute_as_user, secondary_role_names, insert_only_inputs, immutable_where, "
+    "initialization_warehouse, backfill_from, scheduler, frozen_where, configured_refresh_mode"
+)
 
 
 def lag_text(declared: DynamicDefinition) -> str | None:
@@ -111,6 +117,3 @@ def _standing(dynamic: DynamicState) -> dict[str, Any]:
         "last_suspended_on": dynamic.suspended_on,
         "data_timestamp": dynamic.data_timestamp,
     }
-
-
-LISTINGS = {"DYNAMIC TABLES": Listing(dynamic_tables)}

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from snowmelt.core.types import DataType
-from snowmelt.features.contracts import attaching
 from snowmelt.features.dynamic_tables import declarations, scheduling
 from snowmelt.features.dynamic_tables.altering import bound_now, check, dynamic_part
 from snowmelt.features.dynamic_tables.creating import refresh_sources
@@ -95,7 +94,7 @@ class _Alteration:
         self.declared = declarations.declared(run, table.name, statement)
         self.bound = bound_now(run, table.name, self.declared)
         wanted = declarations.definition_of(run, statement, self.declared, self.bound)
-        self.contract = attaching.wanted(run, statement.options, table, wanted.columns)
+        self.contract = run.account.contracts.wanted(run, statement.options, table, wanted.columns)
         if wanted.transient != table.definition.transient:
             raise CannotKeepError("it is transient or not for good")
         self.actions = _reshaping(table.definition.columns, wanted.columns)

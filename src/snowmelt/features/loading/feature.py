@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from snowmelt.features.loading import copy_commands, file_commands, functions, inference, stage_commands, staged_query
+from snowmelt.features.loading import (
+    copy_commands,
+    file_commands,
+    functions,
+    history,
+    inference,
+    stage_commands,
+    staged_query,
+)
 from snowmelt.features.loading.stage_folders import Digests
 from snowmelt.runtime import histories
 from snowmelt.runtime.account import Account
@@ -13,6 +21,7 @@ from snowmelt.runtime.table_functions import TableFunction
 def _begin(account: Account) -> None:
     account.services.add(Digests())
     account.staged_files = staged_query.relation
+    account.lifecycle.emptied.subscribe(history.forget)
 
 
 FEATURE = Feature(

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.features.quality import quarantine
 from snowmelt.features.quality.asking import run_checks
 from snowmelt.features.quality.listing import HISTORY_COLUMNS, history_row
+from snowmelt.features.quality.statements import ExecuteQualityChecks, ReplayQuarantine
 from snowmelt.features.relations.changes import delete
 from snowmelt.features.relations.inserts import insert
 from snowmelt.runtime.metadata.columns import result
 from snowmelt.runtime.metadata.ddl_words import object_name
-from snowmelt.runtime.results import Result, status
-from snowmelt.sql.statements.base import Statement
+from snowmelt.runtime.results import Result
 from snowmelt.sql.statements.dml import DeleteStatement, InsertStatement
 from snowmelt.sql.statements.parse import parse_statement
-from snowmelt.sql.statements.quality import ExecuteQualityChecks, ReplayQuarantine
 from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.model import CatalogObject, TableDefinition
 
@@ -29,7 +28,7 @@ def execute_checks(run: Run, statement: ExecuteQualityChecks) -> Result:
     return result(HISTORY_COLUMNS, rows, "EXECUTE_QUALITY_CHECKS")
 
 
-def replay_quarantine(run: Run, table: CatalogObject, action: ReplayQuarantine) -> Result:
+def replay_quarantine(run: Run, table: CatalogObject, action: ReplayQuarantine) -> str:
     """Moves quarantined rows into their table, in one transaction; its gate puts back what fails still."""
     assert isinstance(table.definition, TableDefinition)
     kept = quarantine.existing(run.session, table.name)
@@ -43,7 +42,7 @@ def replay_quarantine(run: Run, table: CatalogObject, action: ReplayQuarantine) 
     # Only after the gate: what it put back was not replayed.
     back = after.rows - (before - moved) if after is not None else 0
     message = f"{moved - back} quarantined rows were replayed."
-    return status(f"{message} {back} fail still, and are in quarantine again." if back else message, "ALTER_TABLE")
+    return f"{message} {back} fail still, and are in quarantine again." if back else message
 
 
 def _move(run: Run, table: CatalogObject, kept: CatalogObject, action: ReplayQuarantine) -> int:
@@ -60,6 +59,3 @@ def _move(run: Run, table: CatalogObject, kept: CatalogObject, action: ReplayQua
     count = insert(run, moved).rows()[0][0]
     delete(run, gone)
     return int(count)
-
-
-HANDLERS: dict[type[Statement], Any] = {ExecuteQualityChecks: execute_checks}

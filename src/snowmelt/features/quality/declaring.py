@@ -11,6 +11,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.features.quality import quarantine
 from snowmelt.features.quality.runs import gate_run
+from snowmelt.features.quality.statements import AddQualityCheck, DropQualityCheck
 from snowmelt.features.quality.table_checks import declared_column
 from snowmelt.govern.quality.expressions import measure, violation
 from snowmelt.govern.quality.kinds import build_check, is_row_check
@@ -20,7 +21,6 @@ from snowmelt.sql.bound import Scope, Source, SourceColumn
 from snowmelt.sql.dialect import identifier
 from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.statements.quality import AddQualityCheck, DropQualityCheck
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.quality_model import CheckKind, FailureAction, QualityCheck

@@ -10,7 +10,6 @@ from snowmelt.govern.quality.ddl import definition_of
 from snowmelt.govern.quality.kinds import rule_of
 from snowmelt.runtime.metadata.catalog import objects
 from snowmelt.runtime.metadata.columns import Row, columns
-from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.metadata.scopes import relation_scope, schema_scope
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
@@ -25,6 +24,10 @@ HISTORY_ARGUMENTS = ("TABLE_NAME", "CHECK_NAME", "STATUS", "START_TIME", "END_TI
 HISTORY_COLUMNS = columns(
     "MEASURED_ON:ts, DATABASE_NAME, SCHEMA_NAME, TABLE_NAME, CHECK_NAME, KIND, FAMILY, SEVERITY, ON_FAILURE, STATUS, "
     "VALUE:FLOAT, ROWS_CHECKED:n, ROWS_FAILED:n, ROWS_QUARANTINED:n, MESSAGE, OPERATION, QUERY_ID"
+)
+COLUMNS = columns(
+    "created_on:ts, name, database_name, schema_name, table_name, kind, family, columns, severity, on_failure, "
+    "threshold, definition, comment, last_status, last_measured_on:ts, last_message"
 )
 
 
@@ -97,6 +100,3 @@ def history_row(item: QualityResult, table: CatalogObject) -> Row:
         "OPERATION": item.operation,
         "QUERY_ID": item.query_id,
     }
-
-
-LISTINGS = {"QUALITY CHECKS": Listing(checks)}

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
-from snowmelt.features.contracts import attaching
-from snowmelt.features.quality import declaring, quarantine
-from snowmelt.features.quality.commands import replay_quarantine
 from snowmelt.runtime import kinds, past_shapes, references, retention
 from snowmelt.runtime.altering import Alteration
 from snowmelt.runtime.reshaping import Reshaped, reshape, start_change_feed
@@ -26,11 +23,9 @@ from snowmelt.sql.statements.changes import (
     SwapWith,
     UnsetOptions,
 )
-from snowmelt.sql.statements.quality import AddQualityCheck, DropQualityCheck, ReplayQuarantine
 from snowmelt.sql.statements.tables import TableOptions
 from snowmelt.state.model import (
     RELATIONS,
-    SELECTABLE,
     CatalogObject,
     ObjectKind,
     PastColumn,
@@ -43,7 +38,7 @@ if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 
-_OF_ANY_TABLE = (SetColumnComment, AddQualityCheck, DropQualityCheck, Annotation)
+_OF_ANY_TABLE = (SetColumnComment, Annotation)
 _OPTIONS = ("retention_days", "change_tracking", "change_feed", "schema_evolution", "dynamic")
 
 
@@ -55,8 +50,9 @@ def alter_table(run: Run, statement: AlterTable) -> Result:
         if statement.if_exists:
             return status(DONE, "ALTER_TABLE")
         raise errors.not_found("Table", str(run.object_name(statement.name)))
-    if kinds.annotate_relation(run, table, statement.actions):
-        return status(DONE, "ALTER_TABLE")
+    told = kinds.annotate_relation(run, table, statement.actions)
+    if told is not None:
+        return status(told, "ALTER_TABLE")
     action = statement.actions[0]
     match action:
         case RenameTo(new_name=new_name):
@@ -71,12 +67,6 @@ def alter_table(run: Run, statement: AlterTable) -> Result:
             _set_options(run, table, options, ())
         case UnsetOptions(names=names):
             _set_options(run, table, TableOptions(), names)
-        case AddQualityCheck():
-            declaring.add_check(run, table, action)
-        case DropQualityCheck():
-            declaring.drop_check(run, table, action)
-        case ReplayQuarantine():
-            return replay_quarantine(run, table, action)
         case _:
             alter_columns(run, table, statement.actions)
     return status(DONE, "ALTER_TABLE")
@@ -122,16 +112,8 @@ def alter_columns(run: Run, table: CatalogObject, actions: Sequence[Action]) -> 
     before = pending.version
     done = reshape(run, table, pending, alteration.change)
     run.transaction.at_commit.append(lambda state: _record(run, state, alteration, definition, pending, before, done))
-    _alter_quarantine(run, table, actions)
+    run.account.lifecycle.columns_altered(run, table, actions)
     return alteration.definition.model_copy(update={"spark_only": done.spark_only})
-
-
-def _alter_quarantine(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
-    """In the same transaction: what waits in quarantine goes back into the columns it came from."""
-    with run.state.read() as state:
-        kept = quarantine.found_for(state, table)
-    if kept is not None and (following := quarantine.following(kept, actions)):
-        alter_columns(run, kept, following)
 
 
 def _record(
@@ -192,7 +174,6 @@ def rename(run: Run, item: CatalogObject, new_name: NameRef) -> None:
         if state.catalog.schema(target.parent) is None:
             raise errors.not_found("Schema", str(target.parent))
         run.account.lifecycle.leaving(run, state, item, "RENAME")
-        kept = quarantine.found_for(state, item)
         try:
             state.catalog.rename(item.id, target)
         except errors.SnowmeltError as error:
@@ -200,9 +181,7 @@ def rename(run: Run, item: CatalogObject, new_name: NameRef) -> None:
                 raise errors.already_exists(run.written(new_name)) from None
             raise
         references.follow_rename(state, item, target)
-        if kept is not None and state.whole_catalog.find(quarantine.name_of(target), SELECTABLE) is None:
-            state.catalog.rename(kept.id, quarantine.name_of(target))
-            references.follow_rename(state, kept, quarantine.name_of(target))
+        run.account.lifecycle.renamed(state, item, target)
 
 
 def swap(run: Run, item: CatalogObject, other: CatalogObject) -> None:
@@ -211,26 +190,11 @@ def swap(run: Run, item: CatalogObject, other: CatalogObject) -> None:
         raise errors.compilation("002230", "42601", f"cannot swap '{other.name}' with itself")
     with run.state.begin() as state:
         run.account.lifecycle.swapping(run, state, item, other)
-        kept = quarantine.found_for(state, item), quarantine.found_for(state, other)
         state.catalog.swap(item.id, other.id)
-        _swap_quarantines(state, kept, (item, other))
+        run.account.lifecycle.swapped(state, item, other)
         if item.kind is ObjectKind.VIEW:
             references.follow_rename(state, item, other.name)
             references.follow_rename(state, other, item.name)
-
-
-def _swap_quarantines(
-    state: StateTransaction, kept: Sequence[CatalogObject | None], tables: Sequence[CatalogObject]
-) -> None:
-    """What was quarantined goes with the table that it is to go back into."""
-    one, other = kept
-    if one is not None and other is not None:
-        state.catalog.swap(one.id, other.id)
-        return
-    for moved, successor in zip(kept, reversed(tables), strict=True):
-        name = quarantine.name_of(successor.name)
-        if moved is not None and state.whole_catalog.find(name, SELECTABLE) is None:
-            state.catalog.rename(moved.id, name)
 
 
 def _set_options(run: Run, table: CatalogObject, options: TableOptions, unset: tuple[str, ...]) -> None:
@@ -243,7 +207,7 @@ def _set_options(run: Run, table: CatalogObject, options: TableOptions, unset: t
         changed["change_tracking"] = bool(options.change_tracking)
     if options.enable_schema_evolution is not None or "ENABLE_SCHEMA_EVOLUTION" in unset:
         changed["schema_evolution"] = bool(options.enable_schema_evolution)
-    attaching.set_contract(run, table, options, unset)
+    run.account.contracts.set_contract(run, table, options, unset)
     comment = None if "COMMENT" in unset else options.comment if options.comment is not None else table.comment
 
     def record(state: StateTransaction) -> None:

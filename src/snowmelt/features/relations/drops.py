@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
-from snowmelt.features.dynamic_tables import landing, scheduling
-from snowmelt.features.security import user_commands as users_roles
 from snowmelt.runtime import contexts, references, retention, schema_objects
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.results import Result, status
@@ -26,17 +24,7 @@ INFORMATION_SCHEMA = "INFORMATION_SCHEMA"
 
 
 def drop(run: Run, statement: Drop) -> Result:
-    match statement.kind:
-        case ObjectType.DATABASE:
-            name = _drop_database(run, statement)
-        case ObjectType.SCHEMA:
-            name = _drop_schema(run, statement)
-        case ObjectType.WAREHOUSE:
-            name = _drop_warehouse(run, statement)
-        case ObjectType.USER | ObjectType.ROLE:
-            name = users_roles.DROPS[statement.kind](run, statement)
-        case _:
-            name = _drop_object(run, statement)
+    name = run.account.features.drops.get(statement.kind, _drop_object)(run, statement)
     query_type = f"DROP_{statement.kind.replace(' ', '_')}"
     shown = quote(run.parts(statement.name)[-1])
     if name is None:
@@ -101,9 +89,7 @@ def _drop_object(run: Run, statement: Drop) -> str | None:
         if own is not None and own.before_drop is not None:
             own.before_drop(state, found)
         state.catalog.drop(found.id, state.now)
-        if schema_objects.is_dynamic(found):
-            state.dynamic.end_graph(found.id, state.now)
-            landing.dropped(state, found)
+        run.account.lifecycle.dropped(state, found)
     if own is not None and own.after_drop is not None:
         own.after_drop(run, found)
     return found.name.name
@@ -174,9 +160,8 @@ def _undrop(run: Run, state: StateTransaction, kind: ObjectType, ref: NameRef) -
     if _expired(run, found.dropped_on, days):
         return False
     restored = state.catalog.undrop(full, kept_as, run.session.id)
-    if restored is not None and schema_objects.is_dynamic(restored):
-        scheduling.note_definition(state, restored.id, ("UNDROP",))
-        landing.restored(state, restored)
+    if restored is not None:
+        run.account.lifecycle.restored(state, restored)
     return restored is not None
 
 
@@ -184,4 +169,9 @@ def _expired(run: Run, dropped_on: datetime | None, days: int) -> bool:
     return dropped_on is not None and run.now >= retention.expires(dropped_on, days)
 
 
+DROPS = {
+    ObjectType.DATABASE: _drop_database,
+    ObjectType.SCHEMA: _drop_schema,
+    ObjectType.WAREHOUSE: _drop_warehouse,
+}
 HANDLERS: dict[type[Statement], Any] = {Drop: drop, Undrop: undrop}

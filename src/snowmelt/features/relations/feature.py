@@ -24,6 +24,7 @@ from snowmelt.runtime.feature import Feature
 
 FEATURE = Feature(
     "relations",
+    drops=drops.DROPS,
     handlers={
         **queries.HANDLERS, **sessions.HANDLERS, **containers.HANDLERS, **tables.HANDLERS, **alter_tables.HANDLERS,
         **views.HANDLERS, **sequences.HANDLERS, **warehouses.HANDLERS, **drops.HANDLERS, **comments.HANDLERS,

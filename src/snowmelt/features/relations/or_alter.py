@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
-from snowmelt.features.contracts import attaching
 from snowmelt.features.relations.alter_tables import alter_columns
 from snowmelt.runtime import retention, tables
 from snowmelt.runtime.metadata.ddl import SYSTEM_NAME
@@ -50,7 +49,7 @@ def or_alter_table(run: Run, table: CatalogObject, statement: CreateTable) -> No
     before = table.definition
     assert isinstance(before, TableDefinition)
     wanted = tables.definition_of(run, table.name, statement)
-    contract = attaching.wanted(run, statement.options, table, wanted.columns)
+    contract = run.account.contracts.wanted(run, statement.options, table, wanted.columns)
     if wanted.transient != before.transient:
         raise errors.unsupported("CREATE OR ALTER TABLE between TRANSIENT and permanent")
     actions = differences(before, wanted)

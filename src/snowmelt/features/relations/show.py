@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
-from snowmelt.features.channels import listing as channels_listing
-from snowmelt.features.dynamic_tables import listing
-from snowmelt.features.quality import listing as quality_listing
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.metadata import (
     access,
@@ -54,9 +51,6 @@ def _empty(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[R
 _LISTINGS: dict[str, Listing] = {
     **containers.LISTINGS,
     **relations.LISTINGS,
-    **listing.LISTINGS,
-    **channels_listing.LISTINGS,
-    **quality_listing.LISTINGS,
     **table_columns.LISTINGS,
     **keys.LISTINGS,
     **schema_objects.LISTINGS,
@@ -85,7 +79,7 @@ def show(run: Run, statement: ShowStatement) -> Result:
 
 
 def listings() -> dict[str, Listing]:
-    return _LISTINGS | {plural: kind.listing for plural, kind in all_kinds().by_plural.items()}
+    return _LISTINGS | {word: each.listing for word, each in (all_kinds().by_plural | all_kinds().shown).items()}
 
 
 def layout_of(statement: ShowStatement) -> Columns | None:
@@ -93,6 +87,9 @@ def layout_of(statement: ShowStatement) -> Columns | None:
     own = all_kinds().by_plural.get(statement.kind)
     if own is not None:
         return own.terse if statement.terse and own.terse is not None else own.columns
+    more = all_kinds().shown.get(statement.kind)
+    if more is not None:
+        return more.columns
     if statement.terse and statement.kind in layouts.TERSE:
         return layouts.TERSE[statement.kind]
     if statement.history and statement.kind in layouts.HISTORY:

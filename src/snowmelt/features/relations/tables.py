@@ -9,11 +9,8 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.faults import reached
 from snowmelt.core.names import ObjectName, quote
-from snowmelt.features.contracts import attaching
-from snowmelt.features.loading import history
 from snowmelt.features.relations.alter_tables import find_table
 from snowmelt.features.relations.or_alter import or_alter_table
-from snowmelt.features.streams import offsets
 from snowmelt.runtime import cloning, declaring, retention, tables
 from snowmelt.runtime.reshaping import delta_table
 from snowmelt.runtime.results import DONE, Result, kept, status
@@ -57,7 +54,7 @@ def create_table(run: Run, statement: CreateTable) -> Result:
 def _contract(run: Run, statement: CreateTable, table: CatalogObject) -> ContractLink | None:
     """What the table is held to from the start; asked before anything is written."""
     assert isinstance(table.definition, TableDefinition)
-    return attaching.wanted(run, statement.options, table, table.definition.columns)
+    return run.account.contracts.wanted(run, statement.options, table, table.definition.columns)
 
 
 def _publish_empty(run: Run, statement: CreateTable, table: CatalogObject) -> None:
@@ -95,7 +92,7 @@ def _create_as(run: Run, name: ObjectName, statement: CreateTable, text: SqlText
     run.consumes = False
 
     def finish(state: StateTransaction) -> None:
-        offsets.advance(state, windows)
+        run.account.changes.advance(state, windows)
         retention.extend(state, table.id, statement.options.max_data_extension_time_in_days)
 
     tables.publish(
@@ -171,7 +168,7 @@ def truncate(run: Run, statement: Truncate) -> Result:
     pending = run.open_for_write(table)
     if pending.rows:
         _clear(run, definition, pending)
-    history.forget(run, table)
+    run.account.lifecycle.emptied(run, table)
     return status(DONE, "TRUNCATE_TABLE")
 
 

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
-from snowmelt.features.contracts import attaching
 from snowmelt.features.relations.alter_tables import rename, swap
-from snowmelt.features.streams import tracking
 from snowmelt.runtime import declaring, kinds, schema_objects
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.runtime.results import DONE, Result, status
@@ -53,9 +51,9 @@ def create_view(run: Run, statement: CreateView) -> Result:
         secure=statement.secure,
         change_tracking=bool(statement.options.change_tracking),
     )
-    tracked = tracking.tables_behind(run, name, definition) if definition.change_tracking else []
+    tracked = run.account.changes.tables_behind(run, name, definition) if definition.change_tracking else []
     result = _create(run, statement, name, definition)
-    tracking.track_all(run, tracked)
+    run.account.changes.track_all(run, tracked)
     return result
 
 
@@ -64,7 +62,7 @@ def _create(run: Run, statement: CreateView, name: ObjectName, definition: ViewD
         id="", name=name, owner=run.session.role, session_id=run.session.id if statement.temporary else None,
         created_on=run.now, altered_on=run.now, definition=definition,
     )  # fmt: skip
-    contract = attaching.wanted(run, statement.options, item, definition.columns)
+    contract = run.account.contracts.wanted(run, statement.options, item, definition.columns)
     if statement.or_alter and _altered(run, statement, definition):
         return status(f"View {quote(name.name)} successfully altered.", "CREATE_VIEW")
     if statement.or_replace and not statement.temporary:
@@ -93,7 +91,7 @@ def _altered(run: Run, statement: CreateView, definition: ViewDefinition) -> boo
     schema_objects.alter(
         run, found, values, comment=statement.options.comment, uncomment=statement.options.comment is None
     )
-    attaching.set_contract(run, found.model_copy(update={"definition": definition}), statement.options)
+    run.account.contracts.set_contract(run, found.model_copy(update={"definition": definition}), statement.options)
     return True
 
 
@@ -115,7 +113,7 @@ def alter_view(run: Run, statement: AlterView) -> Result:
     view = schema_objects.to_alter(run, ObjectType.VIEW, statement.name, if_exists=statement.if_exists)
     if view is None:
         return status(DONE, "ALTER_VIEW")
-    if kinds.annotate_relation(run, view, statement.actions):
+    if kinds.annotate_relation(run, view, statement.actions) is not None:
         return status(DONE, "ALTER_VIEW")
     for action in statement.actions:
         match action:
@@ -134,7 +132,7 @@ def alter_view(run: Run, statement: AlterView) -> Result:
                 _set_options(run, view, options)
             case UnsetOptions(names=names):
                 untracked = {"change_tracking": False} if "CHANGE_TRACKING" in names else {}
-                attaching.set_contract(run, view, ViewOptions(), names)
+                run.account.contracts.set_contract(run, view, ViewOptions(), names)
                 schema_objects.alter(run, view, untracked, uncomment="COMMENT" in names)
             case _:
                 raise errors.unsupported(f"ALTER VIEW … {type(action).__name__}")
@@ -143,11 +141,11 @@ def alter_view(run: Run, statement: AlterView) -> Result:
 
 def _set_options(run: Run, view: CatalogObject, options: ViewOptions) -> None:
     assert isinstance(view.definition, ViewDefinition)
-    tables = tracking.tables_behind(run, view.name, view.definition) if options.change_tracking else []
-    attaching.set_contract(run, view, options)
+    tables = run.account.changes.tables_behind(run, view.name, view.definition) if options.change_tracking else []
+    run.account.contracts.set_contract(run, view, options)
     changed = {} if options.change_tracking is None else {"change_tracking": options.change_tracking}
     schema_objects.alter(run, view, changed, comment=options.comment)
-    tracking.track_all(run, tables)
+    run.account.changes.track_all(run, tables)
 
 
 def comment_column(run: Run, view: CatalogObject, column: str, comment: str | None) -> None:

@@ -9,6 +9,7 @@ from snowmelt.runtime.table_functions import TableFunction
 
 FEATURE = Feature(
     "security",
+    drops=user_commands.DROPS,
     handlers={**user_commands.HANDLERS, **grant_commands.HANDLERS},
     table_functions=(
         TableFunction("LOGIN_HISTORY", functions.LOGIN_ARGUMENTS, history.LOGIN_COLUMNS, functions.login_history),

@@ -43,7 +43,7 @@ KIND = KindDescription(
     terse=TERSE,
     describe=lambda run, state, item: (COLUMNS, [described(run, state, item)]),
     ddl=ddl,
-    script_place=70,
+    script_order=70,
     privileges=("SELECT",),
     rules={
         "CREATE STREAM": ask_creator(STREAM, ask(Subject.SOURCE, "SELECT")),
@@ -56,5 +56,5 @@ KIND = KindDescription(
     clone=cloned.add,
     follow=references.follow,
     forget=lambda state, item: state.streams.delete_for(item.id),
-    in_projects=InProjects(statement=CreateStream, drop_place=40),
+    in_projects=InProjects(statement=CreateStream, drop_order=40),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -10,16 +10,17 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.core.names import split_name
+from snowmelt.core.names import ObjectName, split_name
 from snowmelt.features.streams import errors as stream_errors
-from snowmelt.features.streams import offsets
+from snowmelt.features.streams import offsets, tracking
 from snowmelt.features.streams.changes import METADATA_COLUMNS, TableChanges
 from snowmelt.features.streams.definitions import STREAM, StreamMode
 from snowmelt.features.streams.views import ViewChanges, changes_of_view
 from snowmelt.runtime.resolver import StatementCatalog
+from snowmelt.runtime.stream_windows import StreamWindow
 from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, TimeTravel
 from snowmelt.state.model import RELATIONS, CatalogObject, TableDefinition, TableVersion, ViewDefinition
-from snowmelt.state.store import StateReader
+from snowmelt.state.store import StateReader, StateTransaction
 from snowmelt.state.stream_model import StreamState
 
 if TYPE_CHECKING:
@@ -88,6 +89,15 @@ class Streams:
         if table.id in standing.offsets:
             return catalog.state.versions.upto(table.id, standing.offsets[table.id])
         return catalog.state.versions.as_of(table.id, standing.offset_at)
+
+    def advance(self, state: StateTransaction, windows: Sequence[StreamWindow]) -> None:
+        offsets.advance(state, windows)
+
+    def tables_behind(self, run: Run, name: ObjectName, view: ViewDefinition) -> list[str]:
+        return tracking.tables_behind(run, name, view)
+
+    def track_all(self, run: Run, table_ids: list[str]) -> None:
+        tracking.track_all(run, table_ids)
 
     # -- SYSTEM$ functions ----------------------------------------------------------------------------------------
 

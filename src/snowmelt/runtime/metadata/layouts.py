@@ -109,25 +109,10 @@ SHOW: dict[str, Columns] = {
             "created_on:ts, name, is_default, is_current, is_inherited, assigned_to_users:n, granted_to_roles:n, "
             "granted_roles:n, owner, comment, is_from_organization_user_group"
         ),
-        "DYNAMIC TABLES": (
-            "created_on:ts, name, database_name, schema_name, cluster_by, rows:n, bytes:n, owner, target_lag, "
-            "refresh_mode, refresh_mode_reason, warehouse, comment, text, automatic_clustering, scheduling_state, "
-            "last_suspended_on:ts, is_clone, is_replica, is_iceberg, data_timestamp:ts, owner_role_type, "
-            "execute_as_user, secondary_role_names, insert_only_inputs, immutable_where, "
-            "initialization_warehouse, backfill_from, scheduler, frozen_where, configured_refresh_mode"
-        ),
         # Objects that can't exist here yet: clients ask for them all the same, and get the empty table.
         "PIPES": (
             "created_on:ts, name, database_name, schema_name, definition, owner, notification_channel, comment, "
             "integration, pattern, error_integration, owner_role_type, invalid_reason, kind, is_snowflake_managed"
-        ),
-        "CHANNELS": (
-            "created_on:ts, name, database_name, schema_name, table_name, client_sequencer, row_sequencer, "
-            "offset_token, parent_name, parent_domain"
-        ),
-        "QUALITY CHECKS": (
-            "created_on:ts, name, database_name, schema_name, table_name, kind, family, columns, severity, on_failure, "
-            "threshold, definition, comment, last_status, last_measured_on:ts, last_message"
         ),
         "MATERIALIZED VIEWS": (
             "created_on:ts, name, reserved, database_name, schema_name, cluster_by, rows:n, bytes:n, "

@@ -122,7 +122,6 @@ _RULES: dict[str, tuple[Ask, ...]] = {
     "ALTER VIEW": ask_owner(),
     "ALTER DYNAMIC TABLE": ask_owner(),
     "ALTER DYNAMIC TABLE OPERATE": (ask(Subject.TARGET, "OPERATE"),),
-    "EXECUTE QUALITY CHECKS": (_READS,),
     "ALTER STAGE": ask_owner(),
     "ALTER FILE FORMAT": ask_owner(),
     "ALTER SEQUENCE": ask_owner(),

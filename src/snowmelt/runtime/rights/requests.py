@@ -14,7 +14,6 @@ from snowmelt.sql.statements import (
     dml,
     dynamic_tables,
     file_formats,
-    quality,
     routines,
     sequences,
     session,
@@ -126,8 +125,6 @@ def _altering(statement: Statement) -> Iterator[Request]:
                 yield altered(rule, ObjectType.DYNAMIC_TABLE, name, actions[0])
         case dynamic_tables.ExplainDynamicTable(name=NameRef() as name):
             yield Request("EXPLAIN DYNAMIC TABLE", Named(ObjectType.DYNAMIC_TABLE, name))
-        case quality.ExecuteQualityChecks(name=name):
-            yield Request("EXECUTE QUALITY CHECKS", Named(ObjectType.TABLE, name))
         case routines.AlterRoutine(kind=kind, name=name, action=action, arguments=arguments):
             yield altered(f"ALTER {kind}", kind, name, action, arguments)
         case stages.AlterStage(name=name, action=action):

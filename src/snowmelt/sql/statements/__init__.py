@@ -113,12 +113,6 @@ from snowmelt.sql.statements.options import (
 from snowmelt.sql.statements.parse import (
     parse_statement,
 )
-from snowmelt.sql.statements.quality import (
-    AddQualityCheck,
-    DropQualityCheck,
-    ExecuteQualityChecks,
-    QualityOptions,
-)
 from snowmelt.sql.statements.routines import (
     AlterRoutine,
     CreateRoutine,
@@ -180,7 +174,6 @@ __all__ = [
     "Action",
     "AddColumn",
     "AddConstraint",
-    "AddQualityCheck",
     "AlterDatabase",
     "AlterDynamicTable",
     "AlterFileFormat",
@@ -226,10 +219,8 @@ __all__ = [
     "DropConstraint",
     "DropDefault",
     "DropNotNull",
-    "DropQualityCheck",
     "DynamicTableOptions",
     "ExecuteImmediate",
-    "ExecuteQualityChecks",
     "Explain",
     "ExplainDynamicTable",
     "ExternalOptions",
@@ -253,7 +244,6 @@ __all__ = [
     "PrimaryKey",
     "Put",
     "PutOptions",
-    "QualityOptions",
     "Query",
     "Refresh",
     "RefreshStage",

@@ -24,9 +24,8 @@ from snowmelt.sql.statements.columns import (
 )
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import if_exists, if_not_exists, object_name
-from snowmelt.sql.statements.kinds import annotation
+from snowmelt.sql.statements.kinds import annotation, grammar, table_clause
 from snowmelt.sql.statements.options import read_required_options, read_unset
-from snowmelt.sql.statements.quality import at_added_check, parse_add_check, parse_drop_check, parse_replay
 from snowmelt.sql.statements.tables import TableOptions, clustering_keys
 from snowmelt.sql.tokens import SqlText
 
@@ -123,9 +122,11 @@ def parse_alter_table(cursor: Cursor, kind: ObjectType) -> AlterTable:
 
 def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
     verb = cursor.expect_any(
-        ("RENAME", "SWAP", "ADD", "DROP", "ALTER", "MODIFY", "CLUSTER", "SUSPEND", "RESUME", "REPLAY", "SET", "UNSET")
-    )
-    if verb in ("SET", "UNSET") and (clause := annotation(cursor, verb)) is not None:
+        ("RENAME", "SWAP", "ADD", "DROP", "ALTER", "MODIFY", "CLUSTER", "SUSPEND", "RESUME", "SET", "UNSET",
+         *grammar().clause_verbs)
+    )  # fmt: skip
+    clause = annotation(cursor, verb) if verb in ("SET", "UNSET") else table_clause(cursor, verb)
+    if clause is not None:
         return (clause,)
     refuse_governance(cursor, f"ALTER {kind} … {verb}")
     match verb:
@@ -135,8 +136,6 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
             cursor.expect("WITH")
             return (SwapWith(object_name(cursor, kind)),)
         case "ADD":
-            if at_added_check(cursor):
-                return (parse_add_check(cursor),)
             return (AddConstraint(table_constraint(cursor)),) if at_constraint(cursor) else _add(cursor)
         case "DROP":
             return _drop(cursor)
@@ -148,12 +147,11 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
         case "SUSPEND" | "RESUME":
             cursor.expect("RECLUSTER")
             return (SetRecluster(verb == "RESUME"),)
-        case "REPLAY":
-            return (parse_replay(cursor),)
         case "SET":
             return (SetOptions(read_required_options(cursor, TableOptions, kind)),)
-        case _:
+        case "UNSET":
             return (UnsetOptions(read_unset(cursor, TableOptions, kind)),)
+    raise cursor.unexpected()
 
 
 def _rename(cursor: Cursor, kind: ObjectType) -> Action:
@@ -181,8 +179,6 @@ def _add(cursor: Cursor) -> tuple[Action, ...]:
 def _drop(cursor: Cursor) -> tuple[Action, ...]:
     if cursor.match("CLUSTERING", "KEY"):
         return (ClusterBy(()),)
-    if cursor.match("QUALITY", "CHECK"):
-        return (parse_drop_check(cursor),)
     constraint = _dropped_constraint(cursor)
     if constraint is not None:
         cursor.match_any(("CASCADE", "RESTRICT"))

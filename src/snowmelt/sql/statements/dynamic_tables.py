@@ -29,7 +29,7 @@ from snowmelt.sql.statements.heads import (
     if_exists,
     object_name,
 )
-from snowmelt.sql.statements.kinds import annotation
+from snowmelt.sql.statements.kinds import annotation, table_clause
 from snowmelt.sql.statements.options import (
     Options,
     at_option,
@@ -41,7 +41,6 @@ from snowmelt.sql.statements.options import (
     text,
     whole,
 )
-from snowmelt.sql.statements.quality import parse_add_check, parse_drop_check
 from snowmelt.sql.statements.tables import clustering_keys
 from snowmelt.sql.statements.warehouses import Resume, Suspend
 from snowmelt.sql.tokens import SqlText, TokenKind
@@ -242,7 +241,8 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
     verb = cursor.expect_any(
         ("SUSPEND", "RESUME", "REFRESH", "RENAME", "SWAP", "CLUSTER", "DROP", "ALTER", "MODIFY", "ADD", "SET", "UNSET")
     )
-    if verb in ("SET", "UNSET") and (clause := annotation(cursor, verb)) is not None:
+    clause = annotation(cursor, verb) if verb in ("SET", "UNSET") else table_clause(cursor, verb, dynamic=True)
+    if clause is not None:
         return (clause,)
     refuse_governance(cursor, f"ALTER {kind} … {verb}")
     match verb:
@@ -262,14 +262,12 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
             cursor.expect("BY")
             return (ClusterBy(clustering_keys(cursor)),)
         case "DROP":
-            if cursor.match("QUALITY", "CHECK"):
-                return (parse_drop_check(cursor),)
             cursor.expect("CLUSTERING", "KEY")
             return (ClusterBy(()),)
         case "ALTER" | "MODIFY":
             return _column_comments(cursor)
         case "ADD":
-            return (parse_add_check(cursor),)
+            raise cursor.unexpected()
     return _set(cursor) if verb == "SET" else _unset(cursor)
 
 

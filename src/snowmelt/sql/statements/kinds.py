@@ -11,7 +11,7 @@ from functools import cached_property
 
 from snowmelt.core.composing import Composed
 from snowmelt.sql.statements.base import ObjectType, Statement, StatementKind
-from snowmelt.sql.statements.changes import Annotation
+from snowmelt.sql.statements.changes import Action, Annotation
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import CreateRule
 
@@ -49,12 +49,38 @@ class AnnotationSyntax:
     """Reads what follows the verb (SET or UNSET), from the word on. The last argument is the column, if any."""
 
 
+@dataclass(frozen=True, slots=True)
+class ClauseSyntax:
+    """A clause of ALTER TABLE, such as `ADD QUALITY CHECK …`."""
+
+    verb: str
+    words: tuple[str, ...]
+    """What follows the verb."""
+    parse: Callable[[Cursor], Action]
+    """Reads what follows the words."""
+    of_dynamic: bool = True
+    """Whether ALTER DYNAMIC TABLE has it too."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementSyntax:
+    """Statements that are about no kind of object of the feature's own."""
+
+    verbs: Mapping[str, Parser]
+    """By the words that they begin with. Reads what follows those."""
+    statements: Mapping[type[Statement], StatementKind]
+
+
 @dataclass(frozen=True)
 class Grammar:
     """All that features add."""
 
     kinds: tuple[KindSyntax, ...]
     annotations: tuple[AnnotationSyntax, ...] = ()
+    clauses: tuple[ClauseSyntax, ...] = ()
+    groups: tuple[StatementSyntax, ...] = ()
+    more_shown: tuple[str, ...] = ()
+    """Words of SHOW that are no kinds of objects."""
 
     @cached_property
     def types(self) -> tuple[ObjectType, ...]:
@@ -82,7 +108,20 @@ class Grammar:
 
     @cached_property
     def shown(self) -> tuple[str, ...]:
-        return tuple(word for kind in self.kinds for word in (kind.plural, *kind.shown_as))
+        of_kinds = (word for kind in self.kinds for word in (kind.plural, *kind.shown_as))
+        return (*of_kinds, *self.more_shown)
+
+    @cached_property
+    def clause_verbs(self) -> tuple[str, ...]:
+        return tuple(clause.verb for clause in self.clauses)
+
+    @cached_property
+    def verbs(self) -> dict[str, list[tuple[list[str], Parser]]]:
+        """How statements begin, by their first word."""
+        found: dict[str, list[tuple[list[str], Parser]]] = {}
+        for words, parser in ((words.split(), each) for group in self.groups for words, each in group.verbs.items()):
+            found.setdefault(words[0], []).append((words, parser))
+        return found
 
     @cached_property
     def described(self) -> tuple[ObjectType, ...]:
@@ -90,7 +129,8 @@ class Grammar:
 
     @cached_property
     def statements(self) -> dict[type[Statement], StatementKind]:
-        return {statement: known for kind in self.kinds for statement, known in kind.statements.items()}
+        parts: list[KindSyntax | StatementSyntax] = [*self.kinds, *self.groups]
+        return {statement: known for part in parts for statement, known in part.statements.items()}
 
 
 _GRAMMAR: Composed[Grammar] = Composed()
@@ -110,4 +150,12 @@ def annotation(cursor: Cursor, verb: str, column: str | None = None) -> Annotati
     for known in grammar().annotations:
         if cursor.at(known.word) and cursor.peek(1).word != "=":
             return known.parse(cursor, verb, column)
+    return None
+
+
+def table_clause(cursor: Cursor, verb: str, *, dynamic: bool = False) -> Action | None:
+    """The clause of a feature that follows a verb of ALTER TABLE; None where the words are no feature's."""
+    for known in grammar().clauses:
+        if known.verb == verb and (known.of_dynamic or not dynamic) and cursor.match(*known.words):
+            return known.parse(cursor)
     return None

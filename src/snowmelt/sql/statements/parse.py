@@ -23,7 +23,6 @@ from snowmelt.sql.statements import (
     file_formats,
     files,
     grants,
-    quality,
     routines,
     scd,
     sequences,
@@ -53,18 +52,29 @@ def parse_statement(sql: SqlText | str) -> Statement:
     if starts_block(cursor.tokens, 0):
         return _block(cursor)
     word = cursor.peek().word
-    parser = STATEMENTS.get(word)
-    if parser is None:
-        if word in LEADING_WORDS:
-            raise errors.unsupported(word)
-        raise cursor.unexpected()
-    if parser is not _query:
-        cursor.advance()
+    parser = _own_parser(cursor, word) or _base_parser(cursor, word)
     statement = parser(cursor)
     if cursor.at("->>"):
         raise errors.unsupported("->>")
     cursor.done()
     return statement
+
+
+def _base_parser(cursor: Cursor, word: str) -> Parser:
+    parser = STATEMENTS.get(word)
+    if parser is None:
+        raise errors.unsupported(word) if word in LEADING_WORDS else cursor.unexpected()
+    if parser is not _query:
+        cursor.advance()
+    return parser
+
+
+def _own_parser(cursor: Cursor, word: str) -> Parser | None:
+    """Of a statement that a feature brings; the words that it begins with are read then."""
+    for words, parser in grammar().verbs.get(word, ()):
+        if cursor.match(*words):
+            return parser
+    return None
 
 
 def _query(cursor: Cursor) -> Query:
@@ -143,8 +153,6 @@ def _undrop(cursor: Cursor) -> Statement:
 
 
 def _execute(cursor: Cursor) -> Statement:
-    if cursor.match("QUALITY", "CHECKS"):
-        return quality.parse_execute_checks(cursor)
     for kind in grammar().kinds:
         if kind.execute is not None and cursor.match(*kind.name.split()):
             return kind.execute(cursor)

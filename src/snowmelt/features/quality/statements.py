@@ -7,7 +7,7 @@ from typing import Annotated
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef, Statement
-from snowmelt.sql.statements.changes import Action
+from snowmelt.sql.statements.changes import Action, Annotation
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import if_exists, if_not_exists
 from snowmelt.sql.statements.options import Options, name_reference, one_of, read_options, text, whole
@@ -75,7 +75,7 @@ class QualityOptions(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class AddQualityCheck(Action):
+class AddQualityCheck(Annotation):
     name: str
     kind: str
     columns: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class AddQualityCheck(Action):
 
 
 @dataclass(frozen=True, slots=True)
-class DropQualityCheck(Action):
+class DropQualityCheck(Annotation):
     name: str
     if_exists: bool = False
 
@@ -105,15 +105,8 @@ class ExecuteQualityChecks(Statement):
     name: NameRef
 
 
-def at_added_check(cursor: Cursor) -> bool:
-    """Behind ADD."""
-    return cursor.at("QUALITY", "CHECK") or cursor.at("OR", "REPLACE", "QUALITY", "CHECK")
-
-
-def parse_add_check(cursor: Cursor) -> AddQualityCheck:
-    """Behind ADD."""
-    replaces = cursor.match("OR", "REPLACE")
-    cursor.expect("QUALITY", "CHECK")
+def parse_add_check(cursor: Cursor, *, replaces: bool = False) -> AddQualityCheck:
+    """Behind ADD QUALITY CHECK."""
     guarded = if_not_exists(cursor)
     name = cursor.identifier()
     cursor.expect("AS")
@@ -137,8 +130,7 @@ def parse_drop_check(cursor: Cursor) -> DropQualityCheck:
 
 
 def parse_replay(cursor: Cursor) -> ReplayQuarantine:
-    """Behind REPLAY."""
-    cursor.expect("QUARANTINE")
+    """Behind REPLAY QUARANTINE."""
     return ReplayQuarantine(cursor.rest() if cursor.match("WHERE") else None)
 
 
