@@ -19,8 +19,6 @@ class ObjectType(str):
     TABLE: ClassVar[ObjectType]
     DYNAMIC_TABLE: ClassVar[ObjectType]
     VIEW: ClassVar[ObjectType]
-    STAGE: ClassVar[ObjectType]
-    FILE_FORMAT: ClassVar[ObjectType]
     SEQUENCE: ClassVar[ObjectType]
     FUNCTION: ClassVar[ObjectType]
     PROCEDURE: ClassVar[ObjectType]
@@ -40,7 +38,7 @@ class ObjectType(str):
 OWN_TYPES = tuple(
     ObjectType(word)
     for word in (
-        "DATABASE", "SCHEMA", "TABLE", "DYNAMIC TABLE", "VIEW", "STAGE", "FILE FORMAT", "SEQUENCE", "FUNCTION",
+        "DATABASE", "SCHEMA", "TABLE", "DYNAMIC TABLE", "VIEW", "SEQUENCE", "FUNCTION",
         "PROCEDURE", "WAREHOUSE", "USER", "ROLE",
     )
 )  # fmt: skip

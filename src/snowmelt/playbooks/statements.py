@@ -7,9 +7,11 @@ from enum import Enum, auto
 
 from snowmelt.features.connectors import statements as connectors
 from snowmelt.features.contracts import statements as contracts
+from snowmelt.features.loading import copy_statements as copy
+from snowmelt.features.loading import file_statements as files
 from snowmelt.features.streams import statements as streams
 from snowmelt.features.tasks import statements as tasks
-from snowmelt.sql.statements import alter_table, base, calls, changes, copy, files
+from snowmelt.sql.statements import alter_table, base, calls, changes
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.classify import classify
 from snowmelt.sql.statements.parse import parse_statement

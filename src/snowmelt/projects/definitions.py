@@ -13,11 +13,9 @@ from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.statements import (
     CreateDatabase,
     CreateDynamicTable,
-    CreateFileFormat,
     CreateRoutine,
     CreateSchema,
     CreateSequence,
-    CreateStage,
     CreateStatement,
     CreateTable,
     CreateView,
@@ -31,13 +29,13 @@ from snowmelt.sql.tokens import SqlText, tokenize
 
 AnyCreate = (
     CreateStatement | CreateDatabase | CreateDynamicTable
-    | CreateFileFormat | CreateRoutine | CreateSchema | CreateSequence | CreateStage | CreateTable
+    | CreateRoutine | CreateSchema | CreateSequence | CreateTable
     | CreateView | CreateWarehouse
 )  # fmt: skip
 _KINDS: dict[type[Statement], ObjectType] = {
     CreateDatabase: ObjectType.DATABASE, CreateDynamicTable: ObjectType.DYNAMIC_TABLE,
-    CreateFileFormat: ObjectType.FILE_FORMAT, CreateSchema: ObjectType.SCHEMA, CreateSequence: ObjectType.SEQUENCE,
-    CreateStage: ObjectType.STAGE, CreateTable: ObjectType.TABLE,
+    CreateSchema: ObjectType.SCHEMA, CreateSequence: ObjectType.SEQUENCE,
+     CreateTable: ObjectType.TABLE,
     CreateView: ObjectType.VIEW, CreateWarehouse: ObjectType.WAREHOUSE,
 }  # fmt: skip
 CONTAINERS = frozenset({ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.WAREHOUSE})

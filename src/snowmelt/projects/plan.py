@@ -24,12 +24,12 @@ from snowmelt.sql.statements import CreateDynamicTable, CreateTable, CreateView,
 
 DROP_ORDER = {
     ObjectType.DYNAMIC_TABLE: 60, ObjectType.VIEW: 70, ObjectType.TABLE: 80,
-    ObjectType.PROCEDURE: 100, ObjectType.FUNCTION: 110, ObjectType.STAGE: 120, ObjectType.FILE_FORMAT: 130,
+    ObjectType.PROCEDURE: 100, ObjectType.FUNCTION: 110,
     ObjectType.SEQUENCE: 140,
 }  # fmt: skip
 """What is dropped first. Features say where theirs stand among these."""
-_FIXED = frozenset({ObjectType.SEQUENCE, ObjectType.STAGE})
-"""Kinds that hold something which a new one would not have: numbers handed out, files."""
+_FIXED = frozenset({ObjectType.SEQUENCE})
+"""Kinds that hold something which a new one would not have: numbers handed out."""
 
 
 class Action(StrEnum):

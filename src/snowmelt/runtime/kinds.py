@@ -28,6 +28,7 @@ from snowmelt.state.store import StateReader, StateTransaction
 
 Run = Any
 """A `runtime.run.Run`, which is above this module: functions in descriptions declare it."""
+Requests = Callable[[Any], Request | Sequence[Request]]
 Rename = Callable[[ObjectName], ObjectName]
 Handler = Callable[[Run, Any], Result]
 
@@ -52,6 +53,8 @@ class KindDescription:
     syntax: syntax.KindSyntax
     noun: str
     """How messages call it, such as `Data product`."""
+    created_noun: str | None = None
+    """Where the answer of CREATE calls it something else."""
     definition: type[Definition]
     handlers: Mapping[type[Statement], Handler]
     listing: Listing
@@ -71,7 +74,7 @@ class KindDescription:
     """What can be granted on it, besides OWNERSHIP."""
     rules: Mapping[str, tuple[Ask, ...]]
     """The rights that its statements ask for. `requests` names these rules."""
-    requests: Mapping[type[Statement], Callable[[Any], Request]]
+    requests: Mapping[type[Statement], Requests]
     account_privileges: Mapping[str, str] = field(default_factory=dict)
     """Privileges on the account, and which role has them from the start."""
     is_renamed: bool = False
@@ -127,7 +130,7 @@ class StatementGroup:
     syntax: syntax.StatementSyntax
     handlers: Mapping[type[Statement], Handler]
     rules: Mapping[str, tuple[Ask, ...]] = field(default_factory=dict)
-    requests: Mapping[type[Statement], Callable[[Any], Request]] = field(default_factory=dict)
+    requests: Mapping[type[Statement], Requests] = field(default_factory=dict)
     """What is not here asks for no rights by itself."""
 
 
@@ -169,7 +172,7 @@ class Kinds:
         return {name: asks for part in self.parts for name, asks in part.rules.items()}
 
     @cached_property
-    def requests(self) -> dict[type[Statement], Callable[[Any], Request]]:
+    def requests(self) -> dict[type[Statement], Requests]:
         return {statement: request for part in self.parts for statement, request in part.requests.items()}
 
     @cached_property

@@ -28,8 +28,6 @@ _NOUNS = {
     ObjectType.TABLE: "Table",
     ObjectType.DYNAMIC_TABLE: "Dynamic table",
     ObjectType.VIEW: "View",
-    ObjectType.STAGE: "Stage",
-    ObjectType.FILE_FORMAT: "File format",
     ObjectType.SEQUENCE: "Sequence",
     ObjectType.FUNCTION: "Function",
     ObjectType.PROCEDURE: "Procedure",
@@ -38,7 +36,7 @@ _NOUNS = {
     ObjectType.ROLE: "Role",
 }
 """How messages call the kinds that no feature brings."""
-_CREATED = {ObjectType.STAGE: "Stage area", ObjectType.PROCEDURE: "Function"}
+_CREATED = {ObjectType.PROCEDURE: "Function"}
 """Where CREATE's answer calls them something else."""
 
 
@@ -157,7 +155,9 @@ def create(
                 definition=definition,
             )
         )
-    return status(f"{_CREATED.get(kind) or noun(kind)} {quote(full.name)} successfully created.", query_type)
+    own = all_kinds().by_name.get(kind)
+    called = (own.created_noun if own is not None else _CREATED.get(kind)) or noun(kind)
+    return status(f"{called} {quote(full.name)} successfully created.", query_type)
 
 
 def alter(

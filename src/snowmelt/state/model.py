@@ -158,7 +158,7 @@ class RoutineDefinition(Definition):
 
 
 OWN_DEFINITIONS: tuple[type[Definition], ...] = (
-    TableDefinition, ViewDefinition, StageDefinition, FileFormatDefinition, SequenceDefinition, RoutineDefinition,
+    TableDefinition, ViewDefinition, SequenceDefinition, RoutineDefinition,
 )  # fmt: skip
 """The kinds that no feature's folder brings."""
 

@@ -19,7 +19,7 @@ import pytest
 import snowmelt
 import snowmelt.sql.statements as package
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.sql.statements import file_formats
+from snowmelt.features.loading import format_statements as file_formats
 from snowmelt.sql.statements.options import Options, WithoutEffect
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.tokens import SqlText

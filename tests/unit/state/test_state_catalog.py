@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import SchemaName
 from snowmelt.core.types import INTEGER, VARCHAR, number
+from snowmelt.features.loading.definitions import STAGE
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.store import StateStore
 from tests.unit.state.builders import (
@@ -96,8 +97,8 @@ def test_the_database_itself_refuses_a_second_live_object_in_a_slot(db: StateSto
 def test_kinds_other_than_relations_have_namespaces_of_their_own(db: StateStore) -> None:
     create(db, table("X"), stage("X"), routine("X", []), routine("X", [], "PROCEDURE"))
     with db.read() as reader:
-        found = reader.catalog.find(name("X"), [ObjectKind.STAGE])
-    assert found is not None and found.kind is ObjectKind.STAGE
+        found = reader.catalog.find(name("X"), [STAGE])
+    assert found is not None and found.kind is STAGE
 
 
 def test_routines_share_a_name_by_argument_types(db: StateStore) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, inspect
 from snowmelt.core.clock import ManualClock
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import INTEGER
+from snowmelt.features.loading.definitions import FILE_FORMAT
 from snowmelt.state.connect import open_engines
 from snowmelt.state.migrations.run import MIGRATIONS, migrate
 from snowmelt.state.model import ObjectKind, TransactionState
@@ -50,7 +51,7 @@ def test_a_store_of_version_1_opens_with_all_it_has(tmp_path: Path, clock: Manua
         orders = catalog.find(name("ORDERS"), [ObjectKind.TABLE])
         assert orders is not None and orders.definition.kind == "TABLE"
         assert orders.definition.columns == COLUMNS and orders.definition.columns[0].type == INTEGER
-        formats = catalog.find(name("FF"), [ObjectKind.FILE_FORMAT])
+        formats = catalog.find(name("FF"), [FILE_FORMAT])
         assert formats is not None and formats.definition.kind == "FILE FORMAT"
         assert formats.definition.options == {"SKIP_HEADER": 1, "NULL_IF": ("NULL", ""), "TRIM_SPACE": True}
         assert catalog.undrop(name("OLD"), ObjectKind.TABLE) is not None

@@ -9,9 +9,10 @@ from snowmelt.core.names import literal
 from snowmelt.design.antipatterns.library import Item, Library, Parts, reads_of, task_statements
 from snowmelt.design.antipatterns.model import Edit
 from snowmelt.design.antipatterns.on_queries import RAW, Found, why_not_incremental
+from snowmelt.features.loading.copy_statements import CopyIntoTable
 from snowmelt.features.streams.statements import CreateStream
 from snowmelt.features.tasks.statements import CreateTask
-from snowmelt.sql.statements import CopyIntoTable, CreateDynamicTable, CreateTable, InsertStatement, Statement
+from snowmelt.sql.statements import CreateDynamicTable, CreateTable, InsertStatement, Statement
 from snowmelt.sql.statements.columns import PrimaryKey, UniqueKey
 from snowmelt.sql.statements.dml import DeleteStatement, MergeStatement
 from snowmelt.sql.statements.tables import Truncate

@@ -7,6 +7,7 @@ from datetime import date
 from typing import Annotated
 
 from snowmelt.core import errors
+from snowmelt.features.loading.stage_statements import Location, location
 from snowmelt.sql.statements.base import CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, UnsetOptions
 from snowmelt.sql.statements.cursor import Cursor
@@ -23,7 +24,6 @@ from snowmelt.sql.statements.options import (
     text,
     whole,
 )
-from snowmelt.sql.statements.stages import Location, location
 
 
 @dataclass(frozen=True, slots=True)

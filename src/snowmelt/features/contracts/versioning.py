@@ -11,13 +11,13 @@ from snowmelt.features.contracts.attaching import shown_columns
 from snowmelt.features.contracts.promises import affected, majors, of_major, version_of
 from snowmelt.features.contracts.statements import ContractSource
 from snowmelt.features.loading import stage_folders
+from snowmelt.features.loading.stage_statements import Location
 from snowmelt.govern.contracts import making
 from snowmelt.govern.contracts.changes import Change
 from snowmelt.govern.contracts.compatibility import compare
 from snowmelt.govern.contracts.model import Compatibility, Contract
 from snowmelt.govern.contracts.reading import read
 from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.stages import Location
 from snowmelt.state.contract_model import ContractDefinition
 from snowmelt.state.model import RELATIONS, CatalogObject, TableDefinition
 

@@ -13,6 +13,7 @@ from snowmelt.features.lineage.catalog import dataset_of
 from snowmelt.features.lineage.outside import from_channel, from_connector
 from snowmelt.features.lineage.recording import recorded_edges
 from snowmelt.features.lineage.tracing import edges_of_object
+from snowmelt.features.loading.definitions import STAGE
 from snowmelt.features.streams.definitions import STREAM
 from snowmelt.features.tasks.definitions import TASK
 from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, LineageGraph
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 _DEFINED = (ObjectKind.VIEW, ObjectKind.TABLE, STREAM, TASK)
-_KINDS = (*_DEFINED, ObjectKind.STAGE, CONNECTOR)
+_KINDS = (*_DEFINED, STAGE, CONNECTOR)
 Ages = Mapping[str, datetime]
 """When each object was last altered, by id."""
 

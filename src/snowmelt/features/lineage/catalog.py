@@ -10,6 +10,8 @@ from sqlglot import exp
 from snowmelt.core import errors, types
 from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType
+from snowmelt.features.loading.definitions import STAGE
+from snowmelt.features.loading.stage_statements import Location, StageLocation, UrlLocation, written_location
 from snowmelt.features.loading.transformation import METADATA
 from snowmelt.features.streams.changes import METADATA_COLUMNS
 from snowmelt.features.streams.definitions import STREAM, StreamDefinition
@@ -21,14 +23,13 @@ from snowmelt.sql.boundaries import split
 from snowmelt.sql.expressions import Environment
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, TimeTravel
-from snowmelt.sql.statements.stages import Location, StageLocation, UrlLocation, written_location
 from snowmelt.state.model import SELECTABLE, CatalogObject, ObjectKind, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
-_DOMAINS = {ObjectKind.VIEW: Domain.VIEW, STREAM: Domain.STREAM, ObjectKind.STAGE: Domain.STAGE}
+_DOMAINS = {ObjectKind.VIEW: Domain.VIEW, STREAM: Domain.STREAM, STAGE: Domain.STAGE}
 
 
 def dataset_of(item: CatalogObject) -> Dataset:
@@ -110,11 +111,11 @@ class LineageCatalog(StatementCatalog):
             name = f"@~{self.run.session.user}"
             return Dataset(name, Domain.STAGE, (name,))
         full = self.full_name(self.run.parts(location.name))
-        kind = ObjectKind.STAGE if location.kind == "NAMED" else ObjectKind.TABLE
+        kind = STAGE if location.kind == "NAMED" else ObjectKind.TABLE
         found = self.state.catalog.find(full, [kind], self.run.session.id)
         if found is None:
             raise errors.not_found(kind.value.title(), str(full))
-        if kind is ObjectKind.STAGE:
+        if kind is STAGE:
             return dataset_of(found)
         return Dataset(f"@%{found.id}", Domain.STAGE, (full.database, full.schema, f"%{full.name}"), found.id)
 

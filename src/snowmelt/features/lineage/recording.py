@@ -15,9 +15,9 @@ import structlog
 
 from snowmelt.features.lineage.catalog import LineageCatalog
 from snowmelt.features.lineage.tracing import edges_of_write
+from snowmelt.features.lineage.writes import writes_rows
 from snowmelt.govern.lineage.flows import Influence
 from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, Link, Process
-from snowmelt.govern.lineage.writes import writes_rows
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.tables import CreateTable
 from snowmelt.state.lineage_model import RecordedDataset, RecordedSource, WriteRecord

@@ -9,6 +9,7 @@ from snowmelt.core.names import ObjectName, split_name
 from snowmelt.features.lineage.assembling import Definitions, ages_of, assembled
 from snowmelt.features.lineage.catalog import dataset_of
 from snowmelt.features.lineage.recording import WriteRecorder
+from snowmelt.features.loading.definitions import STAGE
 from snowmelt.features.streams.definitions import STREAM
 from snowmelt.govern.lineage.graph import Dataset, Direction, Edge, LineageGraph, LineageStep
 from snowmelt.state.model import SELECTABLE, CatalogObject, ObjectKind, TableDefinition, ViewDefinition
@@ -62,14 +63,14 @@ class Lineage:
     def of_objects(
         self, run: Run, state: StateReader, name: str, domain: str, direction: Direction, distance: int
     ) -> list[LineageStep]:
-        kinds = frozenset({ObjectKind.STAGE}) if domain == "STAGE" else _TABLES
+        kinds = frozenset({STAGE}) if domain == "STAGE" else _TABLES
         found = self._find(run, state, _parts(name.removeprefix("@")), kinds, name)
         return self.graph(run, state).walk(found.id, direction, distance)
 
     def described(self, run: Run, state: StateReader, name: str, direction: Direction, distance: int) -> dict[str, Any]:
         """What SYSTEM$LINEAGE answers: `table` or `table.column`, whichever exists."""
         parts = _parts(name)
-        whole = self._looked_up(run, state, parts, SELECTABLE | {ObjectKind.STAGE}) if len(parts) <= 3 else None
+        whole = self._looked_up(run, state, parts, SELECTABLE | {STAGE}) if len(parts) <= 3 else None
         if whole is not None:
             steps = self.graph(run, state).walk(whole.id, direction, distance)
             return _json(dataset_of(whole), None, direction, steps)

@@ -10,12 +10,12 @@ import structlog
 
 from snowmelt.core import errors
 from snowmelt.features.lineage.catalog import LineageCatalog, dataset_of
+from snowmelt.features.lineage.writes import Part, Write, write_of
 from snowmelt.features.streams.definitions import StreamDefinition
 from snowmelt.features.tasks.definitions import TaskDefinition
 from snowmelt.govern.lineage.edges import Filled, Links, links_of, same_columns
 from snowmelt.govern.lineage.flows import Influence
 from snowmelt.govern.lineage.graph import Dataset, Edge, Link, Process
-from snowmelt.govern.lineage.writes import Part, Write, write_of
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.scripting.nodes import Sql
 from snowmelt.sql.scripting.parser import parse_block

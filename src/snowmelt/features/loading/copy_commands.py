@@ -11,6 +11,7 @@ import structlog
 from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading import history
+from snowmelt.features.loading.copy_statements import CopyIntoLocation, CopyIntoTable, OnError
 from snowmelt.features.loading.evolution import evolved
 from snowmelt.features.loading.loader import Loader
 from snowmelt.features.loading.outcomes import COLUMNS, FileOutcome, missing_row, skipped_row
@@ -18,13 +19,11 @@ from snowmelt.features.loading.requests import Request, understand
 from snowmelt.features.loading.selection import Selection, select
 from snowmelt.features.loading.sink import Sink
 from snowmelt.features.loading.stage_folders import StagedFile, StageFolder
+from snowmelt.features.loading.stage_statements import StageLocation
 from snowmelt.features.loading.streams import not_found
 from snowmelt.features.loading.unload import unloaded
 from snowmelt.features.loading.validation import validated
 from snowmelt.runtime.results import Result, ResultColumn, status, table_result
-from snowmelt.sql.statements.base import Statement
-from snowmelt.sql.statements.copy import CopyIntoLocation, CopyIntoTable, OnError
-from snowmelt.sql.statements.stages import StageLocation
 from snowmelt.state.model import CatalogObject, FileLoad
 
 if TYPE_CHECKING:
@@ -136,6 +135,3 @@ def copy_into_location(run: Run, statement: CopyIntoLocation) -> Result:
         rows = [[path.removeprefix(f"{prefix}/"), size, count] for path, size, count in found.files]
         return table_result(_DETAILED, rows, statement_type="UNLOAD")
     return table_result(_UNLOADED, [[found.rows, found.input_bytes, found.output_bytes]], statement_type="UNLOAD")
-
-
-HANDLERS: dict[type[Statement], Any] = {CopyIntoTable: copy_into_table, CopyIntoLocation: copy_into_location}

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from snowmelt.features.loading import (
-    copy_commands,
-    file_commands,
-    functions,
-    history,
-    inference,
-    stage_commands,
-    staged_query,
-)
+from snowmelt.features.loading import functions, history, inference, staged_query
+from snowmelt.features.loading.kind import FILE_FORMATS, FILES, STAGES
 from snowmelt.features.loading.stage_folders import Digests
 from snowmelt.runtime import histories
 from snowmelt.runtime.account import Account
@@ -26,7 +19,8 @@ def _begin(account: Account) -> None:
 
 FEATURE = Feature(
     "loading",
-    handlers={**stage_commands.HANDLERS, **copy_commands.HANDLERS, **file_commands.HANDLERS},
+    kinds=(FILE_FORMATS, STAGES),
+    groups=(FILES,),
     table_functions=(
         TableFunction(
             "INFER_SCHEMA",

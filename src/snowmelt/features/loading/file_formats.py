@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import split_name
+from snowmelt.features.loading.definitions import FILE_FORMAT
+from snowmelt.features.loading.format_statements import FileFormatSpec
 from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.file_formats import FileFormatSpec
-from snowmelt.state.model import FileFormatDefinition, ObjectKind
+from snowmelt.state.model import FileFormatDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -100,7 +101,7 @@ def named(run: Run, text: str) -> FileFormat:
 def _stored(run: Run, ref: NameRef) -> tuple[str, Mapping[str, Any]]:
     name = run.object_name(ref)
     with run.state.read() as state:
-        found = state.catalog.find(name, [ObjectKind.FILE_FORMAT], run.session.id)
+        found = state.catalog.find(name, [FILE_FORMAT], run.session.id)
     if found is None:
         raise errors.not_found("File format", str(name))
     assert isinstance(found.definition, FileFormatDefinition)

@@ -11,9 +11,9 @@ from snowmelt.features.loading import stage_folders
 from snowmelt.features.loading.compression import UnreadableError
 from snowmelt.features.loading.file_formats import effective, named
 from snowmelt.features.loading.stage_folders import Digests
+from snowmelt.features.loading.stage_statements import written_location
 from snowmelt.features.loading.streams import opened
 from snowmelt.runtime.metadata.columns import Row, columns
-from snowmelt.sql.statements.stages import written_location
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run

@@ -13,6 +13,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading.batches import Batch
 from snowmelt.features.loading.compression import UnreadableError
 from snowmelt.features.loading.conversion import Converted, Converter, Failure
+from snowmelt.features.loading.copy_statements import OnError
 from snowmelt.features.loading.outcomes import FileOutcome
 from snowmelt.features.loading.records import Problem, SourceField
 from snowmelt.features.loading.requests import Request
@@ -20,7 +21,6 @@ from snowmelt.features.loading.stage_folders import Digests, StagedFile
 from snowmelt.features.loading.streams import opened
 from snowmelt.features.loading.transformation import metadata_columns
 from snowmelt.runtime.pii_at_ingest import HIDDEN, Protection
-from snowmelt.sql.statements.copy import OnError
 from snowmelt.state.model import CatalogObject, TableDefinition
 
 if TYPE_CHECKING:

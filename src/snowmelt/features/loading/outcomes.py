@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.features.loading.copy_statements import OnError
 from snowmelt.features.loading.records import Problem
 from snowmelt.features.loading.stage_folders import StagedFile
 from snowmelt.runtime.results import ResultColumn
-from snowmelt.sql.statements.copy import OnError
 
 COLUMNS = (
     ResultColumn("file", types.VARCHAR), ResultColumn("status", types.VARCHAR),

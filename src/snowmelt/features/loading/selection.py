@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from snowmelt.features.loading import history
+from snowmelt.features.loading.copy_statements import CopyOptions
 from snowmelt.features.loading.stage_folders import StagedFile, StageFolder
-from snowmelt.sql.statements.copy import CopyOptions
 from snowmelt.state.model import CatalogObject
 
 if TYPE_CHECKING:

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.features.loading import stage_folders
-from snowmelt.features.relations.alter_tables import rename
-from snowmelt.runtime import schema_objects
-from snowmelt.runtime.results import DONE, Result, status
-from snowmelt.sql.statements.base import ObjectType, Statement
-from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
-from snowmelt.sql.statements.file_formats import (
+from snowmelt.features.loading.definitions import FILE_FORMAT, STAGE
+from snowmelt.features.loading.format_statements import (
     OPTIONS_OF,
     AlterFileFormat,
     CreateFileFormat,
     FileFormatSpec,
     SetFormatOptions,
 )
-from snowmelt.sql.statements.stages import AlterStage, CreateStage, RefreshStage, StageOptions
+from snowmelt.features.loading.stage_statements import AlterStage, CreateStage, RefreshStage, StageOptions
+from snowmelt.features.relations.alter_tables import rename
+from snowmelt.runtime import schema_objects
+from snowmelt.runtime.results import DONE, Result, status
+from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
 from snowmelt.state.ids import new_id
 from snowmelt.state.model import CatalogObject, FileFormatDefinition, StageDefinition
 
@@ -42,7 +42,7 @@ def create_stage(run: Run, statement: CreateStage) -> Result:
     )
     return schema_objects.create(
         run,
-        ObjectType.STAGE,
+        STAGE,
         statement.name,
         definition,
         or_replace=statement.or_replace,
@@ -60,12 +60,12 @@ def _format(run: Run, spec: FileFormatSpec | None) -> dict[str, Any]:
     if spec.name is None:
         return {"TYPE": spec.type or "CSV", **spec.options}
     with run.state.read() as state:
-        found = schema_objects.require(run, state, ObjectType.FILE_FORMAT, spec.name)
+        found = schema_objects.require(run, state, FILE_FORMAT, spec.name)
     return {"FORMAT_NAME": str(found.name)}
 
 
 def alter_stage(run: Run, statement: AlterStage) -> Result:
-    stage = schema_objects.to_alter(run, ObjectType.STAGE, statement.name, if_exists=statement.if_exists)
+    stage = schema_objects.to_alter(run, STAGE, statement.name, if_exists=statement.if_exists)
     if stage is None:
         return status(DONE, "ALTER_STAGE")
     match statement.action:
@@ -106,7 +106,7 @@ def _set_stage(run: Run, stage: CatalogObject, options: StageOptions) -> None:
 def create_file_format(run: Run, statement: CreateFileFormat) -> Result:
     return schema_objects.create(
         run,
-        ObjectType.FILE_FORMAT,
+        FILE_FORMAT,
         statement.name,
         FileFormatDefinition(type=statement.type, options=dict(statement.options)),
         or_replace=statement.or_replace,
@@ -117,7 +117,7 @@ def create_file_format(run: Run, statement: CreateFileFormat) -> Result:
 
 
 def alter_file_format(run: Run, statement: AlterFileFormat) -> Result:
-    found = schema_objects.to_alter(run, ObjectType.FILE_FORMAT, statement.name, if_exists=statement.if_exists)
+    found = schema_objects.to_alter(run, FILE_FORMAT, statement.name, if_exists=statement.if_exists)
     if found is None:
         return status(DONE, "ALTER_FILE_FORMAT")
     definition = found.definition
@@ -133,11 +133,3 @@ def alter_file_format(run: Run, statement: AlterFileFormat) -> Result:
         case _:
             raise errors.unsupported(f"ALTER FILE FORMAT … {type(statement.action).__name__}")
     return status(DONE, "ALTER_FILE_FORMAT")
-
-
-HANDLERS: dict[type[Statement], Any] = {
-    CreateStage: create_stage,
-    AlterStage: alter_stage,
-    CreateFileFormat: create_file_format,
-    AlterFileFormat: alter_file_format,
-}

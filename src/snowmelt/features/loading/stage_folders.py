@@ -21,12 +21,13 @@ from deltalake.fs import DeltaStorageHandler
 
 from snowmelt.core import errors, text
 from snowmelt.core.names import quote
+from snowmelt.features.loading.definitions import STAGE
 from snowmelt.features.loading.local_files import LocalFiles
+from snowmelt.features.loading.stage_statements import Location, StageLocation, UrlLocation
 from snowmelt.runtime import protecting
 from snowmelt.runtime.rights import addresses, enforcement
 from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.stages import Location, StageLocation, UrlLocation
-from snowmelt.state.model import ObjectKind, StageDefinition
+from snowmelt.state.model import StageDefinition
 from snowmelt.storage.layout import FILES_FOLDER, StorageRoot
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ def _named(run: Run, location: StageLocation, path: str, *, writes: bool) -> Sta
     assert location.name is not None
     name = run.object_name(location.name)
     with run.state.read() as state:
-        found = state.catalog.find(name, [ObjectKind.STAGE], run.session.id)
+        found = state.catalog.find(name, [STAGE], run.session.id)
     if found is None:
         raise errors.not_found("Stage", str(name))
     definition = found.definition

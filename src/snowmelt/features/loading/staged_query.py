@@ -16,10 +16,10 @@ from snowmelt.features.loading.file_formats import CsvFormat, FileFormat, effect
 from snowmelt.features.loading.json_records import FIELDS
 from snowmelt.features.loading.records import STAGED, SourceField, nth
 from snowmelt.features.loading.stage_folders import Digests, StagedFile, StageFolder
+from snowmelt.features.loading.stage_statements import written_location
 from snowmelt.features.loading.streams import opened
 from snowmelt.features.loading.transformation import metadata_columns, staged_relation
 from snowmelt.sql.relations import Relation
-from snowmelt.sql.statements.stages import written_location
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run

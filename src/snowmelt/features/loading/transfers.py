@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.features.loading import stage_folders
+from snowmelt.features.loading.file_statements import Get, Put, PutOptions
 from snowmelt.features.loading.stage_folders import StagedFile, StageFolder
 from snowmelt.runtime.results import DONE, Result, status
 from snowmelt.sql.statements.base import Statement
-from snowmelt.sql.statements.files import Get, Put, PutOptions
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run

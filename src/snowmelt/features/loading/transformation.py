@@ -14,6 +14,7 @@ from snowmelt.core import errors, types
 from snowmelt.features.loading.batches import Batch
 from snowmelt.features.loading.records import SourceField, nth
 from snowmelt.features.loading.stage_folders import StagedFile, StageFolder
+from snowmelt.features.loading.stage_statements import Location, written_location
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.sql import variants
 from snowmelt.sql.bound import BoundQuery
@@ -22,7 +23,6 @@ from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.semi_structured import parse_json
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import Relation, RelationColumn
-from snowmelt.sql.statements.stages import Location, written_location
 from snowmelt.sql.tokens import SqlText
 
 METADATA = {

@@ -18,6 +18,7 @@ from snowmelt.core.types import Kind
 from snowmelt.engine.model import Lane
 from snowmelt.features.loading import stage_folders
 from snowmelt.features.loading.compression import EXTENSIONS
+from snowmelt.features.loading.copy_statements import CopyIntoLocation
 from snowmelt.features.loading.file_formats import CsvFormat, FileFormat, effective
 from snowmelt.features.loading.stage_folders import StageFolder
 from snowmelt.features.loading.unload_files import (
@@ -34,7 +35,6 @@ from snowmelt.sql.bound import Bound, BoundQuery, OutputColumn, Scope
 from snowmelt.sql.dialect import identifier, parse_snowflake, spark, to_spark_sql
 from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.statements.copy import CopyIntoLocation
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run

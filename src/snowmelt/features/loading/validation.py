@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.features.loading.copy_statements import OnError
 from snowmelt.features.loading.loader import Loader
 from snowmelt.features.loading.outcomes import ERROR_COLUMNS, error_rows
 from snowmelt.features.loading.requests import Request
@@ -16,7 +17,6 @@ from snowmelt.features.loading.selection import Selection
 from snowmelt.features.loading.streams import not_found
 from snowmelt.runtime.pii_at_ingest import Protection
 from snowmelt.runtime.results import Result, ResultColumn, table_result
-from snowmelt.sql.statements.copy import OnError
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.storage.variant import decode, to_json
 

@@ -29,7 +29,6 @@ from snowmelt.state import definitions
 from snowmelt.state.model import (
     CatalogObject,
     Column,
-    FileFormatDefinition,
     ObjectKind,
     RoutineDefinition,
     StageDefinition,
@@ -45,11 +44,6 @@ _RELATIONS = {
     "EXTERNAL TABLE": "External table", "EVENT TABLE": "Event table",
 }  # fmt: skip
 """Interchangeable words: each describes any table or view. The noun is for the error."""
-_SCHEMA_OBJECTS = {
-    "STAGE": (ObjectKind.STAGE, "Stage"),
-    "FILE FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
-    "SEQUENCE": (ObjectKind.SEQUENCE, "Sequence"),
-}
 
 
 def describe(run: Run, statement: DescribeStatement) -> Result:
@@ -83,9 +77,9 @@ def _described(run: Run, state: StateReader, statement: DescribeStatement) -> tu
     if own is not None and own.describe is not None:
         layout, rows = own.describe(run, state, _find(run, state, name, own.name, own.noun))
         return layout, iter(rows)
-    if kind in _SCHEMA_OBJECTS:
-        wanted, noun = _SCHEMA_OBJECTS[kind]
-        return _schema_object(state, _find(run, state, name, wanted, noun))
+    if kind == "SEQUENCE":
+        item = _find(run, state, name, ObjectKind.SEQUENCE, "Sequence")
+        return layouts.SHOW["SEQUENCES"], iter([sequence(state, item)])
     # Pipes can't exist here, so whatever the name is, it is not there.
     full = run.object_name(name, f"DESCRIBE {kind}")
     existing_schema(state, full)
@@ -222,15 +216,6 @@ def _find(run: Run, state: StateReader, name: NameRef, kind: ObjectKind, noun: s
         existing_schema(state, full)
         raise errors.not_found(noun, str(full))
     return found
-
-
-def _schema_object(state: StateReader, item: CatalogObject) -> tuple[Columns, Iterator[Row]]:
-    definition = item.definition
-    if isinstance(definition, StageDefinition):
-        return layouts.DESCRIBE_STAGE, stage_properties(definition)
-    if isinstance(definition, FileFormatDefinition):
-        return layouts.DESCRIBE_FILE_FORMAT, formats.properties(definition.type, definition.options)
-    return layouts.SHOW["SEQUENCES"], iter([sequence(state, item)])
 
 
 def _routine(run: Run, state: StateReader, statement: DescribeStatement, name: NameRef) -> Iterator[Row]:

@@ -33,7 +33,7 @@ _SHOWN_OPTIONS = (
 
 
 def _stages(run: Run, state: StateReader, database: Database) -> Iterator[Row]:
-    for item in objects(run, state, [ObjectKind.STAGE], database.name):
+    for item in objects(run, state, [ObjectKind("STAGE")], database.name):
         definition = item.definition
         assert isinstance(definition, StageDefinition)
         yield {
@@ -44,7 +44,7 @@ def _stages(run: Run, state: StateReader, database: Database) -> Iterator[Row]:
 
 
 def _file_formats(run: Run, state: StateReader, database: Database) -> Iterator[Row]:
-    for item in objects(run, state, [ObjectKind.FILE_FORMAT], database.name):
+    for item in objects(run, state, [ObjectKind("FILE FORMAT")], database.name):
         definition = item.definition
         assert isinstance(definition, FileFormatDefinition)
         values = {option.name: value for option, value in formats.values(definition.type, definition.options)}

@@ -6,7 +6,7 @@ it creates when run has the same definition, as far as SHOW and DESCRIBE can tel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from snowmelt.core.lag import show_lag
 from snowmelt.core.names import literal
@@ -19,12 +19,10 @@ from snowmelt.state.model import (
     CatalogObject,
     Column,
     Database,
-    FileFormatDefinition,
     Identity,
     RoutineDefinition,
     Schema,
     SequenceDefinition,
-    StageDefinition,
     TableDefinition,
     ViewDefinition,
     Warehouse,
@@ -33,7 +31,6 @@ from snowmelt.state.model import (
 
 SYSTEM_NAME = "SYS_CONSTRAINT_"
 """How the names of constraints begin that the user did not name; they are not printed."""
-Options = Mapping[str, str | int | bool | tuple[str, ...] | None]
 
 
 def object_ddl(item: CatalogObject, *, qualified: bool = False) -> str:
@@ -46,10 +43,6 @@ def object_ddl(item: CatalogObject, *, qualified: bool = False) -> str:
             return _view(item, view, name)
         case SequenceDefinition() as sequence:
             return _sequence(item, sequence, name)
-        case StageDefinition() as stage:
-            return _stage(item, stage, name)
-        case FileFormatDefinition() as format_:
-            return _file_format(item, format_, name)
         case RoutineDefinition() as routine:
             return routine_ddl(item, routine, qualified=qualified)
         case _:
@@ -220,41 +213,3 @@ def _sequence(item: CatalogObject, definition: SequenceDefinition, name: str) ->
     order = "order" if definition.ordered else "noorder"
     numbers = f"start with {definition.start} increment by {definition.step} {order}"
     return f"create or replace sequence {name} {numbers}{comment(item.comment)};"
-
-
-def _file_format(item: CatalogObject, definition: FileFormatDefinition, name: str) -> str:
-    lines = [f"TYPE = {definition.type}", *_format_options(definition.options)]
-    if item.comment is not None:
-        lines.append(f"COMMENT = {literal(item.comment)}")
-    kind = "TEMPORARY " if item.session_id is not None else ""
-    return f"create or replace {kind}FILE FORMAT {name}" + "".join(f"\n\t{line}" for line in lines) + "\n;"
-
-
-def _format_options(options: Options) -> list[str]:
-    return [f"{name} = {_option_value(value)}" for name, value in options.items()]
-
-
-def _option_value(value: str | int | bool | Iterable[str] | None) -> str:
-    if value is None:
-        return "NONE"
-    if isinstance(value, bool):
-        return flag(value)
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, str):
-        return literal(value)
-    return f"({', '.join(literal(item) for item in value)})"
-
-
-def _stage(item: CatalogObject, definition: StageDefinition, name: str) -> str:
-    lines = []
-    if definition.url is not None:
-        lines.append(f"URL = {literal(definition.url)}")
-    if definition.directory:
-        lines.append("DIRECTORY = (ENABLE = TRUE)")
-    if definition.file_format:
-        lines.append(f"FILE_FORMAT = ({' '.join(_format_options(definition.file_format))})")
-    if item.comment is not None:
-        lines.append(f"COMMENT = {literal(item.comment)}")
-    kind = "TEMPORARY " if item.session_id is not None else ""
-    return f"create or replace {kind}STAGE {name}" + "".join(f"\n\t{line}" for line in lines) + "\n;"

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 _SIMPLE = {
     "SEQUENCE": (ObjectKind.SEQUENCE, "Sequence"),
-    "STAGE": (ObjectKind.STAGE, "Stage"),
-    "FILE_FORMAT": (ObjectKind.FILE_FORMAT, "File format"),
 }
 _ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
 _ELSEWHERE = frozenset(
@@ -38,7 +36,7 @@ _ELSEWHERE = frozenset(
 )  # fmt: skip
 """Types that Snowflake has and that can't exist here."""
 SCRIPT_ORDER = {
-    ObjectKind.SEQUENCE: 10, ObjectKind.FILE_FORMAT: 20, ObjectKind.STAGE: 30, ObjectKind.TABLE: 40,
+    ObjectKind.SEQUENCE: 10, ObjectKind.TABLE: 40,
     ObjectKind.FUNCTION: 50, ObjectKind.VIEW: 60, ObjectKind.PROCEDURE: 80,
 }  # fmt: skip
 """What is created first in a script: defaults use sequences, views use tables and functions. Features say where theirs

@@ -64,14 +64,6 @@ SHOW: dict[str, Columns] = {
             "suspended:n, uuid, scaling_policy, owner_role_type, resource_constraint, generation, "
             "query_throughput_multiplier:n, max_query_performance_level, disabled_reasons, tables"
         ),
-        "STAGES": (
-            "created_on:ts, name, database_name, schema_name, url, has_credentials, has_encryption_key, owner, "
-            "comment, region, type, cloud, notification_channel, storage_integration, endpoint, owner_role_type, "
-            "directory_enabled"
-        ),
-        "FILE FORMATS": (
-            "created_on:ts, name, database_name, schema_name, type, owner, comment, format_options, owner_role_type"
-        ),
         "SEQUENCES": (
             "name, database_name, schema_name, next_value:n, interval:n, created_on:ts, owner, comment, "
             "owner_role_type, ordered"

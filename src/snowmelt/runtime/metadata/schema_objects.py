@@ -1,11 +1,10 @@
-"""Stages, file formats and sequences."""
+"""Sequences, and what SHOW tells of every object of a schema."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from snowmelt.runtime.metadata import formats
 from snowmelt.runtime.metadata.catalog import objects
 from snowmelt.runtime.metadata.columns import Row, yes
 from snowmelt.runtime.metadata.listing import Listing
@@ -14,47 +13,13 @@ from snowmelt.runtime.sequences import COUNTER
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.model import (
     CatalogObject,
-    FileFormatDefinition,
     ObjectKind,
     SequenceDefinition,
-    StageDefinition,
 )
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
-
-_CLOUDS = {"s3": "AWS", "s3a": "AWS", "gcs": "GCP", "gs": "GCP", "azure": "AZURE", "abfss": "AZURE"}
-
-
-def stages(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
-    for item in of_kind(run, state, statement, ObjectKind.STAGE):
-        definition = item.definition
-        assert isinstance(definition, StageDefinition)
-        yield {
-            **named(item),
-            "url": definition.url or "",
-            "has_credentials": "N",
-            "has_encryption_key": "N",
-            "type": "INTERNAL NO CSE" if definition.url is None else "EXTERNAL",
-            "cloud": _cloud(definition.url),
-            "directory_enabled": yes(definition.directory),
-        }
-
-
-def _cloud(url: str | None) -> str | None:
-    return None if url is None else _CLOUDS.get(url.split("://", maxsplit=1)[0].lower())
-
-
-def file_formats(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
-    for item in of_kind(run, state, statement, ObjectKind.FILE_FORMAT):
-        definition = item.definition
-        assert isinstance(definition, FileFormatDefinition)
-        yield {
-            **named(item),
-            "type": definition.type,
-            "format_options": formats.options_json(definition.type, definition.options),
-        }
 
 
 def sequences(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
@@ -100,7 +65,5 @@ def named(item: CatalogObject) -> dict[str, Any]:
 
 
 LISTINGS = {
-    "STAGES": Listing(stages, paged=False),
-    "FILE FORMATS": Listing(file_formats, paged=False),
     "SEQUENCES": Listing(sequences, paged=False),
 }

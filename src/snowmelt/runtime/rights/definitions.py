@@ -14,20 +14,17 @@ from pydantic import BaseModel
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.rights.privileges import OWNERSHIP
 from snowmelt.runtime.rights.redaction import shown_text
-from snowmelt.state.model import CatalogObject, ObjectKind
+from snowmelt.state.model import CatalogObject
 from snowmelt.state.sight import Owned
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
-_OUTSIDE = frozenset({ObjectKind.STAGE})
-"""Kinds whose texts are addresses of other systems, besides those that features describe."""
-
 
 def as_shown(run: Run, item: CatalogObject) -> CatalogObject:
     """The object with every text of it as the session's roles may read it."""
     own = all_kinds().by_name.get(item.kind)
-    outside = own.leads_out if own is not None else item.kind in _OUTSIDE
+    outside = own is not None and own.leads_out
     if not outside and run.authority.holds(OWNERSHIP, Owned(item.id, item.owner)):
         return item
     return item.model_copy(

@@ -51,7 +51,7 @@ _CREATES = (
     "CREATE TABLE", "CREATE VIEW", "CREATE DYNAMIC TABLE",
 )  # fmt: skip
 _MORE_CREATES = (
-    "CREATE STAGE", "CREATE FILE FORMAT", "CREATE SEQUENCE", "CREATE FUNCTION", "CREATE PROCEDURE",
+    "CREATE SEQUENCE", "CREATE FUNCTION", "CREATE PROCEDURE",
 )  # fmt: skip
 _PRIVILEGES: dict[str, tuple[str, ...]] = {
     "DATABASE": ("USAGE", "MONITOR", "MODIFY", "CREATE SCHEMA"),
@@ -62,8 +62,6 @@ _PRIVILEGES: dict[str, tuple[str, ...]] = {
     "WAREHOUSE": ("USAGE", "OPERATE", "MODIFY", "MONITOR"),
     "FUNCTION": ("USAGE",),
     "PROCEDURE": ("USAGE",),
-    "STAGE": ("READ", "WRITE", "USAGE"),
-    "FILE FORMAT": ("USAGE",),
     "SEQUENCE": ("USAGE",),
     "USER": ("MONITOR",),
     "ROLE": (),
@@ -85,7 +83,7 @@ def _ask_renamer(kind: str) -> tuple[Ask, ...]:
 _READS = ask(Subject.TARGET, "SELECT")
 
 _RENAMED = (
-    "TABLE", "VIEW", "DYNAMIC TABLE", "STAGE", "FILE FORMAT", "SEQUENCE", "FUNCTION", "PROCEDURE",
+    "TABLE", "VIEW", "DYNAMIC TABLE", "SEQUENCE", "FUNCTION", "PROCEDURE",
 )  # fmt: skip
 """What can be moved to another schema by renaming it."""
 
@@ -99,7 +97,6 @@ _RULES: dict[str, tuple[Ask, ...]] = {
     "MERGE UPDATE": (ask(Subject.TARGET, "UPDATE"), _READS),
     "MERGE DELETE": (ask(Subject.TARGET, "DELETE"), _READS),
     "TRUNCATE TABLE": (ask(Subject.TARGET, "TRUNCATE"),),
-    "COPY INTO TABLE": (ask(Subject.TARGET, "INSERT"),),
     "COPY INTO LOCATION": (ask(Subject.SOURCE, "SELECT"),),
     # Whatever names a URL, a host, a file or a variable of the server's machine, besides what it asks for otherwise.
     "ADDRESS": (ask(Subject.ACCOUNT, "CREATE INTEGRATION"),),
@@ -111,8 +108,6 @@ _RULES: dict[str, tuple[Ask, ...]] = {
     "CREATE VIEW": ask_creator("VIEW"),
     "CREATE DYNAMIC TABLE": ask_creator("DYNAMIC TABLE", WAREHOUSE_USAGE),
     "CREATE DYNAMIC TABLE CLONE": ask_creator("DYNAMIC TABLE", ask(Subject.SOURCE, "SELECT")),
-    "CREATE STAGE": ask_creator("STAGE"),
-    "CREATE FILE FORMAT": ask_creator("FILE FORMAT"),
     "CREATE SEQUENCE": ask_creator("SEQUENCE"),
     "CREATE FUNCTION": ask_creator("FUNCTION"),
     "CREATE PROCEDURE": ask_creator("PROCEDURE"),
@@ -122,8 +117,6 @@ _RULES: dict[str, tuple[Ask, ...]] = {
     "ALTER VIEW": ask_owner(),
     "ALTER DYNAMIC TABLE": ask_owner(),
     "ALTER DYNAMIC TABLE OPERATE": (ask(Subject.TARGET, "OPERATE"),),
-    "ALTER STAGE": ask_owner(),
-    "ALTER FILE FORMAT": ask_owner(),
     "ALTER SEQUENCE": ask_owner(),
     "ALTER FUNCTION": ask_owner(),
     "ALTER PROCEDURE": ask_owner(),

@@ -9,15 +9,12 @@ from snowmelt.runtime.rights.asks import SWITCHES, Named, Request, altered, crea
 from snowmelt.sql.statements import (
     alter_table,
     changes,
-    copy,
     databases_schemas,
     dml,
     dynamic_tables,
-    file_formats,
     routines,
     sequences,
     session,
-    stages,
     tables,
     users_roles,
     views,
@@ -31,7 +28,8 @@ def requests(statement: Statement) -> Iterator[Request]:
     """All that the statement asks for; nothing for one that anybody may run."""
     own = all_kinds().requests.get(type(statement))
     if own is not None:
-        yield own(statement)
+        found = own(statement)
+        yield from [found] if isinstance(found, Request) else found
     for family in _FAMILIES:
         yield from family(statement)
 
@@ -50,10 +48,6 @@ def _rows(statement: Statement) -> Iterator[Request]:
         case dml.MergeStatement(target=name, clauses=clauses):
             for clause in clauses:
                 yield Request(_MERGES[type(clause)], table_named(name))
-        case copy.CopyIntoTable(target=name):
-            yield Request("COPY INTO TABLE", table_named(name))
-        case copy.CopyIntoLocation(table=NameRef() as name):
-            yield Request("COPY INTO LOCATION", source=table_named(name))
         case tables.Truncate(name=name):
             yield Request("TRUNCATE TABLE", table_named(name))
 
@@ -85,10 +79,6 @@ def _creating(statement: Statement) -> Iterator[Request]:
             yield created(
                 f"CREATE DYNAMIC TABLE{word}", kind, statement, source_of(kind, clone), statement.options.warehouse
             )
-        case stages.CreateStage():
-            yield created("CREATE STAGE", ObjectType.STAGE, statement)
-        case file_formats.CreateFileFormat():
-            yield created("CREATE FILE FORMAT", ObjectType.FILE_FORMAT, statement)
         case sequences.CreateSequence():
             yield created("CREATE SEQUENCE", ObjectType.SEQUENCE, statement)
         case routines.CreateRoutine(kind=kind):
@@ -127,10 +117,6 @@ def _altering(statement: Statement) -> Iterator[Request]:
             yield Request("EXPLAIN DYNAMIC TABLE", Named(ObjectType.DYNAMIC_TABLE, name))
         case routines.AlterRoutine(kind=kind, name=name, action=action, arguments=arguments):
             yield altered(f"ALTER {kind}", kind, name, action, arguments)
-        case stages.AlterStage(name=name, action=action):
-            yield altered("ALTER STAGE", ObjectType.STAGE, name, action)
-        case file_formats.AlterFileFormat(name=name, action=action):
-            yield altered("ALTER FILE FORMAT", ObjectType.FILE_FORMAT, name, action)
         case sequences.AlterSequence(name=name, action=action):
             yield altered("ALTER SEQUENCE", ObjectType.SEQUENCE, name, action)
         case changes.Drop(kind=kind, name=name, arguments=arguments):

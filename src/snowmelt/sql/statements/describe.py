@@ -16,8 +16,8 @@ from snowmelt.sql.statements.unsupported import KINDS as OTHER_KINDS
 from snowmelt.sql.tokens import SqlText, TokenKind
 
 KINDS = (
-    "FILE FORMAT", "DYNAMIC TABLE", "EXTERNAL TABLE", "EVENT TABLE", "MATERIALIZED VIEW", "TABLE", "VIEW",
-    "SCHEMA", "DATABASE", "STAGE", "FUNCTION", "PROCEDURE", "WAREHOUSE", "SEQUENCE",
+    "DYNAMIC TABLE", "EXTERNAL TABLE", "EVENT TABLE", "MATERIALIZED VIEW", "TABLE", "VIEW",
+    "SCHEMA", "DATABASE", "FUNCTION", "PROCEDURE", "WAREHOUSE", "SEQUENCE",
     "PIPE", "USER",
 )  # fmt: skip
 

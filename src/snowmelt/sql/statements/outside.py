@@ -1,6 +1,6 @@
 """The addresses in a statement: what leads out of the account.
 
-An option that holds one is annotated with an `Outside` behind its reader. A URL in place of a stage is one by its type.
+An option that holds one is annotated with an `Outside` behind its reader, and so is a URL in place of a stage.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any, cast, get_type_hints
 
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.options import Outside
-from snowmelt.sql.statements.stages import UrlLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +27,7 @@ def addresses(statement: Statement) -> Iterator[Address]:
 
 
 def _inside(item: Any) -> Iterator[Address]:
-    if isinstance(item, UrlLocation):
-        yield Address("URL", Outside.ADDRESS, item.url)
-    elif isinstance(item, tuple):
+    if isinstance(item, tuple):
         for each in item:
             yield from _inside(each)
     elif is_dataclass(item) and not isinstance(item, type):

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from snowmelt.core import errors
 from snowmelt.core.names import split_name
-from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import Action, RenameTo
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import CreateHead, CreateRule, created_name, if_exists, object_name
+from snowmelt.sql.statements.heads import CreateHead, created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
     Reader,
     at_option,
@@ -140,8 +140,7 @@ class FileFormatSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateFileFormat(Statement):
-    name: NameRef
+class CreateFileFormat(CreateStatement):
     type: str
     options: FormatOptions
     or_replace: bool = False
@@ -246,6 +245,3 @@ def parse_alter_file_format(cursor: Cursor, kind: ObjectType) -> AlterFileFormat
         raise cursor.unexpected()
     pairs = _read_pairs(cursor, ("COMMENT",))
     return AlterFileFormat(name, SetFormatOptions(pairs.options, pairs.comment), guarded)
-
-
-CREATE_FILE_FORMAT = CreateRule(parse_create_file_format, frozenset({"TEMP", "TEMPORARY", "VOLATILE"}))

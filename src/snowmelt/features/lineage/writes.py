@@ -13,9 +13,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from snowmelt.features.loading.copy_statements import CopyIntoLocation, CopyIntoTable
+from snowmelt.features.loading.stage_statements import Location, StageLocation
 from snowmelt.sql.dialect import identifier, parse_snowflake
 from snowmelt.sql.statements.base import NameRef, Statement
-from snowmelt.sql.statements.copy import CopyIntoLocation, CopyIntoTable
 from snowmelt.sql.statements.dml import (
     Assignment,
     InsertStatement,
@@ -24,7 +25,6 @@ from snowmelt.sql.statements.dml import (
     NotMatchedInsert,
     UpdateStatement,
 )
-from snowmelt.sql.statements.stages import Location, StageLocation
 from snowmelt.sql.statements.tables import CreateTable
 from snowmelt.sql.tokens import SqlText
 

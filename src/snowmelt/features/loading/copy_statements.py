@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from snowmelt.core import errors
+from snowmelt.features.loading.format_statements import FileFormatSpec, file_format
+from snowmelt.features.loading.stage_statements import ExternalOptions, Location, at_location, location
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.file_formats import FileFormatSpec, file_format
 from snowmelt.sql.statements.options import (
     at_option,
     boolean,
@@ -21,7 +22,6 @@ from snowmelt.sql.statements.options import (
     whole,
     word,
 )
-from snowmelt.sql.statements.stages import ExternalOptions, Location, at_location, location
 from snowmelt.sql.tokens import SqlText
 
 _SKIP_FILE = re.compile(r"SKIP_FILE_(\d{1,9})(%?)\Z")

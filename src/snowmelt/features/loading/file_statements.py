@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from snowmelt.features.loading.stage_statements import Location, StageLocation, UrlLocation, location
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.options import Options, boolean, read_options, text, whole, word
-from snowmelt.sql.statements.stages import Location, StageLocation, UrlLocation, location
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,12 @@ from typing import Annotated, Literal
 
 from snowmelt.core import errors
 from snowmelt.core.names import split_name
-from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
+from snowmelt.features.loading.format_statements import FileFormatSpec, file_format
+from snowmelt.sql.statements.base import CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, UnsetOptions, refuse_governance
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.file_formats import FileFormatSpec, file_format
 from snowmelt.sql.statements.heads import (
     CreateHead,
-    CreateRule,
     created_name,
     if_exists,
     object_name,
@@ -52,7 +51,7 @@ class StageLocation:
 
 @dataclass(frozen=True, slots=True)
 class UrlLocation:
-    url: str
+    url: Annotated[str, Outside.ADDRESS]
     """`file://…`, `s3://…` and the like."""
 
 
@@ -171,8 +170,7 @@ class StageOptions(ExternalOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class CreateStage(Statement):
-    name: NameRef
+class CreateStage(CreateStatement):
     or_replace: bool = False
     if_not_exists: bool = False
     temporary: bool = False
@@ -224,6 +222,3 @@ def _action(cursor: Cursor, kind: ObjectType) -> Action:
     if not at_option(cursor):
         raise cursor.unexpected()
     return SetOptions(read_options(cursor, StageOptions, kind))
-
-
-CREATE_STAGE = CreateRule(parse_create_stage, frozenset({"TEMP", "TEMPORARY", "VOLATILE"}))
