@@ -16,7 +16,8 @@ from snowmelt.design.making.designing import design
 from snowmelt.design.model import Design
 from snowmelt.design.requirements.missing import questions
 from snowmelt.design.requirements.model import Check, Requirements
-from snowmelt.sql.statements import parse_statement, split_statements
+from snowmelt.sql.statements.parse import parse_statement
+from snowmelt.sql.tokens import split_statements
 
 
 def designs() -> Iterator[tuple[str, Design]]:

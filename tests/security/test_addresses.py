@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import pkgutil
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -13,12 +11,12 @@ import pytest
 
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.rights.requests import requests
-from snowmelt.sql import statements
 from snowmelt.sql.statements.options import Options, Outside
 from snowmelt.sql.statements.outside import marks
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.tokens import SqlText
 from tests.security.places import Place
+from tests.support.statement_modules import statement_modules
 
 _SOUNDS_LIKE_ONE = re.compile(
     r"(^|_)(url|uri|host|port|server|servers|endpoint|address|file|path|env|broker|ssl|secret|integration|location|"
@@ -56,8 +54,7 @@ STATEMENTS = {
 
 
 def _option_classes() -> Iterator[type[Any]]:
-    for module in pkgutil.iter_modules(statements.__path__):
-        found = importlib.import_module(f"{statements.__name__}.{module.name}")
+    for found in statement_modules():
         for item in vars(found).values():
             if isinstance(item, type) and issubclass(item, Options) and item.__module__ == found.__name__:
                 yield item

@@ -12,15 +12,13 @@ from snowmelt.core.names import ObjectName, literal
 from snowmelt.projects.config import single_name
 from snowmelt.projects.definitions import RELATIONS, AnyCreate, Home
 from snowmelt.runtime.results import Result
-from snowmelt.sql.statements import (
-    CreateDynamicTable,
-    CreateTable,
-    CreateView,
-    ObjectType,
-    parse_statement,
-    split_statements,
-)
+from snowmelt.sql.statements.base import ObjectType
+from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
+from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.statements.spelling import spelled
+from snowmelt.sql.statements.tables import CreateTable
+from snowmelt.sql.statements.views import CreateView
+from snowmelt.sql.tokens import split_statements
 
 Execute = Callable[[str], Result]
 _NOT_FOUND = "002003"

@@ -17,20 +17,12 @@ from snowmelt.projects.definitions import Home
 from snowmelt.sql.bound import fold_identifier
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.scd import Dimension
-from snowmelt.sql.statements import (
-    CheckSpec,
-    ColumnSpec,
-    Constraint,
-    CreateDynamicTable,
-    CreateTable,
-    CreateView,
-    ForeignKeySpec,
-    NameRef,
-    PrimaryKey,
-    SqlText,
-    TargetLag,
-    UniqueKey,
-)
+from snowmelt.sql.statements.base import NameRef
+from snowmelt.sql.statements.columns import CheckSpec, ColumnSpec, Constraint, ForeignKeySpec, PrimaryKey, UniqueKey
+from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable, TargetLag
+from snowmelt.sql.statements.tables import CreateTable
+from snowmelt.sql.statements.views import CreateView
+from snowmelt.sql.tokens import SqlText
 
 
 class Effect(IntEnum):

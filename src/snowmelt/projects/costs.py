@@ -10,7 +10,10 @@ from snowmelt.projects.definitions import AnyCreate, Definition
 from snowmelt.projects.ordering import sources_of
 from snowmelt.sql import spark_frames
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.sql.statements import CreateDynamicTable, CreateTable, CreateView, ObjectType
+from snowmelt.sql.statements.base import ObjectType
+from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
+from snowmelt.sql.statements.tables import CreateTable
+from snowmelt.sql.statements.views import CreateView
 
 
 class Costs:

@@ -10,21 +10,15 @@ from snowmelt.core.types import parse_type
 from snowmelt.projects import errors as project_errors
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.sql.statements import (
-    CreateDatabase,
-    CreateDynamicTable,
-    CreateRoutine,
-    CreateSchema,
-    CreateSequence,
-    CreateStatement,
-    CreateTable,
-    CreateView,
-    CreateWarehouse,
-    NameRef,
-    ObjectType,
-    Statement,
-    parse_statement,
-)
+from snowmelt.sql.statements.base import CreateStatement, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.databases_schemas import CreateDatabase, CreateSchema
+from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
+from snowmelt.sql.statements.parse import parse_statement
+from snowmelt.sql.statements.routines import CreateRoutine
+from snowmelt.sql.statements.sequences import CreateSequence
+from snowmelt.sql.statements.tables import CreateTable
+from snowmelt.sql.statements.views import CreateView
+from snowmelt.sql.statements.warehouses import CreateWarehouse
 from snowmelt.sql.tokens import SqlText, tokenize
 
 AnyCreate = (

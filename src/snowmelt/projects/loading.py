@@ -23,7 +23,9 @@ from snowmelt.projects.python import PythonDefinition
 from snowmelt.projects.queries import columns_in
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.scd import column_names
-from snowmelt.sql.statements import CreateDynamicTable, CreateTable, CreateView
+from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
+from snowmelt.sql.statements.tables import CreateTable
+from snowmelt.sql.statements.views import CreateView
 from snowmelt.sql.tokens import SqlText, split_statements
 
 _T = TypeVar("_T")

@@ -20,15 +20,12 @@ from snowmelt.projects.definitions import AnyCreate, Definition, Home
 from snowmelt.projects.queries import calls_in
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.reads import tables_in
-from snowmelt.sql.statements import (
-    CreateDynamicTable,
-    CreateRoutine,
-    CreateTable,
-    CreateView,
-    ForeignKeySpec,
-    NameRef,
-    ObjectType,
-)
+from snowmelt.sql.statements.base import NameRef, ObjectType
+from snowmelt.sql.statements.columns import ForeignKeySpec
+from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
+from snowmelt.sql.statements.routines import CreateRoutine
+from snowmelt.sql.statements.tables import CreateTable
+from snowmelt.sql.statements.views import CreateView
 
 _FIRST = {ObjectType.WAREHOUSE: 0, ObjectType.DATABASE: 1, ObjectType.SCHEMA: 2}
 _OBJECTS = 3

@@ -20,7 +20,10 @@ from snowmelt.projects.costs import Costs
 from snowmelt.projects.definitions import CONTAINERS, RELATIONS, AnyCreate, Definition
 from snowmelt.projects.ordering import ordered
 from snowmelt.runtime.kinds import InProjects, all_kinds
-from snowmelt.sql.statements import CreateDynamicTable, CreateTable, CreateView, ObjectType
+from snowmelt.sql.statements.base import ObjectType
+from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
+from snowmelt.sql.statements.tables import CreateTable
+from snowmelt.sql.statements.views import CreateView
 
 DROP_ORDER = {
     ObjectType.DYNAMIC_TABLE: 60, ObjectType.VIEW: 70, ObjectType.TABLE: 80,

@@ -8,7 +8,10 @@ from typing import Any
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import quote
-from snowmelt.sql.statements import NameRef, ObjectType, SqlText, classify, parse_statement
+from snowmelt.sql.statements.base import NameRef, ObjectType
+from snowmelt.sql.statements.classify import classify
+from snowmelt.sql.statements.parse import parse_statement
+from snowmelt.sql.tokens import SqlText
 
 
 def outcome(sql: str) -> str:

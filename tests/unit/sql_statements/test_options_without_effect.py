@@ -5,8 +5,6 @@ The list is the `WithoutEffect` marks beside the parsers and that of the file fo
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -17,22 +15,21 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 import snowmelt
-import snowmelt.sql.statements as package
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading import format_statements as file_formats
 from snowmelt.sql.statements.options import Options, WithoutEffect
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.tokens import SqlText
+from tests.support.statement_modules import statement_modules
 
 _SOURCES = Path(snowmelt.__file__).parent
 _REFERENCE = _SOURCES.parents[1] / "docs" / "reference" / "sql.md"
-_STATEMENTS = (r"sql/statements/", r"features/\w+/statements\.py")
+_STATEMENTS = (r"sql/statements/", r"features/\w+/\w*statements\.py")
 _ONLY_SHOWN = (
     r"runtime/metadata/",
     r"state/",
     r"sql/",
-    r"features/(alerts|tags)/definitions\.py",
-    r"features/\w+/(listing|statements|ddl)\.py",
+    r"features/\w+/(definitions|listing|\w*statements|ddl)\.py",
 )
 """Code that writes down or prints what was said does not do it."""
 _KIND = {
@@ -50,13 +47,7 @@ _FIELDS_WITHOUT_EFFECT = {("RefreshStage", "subpath"): "a directory table lists 
 @cache
 def statement_classes() -> tuple[type[Any], ...]:
     found: dict[type[Any], None] = {}
-    # `kinds` is how features add statements.
-    names = [f"{package.__name__}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
-    names.remove(f"{package.__name__}.kinds")
-    rooms = [path for folder in ("features", "service") for path in _SOURCES.glob(f"{folder}/*/statements.py")]
-    names += [".".join(path.relative_to(_SOURCES.parent).with_suffix("").parts) for path in rooms]
-    for name in names:
-        loaded = importlib.import_module(name)
+    for loaded in statement_modules():
         for value in vars(loaded).values():
             if isinstance(value, type) and is_dataclass(value) and value.__module__ == loaded.__name__:
                 found[value] = None

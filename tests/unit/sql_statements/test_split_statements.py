@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.sql.statements import SqlText, parse_statement, split_statements
+from snowmelt.sql.statements.parse import parse_statement
+from snowmelt.sql.tokens import SqlText, split_statements
 from tests.unit.sql_statements.test_statement_examples import EXAMPLES, blocks
 
 WHOLE = [

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.sql.statements import classify, parse_statement, split_statements
+from snowmelt.sql.statements.classify import classify
+from snowmelt.sql.statements.parse import parse_statement
+from snowmelt.sql.tokens import split_statements
 from tests.unit.sql_statements.test_statement_examples import EXAMPLES, blocks
 
 STATEMENTS = [sql for path in EXAMPLES for sql, _ in blocks(path)]

@@ -27,16 +27,12 @@ from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.reads import tables_in
 from snowmelt.sql.relations import Relation, RelationColumn, Relations, TimeTravel
-from snowmelt.sql.statements import (
-    CreateDynamicTable,
-    CreateTable,
-    CreateView,
-    InsertStatement,
-    Statement,
-    parse_statement,
-)
-from snowmelt.sql.statements.base import AnonymousBlock, Query
-from snowmelt.sql.statements.dml import MergeStatement
+from snowmelt.sql.statements.base import AnonymousBlock, Query, Statement
+from snowmelt.sql.statements.dml import InsertStatement, MergeStatement
+from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
+from snowmelt.sql.statements.parse import parse_statement
+from snowmelt.sql.statements.tables import CreateTable
+from snowmelt.sql.statements.views import CreateView
 from snowmelt.sql.tokens import SqlText, TokenKind, split_statements, tokenize
 from snowmelt.sql.translate import NoRelations
 

@@ -16,7 +16,7 @@ from snowmelt.ivm.plan import Planner
 from snowmelt.ivm.reasons import NotIncrementalError
 from snowmelt.sql.boundaries import parts_of
 from snowmelt.sql.reads import tables_in
-from snowmelt.sql.statements import CreateDynamicTable
+from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
 from snowmelt.sql.tokens import tokenize
 
 Found = tuple[str, str, tuple[Edit, ...]]

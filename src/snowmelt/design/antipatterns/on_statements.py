@@ -12,10 +12,11 @@ from snowmelt.design.antipatterns.on_queries import RAW, Found, why_not_incremen
 from snowmelt.features.loading.copy_statements import CopyIntoTable
 from snowmelt.features.streams.statements import CreateStream
 from snowmelt.features.tasks.statements import CreateTask
-from snowmelt.sql.statements import CreateDynamicTable, CreateTable, InsertStatement, Statement
+from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.columns import PrimaryKey, UniqueKey
-from snowmelt.sql.statements.dml import DeleteStatement, MergeStatement
-from snowmelt.sql.statements.tables import Truncate
+from snowmelt.sql.statements.dml import DeleteStatement, InsertStatement, MergeStatement
+from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
+from snowmelt.sql.statements.tables import CreateTable, Truncate
 from snowmelt.sql.tokens import Token, TokenKind, tokenize
 
 _SECRET_WORDS = frozenset(

@@ -17,8 +17,8 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.design.requirements.amounts import Bytes, Seconds
 from snowmelt.extract_load.endpoints import is_secret
 from snowmelt.extract_load.options import SINK_OPTIONS, SOURCE_OPTIONS, TABLE_OPTIONS, Known, option_problems
-from snowmelt.sql.statements import parse_statement
 from snowmelt.sql.statements.base import Query
+from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.tokens import split_statements
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
