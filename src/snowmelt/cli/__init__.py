@@ -1,1 +1,4 @@
-"""The command line: thin, over the service layer."""
+"""The command line: thin, over the service layer.
+
+Not here: anything that a library call or SQL could need too.
+"""

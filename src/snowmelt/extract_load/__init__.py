@@ -1,4 +1,7 @@
-"""What built projects extend: extractors, transformers and loaders, and the run that puts them together."""
+"""What built projects extend: extractors, transformers and loaders, and the run that puts them together.
+
+Not here: an account; it reaches one as any client does.
+"""
 
 from snowmelt.extract_load.destinations.base import Loader, LoadStrategy
 from snowmelt.extract_load.destinations.delta import DeltaLoader

@@ -1,4 +1,7 @@
-"""Getting rows in: channels, and what feeds them."""
+"""Getting rows in: channels, and what feeds them.
+
+Not here: tables and transactions; those are in `features.channels` and `features.connectors`.
+"""
 
 from snowmelt.ingest.channels.channel import Channel
 from snowmelt.ingest.channels.client import StreamingIngestClient

@@ -27,7 +27,7 @@ from snowmelt.runtime.locks import TableLocks
 from snowmelt.runtime.metering import Metering
 from snowmelt.runtime.objects import SYSTEM_ROLE, create_database
 from snowmelt.runtime.ownership import Ownership
-from snowmelt.runtime.ports import ChangeReader, ChannelDoors, Contracts, Gate, StagedFiles
+from snowmelt.runtime.ports import ChangeReader, ChannelDoors, Contracts, Gate, MetadataViews, StagedFiles
 from snowmelt.runtime.readers import Readers
 from snowmelt.runtime.recovery import Recovered, recover
 from snowmelt.runtime.results import ResultCache
@@ -53,6 +53,7 @@ class Account:
 
     changes: ChangeReader
     """Reads streams, and the changes of tables."""
+    metadata_views: MetadataViews
     contracts: Contracts
     gate: Gate
     staged_files: StagedFiles

@@ -13,7 +13,7 @@ from snowmelt.sql.statements.base import NameRef
 from snowmelt.state.contract_model import ContractLink
 from snowmelt.state.model import CatalogObject, Column, TableDefinition, TableVersion, ViewDefinition
 from snowmelt.state.quality_model import QualityResult
-from snowmelt.state.store import StateTransaction
+from snowmelt.state.store import StateReader, StateTransaction
 
 if TYPE_CHECKING:
     from snowmelt.runtime.resolver import StatementCatalog
@@ -27,6 +27,10 @@ StagedFiles = Callable[["Run", str, str | None, str | None, int], Relation]
 
 ChannelDoors = Callable[["Session"], ChannelDoor]
 """What a streaming ingest client writes through, with the rights of a session."""
+
+
+MetadataViews = Callable[["Run", StateReader, ObjectName], Relation]
+"""A view of INFORMATION_SCHEMA."""
 
 
 class ChangeReader(Protocol):

@@ -14,7 +14,7 @@ from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import DataType
 from snowmelt.engine.model import TableFiles, are_few
 from snowmelt.runtime import errors as statement_errors
-from snowmelt.runtime import information_schema, past_shapes, sequences, system_functions, table_functions
+from snowmelt.runtime import past_shapes, sequences, system_functions, table_functions
 from snowmelt.runtime.rights import enforcement
 from snowmelt.runtime.rights.authority import Authority
 from snowmelt.sql.expressions import Environment
@@ -101,7 +101,7 @@ class StatementCatalog:
         return self.relation_of(found, when)
 
     def metadata_view(self, name: ObjectName) -> Relation:
-        return information_schema.view(self.run, self.state, name)
+        return self.run.account.metadata_views(self.run, self.state, name)
 
     def changes(self, parts: tuple[str, ...], span: ChangeSpan) -> Relation:
         name = self.full_name(parts)

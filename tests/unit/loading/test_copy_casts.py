@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from snowmelt.core import types
 from snowmelt.features.loading.batches import Batch
-from snowmelt.features.loading.conversion import ColumnMapping, Converted, Converter
+from snowmelt.features.loading.conversion import Converted, Converter
 from snowmelt.features.loading.records import Segment, SourceField
+from snowmelt.features.loading.row_queries import ColumnMapping
 from snowmelt.runtime.run import Run
 from snowmelt.runtime.session import Session
 from snowmelt.sql.statements.base import NameRef

@@ -13,8 +13,9 @@ from snowmelt.core import errors, types
 from snowmelt.core.types import DataType, Kind
 from snowmelt.features.loading.batches import Batch as RecordBatch
 from snowmelt.features.loading.compression import UnreadableError
-from snowmelt.features.loading.conversion import ColumnMapping, Converter, Failure, too_long
+from snowmelt.features.loading.conversion import Converter, Failure, too_long
 from snowmelt.features.loading.records import Segment, SourceField, nth
+from snowmelt.features.loading.row_queries import ColumnMapping
 from snowmelt.features.loading.typed_records import in_query_form, type_of
 from snowmelt.ingest.channels import errors as channel_errors
 from snowmelt.ingest.channels.ports import Batch, Part

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName
 from snowmelt.features.contracts import errors as contract_errors
-from snowmelt.features.contracts.enforcing import lost
+from snowmelt.features.contracts.breaches import lost
 from snowmelt.features.contracts.promises import as_columns, columns_of, is_sunset, majors, of_major, promise
 from snowmelt.features.contracts.views import PromisedViews
 from snowmelt.govern.contracts.model import TableColumn

@@ -7,17 +7,15 @@ of its contract whenever its owner alters it, and can't go back behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName
-from snowmelt.features.contracts import errors as contract_errors
+from snowmelt.features.contracts.breaches import broken, check_columns
 from snowmelt.features.contracts.promises import Promise, as_columns, columns_of, promise_of
 from snowmelt.features.contracts.views import PromisedViews
-from snowmelt.govern.contracts.conformance import Breach, BreachKind
-from snowmelt.govern.contracts.model import Contract, TableColumn
 from snowmelt.state.model import RELATIONS, CatalogObject, Column
 from snowmelt.state.store import StateReader, StateTransaction
 
@@ -125,11 +123,6 @@ def _attached(contract: CatalogObject, item: CatalogObject, verb: str) -> errors
     )  # fmt: skip
 
 
-def lost(found: Iterable[Breach]) -> set[str]:
-    """The declared columns that are not what was promised: a column more takes nothing from anybody."""
-    return {breach.column for breach in found if breach.kind is not BreachKind.UNDECLARED}
-
-
 def _today(state: StateReader) -> date:
     assert isinstance(state, StateTransaction)
     return state.now.date()
@@ -139,39 +132,3 @@ def _check(state: StateReader, item: CatalogObject, columns: Sequence[Column], t
     promise = promise_of(state, item, today)
     if promise is not None:
         check_columns(promise, item, columns_of(item.definition), as_columns(columns))
-
-
-def check_columns(
-    promise: Promise, item: CatalogObject, now: Sequence[TableColumn], then: Sequence[TableColumn]
-) -> None:
-    """Raises, naming each breach and who is hit, when an object with those columns may not have these then."""
-    floor = promise.satisfied(now)
-    if floor is None:
-        _check_no_worse(promise, item, now, then)
-        return
-    allowed = promise.versions[promise.versions.index(floor) :]
-    if any(not promise.breaches(version, then) for version in allowed):
-        return
-    raise _breaking(promise, item, floor, promise.breaches(floor, then))
-
-
-def _check_no_worse(
-    promise: Promise, item: CatalogObject, now: Sequence[TableColumn], then: Sequence[TableColumn]
-) -> None:
-    """What broke its contract by other ways may be mended step by step, and not broken further."""
-    newest = promise.versions[-1]
-    worse = [item for item in promise.breaches(newest, then) if item not in promise.breaches(newest, now)]
-    if worse:
-        raise _breaking(promise, item, newest, worse)
-
-
-def _breaking(
-    promise: Promise, item: CatalogObject, version: Contract, found: Sequence[Breach]
-) -> errors.SnowmeltError:
-    return broken(promise, item, version, list(map(str, found)), promise.hit(lost(found)))
-
-
-def broken(
-    promise: Promise, item: CatalogObject, version: Contract, problems: list[str], hit: list[str]
-) -> errors.SnowmeltError:
-    return contract_errors.contract_broken(str(item.name), str(promise.contract), str(version.version), problems, hit)

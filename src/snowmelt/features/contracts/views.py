@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName
-from snowmelt.features.contracts import enforcing
+from snowmelt.features.contracts import breaches
 from snowmelt.features.contracts.promises import Promise, promise_of
 from snowmelt.features.lineage.catalog import LineageCatalog, dataset_of
 from snowmelt.features.streams.definitions import StreamDefinition
@@ -76,8 +76,8 @@ class PromisedViews:
             then = self.columns(run, state, view, changed)
         except errors.SnowmeltError as error:
             hit = promise.hit([column.name for column in now])
-            raise enforcing.broken(promise, view, promise.versions[-1], [_reason(error)], hit) from error
-        enforcing.check_columns(promise, view, now, then)
+            raise breaches.broken(promise, view, promise.versions[-1], [_reason(error)], hit) from error
+        breaches.check_columns(promise, view, now, then)
 
 
 def _reason(error: errors.SnowmeltError) -> str:

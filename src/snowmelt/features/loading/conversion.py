@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading import arrow_casts
 from snowmelt.features.loading.attempts import Rules
 from snowmelt.features.loading.batches import Batch
-from snowmelt.features.loading.records import SourceField
-from snowmelt.features.loading.row_queries import ROW, RowQueries
+from snowmelt.features.loading.row_queries import ROW, ColumnMapping, RowQueries
 from snowmelt.features.loading.typed_records import object_texts
 from snowmelt.runtime import constants
 from snowmelt.runtime.defaults import sequence_default
@@ -54,35 +52,6 @@ class Converted:
     origins: Any
     """The batch row that each row came from."""
     failures: Sequence[Failure] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnMapping:
-    """Where each column of the table comes from."""
-
-    fields: tuple[SourceField, ...]
-    """Of the records; the batch's columns are c0, c1, …."""
-    direct: Mapping[str, int] = field(default_factory=dict)
-    """Column name to the field that it takes its values from."""
-    expressions: Mapping[str, exp.Expr] = field(default_factory=dict)
-    """Column name to a Snowflake expression over the fields' Arrow names, where the field itself will not do."""
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    truncate: bool = False
-    reads_json: bool = False
-    """Whether text that goes to a VARIANT is read as JSON, as that of CSV files is; else it stays text."""
-    encodes_documents: bool = False
-    """Whether JSON is encoded here however much it is, instead of asking Spark to."""
-    query: str | None = None
-    """A transformation: a Snowflake SELECT from the staged files."""
-    whole: bool = False
-    """Whether `$1` is an object of all fields, as for typed files."""
-    columns: tuple[str, ...] = ()
-    """The columns that the transformation's values go to."""
-
-    @property
-    def given(self) -> frozenset[str]:
-        """The columns that get values from the files."""
-        return frozenset(self.columns if self.query is not None else (*self.direct, *self.expressions))
 
 
 class Converter:

@@ -10,11 +10,11 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.features.loading import stage_folders
-from snowmelt.features.loading.conversion import ColumnMapping
 from snowmelt.features.loading.copy_statements import CopyIntoTable
 from snowmelt.features.loading.csv_records import CsvLayout
 from snowmelt.features.loading.file_formats import CsvFormat, FileFormat, effective, named
 from snowmelt.features.loading.records import SourceField, TargetNames, nth
+from snowmelt.features.loading.row_queries import ColumnMapping
 from snowmelt.features.loading.stage_folders import StageFolder
 from snowmelt.features.loading.stage_statements import StageLocation
 from snowmelt.features.loading.transformation import Transformation, understood

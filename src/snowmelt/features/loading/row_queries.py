@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.engine.model import Lane
-from snowmelt.features.loading.records import nth
+from snowmelt.features.loading.records import SourceField, nth
 from snowmelt.features.loading.transformation import bound_transformation, staged_fields, staged_relation
 from snowmelt.runtime.writing import RowWriter
 from snowmelt.sql import fallible
@@ -26,7 +26,6 @@ from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.storage.schema import arrow_schema, as_type
 
 if TYPE_CHECKING:
-    from snowmelt.features.loading.conversion import ColumnMapping
     from snowmelt.runtime.run import Run
 
 ROW = "__i"
@@ -35,6 +34,35 @@ _IN = "__in"
 _CHECK = "__check"
 _FIRST = "__first"
 _LIGHT_ROWS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMapping:
+    """Where each column of the table comes from."""
+
+    fields: tuple[SourceField, ...]
+    """Of the records; the batch's columns are c0, c1, …."""
+    direct: Mapping[str, int] = field(default_factory=dict)
+    """Column name to the field that it takes its values from."""
+    expressions: Mapping[str, exp.Expr] = field(default_factory=dict)
+    """Column name to a Snowflake expression over the fields' Arrow names, where the field itself will not do."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    truncate: bool = False
+    reads_json: bool = False
+    """Whether text that goes to a VARIANT is read as JSON, as that of CSV files is; else it stays text."""
+    encodes_documents: bool = False
+    """Whether JSON is encoded here however much it is, instead of asking Spark to."""
+    query: str | None = None
+    """A transformation: a Snowflake SELECT from the staged files."""
+    whole: bool = False
+    """Whether `$1` is an object of all fields, as for typed files."""
+    columns: tuple[str, ...] = ()
+    """The columns that the transformation's values go to."""
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The columns that get values from the files."""
+        return frozenset(self.columns if self.query is not None else (*self.direct, *self.expressions))
 
 
 class RowQueries:

@@ -20,10 +20,18 @@ from snowmelt.features.relations import (
     views,
     warehouses,
 )
+from snowmelt.runtime import information_schema
+from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
+
+
+def _begin(account: Account) -> None:
+    account.metadata_views = information_schema.view
+
 
 FEATURE = Feature(
     "relations",
+    begin=_begin,
     drops=drops.DROPS,
     handlers={
         **queries.HANDLERS, **sessions.HANDLERS, **containers.HANDLERS, **tables.HANDLERS, **alter_tables.HANDLERS,

@@ -18,7 +18,7 @@ from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.state.model import RELATIONS, CatalogObject, TableDefinition, ViewDefinition
 
 if TYPE_CHECKING:
-    from snowmelt.runtime.incremental.definitions import DefinitionCatalog
+    from snowmelt.runtime.resolver import StatementCatalog
 
 
 def as_base(table: CatalogObject) -> CatalogObject:
@@ -27,7 +27,7 @@ def as_base(table: CatalogObject) -> CatalogObject:
     return table.model_copy(update={"definition": table.definition.model_copy(update={"dynamic": None})})
 
 
-def removed(catalog: DefinitionCatalog, tree: exp.Expr) -> tuple[exp.Expr, frozenset[ObjectName]]:
+def removed(catalog: StatementCatalog, tree: exp.Expr) -> tuple[exp.Expr, frozenset[ObjectName]]:
     """The query without its boundaries, and everything that it reads through them."""
     if not any(str(call.this).upper() == FUNCTION for call in tree.find_all(exp.Anonymous)):
         return tree, frozenset()
@@ -52,14 +52,14 @@ def _both(name: ObjectName) -> errors.SnowmeltError:
     )  # fmt: skip
 
 
-def _check_initialized(catalog: DefinitionCatalog, name: ObjectName) -> None:
+def _check_initialized(catalog: StatementCatalog, name: ObjectName) -> None:
     item = catalog.state.whole_catalog.find(name, RELATIONS)
     dynamic = catalog.state.dynamic.get(item.id) if item is not None else None
     if dynamic is not None and dynamic.data_timestamp is None:
         raise errors.not_initialized(str(name))
 
 
-def _closure(catalog: DefinitionCatalog, names: Iterable[Parts]) -> set[ObjectName]:
+def _closure(catalog: StatementCatalog, names: Iterable[Parts]) -> set[ObjectName]:
     """These relations, and what the views among them read."""
     found: set[ObjectName] = set()
     waiting = [catalog.full_name(parts) for parts in names]

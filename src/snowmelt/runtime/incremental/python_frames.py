@@ -24,11 +24,11 @@ from snowmelt.sql.relations import Relation, RelationColumn
 from snowmelt.sql.spark_frames import SparkFrame
 
 if TYPE_CHECKING:
-    from snowmelt.runtime.incremental.definitions import DefinitionCatalog
+    from snowmelt.runtime.resolver import StatementCatalog
     from snowmelt.runtime.run import Run
 
 
-def relation(catalog: DefinitionCatalog, context: SessionContext, call: SparkFrame) -> Relation:
+def relation(catalog: StatementCatalog, context: SessionContext, call: SparkFrame) -> Relation:
     """The rows that the function returns. Calls it, once a run for the same versions of its tables."""
     run = catalog.run
     python_code.require_trust(run.account)
@@ -44,7 +44,7 @@ def relation(catalog: DefinitionCatalog, context: SessionContext, call: SparkFra
     return Relation(call.handler, columns, query=_rows(view))
 
 
-def _source(catalog: DefinitionCatalog, context: SessionContext, parts: tuple[str, ...]) -> str:
+def _source(catalog: StatementCatalog, context: SessionContext, parts: tuple[str, ...]) -> str:
     """Spark SQL for the rows of a table or view at the version of the refresh, which the run pins for it."""
     names = [exp.Identifier(this=part, quoted=True) for part in parts]
     table = exp.Table(this=names[-1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from snowmelt.core import errors
 from snowmelt.core.types import DataType, parse_type
@@ -10,14 +10,23 @@ from snowmelt.sql.scripting import nodes
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.tokens import SqlText, Token
 
-if TYPE_CHECKING:
-    from snowmelt.sql.scripting.parser import ScriptParser
-
 _CODES = range(-20999, -19999)
 """The numbers that Snowflake keeps for exceptions of the user's."""
 
 
-def declaration(parser: ScriptParser, *, value_needed: bool) -> nodes.Declaration:
+class BlockParser(Protocol):
+    """What reads the block that a declaration stands in."""
+
+    cursor: Cursor
+
+    def position(self, token: Token) -> tuple[int, int]: ...
+
+    def sql_text(self) -> SqlText: ...
+
+    def block(self) -> nodes.Block: ...
+
+
+def declaration(parser: BlockParser, *, value_needed: bool) -> nodes.Declaration:
     """What follows DECLARE or LET, up to the semicolon. LET asks for a value at once."""
     cursor = parser.cursor
     token = cursor.peek()
@@ -52,7 +61,7 @@ def read_type(cursor: Cursor) -> DataType:
     return found
 
 
-def _cursor(parser: ScriptParser, line: int, position: int, name: str) -> nodes.CursorDeclaration:
+def _cursor(parser: BlockParser, line: int, position: int, name: str) -> nodes.CursorDeclaration:
     cursor = parser.cursor
     cursor.expect("FOR")
     if cursor.peek(1).word == ";":
@@ -60,7 +69,7 @@ def _cursor(parser: ScriptParser, line: int, position: int, name: str) -> nodes.
     return nodes.CursorDeclaration(line, position, name, parser.sql_text())
 
 
-def _result_set(parser: ScriptParser, line: int, position: int, name: str) -> nodes.ResultSetDeclaration:
+def _result_set(parser: BlockParser, line: int, position: int, name: str) -> nodes.ResultSetDeclaration:
     cursor = parser.cursor
     query: SqlText | None = None
     if cursor.match_any((":=", "DEFAULT")):
@@ -90,7 +99,7 @@ def _exception(cursor: Cursor, line: int, position: int, name: str) -> nodes.Exc
     return nodes.ExceptionDeclaration(line, position, name, code, message)
 
 
-def _procedure(parser: ScriptParser, line: int, position: int, name: str) -> nodes.ProcedureDeclaration:
+def _procedure(parser: BlockParser, line: int, position: int, name: str) -> nodes.ProcedureDeclaration:
     cursor = parser.cursor
     cursor.expect("(")
     arguments: list[nodes.ProcedureArgument] = []
