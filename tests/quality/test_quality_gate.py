@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.quality import new_keys
 from snowmelt.runtime.account import Account
+from snowmelt.runtime.pending import PendingTable, Transaction
 from snowmelt.runtime.session import Session
-from snowmelt.runtime.transactions import PendingTable, Transaction
 
 Row = tuple[int | None, int | None]
 

@@ -7,20 +7,17 @@ from several changes has the id of the newest. Logs, refresh history and traces 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from snowmelt.state.journal import QueryJournal
 from snowmelt.state.model import TableVersion
 from snowmelt.state.store import StateReader
-
-if TYPE_CHECKING:
-    from snowmelt.runtime.account import Account
 
 DETAIL = "correlation_id"
 """Where a refresh's history has it."""
 
 
 def of_versions(
-    account: Account, state: StateReader, read: Mapping[str, int], before: Mapping[str, int] | None = None
+    journal: QueryJournal, state: StateReader, read: Mapping[str, int], before: Mapping[str, int] | None = None
 ) -> str | None:
     """Of what is read at these versions of tables; `before`: where it stood, if only what changed since counts."""
     versions = [
@@ -29,14 +26,14 @@ def of_versions(
         if (before is None or before.get(id) != number) and (version := state.versions.upto(id, number)) is not None
     ]
     newest = max(versions, key=lambda version: version.committed_at, default=None)
-    return None if newest is None else _of(account, state, newest)
+    return None if newest is None else _of(journal, state, newest)
 
 
-def _of(account: Account, state: StateReader, version: TableVersion) -> str:
+def _of(journal: QueryJournal, state: StateReader, version: TableVersion) -> str:
     refresh = state.dynamic.refresh_of_version(version.table_id, version.version)
     if refresh is not None and DETAIL in refresh.details:
         return str(refresh.details[DETAIL])
-    record = account.journal.get(version.query_id) if version.query_id is not None else None
+    record = journal.get(version.query_id) if version.query_id is not None else None
     if record is not None and record.correlation_id is not None:
         return record.correlation_id
     return version.query_id or version.transaction_id or f"{version.table_id}@{version.version}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from sqlalchemy.engine import make_url
@@ -12,16 +11,14 @@ from sqlalchemy.engine import make_url
 from snowmelt.core.config import is_own_variable
 from snowmelt.core.protected import Protected, refused
 from snowmelt.engine.jars import default_cache
+from snowmelt.runtime.protocols import DataDirectory
 from snowmelt.sql.statements.options import Outside
 from snowmelt.sql.statements.outside import Address
-
-if TYPE_CHECKING:
-    from snowmelt.runtime.account import Account
 
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "az", "abfs": "az", "azure": "az", "adl": "az"}
 
 
-def of(account: Account) -> Protected:
+def of(account: DataDirectory) -> Protected:
     """Files of the account itself, and folders from which this program loads its code."""
     # Its files as well as itself: one of them may have another name elsewhere.
     hidden = [account.data_dir, *account.data_dir.iterdir(), *_state_files(account)]
@@ -36,7 +33,7 @@ def of(account: Account) -> Protected:
     return Protected(tuple(hidden), tuple(code))
 
 
-def check_address(account: Account, address: Address) -> None:
+def check_address(account: DataDirectory, address: Address) -> None:
     """Raises for a file or variable with secrets of the account's own: a connector would send them to its source."""
     if address.kind is Outside.FILE:
         of(account).check(Path(str(address.value)).expanduser())
@@ -44,7 +41,7 @@ def check_address(account: Account, address: Address) -> None:
         raise refused(str(address.value))
 
 
-def _state_files(account: Account) -> list[Path]:
+def _state_files(account: DataDirectory) -> list[Path]:
     url = account.settings.state_url
     if url is None or not url.startswith("sqlite"):
         return []

@@ -14,7 +14,7 @@ def newest_change(run: Run) -> str | None:
     """The id of the newest change that the statement consumed."""
     read = {id: version for window in run.streams.values() for id, version in window.upto.items()}
     with run.state.read() as state:
-        return correlation.of_versions(run.account, state, read)
+        return correlation.of_versions(run.account.journal, state, read)
 
 
 def served(run: Run) -> dict[str, object]:

@@ -22,8 +22,8 @@ from sqlglot import exp
 
 from snowmelt.core.faults import reached
 from snowmelt.core.types import DataType, Kind
+from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.resolver import StatementCatalog
-from snowmelt.runtime.transactions import PendingTable
 from snowmelt.sql.bound import Scope
 from snowmelt.sql.dialect import identifier, parse_snowflake, string, to_spark_sql
 from snowmelt.sql.expressions import Environment, ExpressionBinder

@@ -14,8 +14,8 @@ from snowmelt.core.types import DataType
 from snowmelt.runtime import errors as statement_errors
 from snowmelt.runtime.altering import Alteration
 from snowmelt.runtime.declaring import bind_check
+from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.resolver import StatementCatalog
-from snowmelt.runtime.transactions import PendingTable
 from snowmelt.sql.dialect import identifier, integer, spark
 from snowmelt.state.model import Check, TableDefinition
 

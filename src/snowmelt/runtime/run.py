@@ -21,6 +21,7 @@ from snowmelt.engine.model import FrameView, Lane, TableFiles
 from snowmelt.govern.lineage.graph import Edge
 from snowmelt.runtime import constants, folding, spilling
 from snowmelt.runtime import errors as statement_errors
+from snowmelt.runtime.pending import PendingTable, Savepoint, Transaction
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.runtime.results import Result, ResultColumn
 from snowmelt.runtime.rights.authority import Authority
@@ -28,7 +29,6 @@ from snowmelt.runtime.rights.sighted import SightedStore
 from snowmelt.runtime.sequences import numbered
 from snowmelt.runtime.spark_usage import SparkUsage
 from snowmelt.runtime.stream_windows import StreamWindow
-from snowmelt.runtime.transactions import PendingTable, Savepoint, Transaction
 from snowmelt.runtime.variables import Variable
 from snowmelt.sql.bound import BoundQuery, OutputColumn, Scope
 from snowmelt.sql.dialect import parse_snowflake

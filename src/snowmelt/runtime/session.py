@@ -19,6 +19,7 @@ from snowmelt.runtime import parameters, purposes
 from snowmelt.runtime.binds import substitute
 from snowmelt.runtime.describing import described
 from snowmelt.runtime.dispatch import execute
+from snowmelt.runtime.pending import Transaction
 from snowmelt.runtime.results import Result, ResultColumn
 from snowmelt.runtime.rights import grounds
 from snowmelt.runtime.rights.authority import Authority
@@ -26,7 +27,6 @@ from snowmelt.runtime.rights.grounds import Grounds
 from snowmelt.runtime.rights.redaction import cleaned, redacted
 from snowmelt.runtime.run import Run
 from snowmelt.runtime.running_tasks import RunningTask
-from snowmelt.runtime.transactions import Transaction
 from snowmelt.runtime.variables import Locals, Variable
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.classify import classify

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from snowmelt.runtime.transactions import Transaction
-
-if TYPE_CHECKING:
-    from snowmelt.runtime.session import Session
+from snowmelt.runtime.pending import Transaction
+from snowmelt.runtime.protocols import TransactionHolder
 
 
 @dataclass(slots=True)
@@ -28,7 +25,7 @@ class TransactionScope:
             scope = scope.around
         return False
 
-    def resume(self, session: Session) -> None:
+    def resume(self, session: TransactionHolder) -> None:
         """Back to the caller's transaction, when the one begun inside has ended."""
         if session.transaction is None:
             session.transaction = self.outer

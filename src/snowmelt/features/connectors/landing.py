@@ -41,7 +41,7 @@ from snowmelt.ingest.cdc.redelivery import Deliveries
 from snowmelt.ingest.cdc.shapes import Shape, shape_of
 from snowmelt.ingest.cdc.snapshots import cut_behind, emptied
 from snowmelt.ingest.cdc.values import UnfitError, array_of
-from snowmelt.runtime.transactions import Transaction
+from snowmelt.runtime.pending import Transaction
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.state.store import StateTransaction
 

@@ -16,7 +16,8 @@ from snowmelt.ingest.cdc.folding import FinalRow, Folded, Key
 from snowmelt.ingest.cdc.mirror_columns import CHANGED_AT, DELETED, POSITION
 from snowmelt.ingest.cdc.shapes import Shape, SourceColumn, folded
 from snowmelt.ingest.cdc.values import array_of
-from snowmelt.runtime.transactions import PendingTable, Transaction, TransactionManager
+from snowmelt.runtime.pending import PendingTable, Transaction
+from snowmelt.runtime.transactions import TransactionManager
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.storage.append import Part
 from snowmelt.storage.commits import CommitResult

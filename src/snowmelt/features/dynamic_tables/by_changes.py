@@ -32,8 +32,8 @@ from snowmelt.runtime.incremental.lookups import Lookups, Searched, Side
 from snowmelt.runtime.incremental.operator_states import OperatorStates, types_of
 from snowmelt.runtime.incremental.runs import RefreshRun
 from snowmelt.runtime.incremental.stages import StageRunner
+from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.staged_rows import as_file, needs_file
-from snowmelt.runtime.transactions import PendingTable
 from snowmelt.runtime.writing import RowWriter
 from snowmelt.sql.dialect import identifier
 from snowmelt.state.dynamic_model import DynamicState, OperatorState, RefreshMode

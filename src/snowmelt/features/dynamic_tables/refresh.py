@@ -27,9 +27,9 @@ from snowmelt.runtime.incremental import planning as incremental
 from snowmelt.runtime.incremental.definitions import BoundDefinition, bind
 from snowmelt.runtime.incremental.operator_states import OperatorStates
 from snowmelt.runtime.incremental.runs import QUERY_TYPE, RefreshRun, refresh_run
+from snowmelt.runtime.pending import PendingTable, Transaction
 from snowmelt.runtime.results import DONE, Result, status
 from snowmelt.runtime.run import Run
-from snowmelt.runtime.transactions import PendingTable, Transaction
 from snowmelt.runtime.writing import RowWriter
 from snowmelt.state.dynamic_model import (
     DynamicDefinition,
@@ -273,7 +273,7 @@ class _TableRefresh:
                     run, state, self.table.name, self.definition, self.at, pins.at_timestamp(state, self.at),
                     dynamic.dependencies,
                 )  # fmt: skip
-            self.correlation_id = correlation.of_versions(self.account, state, bound.versions, dynamic.frontier)
+            self.correlation_id = correlation.of_versions(self.account.journal, state, bound.versions, dynamic.frontier)
             structlog.contextvars.bind_contextvars(correlation_id=self.correlation_id, table=str(self.table.name))
             filling.check_columns(self.table, bound.query)
             reason = pins.reinit_reason(dynamic, bound.dependencies)

@@ -22,7 +22,7 @@ from snowmelt.features.quality.table_checks import TableChecks
 from snowmelt.govern.quality import verdicts
 from snowmelt.govern.quality.kinds import is_row_check
 from snowmelt.govern.quality.verdicts import Verdict
-from snowmelt.runtime.transactions import PendingTable, Transaction
+from snowmelt.runtime.pending import PendingTable, Transaction
 from snowmelt.runtime.writing import RowWriter
 from snowmelt.state.quality_model import FailureAction, QualityResult
 from snowmelt.storage.rewrite import FILE, ROW, RowChanges

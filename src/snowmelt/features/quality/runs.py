@@ -10,8 +10,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from snowmelt.engine.model import Lane
+from snowmelt.runtime.pending import Transaction
 from snowmelt.runtime.run import Run
-from snowmelt.runtime.transactions import Transaction
 from snowmelt.sql.dialect import identifier
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import CatalogObject

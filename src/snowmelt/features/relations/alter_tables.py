@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.runtime import kinds, past_shapes, references, retention
 from snowmelt.runtime.altering import Alteration
+from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.reshaping import Reshaped, reshape, start_change_feed
 from snowmelt.runtime.results import DONE, Result, status
 from snowmelt.runtime.row_checks import check_rows
-from snowmelt.runtime.transactions import PendingTable
 from snowmelt.sql.statements.alter_table import AlterTable
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.changes import (

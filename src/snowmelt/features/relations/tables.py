@@ -12,9 +12,9 @@ from snowmelt.core.names import ObjectName, quote
 from snowmelt.features.relations.alter_tables import find_table
 from snowmelt.features.relations.or_alter import or_alter_table
 from snowmelt.runtime import cloning, declaring, retention, tables
+from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.reshaping import delta_table
 from snowmelt.runtime.results import DONE, Result, kept, status
-from snowmelt.runtime.transactions import PendingTable
 from snowmelt.runtime.writing import RowWriter
 from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
 from snowmelt.sql.queries import QueryBinder

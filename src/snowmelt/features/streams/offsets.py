@@ -10,9 +10,9 @@ from snowmelt.core import errors
 from snowmelt.features.streams import errors as stream_errors
 from snowmelt.features.streams.definitions import StreamDefinition
 from snowmelt.runtime import retention
+from snowmelt.runtime.pending import Transaction
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.runtime.stream_windows import StreamWindow
-from snowmelt.runtime.transactions import Transaction
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.state.store import StateReader, StateTransaction
 from snowmelt.state.stream_model import StreamState

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from snowmelt.core.faults import reached
 from snowmelt.features.upkeep import needed
 from snowmelt.runtime.incremental import operator_states
+from snowmelt.runtime.protocols import ReadingStatement
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.storage.vacuum import Removed
 
@@ -33,7 +34,7 @@ _OWNER = "upkeep"
 class _Waiting:
     """For statements that were under way when versions were forgotten."""
 
-    runs: Sequence[weakref.ref[Run]]
+    runs: Sequence[weakref.ref[ReadingStatement]]
 
     @property
     def over(self) -> bool:

@@ -20,7 +20,7 @@ from snowmelt.core.faults import reached
 from snowmelt.core.types import Kind
 from snowmelt.ivm.algebra import WEIGHT
 from snowmelt.ivm.plan import Apply, ApplyKind
-from snowmelt.runtime.transactions import PendingTable
+from snowmelt.runtime.pending import PendingTable
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.state.quality_model import FailureAction
 from snowmelt.storage import variant

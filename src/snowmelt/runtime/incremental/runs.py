@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from snowmelt.core.names import ObjectName
+from snowmelt.runtime.pending import Transaction
 from snowmelt.runtime.run import Run
-from snowmelt.runtime.transactions import Transaction
 from snowmelt.sql.tokens import SqlText
 
 if TYPE_CHECKING:

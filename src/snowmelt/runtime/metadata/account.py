@@ -12,9 +12,9 @@ from snowmelt.state.model import Warehouse, WarehouseState
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
+    from snowmelt.runtime.pending import Transaction
     from snowmelt.runtime.run import Run
     from snowmelt.runtime.session import Session
-    from snowmelt.runtime.transactions import Transaction
 
 
 def warehouses(run: Run, state: StateReader, _: ShowStatement) -> Iterator[Row]:

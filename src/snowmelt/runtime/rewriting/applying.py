@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from snowmelt.core.faults import reached
+from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.rewriting.by_spark import SparkChange
 from snowmelt.runtime.rewriting.decided import DecidedChange
 from snowmelt.runtime.rewriting.local import ChangedRows, LocalChange
 from snowmelt.runtime.rewriting.plan import Act, ChangePlan, Clause
-from snowmelt.runtime.transactions import PendingTable
 from snowmelt.state.model import CatalogObject, TableDefinition
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
+from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.rewriting import commands, queries
 from snowmelt.runtime.rewriting.local import ChangedRows
 from snowmelt.runtime.rewriting.plan import ChangePlan, has_subquery
 from snowmelt.runtime.rewriting.sides import one_row, spark_sides, spark_source
 from snowmelt.runtime.sequences import numbered
-from snowmelt.runtime.transactions import PendingTable
 from snowmelt.sql.dialect import identifier, to_spark_sql
 from snowmelt.storage.commits import CommitResult
 

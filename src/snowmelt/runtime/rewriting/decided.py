@@ -22,12 +22,12 @@ from sqlglot import exp
 from snowmelt.core.errors import internal
 from snowmelt.core.faults import reached
 from snowmelt.runtime import staged_rows
+from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.rewriting import queries
 from snowmelt.runtime.rewriting.local import ChangedRows, changes_of
 from snowmelt.runtime.rewriting.plan import ChangePlan, has_subquery
 from snowmelt.runtime.rewriting.sides import spark_sides
 from snowmelt.runtime.sequences import numbered
-from snowmelt.runtime.transactions import PendingTable
 from snowmelt.sql.dialect import to_spark_sql
 from snowmelt.storage.packing import RowNumbers
 from snowmelt.storage.rewrite import FILE, ROW, RowChanges, RowEdit, by_file

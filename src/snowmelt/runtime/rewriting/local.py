@@ -17,6 +17,7 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
+from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.rewriting import queries
 from snowmelt.runtime.rewriting.keyed import KeyedSource, is_keyed
 from snowmelt.runtime.rewriting.members import members_of
@@ -24,7 +25,6 @@ from snowmelt.runtime.rewriting.narrowing import Narrowing, key_condition, key_v
 from snowmelt.runtime.rewriting.plan import ACTION, ID, NUMBER, SOURCE, TARGET, Act, ChangePlan, Clause, tables_in
 from snowmelt.runtime.rewriting.sides import scanned_target
 from snowmelt.runtime.sequences import numbered
-from snowmelt.runtime.transactions import PendingTable
 from snowmelt.storage.probe import Condition, find_rows
 from snowmelt.storage.rewrite import FILE, ROW, RowChanges
 from snowmelt.storage.schema import arrow_type

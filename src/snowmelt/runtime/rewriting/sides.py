@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from snowmelt.engine.model import TableFiles
+from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.rewriting import queries
 from snowmelt.runtime.rewriting.plan import ChangePlan
 from snowmelt.runtime.sequences import numbered
-from snowmelt.runtime.transactions import PendingTable
 from snowmelt.sql.dialect import identifier
 from snowmelt.storage.snapshot import FileList
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 
 from snowmelt.core.clock import Clock
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.text import storable
+from snowmelt.runtime.protocols import AuditedStatement
 from snowmelt.state.access_model import AuditEvent
 from snowmelt.state.ids import new_id
 from snowmelt.state.store import StateStore, StateTransaction
-
-if TYPE_CHECKING:
-    from snowmelt.runtime.run import Run
 
 KEPT = timedelta(days=365)
 _MOST_WAITING = 10_000
@@ -35,7 +33,7 @@ class AuditLog:
         """How many events could not be stored, or found no room. The log of the process has them."""
         self._lock = threading.Lock()
 
-    def denied(self, run: Run, privileges: tuple[str, ...], object: str, error: SnowmeltError) -> None:
+    def denied(self, run: AuditedStatement, privileges: tuple[str, ...], object: str, error: SnowmeltError) -> None:
         """Somebody asked for what their roles do not allow."""
         self.write(
             "DENIED", user=run.session.user, role=run.session.role, succeeded=False, object=object,
@@ -78,7 +76,7 @@ class AuditLog:
             _log.warning("audit_event_lost", error=str(error)[:200], kind=event.kind, set_aside=self.set_aside)
 
 
-def changed(run: Run, state: StateTransaction, kind: Any, object: str, detail: str) -> None:
+def changed(run: AuditedStatement, state: StateTransaction, kind: Any, object: str, detail: str) -> None:
     """A change of users, roles or grants, noted in the transaction that makes it."""
     state.audit.add(
         [
