@@ -97,6 +97,26 @@ def test_every_folder_is_a_feature() -> None:
     assert folders == {_room(feature) for feature in FEATURES}
 
 
+def _imported(folder: Path) -> Iterator[str]:
+    """The features that a feature's modules import, those for types included."""
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("snowmelt.features."):
+                yield str(node.module).split(".")[2]
+
+
+def test_a_feature_imports_another_only_where_the_map_says_so() -> None:
+    page = (_SOURCES.parents[1] / "docs/code-map.md").read_text(encoding="utf-8")
+    rows = page.split("| feature | imports |\n|---|---|\n")[1].split("\n\n")[0].splitlines()
+    cells = (row.strip("| ").split(" | ") for row in rows)
+    said = {name: set() if others == "-" else set(others.split(", ")) for name, others in cells}
+    found = {
+        feature.name.replace("_", " "): {name.replace("_", " ") for name in _imported(_room(feature))}
+        for feature in FEATURES
+    }
+    assert {name: others - {name} for name, others in found.items()} == said
+
+
 def test_tables_are_what_the_descriptions_say() -> None:
     described = all_kinds().descriptions
     assert {kind.name for kind in described}.isdisjoint(OWN_TYPES)

@@ -57,7 +57,7 @@ from snowmelt.ingest.cdc.quick.snapshot import (
 from snowmelt.ingest.cdc.quick.tables import NotQuickError, QuickTable, describe_tables
 from snowmelt.ingest.cdc.redelivery import TableProgress
 from snowmelt.ingest.cdc.sources import Source, SourceType
-from snowmelt.runtime.transactions import PendingTable, Transaction
+from snowmelt.runtime.pending import PendingTable, Transaction
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.storage.append import Part
 

@@ -50,9 +50,9 @@ def alter_table(run: Run, statement: AlterTable) -> Result:
         if statement.if_exists:
             return status(DONE, "ALTER_TABLE")
         raise errors.not_found("Table", str(run.object_name(statement.name)))
-    told = kinds.annotate_relation(run, table, statement.actions)
-    if told is not None:
-        return status(told, "ALTER_TABLE")
+    message = kinds.annotate_relation(run, table, statement.actions)
+    if message is not None:
+        return status(message, "ALTER_TABLE")
     action = statement.actions[0]
     match action:
         case RenameTo(new_name=new_name):
