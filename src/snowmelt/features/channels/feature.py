@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from snowmelt.features.channels import error_tables
-from snowmelt.features.channels import listing as channels
-from snowmelt.features.channels.events import ChannelEvents
-from snowmelt.features.channels.service import Channels
+from snowmelt.core.lazy import lazy_imports
+from snowmelt.ingest.channels.ports import ChannelDoor
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
+from snowmelt.runtime.session import Session
 from snowmelt.runtime.stopping import StopTimes
-from snowmelt.runtime.table_functions import TableFunction
+
+with lazy_imports():
+    from snowmelt.features.channels import events, service, sql_functions
 
 
 def _begin(account: Account) -> None:
-    account.services.add(ChannelEvents())
-    account.channel_doors = account.services.add(Channels(account)).door
+    account.services.offer(events, "ChannelEvents")
+    channels = account.services.offer(service, "Channels", account)
+
+    def door(session: Session) -> ChannelDoor:
+        found: ChannelDoor = channels.door(session)
+        return found
+
+    account.channel_doors = door
 
 
 def _stop(account: Account, times: StopTimes) -> None:
-    account.services[Channels].stop(times.grace)
+    if account.services.is_made("Channels"):
+        account.services[service.Channels].stop(times.grace)
 
 
 FEATURE = Feature(
     "channels",
-    relation_functions={"ERROR_TABLE": error_tables.relation},
-    table_functions=(
-        TableFunction(
-            "SNOWPIPE_STREAMING_CHANNEL_HISTORY",
-            channels.HISTORY_ARGUMENTS,
-            channels.HISTORY_COLUMNS,
-            channels.history,
-            about="TABLE_NAME",
-        ),
-    ),
+    functions=lambda: sql_functions.FUNCTIONS,
     begin=_begin,
     stop=_stop,
 )

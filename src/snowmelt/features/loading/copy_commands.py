@@ -22,7 +22,6 @@ from snowmelt.features.loading.streams import not_found
 from snowmelt.features.loading.unload import unloaded
 from snowmelt.features.loading.validation import validated
 from snowmelt.runtime.results import Result, ResultColumn, status, table_result
-from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.copy import CopyIntoLocation, CopyIntoTable, OnError
 from snowmelt.sql.statements.stages import StageLocation
 from snowmelt.state.model import CatalogObject, FileLoad
@@ -136,6 +135,3 @@ def copy_into_location(run: Run, statement: CopyIntoLocation) -> Result:
         rows = [[path.removeprefix(f"{prefix}/"), size, count] for path, size, count in found.files]
         return table_result(_DETAILED, rows, statement_type="UNLOAD")
     return table_result(_UNLOADED, [[found.rows, found.input_bytes, found.output_bytes]], statement_type="UNLOAD")
-
-
-HANDLERS: dict[type[Statement], Any] = {CopyIntoTable: copy_into_table, CopyIntoLocation: copy_into_location}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow.fs as pafs
 
@@ -21,7 +21,6 @@ from snowmelt.features.loading.stage_folders import Digests, StagedFile, StageFo
 from snowmelt.runtime import protecting
 from snowmelt.runtime.results import Result, ResultColumn, table_result
 from snowmelt.runtime.rights import addresses
-from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.files import Get, ListFiles, Put, PutOptions, RemoveFiles
 
 if TYPE_CHECKING:
@@ -165,6 +164,3 @@ def remove(run: Run, statement: RemoveFiles) -> Result:
         stage.remove(file)
         rows.append([stage.shown + file.path, "removed"])
     return table_result(_REMOVE, rows, statement_type="REMOVE_FILES")
-
-
-HANDLERS: dict[type[Statement], Any] = {Put: put, Get: get, ListFiles: list_files, RemoveFiles: remove}

@@ -9,7 +9,7 @@ from snowmelt.features.loading import stage_folders
 from snowmelt.features.relations.alter_tables import rename
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.results import DONE, Result, status
-from snowmelt.sql.statements.base import ObjectType, Statement
+from snowmelt.sql.statements.base import ObjectType
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
 from snowmelt.sql.statements.file_formats import (
     OPTIONS_OF,
@@ -133,11 +133,3 @@ def alter_file_format(run: Run, statement: AlterFileFormat) -> Result:
         case _:
             raise errors.unsupported(f"ALTER FILE FORMAT … {type(statement.action).__name__}")
     return status(DONE, "ALTER_FILE_FORMAT")
-
-
-HANDLERS: dict[type[Statement], Any] = {
-    CreateStage: create_stage,
-    AlterStage: alter_stage,
-    CreateFileFormat: create_file_format,
-    AlterFileFormat: alter_file_format,
-}

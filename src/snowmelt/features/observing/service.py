@@ -14,6 +14,7 @@ from snowmelt.features.observing.monitor import Monitor
 from snowmelt.features.observing.recording import FreshnessLog
 from snowmelt.features.observing.watching import Watch
 from snowmelt.features.tasks.service import Tasks
+from snowmelt.features.upkeep.service import Upkeep
 from snowmelt.observe.alerting import Series
 from snowmelt.observe.freshness import Freshness
 from snowmelt.observe.levels import Pool
@@ -47,6 +48,7 @@ class Observing:
         self._monitor: Monitor | None = None
         self.server_load: Callable[[], Iterable[Pool]] = tuple
         """What a server in this process has in use, if there is one."""
+        account.services[Upkeep].finished.subscribe(self.upkeep_done)
 
     def start(self) -> None:
         """From now on, until the account is closed, freshness is checked and written down."""

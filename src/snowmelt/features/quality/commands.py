@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.features.quality import quarantine
 from snowmelt.features.quality.asking import run_checks
@@ -12,7 +12,6 @@ from snowmelt.features.relations.inserts import insert
 from snowmelt.runtime.metadata.columns import result
 from snowmelt.runtime.metadata.ddl_words import object_name
 from snowmelt.runtime.results import Result, status
-from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.dml import DeleteStatement, InsertStatement
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.statements.quality import ExecuteQualityChecks, ReplayQuarantine
@@ -60,6 +59,3 @@ def _move(run: Run, table: CatalogObject, kept: CatalogObject, action: ReplayQua
     count = insert(run, moved).rows()[0][0]
     delete(run, gone)
     return int(count)
-
-
-HANDLERS: dict[type[Statement], Any] = {ExecuteQualityChecks: execute_checks}

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from snowmelt.features.quality import listing as quality
-from snowmelt.features.quality.commands import HANDLERS
-from snowmelt.features.quality.gate import QualityGate
+from collections.abc import Sequence
+
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
-from snowmelt.runtime.table_functions import TableFunction
+from snowmelt.runtime.transactions import PendingTable, Transaction
+from snowmelt.sql.statements.quality import ExecuteQualityChecks
+
+with lazy_imports():
+    from snowmelt.features.quality import gate, sql_functions
+    from snowmelt.features.quality.commands import execute_checks
 
 
 def _begin(account: Account) -> None:
-    account.gate = gate = QualityGate(account)
-    account.transactions.gate = gate.check
+    account.gate = offered = account.services.offer(gate, "QualityGate", account)
+
+    def check(transaction: Transaction, items: Sequence[PendingTable]) -> None:
+        offered.check(transaction, items)
+
+    account.transactions.gate = check
 
 
 FEATURE = Feature(
     "quality",
-    handlers=HANDLERS,
-    table_functions=(
-        TableFunction(
-            "QUALITY_CHECK_HISTORY",
-            quality.HISTORY_ARGUMENTS,
-            quality.HISTORY_COLUMNS,
-            quality.history,
-            about="TABLE_NAME",
-        ),
-    ),
+    functions=lambda: sql_functions.FUNCTIONS,
+    handlers={
+        ExecuteQualityChecks: execute_checks,
+    },
     begin=_begin,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.features.contracts import attaching
@@ -16,7 +16,7 @@ from snowmelt.runtime.results import DONE, Result, status
 from snowmelt.runtime.row_checks import check_rows
 from snowmelt.runtime.transactions import PendingTable
 from snowmelt.sql.statements.alter_table import AlterTable
-from snowmelt.sql.statements.base import NameRef, Statement
+from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.changes import (
     Action,
     Annotation,
@@ -271,6 +271,3 @@ def _set_options(run: Run, table: CatalogObject, options: TableOptions, unset: t
     changed["change_feed"] = True
     start_change_feed(run, table, run.open_for_write(table))
     run.transaction.at_commit.append(record)
-
-
-HANDLERS: dict[type[Statement], Any] = {AlterTable: alter_table}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
@@ -14,7 +14,7 @@ from snowmelt.runtime.container_clones import Contents
 from snowmelt.runtime.objects import create_database, create_schema
 from snowmelt.runtime.references import Rename
 from snowmelt.runtime.results import DONE, Result, kept, status
-from snowmelt.sql.statements.base import NameRef, Statement
+from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.changes import Action, Annotation, RenameTo, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.databases_schemas import (
     AlterDatabase,
@@ -284,11 +284,3 @@ def _schema_renamer(names: dict[SchemaName, SchemaName]) -> Rename:
         return item if found is None else ObjectName(found.database, found.name, item.name)
 
     return rename
-
-
-HANDLERS: dict[type[Statement], Any] = {
-    CreateDatabase: create_database_,
-    CreateSchema: create_schema_,
-    AlterDatabase: alter_database,
-    AlterSchema: alter_schema,
-}

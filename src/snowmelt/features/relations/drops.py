@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
@@ -14,7 +14,7 @@ from snowmelt.runtime import contexts, references, retention, schema_objects
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.results import Result, status
 from snowmelt.runtime.schema_objects import noun
-from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.statements.changes import ROUTINES, Drop, Undrop
 from snowmelt.state.model import ObjectKind, TableDefinition
 from snowmelt.state.store import StateTransaction
@@ -182,6 +182,3 @@ def _undrop(run: Run, state: StateTransaction, kind: ObjectType, ref: NameRef) -
 
 def _expired(run: Run, dropped_on: datetime | None, days: int) -> bool:
     return dropped_on is not None and run.now >= retention.expires(dropped_on, days)
-
-
-HANDLERS: dict[type[Statement], Any] = {Drop: drop, Undrop: undrop}

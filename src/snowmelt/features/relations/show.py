@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.features.channels import listing as channels_listing
@@ -28,7 +28,6 @@ from snowmelt.runtime.metadata.columns import Columns, Row, result
 from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.metadata.scopes import schema_scope
 from snowmelt.runtime.results import Result
-from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.store import StateReader
 
@@ -100,6 +99,3 @@ def layout_of(statement: ShowStatement) -> Columns | None:
     if statement.history and statement.kind in layouts.HISTORY:
         return layouts.HISTORY[statement.kind]
     return layouts.SHOW.get(statement.kind)
-
-
-HANDLERS: dict[type[Statement], Any] = {ShowStatement: show}

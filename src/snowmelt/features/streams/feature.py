@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from snowmelt.core import types
-from snowmelt.features.streams import cloned, functions, offsets
+from snowmelt.core.lazy import lazy_imports
+from snowmelt.features.streams import offsets
 from snowmelt.features.streams.commands import HANDLERS
-from snowmelt.features.streams.service import Streams
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
 from snowmelt.runtime.run import Run
-from snowmelt.runtime.system_functions import SystemFunction
 from snowmelt.sql.statements.base import Statement
+
+with lazy_imports():
+    from snowmelt.features.streams import service, sql_functions
+    from snowmelt.features.streams.cloned import add
 
 
 def _begin(account: Account) -> None:
-    account.lifecycle.stream_cloned.subscribe(cloned.add)
-    account.changes = account.services.add(Streams(account))
+    account.lifecycle.stream_cloned.subscribe(add)
+    account.changes = account.services.offer(service, "Streams", account)
 
 
 def _inside(run: Run, statement: Statement) -> None:
@@ -24,11 +26,8 @@ def _inside(run: Run, statement: Statement) -> None:
 
 FEATURE = Feature(
     "streams",
+    functions=lambda: sql_functions.FUNCTIONS,
     handlers=HANDLERS,
-    system_functions={
-        "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": SystemFunction(1, 1, types.INTEGER, functions.table_timestamp),
-        "SYSTEM$STREAM_HAS_DATA": SystemFunction(1, 1, types.BOOLEAN, functions.has_data),
-    },
     inside=_inside,
     begin=_begin,
 )
