@@ -17,14 +17,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
-from pyspark.sql import SparkSession
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.engine import jvm
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.engine.session import start
+
+with lazy_imports():
+    from snowmelt.engine import jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _log = structlog.get_logger(__name__)
 SPARK_FOLDER = "spark"

@@ -9,16 +9,15 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 import structlog
-from pyspark.sql import DataFrame, SparkSession
 
 from snowmelt.core import errors, slots
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.engine import errors as spark_errors
-from snowmelt.engine import jvm
 from snowmelt.engine.application import APPLICATION, EngineState, Health, Life
 from snowmelt.engine.arrow import to_arrow
 from snowmelt.engine.endless import is_endless
@@ -32,6 +31,12 @@ from snowmelt.engine.probe import check_storage
 from snowmelt.engine.session import choose_pool, jobs_tagged, plan, sibling
 from snowmelt.engine.sessions import Sessions
 from snowmelt.engine.views import LaneState, register
+
+with lazy_imports():
+    from snowmelt.engine import jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 Result = TypeVar("Result")
 _log = structlog.get_logger(__name__)

@@ -6,10 +6,12 @@ import re
 from errno import EDQUOT, ENOSPC
 from os import strerror
 
-from pyspark.errors import AnalysisException, PySparkException
-
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.lazy import lazy_imports
+
+with lazy_imports():
+    from pyspark import errors as pyspark_errors
 
 _OWN = re.compile(r"SNOWMELT:([0-9]{6}):([0-9A-Z]{5}):(.*?)(?:\s*SQLSTATE: [0-9A-Z]{5}\s*)?\Z", re.DOTALL)
 _SQLSTATE = re.compile(r"\s*SQLSTATE: .*", re.DOTALL)
@@ -72,7 +74,7 @@ def translate(error: Exception) -> SnowmeltError:
         return errors.invalid_json(parameters.get("badRecord", ""))
     if "OPERATION_CANCELED" in condition or "cancelled" in text.lower().split("\n")[0]:
         return errors.cancelled()
-    if isinstance(error, AnalysisException):
+    if isinstance(error, pyspark_errors.AnalysisException):
         return errors.compilation("001065", "22023", _first_line(text))
     if any(strerror(code) in text for code in (ENOSPC, EDQUOT)):
         return errors.storage_failed("The data of the statement", OSError(ENOSPC, strerror(ENOSPC)))
@@ -93,7 +95,7 @@ def _cause(text: str) -> str:
 def _condition(error: Exception) -> tuple[str, dict[str, str], str]:
     condition, parameters = "", {}
     text = str(error)
-    if isinstance(error, PySparkException):
+    if isinstance(error, pyspark_errors.PySparkException):
         condition = error.getCondition() or ""
         parameters = dict(error.getMessageParameters() or {})
     found = re.search(r"\[([A-Z_]+(?:\.[A-Z_]+)*)\]", text)
@@ -104,7 +106,7 @@ def _condition(error: Exception) -> tuple[str, dict[str, str], str]:
 
 def _quotes_a_plan(error: Exception, condition: str) -> bool:
     """Whether the text shows the expression itself, in which errors are named that nobody raised."""
-    return isinstance(error, AnalysisException) and "EVALUATION" not in condition
+    return isinstance(error, pyspark_errors.AnalysisException) and "EVALUATION" not in condition
 
 
 def _bad_cast(parameters: dict[str, str], text: str) -> SnowmeltError:

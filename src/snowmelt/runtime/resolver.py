@@ -10,11 +10,12 @@ from zoneinfo import ZoneInfo
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.core.names import ObjectName, quote, split_name
 from snowmelt.core.types import DataType
 from snowmelt.engine.model import TableFiles, are_few
 from snowmelt.runtime import errors as statement_errors
-from snowmelt.runtime import information_schema, past_shapes, sequences, system_functions, table_functions
+from snowmelt.runtime import past_shapes, sequences, system_functions, table_functions
 from snowmelt.runtime.rights import enforcement
 from snowmelt.runtime.rights.authority import Authority
 from snowmelt.sql.expressions import Environment
@@ -31,6 +32,9 @@ from snowmelt.state.model import (
 )
 from snowmelt.state.store import StateReader
 from snowmelt.state.stream_model import StreamDefinition
+
+with lazy_imports():
+    from snowmelt.runtime import information_schema
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run

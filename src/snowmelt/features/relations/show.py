@@ -93,7 +93,7 @@ def layout_of(statement: ShowStatement) -> Columns | None:
     """The columns of the answer; None when there is none."""
     own = all_kinds().by_plural.get(statement.kind)
     if own is not None:
-        return own.terse if statement.terse and own.terse is not None else own.columns
+        return own.terse() if statement.terse and own.terse is not None else own.columns()
     if statement.terse and statement.kind in layouts.TERSE:
         return layouts.TERSE[statement.kind]
     if statement.history and statement.kind in layouts.HISTORY:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.features.streams import creating
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.results import DONE, Result, status
-from snowmelt.sql.statements.base import ObjectType, Statement
+from snowmelt.sql.statements.base import ObjectType
 from snowmelt.sql.statements.changes import SetOptions, UnsetOptions
 from snowmelt.sql.statements.streams import AlterStream, CreateStream, StreamComment
 
@@ -32,6 +32,3 @@ def alter_stream(run: Run, statement: AlterStream) -> Result:
         case _:
             raise errors.unsupported(f"ALTER STREAM … {type(statement.action).__name__}")
     return status(DONE, "ALTER_STREAM")
-
-
-HANDLERS: dict[type[Statement], Any] = {CreateStream: create_stream, AlterStream: alter_stream}
