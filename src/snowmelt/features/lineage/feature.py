@@ -10,8 +10,6 @@ from snowmelt.runtime.run import Run
 from snowmelt.sql.statements.base import Statement
 
 with lazy_imports():
-    from snowmelt.features.channels import events as channel_events
-    from snowmelt.features.connectors import events as connector_events
     from snowmelt.features.lineage import events as run_events
     from snowmelt.features.lineage import service, sql_functions
     from snowmelt.features.lineage.recording import column_renamed
@@ -21,18 +19,8 @@ def _begin(account: Account) -> None:
     account.services.offer(service, "Lineage", account)
     tellers = account.services.offer(run_events, "RunEvents", account)
     account.lifecycle.column_renamed.subscribe(column_renamed)
-    if account.settings.openlineage is None:
-        return
-    account.at_close(tellers.close)
-    events = account.events
-    events.statement_started.subscribe(tellers.started)
-    events.statement_finished.subscribe(tellers.finished)
-    events.statement_failed.subscribe(tellers.failed)
-    events.table_written.subscribe(tellers.wrote)
-    events.table_reverted.subscribe(tellers.took_back)
-    events.checks_ended.subscribe(tellers.checked)
-    account.services[channel_events.ChannelEvents].committing.subscribe(tellers.of_channels)
-    account.services[connector_events.ConnectorEvents].landing.subscribe(tellers.of_connector)
+    if account.settings.openlineage is not None:
+        account.at_close(tellers.close)
 
 
 def _inside(run: Run, statement: Statement) -> None:

@@ -48,6 +48,10 @@ class Observing:
         self._monitor: Monitor | None = None
         self.server_load: Callable[[], Iterable[Pool]] = tuple
         """What a server in this process has in use, if there is one."""
+        # From now on: a server asks for this service as it starts, and a command that shows no counts never does.
+        account.events.statement_recorded.subscribe(self.query_ended)
+        account.events.refresh_ended.subscribe(self.refresh_ended)
+        account.events.task_ended.subscribe(self.task_ended)
         account.services[Upkeep].finished.subscribe(self.upkeep_done)
 
     def start(self) -> None:
