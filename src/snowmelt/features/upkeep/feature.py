@@ -15,6 +15,8 @@ with lazy_imports():
 
 _TRIMMED_AT_OPENING = 1000
 """Rows of each history; the rest is for upkeep."""
+_MARKER = "purged-on"
+"""A file with the day on which the account was last purged as it was opened."""
 
 
 def _begin(account: Account) -> None:
@@ -22,8 +24,13 @@ def _begin(account: Account) -> None:
 
 
 def _opened(account: Account) -> None:
+    """For accounts that no server keeps: once a day, so that a command on a small directory starts at once."""
+    marker, now = account.data_dir / _MARKER, account.clock.now()
+    if marker.exists() and marker.read_text(encoding="ascii") == now.date().isoformat():
+        return
     purge(account)
-    trim_histories(account, account.clock.now(), most=_TRIMMED_AT_OPENING)
+    trim_histories(account, now, most=_TRIMMED_AT_OPENING)
+    marker.write_text(now.date().isoformat(), encoding="ascii")
 
 
 def _stop(account: Account, times: StopTimes) -> None:
