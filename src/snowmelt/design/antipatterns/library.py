@@ -23,6 +23,7 @@ from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.registry import SessionContext
+from snowmelt.sql.no_relations import NoRelations
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.reads import tables_in
 from snowmelt.sql.relations import Relation, RelationColumn, Relations, TimeTravel
@@ -38,7 +39,6 @@ from snowmelt.sql.statements import (
 from snowmelt.sql.statements.base import AnonymousBlock, Query
 from snowmelt.sql.statements.dml import MergeStatement
 from snowmelt.sql.tokens import SqlText, TokenKind, split_statements, tokenize
-from snowmelt.sql.translate import NoRelations
 
 Parts = tuple[str, ...]
 RELATIONS = (CreateTable, CreateView, CreateDynamicTable, CreateStream)

@@ -34,7 +34,6 @@ SENT_DDL = (
     "(flow VARCHAR NOT NULL, record_key VARCHAR NOT NULL, version NUMBER NOT NULL, digest VARCHAR NOT NULL, "
     "status NUMBER NOT NULL, run_id VARCHAR NOT NULL, sent_at TIMESTAMP_LTZ NOT NULL)"
 )
-METHODS = ("POST", "PUT", "PATCH")
 _SECONDS = 60.0
 _COMMIT_RECORDS, _COMMIT_SECONDS = 100, 5.0
 """What may have to be sent again after a crash."""

@@ -50,9 +50,7 @@ def _drop_database(run: Run, statement: Drop) -> str | None:
         if state.catalog.database(name) is None:
             _check_absent(statement, errors.not_found("Database", quote(name)))
             return None
-        if statement.restrict:
-            _refuse_if_referred(state, lambda key: key.database == name)
-        run.account.lifecycle.all_leaving(run, state, lambda key: key.database == name, "DROP DATABASE")
+        _leave(run, state, statement, lambda key: key.database == name)
         state.catalog.drop_database(name, state.now)
     contexts.database_dropped(run.account, name)
     return name
@@ -65,12 +63,17 @@ def _drop_schema(run: Run, statement: Drop) -> str | None:
         if state.catalog.schema(name) is None:
             _check_absent(statement, errors.not_found("Schema", str(name)))
             return None
-        if statement.restrict:
-            _refuse_if_referred(state, lambda key: key.parent == name)
-        run.account.lifecycle.all_leaving(run, state, lambda key: key.parent == name, "DROP SCHEMA")
+        _leave(run, state, statement, lambda key: key.parent == name)
         state.catalog.drop_schema(name, state.now)
     contexts.schema_dropped(run.account, name)
     return name.name
+
+
+def _leave(run: Run, state: StateTransaction, statement: Drop, inside: Callable[[ObjectName], bool]) -> None:
+    """What is inside a database or schema goes with it, unless somebody refuses that."""
+    if statement.restrict:
+        _refuse_if_referred(state, inside)
+    run.account.lifecycle.all_leaving(run, state, inside, f"DROP {statement.kind}")
 
 
 def _drop_warehouse(run: Run, statement: Drop) -> str | None:
