@@ -364,7 +364,7 @@ def state_failed(reason: str, *, disk_full: bool = False) -> SnowmeltError:
 
 def server_stopping() -> SnowmeltError:
     return SnowmeltError(
-        "370005", "57P01", "The server is being stopped, and the statement was not carried out.",
+        "370005", "57P01", "The server is being stopped, and the statement was not run.",
         hint="Connect again when the server is back, and run the statement again.", transient=True,
     )  # fmt: skip
 

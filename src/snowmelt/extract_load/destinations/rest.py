@@ -131,7 +131,7 @@ class RestLoader(Loader):
             value = record.get(found.group(1))
             if value in (None, ""):
                 raise errors.configuration(
-                    f"The path {self.path} has {found.group()}, which a record of {self.table} has not.",
+                    f"The path {self.path} names {found.group()}, but a record of {self.table} has no such field.",
                     hint="Name fields as the destination calls them.",
                 )
             return quote(str(value), safe="")
