@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import Enum, auto
 from errno import EDQUOT, ENOSPC
 from os import strerror
 
@@ -22,17 +23,33 @@ _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'")
 _NO_MEMORY = re.compile(
     r"java\.lang\.OutOfMemoryError: (?:Java heap space|GC overhead|Metaspace|unable to create native)"
 )
+_TOO_MUCH = re.compile(r"OutOf(?:Direct)?MemoryError|Not enough memory to build and broadcast")
 _HALTED = "java.lang.ThreadDeath"
 
 
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether Java had none left, as opposed to a task that asked for more than Spark gives it."""
-    return _NO_MEMORY.search(str(error)) is not None
+class Fault(Enum):
+    """What went wrong with the process rather than with the statement."""
+
+    NO_MEMORY = auto()
+    """Java had none left, as opposed to a task that asked for more than Spark gives it."""
+    HALTED = auto()
+    """The work ended because its thread was stopped."""
 
 
-def was_halted(error: Exception) -> bool:
-    """Whether the work ended because its thread was stopped."""
-    return _HALTED in str(error)
+def fault_of(error: BaseException) -> Fault | None:
+    text = _causes(error)
+    if _NO_MEMORY.search(text):
+        return Fault.NO_MEMORY
+    return Fault.HALTED if _HALTED in text else None
+
+
+def _causes(error: BaseException | None) -> str:
+    """The error and what led to it: cleaning up fails as well in a process without memory, and hides why."""
+    texts = []
+    while error is not None:
+        texts.append(str(error))
+        error = error.__cause__ or error.__context__
+    return "\n".join(texts)
 
 
 def translate(error: Exception) -> SnowmeltError:
@@ -78,7 +95,7 @@ def translate(error: Exception) -> SnowmeltError:
         return errors.compilation("001065", "22023", _first_line(text))
     if any(strerror(code) in text for code in (ENOSPC, EDQUOT)):
         return errors.storage_failed("The data of the statement", OSError(ENOSPC, strerror(ENOSPC)))
-    if "UNABLE_TO_ACQUIRE_MEMORY" in text or "OutOfMemoryError" in text:
+    if "UNABLE_TO_ACQUIRE_MEMORY" in text or _TOO_MUCH.search(text) or fault_of(error) is Fault.NO_MEMORY:
         reason = f"Execution failed: Spark ran out of memory ({_first_line(_cause(text))})"
         return SnowmeltError("300002", "XX000", reason, hint="Give it more, such as spark.driver.memory under [spark].")
     return SnowmeltError("300002", "XX000", f"Execution failed: {_first_line(_cause(text))}")

@@ -193,17 +193,20 @@ class Session:
             run.cancelled = True
             stopped.append(run)
             run = run.outer if run is not within else None
-        for run in stopped:
-            self.account.engine.cancel(run.tag)
         self.account.locks.wake()
         if stopped:
             threading.Thread(target=self._until_stopped, args=(stopped,), daemon=True).start()
 
     def _until_stopped(self, runs: list[Run]) -> None:
-        """Spark stops what it runs; a job that starts a moment later has to be stopped as well."""
-        while not runs[-1].ended.wait(_STOP_AGAIN):
+        """Spark stops what it runs; a job that starts a moment later has to be stopped as well.
+
+        A Spark that does not answer holds up this thread, and not whoever stops the statement.
+        """
+        ended = False
+        while not ended:
             for run in runs:
                 self.account.engine.cancel(run.tag)
+            ended = runs[-1].ended.wait(_STOP_AGAIN)
 
     def close(self, patience: float = -1.0) -> None:
         """Rolls back what is open and drops what was temporary, when the statement that runs has ended.
