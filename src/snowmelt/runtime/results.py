@@ -40,10 +40,17 @@ class SpilledRows:
     bytes: int
 
     def batches(self, size: int) -> Iterator[pa.Table]:
+        """The first `rows` of them: the files may have more."""
+        left = self.rows
         for file in self.files:
+            if left <= 0:
+                return
             with pq.ParquetFile(file) as opened:
                 for batch in opened.iter_batches(batch_size=size):
-                    yield pa.Table.from_batches([batch])
+                    yield pa.Table.from_batches([batch.slice(0, left)])
+                    left -= batch.num_rows
+                    if left <= 0:
+                        break
 
     def values(self, index: int) -> Iterator[pa.Array]:
         """The values of one column, piece by piece."""
@@ -91,6 +98,14 @@ class Result:
         if self.spilled is not None:
             return self.spilled.bytes
         return int(self.data.nbytes)
+
+    def limited(self, most: int) -> Result:
+        """The first rows of it, at most so many."""
+        if self.row_count <= most:
+            return self
+        if self.spilled is not None:
+            return replace(self, spilled=replace(self.spilled, rows=most))
+        return replace(self, data=self.data.slice(0, most))
 
     def slices(self, first: int, size: int) -> Iterator[pa.Table]:
         """The rows piece by piece: at most `first` of them, perhaps none, then at most `size` at a time."""
