@@ -228,7 +228,7 @@ def without_quarantined(result: Result, rows: int) -> Result:
     left = result.rows_affected - rows
     if result.statement_type == "COPY":
         return replace(result, rows_affected=left)
-    counted = _WRITES[result.statement_type]
+    counted = _WRITES[result.statement_type] or _only_written(result)
     values = [
         number - rows if column.name == counted else number
         for column, number in zip(result.columns, result.rows()[0], strict=True)
@@ -236,6 +236,12 @@ def without_quarantined(result: Result, rows: int) -> Result:
     columns = (*result.columns, ResultColumn(f"{COUNTED}quarantined", types.int64()))
     made = table_result(columns, [[*values, rows]], statement_type=result.statement_type)
     return replace(made, rows_affected=left)
+
+
+def _only_written(result: Result) -> str | None:
+    """The one column of MERGE's answer that rows are counted in which a gate can take, if it is one."""
+    found = [verb for verb in ("inserted", "updated") if result.changes.get(verb)]
+    return f"{COUNTED}{found[0]}" if len(found) == 1 else None
 
 
 @dataclass(slots=True)
