@@ -32,7 +32,10 @@ LONG = "SELECT COUNT(*) FROM numbers a, numbers b, numbers c WHERE a.n + b.n + c
 def config(folder: Path) -> Path:
     found = folder / "snowmelt.toml"
     lines = [f'"{key}" = "{value}"' for key, value in SPARK.items()]
-    found.write_text("\n".join([f"silence_seconds = {SILENCE}", "stop_seconds = 10", "[spark]", *lines]), "utf-8")
+    found.write_text(
+        "\n".join([f"silence_seconds = {SILENCE}", "stop_seconds = 10", "[quick]", 'mode = "off"', "[spark]", *lines]),
+        "utf-8",
+    )
     return found
 
 

@@ -17,6 +17,9 @@ from tests.support.java import java_of
 from tests.support.waiting import wait_until
 
 CONFIG = """
+[quick]
+mode = "off"
+
 [spark]
 "spark.master" = "local[2]"
 "spark.driver.memory" = "512m"
