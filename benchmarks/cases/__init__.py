@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from benchmarks.cases import (
     capture,
     channels,
+    cold,
     door,
     idle,
     metadata,
@@ -59,4 +60,5 @@ BENCHMARKS = {
     "door": Benchmark("The Snowflake door: one connection, and a hundred at once", door.run),
     "translation": Benchmark("Translation: parse, bind, emit, without Spark", translation.run),
     "metadata": Benchmark("Metadata statements, without Spark", metadata.run),
+    "cold": Benchmark("Cold starts of the command line, in processor time", cold.run),
 }

@@ -13,13 +13,16 @@ import pyarrow as pa
 from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.features.connectors.service import Connectors
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.ingest.channels.ports import ChannelDoor
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.binds import merged_insert, sql_literal
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.session import Session
 from snowmelt.sql.tokens import SqlText
+
+with lazy_imports():
+    from snowmelt.features.connectors import service as connectors
 
 apilevel = "2.0"
 threadsafety = 2
@@ -97,7 +100,7 @@ class Connection:
 
     def start_connectors(self) -> None:
         """From now on this process captures for the account's connectors, until the last connection is closed."""
-        self.session.account.services[Connectors].start()
+        self.session.account.services[connectors.Connectors].start()
 
     def commit(self) -> None:
         self.session.execute("COMMIT")

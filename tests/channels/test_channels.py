@@ -378,6 +378,31 @@ def test_a_table_that_evolves_takes_new_columns_from_a_role_that_may(lake: Lake)
     assert channel.get_channel_status().rows_error_count == 2
 
 
+def test_a_table_that_evolves_takes_rows_without_a_value_that_it_asked_for(lake: Lake) -> None:
+    def not_null() -> list[str]:
+        found = lake.session.execute("DESCRIBE TABLE t")
+        at = [column.name for column in found.columns].index("null?")
+        return [row[0] for row in found.rows() if row[at] == "N"]
+
+    lake.run(
+        "CREATE TABLE t (id INT NOT NULL, a INT NOT NULL, b INT NOT NULL DEFAULT 7, k INT PRIMARY KEY NOT NULL)"
+        " ENABLE_SCHEMA_EVOLUTION = TRUE"
+    )
+    channel = lake.client().open_channel("c", "t")
+    channel.insert_rows([{"id": 1, "k": 1}, {"id": 2, "k": 2, "a": 1, "b": None}], "1")
+    assert committed(channel) == "1"
+    assert channel.get_channel_status().rows_error_count == 0
+    assert [tuple(row.values()) for row in lake.rows("T")] == [(1, None, 7, 1), (2, 1, None, 2)]
+    assert not_null() == ["ID", "K"]
+    # A primary key holds its columns, and a table that does not evolve all of them.
+    channel.insert_rows([{"id": 3}], "2")
+    lake.run("ALTER TABLE t SET ENABLE_SCHEMA_EVOLUTION = FALSE")
+    channel.insert_rows([{"k": 4}], "3")
+    assert committed(channel) == "3"
+    assert channel.get_channel_status().rows_error_count == 2
+    assert not_null() == ["ID", "K"]
+
+
 def test_an_answer_that_gets_lost_is_asked_for_again(lake: Lake) -> None:
     server = Server(lake.account, load_credentials(lake.account.data_dir)[0])
     lost: list[str] = []

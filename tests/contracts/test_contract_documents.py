@@ -36,12 +36,12 @@ def test_what_the_standard_requires_must_be_there(field: str) -> None:
         ("a: [1", "this is not YAML"),
         (document(column("a", requird=True)), "'requird' was unexpected"),
         (document(column("a", None)), "has neither physicalType nor logicalType"),
-        (document(column("a", "GEOGRAPHY")), "is no type here, and there is no logicalType"),
+        (document(column("a", "GEOGRAPHY")), "is not a type here, and there is no logicalType"),
         (document(column("a"), column("A")), "there is another column 'A'"),
         (document(), "has no column"),
         (document(schema=[]), "there is no table"),
         (document(column("a"), version="next"), "is not a semantic version"),
-        (document(column("a"), custom={"compatibility": "sideways"}), "is none of BACKWARD, FORWARD, FULL, NONE"),
+        (document(column("a"), custom={"compatibility": "sideways"}), "is not one of BACKWARD, FORWARD, FULL, NONE"),
         (document(column("a"), custom={"columnOrder": "yes"}), "'columnOrder' is true or false"),
         (document(column("a", primaryKey=True), column("b", primaryKey=True)), "primaryKeyPosition must number"),
         (document(column("a", logicalType="text")), "'text' is not one of"),
@@ -59,7 +59,7 @@ def test_warnings_leave_a_contract() -> None:
     data = document(column("a", tags=["pii"]), column("b", "GEOGRAPHY", logicalType="object"))
     data["status"] = "dreamt"
     found = "\n".join(findings(data, LintSeverity.WARNING))
-    for said in ("nobody is named", "what the data is for", "'dreamt' is none of", "has no class", "counts"):
+    for said in ("nobody is named", "what the data is for", "'dreamt' is not one of", "has no class", "counts"):
         assert said in found
     assert findings(data) == []
 

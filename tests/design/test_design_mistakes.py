@@ -35,12 +35,12 @@ def transformations(**queries: str) -> str:
 
 MISTAKES = {
     "a field twice": (GOOD + "name: other\n", "r.yaml:8:1: name: this stands here twice"),
-    "an approval of nothing": (GOOD + "approvals: {ASK-PIE: me}\n", "ASK-PIE is nothing that can be approved"),
+    "an approval of nothing": (GOOD + "approvals: {ASK-PIE: me}\n", "There is nothing called ASK-PIE to approve"),
     "an approval of a mode": (GOOD + "approvals: {MODE-03: me}\n", "A mode is named in `mode`"),
-    "a schedule that is none": (GOOD + "schedule: every day\n", "r.yaml:8:1: schedule: 'every day' is no schedule"),
-    "a zone that is none": (GOOD + "schedule: 0 6 * * * Mars\n", "is no schedule"),
-    "a key that is no column": (GOOD.replace("key: [id]", "key: [idd]"), "idd is none of its columns: id, amount"),
-    "a change column that is none": (GOOD.replace("key: [id]", "change_column: at"), "at is none of its columns"),
+    "a schedule that is none": (GOOD + "schedule: every day\n", "r.yaml:8:1: schedule: 'every day' is not a schedule"),
+    "a zone that is none": (GOOD + "schedule: 0 6 * * * Mars\n", "is not a schedule"),
+    "a key that is no column": (GOOD.replace("key: [id]", "key: [idd]"), "idd is not one of its columns: id, amount"),
+    "a change column that is none": (GOOD.replace("key: [id]", "change_column: at"), "at is not one of its columns"),
     "a table twice": (GOOD.replace("tables: [", f"tables: [{ORDERS}, "), "two tables named public.orders"),
     "a password": (
         GOOD.replace("SHOP_URL", '"postgresql://me:hunter2@host/shop"'), "connection of shop is a secret"
@@ -51,7 +51,7 @@ MISTAKES = {
     "a sink of nothing": (GOOD.replace("kind: snowmelt", "kind: snowmelt, reads: [sales]"), "sink mart reads sales"),
     "two statements": (GOOD + transformations(a="SELECT 1 AS x; DROP TABLE stg_orders"), "this is not one query"),
     "no query": (GOOD + transformations(a="DROP TABLE stg_orders"), "this is not one query"),
-    "no SQL": (GOOD + transformations(a="selec 1"), "this is no query"),
+    "no SQL": (GOOD + transformations(a="selec 1"), "this is not a query"),
     "a circle": (GOOD + transformations(a="SELECT * FROM b", b="SELECT * FROM a"), "each other: a reads b reads a"),
     "a name that is taken": (GOOD + transformations(stg_orders="SELECT 1 AS x"), "stg_orders would be made twice"),
     "a key that the query has not": (
@@ -139,7 +139,7 @@ def test_what_was_seen_contradicts_what_was_written(tmp_path: Path) -> None:
     source = f"sources: [{{name: drop, kind: files, connection: {tmp_path}, {tables}}}]"
     text = "\n".join(source if line.startswith("sources") else line for line in GOOD.splitlines())
     told = design(tmp_path, text, "--look")
-    assert told.exit_code == 3 and "number is none of its columns: id, amount" in told.stderr
+    assert told.exit_code == 3 and "number is not one of its columns: id, amount" in told.stderr
     seen = design(tmp_path, text.replace("[number]", "[id]"), "--look")
     assert seen.exit_code == 0 and "people.csv is not there" in seen.stdout
 
@@ -166,5 +166,5 @@ def test_a_mode_is_asked_for_until_it_is_one(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     asked = ["design", "-f", str(path), "-o", str(tmp_path / "out"), "--interactive"]
     result = CliRunner().invoke(app, asked, input="\n\n\n\nsometimes\nstreaming\n")
-    assert "'sometimes' is none of BATCH, STREAMING, HYBRID" in result.stderr
+    assert "'sometimes' is not one of BATCH, STREAMING, HYBRID" in result.stderr
     assert result.exit_code == 0, result.output

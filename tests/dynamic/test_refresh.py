@@ -97,7 +97,8 @@ def test_nothing_new_costs_neither_spark_nor_a_commit(
         raise AssertionError("Spark was asked")
 
     monkeypatch.setattr(account.engine, "session", refuse)
-    monkeypatch.setattr(account.engine, "_present", refuse)
+    monkeypatch.setattr(account.engine, "to_arrow", refuse)
+    monkeypatch.setattr(account.engine.spark, "_present", refuse)
     for _ in range(3):
         at = account.state.settle()
         outcome = account.services[DynamicTables].refresh_table(table, at, SCHEDULED)

@@ -92,7 +92,7 @@ def test_at_rest_with_clients_around(life: Account) -> None:
         wait_until(lambda: httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 503, "the death is noticed")
         told = httpx.get(f"http://127.0.0.1:{port}/healthz").json()
         assert told["state"] == "starting"
-        assert "ended (signal 9)" in told["reason"]
+        assert "ended, signal 9" in told["reason"]
         # What needs no Spark is answered meanwhile.
         assert one(session, "SELECT COUNT(*) FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_NAME = 'NUMBERS'") == 1
         wait_until(lambda: httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200, "the next one is ready")

@@ -34,7 +34,7 @@ def test_references_are_filled_in_and_not_shown(tmp_path: Path) -> None:
     [(FILE, "SHOP_URL"), ("a: {kind: sftp, address: x, password: s3cr3t}", "secret in the file: password"),
      ("a: {kind: postgres, address: 'postgresql://u:s3cr3t@h/d'}", "secret in the file: address"),
      ("a: {kind: api, address: x, token: s3cr3t}", "secret in the file: token"), ("a: {kind: files}", "address"),
-     ("a: 1", "must have a kind"), ("- a", "one entry"), ("a: [", "no YAML")],
+     ("a: 1", "must have a kind"), ("- a", "one entry"), ("a: [", "not valid YAML")],
 )  # fmt: skip
 def test_what_is_wrong_is_told_without_the_secret(text: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(SnowmeltError, match=problem) as told:

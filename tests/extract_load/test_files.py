@@ -105,7 +105,7 @@ def test_a_server_that_is_away_may_come_back() -> None:
         with pytest.raises(SourceUnavailableError) as away:
             list(FilesExtractor(address, "a.csv").extract(None))
         assert away.value.transient and "secret" not in str(away.value)
-    with pytest.raises(SnowmeltError, match="no place for files"):
+    with pytest.raises(SnowmeltError, match="is not an address of files"):
         list(FilesExtractor("ftp://host/folder", "a.csv").extract(None))
 
 

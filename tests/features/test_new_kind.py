@@ -123,7 +123,7 @@ KIND = KindDescription(
         {CreateMemo: ddl("CREATE_MEMO"), AlterMemo: ddl("ALTER_MEMO")}, is_described=True, is_undropped=True,
     ),
     noun="Memo", definition=MemoDefinition, handlers={CreateMemo: create_memo, AlterMemo: alter_memo},
-    listing=Listing(memos), columns=_COLUMNS, describe=described, ddl=memo_ddl, script_order=5,
+    listing=Listing(memos), columns=lambda: _COLUMNS, describe=described, ddl=memo_ddl, script_order=5,
     privileges=("READ",), rules={"CREATE MEMO": ask_creator(MEMO), "ALTER MEMO": ask_owner()},
     requests={
         CreateMemo: lambda statement: created("CREATE MEMO", MEMO, statement),

@@ -29,9 +29,9 @@ from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.registry import SessionContext
+from snowmelt.sql.no_relations import NoRelations
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import Relation, RelationColumn, TimeTravel
-from snowmelt.sql.translate import NoRelations
 
 Columns = tuple[tuple[str, DataType], ...]
 Row = tuple[Any, ...]

@@ -12,9 +12,9 @@ from snowmelt.govern.lineage.tracing import trace
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.registry import SessionContext
+from snowmelt.sql.no_relations import NoRelations
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import Relation, RelationColumn, TimeTravel
-from snowmelt.sql.translate import NoRelations
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _TABLES = {**TABLES, "documents": {"id": "INTEGER", "body": "VARIANT"}}

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from snowmelt.cli.main import app
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.logs import configure_logging
+from snowmelt.features.observing.service import Observing
 from snowmelt.observe.tracing import Tracing
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
@@ -33,6 +34,8 @@ def _tree(found: tuple[ReadableSpan, ...]) -> dict[str, str | None]:
 
 
 def test_a_refresh_from_ingest_to_product(account: Account, session: Session, spans: InMemorySpanExporter) -> None:
+    # What happens is counted from when somebody asks for it.
+    assert account.services[Observing].samples()
     session.execute("CREATE TABLE sales (shop INT, amount INT)")
     session.execute("INSERT INTO sales VALUES (1, 10), (2, 20), (3, 30)")
     session.execute(

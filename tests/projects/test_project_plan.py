@@ -67,7 +67,7 @@ def test_a_table_is_altered_and_keeps_its_rows(project: Project) -> None:
     (step,) = project.plan().steps
     assert step.action == "alter" and not step.destructive
     assert step.reasons == (
-        "the comment of column CUSTOMER is another one", "column AMOUNT: NUMBER(10,2) → NUMBER(12,2)",
+        "the comment of column CUSTOMER changed", "column AMOUNT: NUMBER(10,2) → NUMBER(12,2)",
         "column NOTE is new",
     )  # fmt: skip
     project.apply()
@@ -96,7 +96,7 @@ def test_dynamic_tables_keep_their_data_or_are_re_initialised(project: Project) 
     )
     (step,) = project.plan().steps
     assert (step.action, step.cost) == ("alter", "keeps its data")
-    assert step.reasons == ("target lag DOWNSTREAM → 2 hours", "the comment is another one")
+    assert step.reasons == ("target lag DOWNSTREAM → 2 hours", "the comment changed")
     project.apply()
     assert project.steps() == []
     project.write(
@@ -104,7 +104,7 @@ def test_dynamic_tables_keep_their_data_or_are_re_initialised(project: Project) 
     )
     (step,) = project.plan().steps
     assert step.action == "re-initialise"
-    assert step.reasons == ("the query is another one", "target lag 2 hours → DOWNSTREAM", "the comment is another one")
+    assert step.reasons == ("the query changed", "target lag 2 hours → DOWNSTREAM", "the comment changed")
     assert step.cost == "full: the next refresh reads 0 rows; later refreshes are incremental"
     project.apply()
     assert project.steps() == []
@@ -280,7 +280,7 @@ def test_names_outside_of_what_the_project_owns(project: Project) -> None:
     project.write("a.sql", "CREATE TABLE shop_a (a INT);")
     project.plan()
     project.write("b.sql", "CREATE TABLE b (a INT);")
-    assert "none of the names that the project owns" in failure(project.plan)
+    assert "not one of the names that the project owns" in failure(project.plan)
 
 
 def test_something_else_has_the_name(project: Project) -> None:

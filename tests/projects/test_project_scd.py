@@ -37,7 +37,7 @@ def test_a_dimension_in_sql(project: Project) -> None:
     assert project.steps() == [], "layout is no difference"
     project.write("customers.sql", DIMENSION.replace("op = 'd'", "op = 'D'"))
     assert [(step.action.value, step.reasons) for step in project.plan().steps] == [
-        ("re-initialise", ("the query is another one",))
+        ("re-initialise", ("the query changed",))
     ]
     project.apply()
     assert project.steps() == []

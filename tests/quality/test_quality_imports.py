@@ -154,11 +154,11 @@ def test_quantiles_are_a_check_each() -> None:
         ("expect_column_values_to_be_unique", {"column": "x", "mostly": 0.9}, "mostly"),
         ("expect_column_values_to_not_be_null", {}, "no `column`"),
         ("expect_column_values_to_be_between", {"column": "x"}, "no bounds"),
-        ("expect_column_max_to_be_between", {"column": "x", "max_value": "2024-01-01"}, "no number"),
-        ("expect_column_values_to_be_of_type", {"column": "x", "type_": "StringType"}, "no type"),
+        ("expect_column_max_to_be_between", {"column": "x", "max_value": "2024-01-01"}, "not a number"),
+        ("expect_column_values_to_be_of_type", {"column": "x", "type_": "StringType"}, "not an SQL type"),
         ("expect_table_columns_to_match_set", {"column_set": ["a"]}, "forbidden"),
         ("expect_column_quantile_values_to_be_between", {"column": "x", "quantile_ranges": 3}, "not written"),
-        ("expect_column_values_to_be_in_set", {"column": "x", "value_set": [[1]]}, "no value"),
+        ("expect_column_values_to_be_in_set", {"column": "x", "value_set": [[1]]}, "not a value"),
     ],
 )
 def test_expectations_without_a_counterpart_are_named(kind: str, arguments: dict[str, Any], why: str) -> None:

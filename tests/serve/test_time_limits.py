@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
+from contextvars import copy_context
 
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.slots import Slots, large
 from snowmelt.features.tasks.service import Tasks
+from snowmelt.runtime.metering import LIMITS, TIME_LIMIT
 from snowmelt.runtime.session import Session
 from tests.serve.callers import OwnCaller, Serving, SnowflakeCaller
 from tests.support.waiting import wait_until
@@ -54,7 +59,7 @@ def test_it_follows_the_warehouse(serving: Serving, admin: Session) -> None:
     admin.execute("ALTER WAREHOUSE limited RENAME TO renamed")
     assert (admin.warehouse, limit_of(admin)) == ("RENAMED", "1")
     admin.execute("ALTER WAREHOUSE renamed UNSET STATEMENT_TIMEOUT_IN_SECONDS")
-    assert serving.account.metering.time_limit("RENAMED") == 0
+    assert serving.account.metering.limit("RENAMED", TIME_LIMIT) == 0
     admin.execute("CREATE OR REPLACE WAREHOUSE renamed STATEMENT_TIMEOUT_IN_SECONDS = 1")
     assert limit_of(admin) == "1"
     other = serving.admin()
@@ -87,8 +92,46 @@ def test_a_task_and_its_history(serving: Serving, admin: Session) -> None:
     admin.execute("DROP TASK slow")
 
 
-@pytest.mark.parametrize("value", ["-1", "604801", "99999999999999999999"])
-def test_what_is_no_limit_is_refused(admin: Session, value: str) -> None:
+@pytest.mark.parametrize("value", ["-1", "604801000000", "99999999999999999999"])
+@pytest.mark.parametrize("limit", LIMITS)
+def test_what_is_no_limit_is_refused(admin: Session, limit: str, value: str) -> None:
     for of in ("SESSION", "WAREHOUSE limited", "ACCOUNT"):
         with pytest.raises(SnowmeltError):
-            admin.execute(f"ALTER {of} SET STATEMENT_TIMEOUT_IN_SECONDS = {value}")
+            admin.execute(f"ALTER {of} SET {limit} = {value}")
+
+
+def test_waiting_for_a_slot_has_a_limit(serving: Serving, admin: Session) -> None:
+    """STATEMENT_QUEUED_TIMEOUT_IN_SECONDS, of the session or of its warehouse: again the smallest counts."""
+    admin.execute("ALTER WAREHOUSE limited SET STATEMENT_QUEUED_TIMEOUT_IN_SECONDS = 1")
+    admin.execute("ALTER SESSION SET STATEMENT_QUEUED_TIMEOUT_IN_SECONDS = 100")
+    outcomes: list[object] = []
+
+    def ask() -> None:
+        try:
+            outcomes.append(admin.execute("SELECT 1").rows())
+        except SnowmeltError as error:
+            outcomes.append(error.text)
+
+    with ExitStack() as taken:
+        for _ in range(serving.account.settings.parallel_statements):
+            # Each in a context of its own, as statements of other threads are.
+            context = copy_context()
+            slot = serving.account.slots.taken()
+            context.run(slot.__enter__)
+            taken.callback(context.run, slot.__exit__, None, None, None)
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join(60)
+    assert len(outcomes) == 1
+    assert "timeout of 1 second" in str(outcomes[0])
+    ask()
+    assert outcomes[1] == [(1,)]
+    # One that has its slot, and waits to be large.
+    with pytest.raises(SnowmeltError, match="timeout of 1 second"), ExitStack() as taken:
+        full = Slots(1)
+        context = copy_context()
+        for other in (full.taken(), large()):
+            context.run(other.__enter__)
+            taken.callback(context.run, other.__exit__, None, None, None)
+        with full.taken(), full.taken(patience=1), large():
+            raise AssertionError("there was no slot for it")

@@ -88,7 +88,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.runtime.account import Account
 
 with open_account(sys.argv[1], settings=Settings(spark=json.loads(sys.argv[2]))) as account:
-    account.engine._storage_uri = "file:/proc/self/cwd/tables"
+    account.engine.spark._storage_uri = "file:/proc/self/cwd/tables"
     try:
         account.engine.session()
     except SnowmeltError as error:

@@ -15,9 +15,9 @@ from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
 from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.catalog import FUNCTIONS
 from snowmelt.sql.functions.registry import SessionContext
+from snowmelt.sql.no_relations import NoRelations
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import Relation, RelationColumn, TimeTravel
-from snowmelt.sql.translate import NoRelations
 
 
 class OneTable(NoRelations):

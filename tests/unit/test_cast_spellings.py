@@ -12,9 +12,9 @@ from snowmelt.core.types import DataType, Kind
 from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
 from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.registry import SessionContext
+from snowmelt.sql.no_relations import NoRelations
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import Relation, RelationColumn, TimeTravel
-from snowmelt.sql.translate import NoRelations
 from snowmelt.sql.typewords import type_of_ast
 
 WORDS = (

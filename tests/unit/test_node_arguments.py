@@ -20,10 +20,10 @@ from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
 from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.catalog import FUNCTIONS
 from snowmelt.sql.functions.registry import FunctionKind, SessionContext
+from snowmelt.sql.no_relations import NoRelations
 from snowmelt.sql.node_arguments import READ, VALUES, WITHOUT_EFFECT, WORDS, argument_name, name_of, refuse_unread
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, TimeTravel
-from snowmelt.sql.translate import NoRelations
 
 
 def node_classes() -> list[type[exp.Expr]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.main import get_group
 
 from snowmelt.cli.main import COMMANDS, app
-from tests.crash.test_processes import environment
+from tests.crash.test_processes import environment, snowmelt
 
 HEAVY = {"pandas", "pyarrow", "pyspark", "rich.console", "sqlalchemy", "sqlglot"}
 
@@ -73,3 +74,10 @@ def test_a_shell_completes_commands_without_importing_them() -> None:
 def test_a_shell_completes_the_options_of_a_command() -> None:
     done = called(_SNOWMELT_COMPLETE="complete_bash", COMP_WORDS="snowmelt serve --tls", COMP_CWORD="2")
     assert done.stdout.split() == ["--tls-certificate", "--tls-key"]
+
+
+def test_nothing_is_written_when_the_process_ends(tmp_path: Path) -> None:
+    """Extensions complain at the end when what they made was kept from garbage collection."""
+    statements = "CREATE TABLE t (a INT); INSERT INTO t VALUES (1), (2); SELECT SUM(a) AS s FROM t"
+    done = snowmelt("sql", "--data", str(tmp_path / "data"), "--format", "csv", "-q", statements)
+    assert (done.stdout.splitlines()[-2:], done.stderr) == (["S", "3"], "")

@@ -25,7 +25,7 @@ def duration(text: str) -> timedelta:
     """`90`, `90s`, `1.5m`."""
     found = _DURATION.fullmatch(text.strip().lower())
     if found is None or float(found[1]) == 0:
-        raise typer.BadParameter(f"{text!r} is no duration; write 90s or 2m.")
+        raise typer.BadParameter(f"{text!r} is not a duration. Write 90s or 2m.")
     return timedelta(seconds=float(found[1]) * _SECONDS[found[2] or "s"])
 
 

@@ -108,7 +108,7 @@ def _tables(group: typer.Typer, guarded: Guard) -> None:
         """Print the JSON Schema of the requirements file, or of design.yaml."""
         models: dict[str, type[BaseModel]] = {"requirements": Requirements, "design": Design}
         if of not in models:
-            raise typer.BadParameter(f"'{of}' is none of {', '.join(models)}.")
+            raise typer.BadParameter(f"'{of}' is not one of {', '.join(models)}.")
         typer.echo(json_schema(models[of], f"https://snowmelt.dev/schemas/{of}-1.json"), nl=False)
 
     @group.command()
@@ -197,7 +197,7 @@ class _Work:
         for word in self.approvals:
             rule, _, answer = word.partition("=")
             if not answer:
-                raise errors.configuration(f"'{word}' is no approval: write RULE=who and why.")
+                raise errors.configuration(f"Approvals look like RULE=person, reason. Got: '{word}'.")
             approvals[rule.upper()] = answer
         update: dict[str, object] = {"approvals": approvals}
         if self.recipe is not None:
@@ -219,7 +219,7 @@ class _Work:
         while True:
             text = typer.prompt(f"{item.text}{choices}", default=item.default)
             if item.choices and text not in item.choices:
-                typer.echo(f"'{text}' is none of {', '.join(item.choices)}.", err=True)
+                typer.echo(f"'{text}' is not one of {', '.join(item.choices)}.", err=True)
                 continue
             try:
                 return answered(given, item, text)
@@ -276,7 +276,7 @@ def _asked_mode() -> Mode | None:
         said = str(typer.prompt(f"Mode [{', '.join(Mode)}] (empty: not decided)", default="", show_default=False))
         if not said or said.upper() in set(Mode):
             return Mode(said.upper()) if said else None
-        typer.echo(f"'{said}' is none of {', '.join(Mode)}.", err=True)
+        typer.echo(f"'{said}' is not one of {', '.join(Mode)}.", err=True)
 
 
 def _cited(item: Decision) -> str:

@@ -8,15 +8,18 @@ from typing import Protocol
 
 import typer
 
-from snowmelt.accounts import open_account
 from snowmelt.cli.guarding import settings_of
 from snowmelt.cli.output import is_interactive
 from snowmelt.core.config import Settings
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.ownership import current_owner
 from snowmelt.runtime.results import Result
-from snowmelt.serve.client import RemoteSession
 from snowmelt.sql.tokens import SqlText
+
+with lazy_imports():
+    from snowmelt.accounts import open_account
+    from snowmelt.serve import client
 
 
 class AnySession(Protocol):
@@ -35,12 +38,12 @@ class Opened:
         names = {"database": database, "schema": schema}
         if url is not None:
             password = os.environ.get("SNOWMELT_ADMIN_PASSWORD") or _ask_password(url)
-            self.session: AnySession = RemoteSession.with_password(url, password, **names)
+            self.session: AnySession = client.RemoteSession.with_password(url, password, **names)
             return
         path = data.expanduser().resolve()
         owner = current_owner(path)
         if owner is not None and owner.url is not None:
-            self.session = RemoteSession.of_directory(owner.url, path, **names)
+            self.session = client.RemoteSession.of_directory(owner.url, path, **names)
             return
         self._account = open_account(path, settings=settings)
         self.session = self._account.session(database=database, schema=schema)

@@ -93,7 +93,7 @@ class Terminal:
             return None
         options = question.checkpoint.options
         while (word := self._prompt(f"{' / '.join(options)}").strip()) not in options:
-            self.say(f"'{word}' is none of {', '.join(options)}.")
+            self.say(f"'{word}' is not one of {', '.join(options)}.")
         decision = Decision(word)
         inputs: dict[str, str] = {}
         while decision is Decision.MODIFY:

@@ -261,7 +261,7 @@ def _given(inputs: list[str] | None, answers: Answers) -> dict[str, Scalar]:
     for item in inputs or ():
         name, separator, value = item.partition("=")
         if not separator:
-            raise playbook_errors.playbook(f"'{item}' is no input: write name=value.")
+            raise playbook_errors.playbook(f"Inputs look like name=value. Got: '{item}'.")
         given[name.strip()] = value.strip()
     return given
 

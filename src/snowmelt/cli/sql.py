@@ -13,9 +13,12 @@ from snowmelt.cli.groups import UrlOption
 from snowmelt.cli.guarding import CONFIGURATION_CODE, DATA, ConfigOption, DataOption, guarded, settings_of
 from snowmelt.cli.opening import Opened
 from snowmelt.cli.output import Format, is_interactive, progress, write_result
-from snowmelt.cli.shell import run_shell
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.sql.tokens import split_statements
+
+with lazy_imports():
+    from snowmelt.cli.shell import run_shell
 
 
 def sql(

@@ -248,6 +248,8 @@ class Settings(BaseModel):
     """How long closing the account takes at most. What runs gets a third of it to end, then is cancelled."""
     cancel_seconds: float = Field(default=5.0, gt=0)
     """How long tasks of a cancelled statement may go on. Then Spark's process is replaced, to end them."""
+    silence_seconds: float = Field(default=60.0, gt=0)
+    """How long Spark may not answer. Then its process is replaced."""
     small_query_bytes: int = 64 * 1024 * 1024
     """Below this input size a query runs without adaptive execution, and a small result is committed by delta-rs."""
     small_write_rows: int = 100_000

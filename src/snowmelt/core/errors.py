@@ -46,11 +46,16 @@ class StatementConflictError(SnowmeltError):
 
 
 class EngineLostError(StatementConflictError):
-    """Spark's process ended while the statement ran. Another one is being started."""
+    """Spark's process ended while the statement ran. Another one is being started.
 
-    def __init__(self) -> None:
+    `innocent`: it is known that another statement was the cause.
+    """
+
+    def __init__(self, reason: str, *, innocent: bool = False) -> None:
+        self.innocent = innocent
         SnowmeltError.__init__(
-            self, "000603", "XX000", "SQL execution internal error: the engine was restarted while the statement ran.",
+            self, "000603", "XX000",
+            f"SQL execution internal error: the engine was restarted while the statement ran ({reason}).",
             hint="Nothing of the statement remains. Run it again.", transient=True,
         )  # fmt: skip
 
@@ -364,7 +369,7 @@ def state_failed(reason: str, *, disk_full: bool = False) -> SnowmeltError:
 
 def server_stopping() -> SnowmeltError:
     return SnowmeltError(
-        "370005", "57P01", "The server is being stopped, and the statement was not carried out.",
+        "370005", "57P01", "The server is being stopped, and the statement was not run.",
         hint="Connect again when the server is back, and run the statement again.", transient=True,
     )  # fmt: skip
 

@@ -105,7 +105,7 @@ def open_file(folder: int, name: str, flags: int, refused_ones: frozenset[Identi
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise IsADirectoryError(f"'{name}' is no file")
+            raise IsADirectoryError(f"'{name}' is not a file")
         if (found.st_dev, found.st_ino) in refused_ones:
             raise refused(name)
     except BaseException:

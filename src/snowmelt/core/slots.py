@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.errors import SnowmeltError, timed_out
 
 LARGE_WAITING = 64
 """How many statements may wait with a thread of their own for the end of large ones."""
@@ -46,12 +46,17 @@ class Slots:
         self._lock = threading.Lock()
 
     @contextmanager
-    def taken(self, check: Callable[[], None] = _nothing) -> Iterator[None]:
-        """A slot for the statement that this thread runs inside, unless it has one. `check` may end the waiting."""
-        if _ticket.get() is not None:
+    def taken(self, check: Callable[[], None] = _nothing, patience: int = 0) -> Iterator[None]:
+        """A slot for the statement that this thread runs inside, unless it has one. `check` may end the waiting.
+
+        Raises when it has to wait for more than `patience` seconds, here or to be large; 0 for any time.
+        """
+        known = _ticket.get()
+        if known is not None:
+            known.patience = patience
             yield
             return
-        ticket = _Ticket(self)
+        ticket = _Ticket(self, patience)
         self._take(ticket, check)
         token = _ticket.set(ticket)
         try:
@@ -61,8 +66,10 @@ class Slots:
             self._end(ticket)
 
     def _take(self, ticket: _Ticket, check: Callable[[], None]) -> None:
+        since = time.monotonic()
         while not self._any.acquire(timeout=_LOOK_SECONDS):
             check()
+            ticket.check_patience(since)
             self._relieve()
         self._hold(ticket)
 
@@ -134,8 +141,10 @@ class Slots:
         counted = self._count(ticket)
         try:
             with self.waiting(ticket):
+                since = time.monotonic()
                 while not self._large.acquire(timeout=_LOOK_SECONDS):
                     check()
+                    ticket.check_patience(since)
                 ticket.is_large = True
                 try:
                     yield
@@ -150,13 +159,18 @@ class Slots:
 class _Ticket:
     """Of one statement."""
 
-    __slots__ = ("counts_as_large", "is_large", "since", "slots")
+    __slots__ = ("counts_as_large", "is_large", "patience", "since", "slots")
 
-    def __init__(self, slots: Slots) -> None:
+    def __init__(self, slots: Slots, patience: int) -> None:
         self.slots = slots
+        self.patience = patience
         self.since = 0.0
         self.counts_as_large = False
         self.is_large = False
+
+    def check_patience(self, since: float) -> None:
+        if self.patience and time.monotonic() - since > self.patience:
+            raise timed_out(self.patience)
 
 
 _ticket: ContextVar[_Ticket | None] = ContextVar("ticket", default=None)

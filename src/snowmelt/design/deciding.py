@@ -88,7 +88,7 @@ def _check_approvals(requirements: Requirements) -> None:
     for name in requirements.approvals:
         if name not in asking:
             raise errors.configuration(
-                f"{name} is nothing that can be approved.",
+                f"There is nothing called {name} to approve.",
                 hint=f"These ask first: {', '.join(asking)}. A mode is named in `mode`.",
             )
 

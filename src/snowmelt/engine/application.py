@@ -11,20 +11,26 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYetError
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
-from pyspark.sql import SparkSession
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.engine import jvm
+from snowmelt.core.lazy import lazy_imports
+from snowmelt.engine.asking import Asker, finishes
 from snowmelt.engine.session import start
+
+with lazy_imports():
+    from snowmelt.engine import jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _log = structlog.get_logger(__name__)
 SPARK_FOLDER = "spark"
@@ -32,8 +38,12 @@ SPARK_FOLDER = "spark"
 _LOOK_SECONDS = 0.25
 """How often the keeper looks whether the process lives, and a waiting statement whether it was cancelled."""
 _PING_SECONDS = 10.0
-_SILENCE_SECONDS = 60.0
+SILENCE_SECONDS = 60.0
 """How long Spark may not answer. A process that collects garbage all the time is as good as dead."""
+_HUSHED = 1 / 6
+"""After so much of that time it counts as silent."""
+_START_SECONDS = 300.0
+"""How long Java and Spark may take to start, on a machine with much else to do."""
 _SETTLED_SECONDS = 20.0
 """A process that lived so long did not die of its start; the next one gets all chances again."""
 _QUICK_RESTARTS = 2
@@ -41,7 +51,10 @@ _QUICK_RESTARTS = 2
 _LONGEST_PAUSE = 60.0
 _DEATH_SECONDS = 10.0
 """A process that is killed closes its connections before one can see that it is gone."""
+_KNOWN_LOSSES = 20
 _STOP_SECONDS = 3.0
+_LEAVE_SECONDS = 10.0
+"""How long Spark's context may take to stop in order."""
 
 
 class EngineState(StrEnum):
@@ -49,6 +62,8 @@ class EngineState(StrEnum):
     """Nobody has needed it yet."""
     STARTING = "starting"
     READY = "ready"
+    SILENT = "silent"
+    """It does not answer. If that goes on, its process is replaced."""
     BROKEN = "broken"
     """It could not be started, or dies again and again. It is tried again, less and less often."""
 
@@ -59,6 +74,15 @@ class Health:
     reason: str | None = None
     """Why it is broken, or is being started again."""
     restarts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """How a life ended."""
+
+    reason: str
+    blamed: bool = False
+    """It was ended because of one statement, which is known. That one is told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +97,9 @@ class Application:
         self._users = 0
         self._asked: tuple[Mapping[str, str], Path] | None = None
         """Settings and folder of the account that came first."""
+        self._silence_seconds = SILENCE_SECONDS
+        self._waiting_since: float | None = None
+        """Since when a question of the keeper's has no answer."""
         self._keeper: threading.Thread | None = None
         self._life: Life | None = None
         self._number = 0
@@ -85,15 +112,23 @@ class Application:
         self._sound = False
         self._suspected = False
         self._condemned: str | None = None
+        self._losses: dict[int, Loss] = {}
+        """By number of the life."""
 
     # -- for accounts ---------------------------------------------------------------------------------------------
 
-    def join(self, settings: Mapping[str, str], work_dir: Path) -> None:
-        """The application is wanted from now on. Settings that Spark reads at its start are those of the first."""
+    def join(
+        self, settings: Mapping[str, str], work_dir: Path, silence_seconds: float = SILENCE_SECONDS
+    ) -> None:  # fmt: skip
+        """The application is wanted from now on. Settings that Spark reads at its start are those of the first.
+
+        When it has not answered for `silence_seconds`, its process is replaced.
+        """
         with self._changed:
             self._users += 1
             if self._keeper is None or not self._keeper.is_alive():
                 self._asked = (settings, work_dir)
+                self._silence_seconds = silence_seconds
                 self._state, self._reason, self._failure = EngineState.STARTING, None, None
                 self._deaths = self._restarts = 0
                 self._keeper = threading.Thread(target=self._keep, name="snowmelt-engine", daemon=True)
@@ -120,17 +155,23 @@ class Application:
 
     def health(self) -> Health:
         with self._changed:
+            since = self._waiting_since
+            silent = time.monotonic() - since if since is not None else 0.0
+            if self._state is EngineState.READY and silent > self._silence_seconds * _HUSHED:
+                return Health(EngineState.SILENT, _silence(silent), self._restarts)
             return Health(self._state, self._reason, self._restarts)
 
-    def is_lost(self, life: Life, error: BaseException) -> bool:
-        """Whether work failed because that life ended, rather than because of the work."""
+    def loss(self, life: Life, error: BaseException) -> Loss | None:
+        """How that life ended, if work failed because of that rather than because of the work."""
         # A context that stops breaks what runs on it in ways that say nothing of that: null pointers, closed files.
-        if self._is_over(life) or not (jvm.is_lost_contact(error) or _has_stopped(life.session)):
-            return self._is_over(life)
-        with self._changed:
-            self._suspected = True
-            self._changed.notify_all()
-            return self._changed.wait_for(lambda: self._is_over(life), _DEATH_SECONDS)
+        if not self._is_over(life) and (jvm.is_lost_contact(error) or _has_stopped(life.session)):
+            with self._changed:
+                self._suspected = True
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._is_over(life), _DEATH_SECONDS)
+        if not self._is_over(life):
+            return None
+        return self._losses.get(life.number, Loss("it was stopped"))
 
     def worked(self, life: Life) -> None:
         """Something was done in that life: whatever ends it now, its start was sound."""
@@ -165,11 +206,9 @@ class Application:
                 continue
             began = time.monotonic()
             scratch = _scratch(session)
-            reason = self._watch(session)
-            self._ended(reason, time.monotonic() - began)
-            if reason is None:
-                _stop(session)
-            else:
+            loss = self._watch(session)
+            self._ended(loss, time.monotonic() - began)
+            if loss is not None or not finishes(session.stop, _LEAVE_SECONDS):
                 jvm.discard(scratch)
 
     def _pause_before_start(self) -> bool:
@@ -188,7 +227,8 @@ class Application:
         if jvm.exit_code() is not None:
             # It ended after the last application did.
             jvm.discard()
-        session = start(*self._asked)
+        with jvm.killed_after(_START_SECONDS):
+            session = start(*self._asked)
         # All that was imported stays: when Python looks for garbage it need not walk through it, which takes longer
         # than a small refresh. At the end it wants to see everything again.
         gc.freeze()
@@ -212,49 +252,72 @@ class Application:
             self._state, self._reason, self._failure = EngineState.BROKEN, reason, failure
             self._changed.notify_all()
 
-    def _ended(self, reason: str | None, lived: float) -> None:
+    def _ended(self, loss: Loss | None, lived: float) -> None:
         """The life is over: as wanted, or for a reason."""
         with self._changed:
             self._life = None
             self._state = EngineState.IDLE
-            if reason is not None:
+            if loss is not None:
+                self._losses = {**dict(list(self._losses.items())[-_KNOWN_LOSSES:]), self._number: loss}
                 self._deaths = 1 if self._sound or lived > _SETTLED_SECONDS else self._deaths + 1
                 self._restarts += 1
-                self._reason, self._failure = reason, None
+                self._reason, self._failure = loss.reason, None
                 self._state = EngineState.BROKEN if self._deaths > _QUICK_RESTARTS else EngineState.STARTING
             self._changed.notify_all()
-        if reason is not None:
-            _log.error("engine_lost", reason=reason, lived_seconds=round(lived, 1))
+        if loss is not None:
+            _log.error("engine_lost", reason=loss.reason, lived_seconds=round(lived, 1))
 
     def _is_asked(self) -> bool:
         return not self._users or self._suspected or self._condemned is not None
 
-    def _watch(self, session: SparkSession) -> str | None:
-        """Until the application is not wanted any more, which gives None, or is lost, which gives the reason."""
-        with ThreadPoolExecutor(1, thread_name_prefix="snowmelt-engine-ping") as asking:
-            ping: Future[bool] | None = None
-            asked = time.monotonic()
-            while True:
-                with self._changed:
-                    self._changed.wait_for(self._is_asked, _LOOK_SECONDS)
-                    wanted, suspected, self._suspected = self._users > 0, self._suspected, False
-                    condemned = self._condemned
-                code = jvm.exit_code()
-                if code is not None:
-                    return f"Spark's Java process ended ({_meaning(code)})"
-                if not wanted:
-                    return None
-                if condemned is not None:
+    def _watch(self, session: SparkSession) -> Loss | None:
+        """Until the application is not wanted any more, which gives None, or is lost."""
+        asker = Asker(lambda: jvm.is_stopped(session))
+        try:
+            return self._watched(asker)
+        finally:
+            asker.close()
+            self._waiting_since = None
+
+    def _watched(self, asker: Asker) -> Loss | None:
+        every = min(_PING_SECONDS, self._silence_seconds * _HUSHED)
+        ping: Future[bool] | None = None
+        asked = time.monotonic()
+        while True:
+            with self._changed:
+                self._changed.wait_for(self._is_asked, _LOOK_SECONDS)
+                wanted, suspected, self._suspected = self._users > 0, self._suspected, False
+                condemned = self._condemned
+            code = jvm.exit_code()
+            if code is not None:
+                return Loss(f"Spark's Java process ended, {_meaning(code)}")
+            if not wanted:
+                return None
+            if condemned is not None:
+                jvm.discard()
+                return Loss(condemned, blamed=True)
+            if ping is None and (suspected or time.monotonic() - asked > every):
+                asked, ping = time.monotonic(), asker.ask()
+            if ping is not None:
+                problem, ping = self._answer(ping, time.monotonic() - asked)
+                self._waiting_since = asked if ping is not None else None
+                if problem is not None:
+                    # Whoever waits for an answer of it gets an error now, the asking thread included.
                     jvm.discard()
-                    return condemned
-                if ping is None and (suspected or time.monotonic() - asked > _PING_SECONDS):
-                    asked, ping = time.monotonic(), asking.submit(jvm.is_stopped, session)
-                if ping is not None:
-                    problem, ping = _answer(ping, time.monotonic() - asked)
-                    if problem is not None:
-                        # Whoever waits for an answer of it gets an error now, the asking thread included.
-                        jvm.discard()
-                        return problem
+                    return Loss(problem)
+
+    def _answer(self, ping: Future[bool], waited: float) -> tuple[str | None, Future[bool] | None]:
+        """What is wrong, if something is, and the question while it is open."""
+        try:
+            return ("Spark has stopped" if ping.result(_LOOK_SECONDS) else None), None
+        except NotYetError:
+            return (_silence(waited) if waited > self._silence_seconds else None), ping
+        except Exception as error:
+            return f"Spark's Java process can't be reached ({type(error).__name__})", None
+
+
+def _silence(seconds: float) -> str:
+    return f"Spark has not answered for {seconds:.0f} seconds"
 
 
 def _has_stopped(session: SparkSession) -> bool:
@@ -263,17 +326,6 @@ def _has_stopped(session: SparkSession) -> bool:
     except Exception as error:
         _log.debug("context_unreachable", error=type(error).__name__)
         return True
-
-
-def _answer(ping: Future[bool], waited: float) -> tuple[str | None, Future[bool] | None]:
-    """What is wrong, if something is, and the question while it is open."""
-    try:
-        return ("Spark has stopped" if ping.result(_LOOK_SECONDS) else None), None
-    except NotYetError:
-        late = waited > _SILENCE_SECONDS
-        return (f"Spark has not answered for {_SILENCE_SECONDS:.0f} seconds" if late else None), ping
-    except Exception as error:
-        return f"Spark's Java process can't be reached ({type(error).__name__})", None
 
 
 def _meaning(code: int) -> str:
@@ -287,11 +339,6 @@ def _scratch(session: SparkSession) -> tuple[Path, ...]:
         # It may be gone already; its folders are for the operating system to remove.
         _log.debug("scratch_folders_unknown", error=type(error).__name__)
         return ()
-
-
-def _stop(session: SparkSession) -> None:
-    with suppress(Exception):
-        session.stop()
 
 
 APPLICATION = Application()

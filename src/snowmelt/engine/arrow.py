@@ -7,10 +7,18 @@ which is which.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-from pyspark.sql.types import VariantType
+
+from snowmelt.core.lazy import lazy_imports
+
+with lazy_imports():
+    from pyspark.sql import functions as f
+    from pyspark.sql import types as spark_types
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 VARIANT_FIELDS = [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
 _FLAG = "__is_null_"
@@ -18,7 +26,9 @@ _FLAG = "__is_null_"
 
 def to_arrow(frame: DataFrame) -> pa.Table:
     """All rows; a VARIANT column is struct<metadata, value>, NULL where it is."""
-    variants = [index for index, field in enumerate(frame.schema.fields) if isinstance(field.dataType, VariantType)]
+    variants = [
+        index for index, field in enumerate(frame.schema.fields) if isinstance(field.dataType, spark_types.VariantType)
+    ]
     if not variants:
         return frame.toArrow()
     names = frame.columns

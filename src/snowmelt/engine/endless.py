@@ -12,10 +12,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING
 
 from snowmelt.engine.session import LIGHT, plan_with_sizes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _CANDIDATE = re.compile(r"\bJOIN\b|\bEXISTS\b|\bNOT\b.*\bIN\b|\bFROM\b[^()]*,|\brange\s*\(", re.IGNORECASE | re.DOTALL)
 """Texts of queries that are worth a look at their plan, which takes Spark some milliseconds."""

@@ -9,19 +9,18 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 import structlog
-from pyspark.sql import DataFrame, SparkSession
 
 from snowmelt.core import errors, slots
-from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.engine import errors as spark_errors
-from snowmelt.engine import jvm
-from snowmelt.engine.application import APPLICATION, EngineState, Health, Life
+from snowmelt.engine.application import APPLICATION, SILENCE_SECONDS, EngineState, Health, Life
 from snowmelt.engine.arrow import to_arrow
 from snowmelt.engine.endless import is_endless
+from snowmelt.engine.errors import Fault
 from snowmelt.engine.frames import SESSION as FRAME_SESSION
 from snowmelt.engine.frames import SparkTables, view_of
 from snowmelt.engine.given import frame_of, with_rows
@@ -33,9 +32,16 @@ from snowmelt.engine.session import choose_pool, jobs_tagged, plan, sibling
 from snowmelt.engine.sessions import Sessions
 from snowmelt.engine.views import LaneState, register
 
+with lazy_imports():
+    from snowmelt.engine import jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 Result = TypeVar("Result")
 _log = structlog.get_logger(__name__)
 _KNOWN_TAGS = 2_000
+_STOP_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +62,18 @@ class SparkEngine:
     """Spark for one account, started when first needed and again when it dies. Safe to use from many threads."""
 
     def __init__(
-        self, settings: Mapping[str, str], work_dir: Path, storage_uri: str, token_key: str, cancel_seconds: float = 5.0
-    ) -> None:
-        """A statement that still runs so many seconds after it was cancelled is ended with Spark's process."""
+        self, settings: Mapping[str, str], work_dir: Path, storage_uri: str, token_key: str,
+        cancel_seconds: float = 5.0, silence_seconds: float = SILENCE_SECONDS,
+    ) -> None:  # fmt: skip
+        """`cancel_seconds` after it was cancelled a statement that still runs is ended with Spark's process.
+
+        `silence_seconds` without an answer of it, that process is replaced.
+        """
         self._keyed = KeyedFunctions(token_key)
         self._halting = Halting(cancel_seconds)
         self._settings = settings
         self._work_dir = work_dir
+        self._silence_seconds = silence_seconds
         self._storage_uri = storage_uri
         self._lock = threading.Lock()
         self._sessions: Sessions | None = None
@@ -78,7 +89,7 @@ class SparkEngine:
         """Starts Spark in the background, unless that has been done."""
         with self._lock:
             if not self.started.is_set():
-                APPLICATION.join(self._settings, self._work_dir)
+                APPLICATION.join(self._settings, self._work_dir, self._silence_seconds)
                 self.started.set()
 
     def health(self) -> Health:
@@ -105,13 +116,18 @@ class SparkEngine:
             raise errors.cancelled()
 
     def stop(self) -> None:
-        with self._lock:
+        # Whoever has the lock may be waiting for a process that does not answer, and that ends only after this.
+        locked = self._lock.acquire(timeout=_STOP_SECONDS)
+        try:
             if self.started.is_set():
                 self.started.clear()
                 if self._sessions is not None:
                     self._sessions.close()
                     self._sessions = None
                 APPLICATION.leave()
+        finally:
+            if locked:
+                self._lock.release()
 
     @contextmanager
     def alive(self, tag: str | None = None) -> Iterator[Sessions]:
@@ -126,17 +142,24 @@ class SparkEngine:
         try:
             yield
         except Exception as error:
-            if APPLICATION.is_lost(life, error):
-                raise errors.EngineLostError from error
-            if spark_errors.was_halted(error):
+            if lost := APPLICATION.loss(life, error):
+                raise errors.EngineLostError(lost.reason, innocent=lost.blamed) from error
+            try:
+                # Some errors are asked of Java only when somebody reads them: all of it, before that process goes.
+                told, fault = spark_errors.translate(error), spark_errors.fault_of(error)
+            except Exception as unreadable:
+                if lost := APPLICATION.loss(life, unreadable):
+                    raise errors.EngineLostError(lost.reason, innocent=lost.blamed) from error
+                raise
+            if fault is Fault.HALTED:
                 # By mistake, in place of a task that ended just then; who meant this one is told otherwise.
-                raise errors.EngineLostError from error
-            if spark_errors.is_out_of_memory(error):
+                raise errors.EngineLostError("another statement was stopped", innocent=True) from error
+            if fault is Fault.NO_MEMORY:
                 # Any thread of that process may have been hit. This statement is told; all others begin again.
                 APPLICATION.condemn(life, "Spark ran out of memory")
-            if isinstance(error, SnowmeltError):
+            if told is error:
                 raise
-            raise spark_errors.translate(error) from error
+            raise told from error
 
     # -- reading --------------------------------------------------------------------------------------------------
 

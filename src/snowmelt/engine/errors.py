@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from enum import Enum, auto
 from errno import EDQUOT, ENOSPC
 from os import strerror
 
-from pyspark.errors import AnalysisException, PySparkException
-
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.lazy import lazy_imports
+
+with lazy_imports():
+    from pyspark import errors as pyspark_errors
 
 _OWN = re.compile(r"SNOWMELT:([0-9]{6}):([0-9A-Z]{5}):(.*?)(?:\s*SQLSTATE: [0-9A-Z]{5}\s*)?\Z", re.DOTALL)
 _SQLSTATE = re.compile(r"\s*SQLSTATE: .*", re.DOTALL)
@@ -20,17 +23,33 @@ _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'")
 _NO_MEMORY = re.compile(
     r"java\.lang\.OutOfMemoryError: (?:Java heap space|GC overhead|Metaspace|unable to create native)"
 )
+_TOO_MUCH = re.compile(r"OutOf(?:Direct)?MemoryError|Not enough memory to build and broadcast")
 _HALTED = "java.lang.ThreadDeath"
 
 
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether Java had none left, as opposed to a task that asked for more than Spark gives it."""
-    return _NO_MEMORY.search(str(error)) is not None
+class Fault(Enum):
+    """What went wrong with the process rather than with the statement."""
+
+    NO_MEMORY = auto()
+    """Java had none left, as opposed to a task that asked for more than Spark gives it."""
+    HALTED = auto()
+    """The work ended because its thread was stopped."""
 
 
-def was_halted(error: Exception) -> bool:
-    """Whether the work ended because its thread was stopped."""
-    return _HALTED in str(error)
+def fault_of(error: BaseException) -> Fault | None:
+    text = _causes(error)
+    if _NO_MEMORY.search(text):
+        return Fault.NO_MEMORY
+    return Fault.HALTED if _HALTED in text else None
+
+
+def _causes(error: BaseException | None) -> str:
+    """The error and what led to it: cleaning up fails as well in a process without memory, and hides why."""
+    texts = []
+    while error is not None:
+        texts.append(str(error))
+        error = error.__cause__ or error.__context__
+    return "\n".join(texts)
 
 
 def translate(error: Exception) -> SnowmeltError:
@@ -72,11 +91,11 @@ def translate(error: Exception) -> SnowmeltError:
         return errors.invalid_json(parameters.get("badRecord", ""))
     if "OPERATION_CANCELED" in condition or "cancelled" in text.lower().split("\n")[0]:
         return errors.cancelled()
-    if isinstance(error, AnalysisException):
+    if isinstance(error, pyspark_errors.AnalysisException):
         return errors.compilation("001065", "22023", _first_line(text))
     if any(strerror(code) in text for code in (ENOSPC, EDQUOT)):
         return errors.storage_failed("The data of the statement", OSError(ENOSPC, strerror(ENOSPC)))
-    if "UNABLE_TO_ACQUIRE_MEMORY" in text or "OutOfMemoryError" in text:
+    if "UNABLE_TO_ACQUIRE_MEMORY" in text or _TOO_MUCH.search(text) or fault_of(error) is Fault.NO_MEMORY:
         reason = f"Execution failed: Spark ran out of memory ({_first_line(_cause(text))})"
         return SnowmeltError("300002", "XX000", reason, hint="Give it more, such as spark.driver.memory under [spark].")
     return SnowmeltError("300002", "XX000", f"Execution failed: {_first_line(_cause(text))}")
@@ -93,7 +112,7 @@ def _cause(text: str) -> str:
 def _condition(error: Exception) -> tuple[str, dict[str, str], str]:
     condition, parameters = "", {}
     text = str(error)
-    if isinstance(error, PySparkException):
+    if isinstance(error, pyspark_errors.PySparkException):
         condition = error.getCondition() or ""
         parameters = dict(error.getMessageParameters() or {})
     found = re.search(r"\[([A-Z_]+(?:\.[A-Z_]+)*)\]", text)
@@ -104,7 +123,7 @@ def _condition(error: Exception) -> tuple[str, dict[str, str], str]:
 
 def _quotes_a_plan(error: Exception, condition: str) -> bool:
     """Whether the text shows the expression itself, in which errors are named that nobody raised."""
-    return isinstance(error, AnalysisException) and "EVALUATION" not in condition
+    return isinstance(error, pyspark_errors.AnalysisException) and "EVALUATION" not in condition
 
 
 def _bad_cast(parameters: dict[str, str], text: str) -> SnowmeltError:

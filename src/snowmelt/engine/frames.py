@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any
-
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as spark_types
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors, types
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.core.types import DataType
 from snowmelt.engine.model import FrameColumn, FrameView
+
+with lazy_imports():
+    from pyspark import sql
+    from pyspark.sql import types as spark_types
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = "global_temp"
 SESSION = {"spark.sql.caseSensitive": "false"}
@@ -50,7 +56,7 @@ class SparkTables:
 
 def view_of(given: object, handler: str) -> FrameView:
     """The view of what a function returned. Raises unless that is a DataFrame with columns that a table can have."""
-    if not isinstance(given, DataFrame):
+    if not isinstance(given, sql.DataFrame):
         raise errors.compilation(
             "391546", "42601", f"{handler} returned {type(given).__name__}; it must return a Spark DataFrame."
         )
@@ -68,7 +74,7 @@ def _column(field: spark_types.StructField) -> FrameColumn:
             return FrameColumn(field.name, types.ARRAY, nested=True)
         case spark_types.StructType() | spark_types.MapType():
             return FrameColumn(field.name, types.OBJECT, nested=True)
-    found = _TYPES.get(type(field.dataType))
+    found = _types().get(type(field.dataType))
     if found is None:
         raise errors.unsupported(
             f"column '{field.name}' of Spark's type {field.dataType.simpleString()}", hint="Cast it in the function."
@@ -76,18 +82,20 @@ def _column(field: spark_types.StructField) -> FrameColumn:
     return FrameColumn(field.name, found)
 
 
-_TYPES: dict[type[spark_types.DataType], DataType] = {
-    spark_types.ByteType: types.INTEGER,
-    spark_types.ShortType: types.INTEGER,
-    spark_types.IntegerType: types.INTEGER,
-    spark_types.LongType: types.INTEGER,
-    spark_types.FloatType: types.FLOAT,
-    spark_types.DoubleType: types.FLOAT,
-    spark_types.StringType: types.VARCHAR,
-    spark_types.BooleanType: types.BOOLEAN,
-    spark_types.DateType: types.DATE,
-    spark_types.TimestampType: types.TIMESTAMP_LTZ,
-    spark_types.TimestampNTZType: types.TIMESTAMP_NTZ,
-    spark_types.BinaryType: types.BINARY,
-    spark_types.VariantType: types.VARIANT,
-}
+@cache
+def _types() -> dict[type[spark_types.DataType], DataType]:
+    return {
+        spark_types.ByteType: types.INTEGER,
+        spark_types.ShortType: types.INTEGER,
+        spark_types.IntegerType: types.INTEGER,
+        spark_types.LongType: types.INTEGER,
+        spark_types.FloatType: types.FLOAT,
+        spark_types.DoubleType: types.FLOAT,
+        spark_types.StringType: types.VARCHAR,
+        spark_types.BooleanType: types.BOOLEAN,
+        spark_types.DateType: types.DATE,
+        spark_types.TimestampType: types.TIMESTAMP_LTZ,
+        spark_types.TimestampNTZType: types.TIMESTAMP_NTZ,
+        spark_types.BinaryType: types.BINARY,
+        spark_types.VariantType: types.VARIANT,
+    }

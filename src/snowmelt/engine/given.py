@@ -6,14 +6,19 @@ A view takes Spark some ten milliseconds, however few its rows are; a refresh gi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 from sqlglot import exp
 
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.sql.dialect import identifier, to_spark_sql
+
+with lazy_imports():
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _MOST_ROWS = 40
 _MOST_BYTES = 16 * 1024

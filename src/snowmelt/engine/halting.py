@@ -16,14 +16,16 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
-from pyspark.sql import SparkSession
 
 from snowmelt.engine.application import APPLICATION
 from snowmelt.engine.session import active_stages
 from snowmelt.engine.sessions import Sessions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _log = structlog.get_logger(__name__)
 _HALT_SECONDS = 1.0

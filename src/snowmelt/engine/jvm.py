@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import shutil
+import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -39,6 +42,34 @@ def launch(settings: Mapping[str, str], log: Path) -> None:
     logging.getLogger().addFilter(_is_news)
     atexit.unregister(end)
     atexit.register(end)
+
+
+@contextmanager
+def killed_after(seconds: float) -> Iterator[None]:
+    """What this thread starts inside is killed when it takes longer: whoever waits for it then gets an error."""
+    own = threading.get_native_id()
+    before = _started_by(own)
+
+    def kill() -> None:
+        for pid in _started_by(own) - before:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+    timer = threading.Timer(seconds, kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _started_by(thread: int) -> set[int]:
+    """The processes that the thread started and that still run. None where the system does not tell."""
+    try:
+        return set(map(int, Path(f"/proc/self/task/{thread}/children").read_text(encoding="ascii").split()))
+    except OSError:
+        return set()
 
 
 def _is_news(record: logging.LogRecord) -> bool:

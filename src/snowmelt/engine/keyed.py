@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import udf
-
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.core.pseudonyms import FUNCTION, tokeniser
+
+with lazy_imports():
+    from pyspark.sql.functions import udf
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class KeyedFunctions:

@@ -75,9 +75,9 @@ class Engine:
 
     def __init__(
         self, settings: Mapping[str, str], work_dir: Path, storage_uri: str, token_key: str,
-        cancel_seconds: float = 5.0, quick: QuickSettings | None = None,
+        cancel_seconds: float = 5.0, quick: QuickSettings | None = None, silence_seconds: float = 60.0,
     ) -> None:  # fmt: skip
-        self._made = (settings, work_dir, storage_uri, token_key, cancel_seconds)
+        self._made = (settings, work_dir, storage_uri, token_key, cancel_seconds, silence_seconds)
         self._settings = quick or QuickSettings()
         root = local_path(storage_uri) if storage_uri.startswith(("file://", "/")) else None
         self._quick = QuickLane(memory=self._settings.memory, seconds=self._settings.seconds, root=root)

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+from typing import TYPE_CHECKING
 
 import pyarrow.fs as pafs
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 from snowmelt.core import errors
+from snowmelt.core.lazy import lazy_imports
+
+with lazy_imports():
+    from pyspark import errors as pyspark_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def check_storage(session: SparkSession, uri: str) -> None:
@@ -27,7 +33,7 @@ def check_storage(session: SparkSession, uri: str) -> None:
         session.range(1).write.parquet(folder)
         seen = _files_seen_from_here(folder)
         rows = session.read.schema("id BIGINT").parquet(folder).count() if seen else 0
-    except PySparkException:
+    except pyspark_errors.PySparkException:
         rows = 0
     finally:
         _remove(folder)

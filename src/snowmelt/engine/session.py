@@ -8,15 +8,22 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
-from snowmelt.engine import jvm
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.engine.archive import with_archive
 from snowmelt.engine.jars import ensure_jars, require_java
 from snowmelt.engine.pools import pools_xml
 from snowmelt.sql import arithmetic
+
+with lazy_imports():
+    from pyspark import sql
+
+    from snowmelt.engine import jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _FIXED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -139,7 +146,7 @@ def start(settings: Mapping[str, str], work_dir: Path) -> SparkSession:
     # Of the short-lived Java that puts the command for the real one together.
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     jvm.launch(chosen, work_dir / "spark.log")
-    session = SparkSession.builder.config(map=dict(chosen)).getOrCreate()
+    session = sql.SparkSession.builder.config(map=dict(chosen)).getOrCreate()
     session.sparkContext.setLogLevel(chosen["spark.log.level"])
     return session
 

@@ -7,8 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from snowmelt.engine.application import Life
 from snowmelt.engine.endless import Narrow, Turns
@@ -16,6 +15,9 @@ from snowmelt.engine.jars import ensure_jars, locked_jars
 from snowmelt.engine.model import Lane
 from snowmelt.engine.session import CHANGES, LIGHT, TINY, is_local, sibling, with_jars
 from snowmelt.engine.views import LaneState
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _WRITERS = 4
 _GIVERS = 3

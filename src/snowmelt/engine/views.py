@@ -5,15 +5,20 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
-
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.core.types import Kind
 from snowmelt.engine.model import ColumnSource, TableFiles
 from snowmelt.state.model import Column
 from snowmelt.storage.origins import ORIGIN_FILE, ORIGIN_ROW
 from snowmelt.storage.rewrite import FILE, ROW
+
+with lazy_imports():
+    from pyspark.sql import types as spark_types
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _RANK = "__rank"
 _KEPT_VIEWS = 2_000
@@ -56,7 +61,7 @@ def _frame(session: SparkSession, table: TableFiles, *, in_order: bool) -> DataF
         fields |= {ORIGIN_FILE: "STRING", ORIGIN_ROW: "BIGINT"}
     ddl = ", ".join(f"{_quoted(name)} {type_}" for name, type_ in fields.items())
     # Rows of a time when the table had none of its present columns still count.
-    stored = ddl or StructType([])
+    stored = ddl or spark_types.StructType([])
     scanned = [_scan(column, source) for column, source in zip(table.columns, sources, strict=True)]
     if table.delta_path is not None:
         frame = session.read.format("delta").option("versionAsOf", table.version).load(table.delta_path)

@@ -36,7 +36,7 @@ def _engine(address: str, driver: str, arguments: dict[str, Any], extra: str) ->
     try:
         return create_engine(make_url(address).set(drivername=driver), connect_args=arguments, poolclass=NullPool)
     except ArgumentError:
-        raise errors.configuration(f"The address is none that is understood: {scheme}://user@host/name.") from None
+        raise errors.configuration(f"The address is not understood. It looks like {scheme}://user@host/name.") from None
     except ModuleNotFoundError as error:
         raise not_installed(error.name, extra) from None
 

@@ -89,7 +89,9 @@ def _url(address: str) -> URL:
     try:
         return make_url(address)
     except ArgumentError:
-        raise errors.configuration("The address is none that is understood: postgresql://user@host/name.") from None
+        raise errors.configuration(
+            "The address is not understood. It looks like postgresql://user@host/name."
+        ) from None
 
 
 def _filled(prefix: str, statement: str, url: URL) -> str:

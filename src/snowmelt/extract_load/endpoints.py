@@ -52,7 +52,7 @@ def read_endpoints(path: Path, environment: Mapping[str, str] | None = None) -> 
     try:
         data = yaml.safe_load(text) or {}
     except yaml.YAMLError as error:
-        raise errors.configuration(f"{path.name} is no YAML: {error}") from None
+        raise errors.configuration(f"{path.name} is not valid YAML: {error}") from None
     if not isinstance(data, dict):
         raise errors.configuration(f"{path.name} must have one entry for each connection.")
     return {str(name): endpoint_of(str(name), entry, environment) for name, entry in data.items()}

@@ -151,7 +151,9 @@ def _auth(endpoint: Endpoint) -> httpx.Auth | None:
         case "api_key":
             in_query = endpoint.option("in") == "query"
             return ApiKeyAuth(_needed(endpoint, way, "name"), _needed(endpoint, way, "value"), in_query)
-    raise errors.configuration(f"{way} is no way to log in.", hint="Known are bearer, basic, api_key and none.")
+    raise errors.configuration(
+        f"There is no way to log in called {way}.", hint="Known are bearer, basic, api_key and none."
+    )
 
 
 def _needed(endpoint: Endpoint, way: str, name: str) -> str:

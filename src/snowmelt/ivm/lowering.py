@@ -29,10 +29,20 @@ def lower(query: exp.Expr, tables: Tables) -> View:
     if len({column.id for column in columns}) < len(columns) or len(root.columns) != len(columns):
         root = Project(root, passed(columns))
     if root.free_ids:
-        raise NotIncrementalError(
-            Reason.UNSUPPORTED_OPERATOR, "subquery over grouping sets", "Put the grouping sets into a subquery in FROM."
-        )
+        raise _left_over(query)
     return View(pruned(_with_states(pruned(root), lowering.fresh)), lowered.outputs)
+
+
+def _left_over(query: exp.Expr) -> NotIncrementalError:
+    """Of a subquery that names columns of a query around it, where no rule takes them there."""
+    outer = [join.args.get("on") for join in query.find_all(exp.Join) if join.side]
+    if any(on is not None and on.find(exp.Query) is not None for on in outer):
+        what, instead = "correlated subquery in ON of an outer join", "Join the subquery's table in FROM instead."
+    elif query.find(exp.GroupingSets, exp.Cube, exp.Rollup) is not None:
+        what, instead = "subquery over grouping sets", "Put the grouping sets into a subquery in FROM."
+    else:
+        what, instead = "correlated subquery", "Write the subquery as a join."
+    return NotIncrementalError(Reason.UNSUPPORTED_OPERATOR, what, instead)
 
 
 def pruned(root: Operator) -> Operator:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
+from typing import TYPE_CHECKING
 
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.trace import Status, StatusCode, Tracer
-
-from snowmelt.core import errors
 from snowmelt.core.config import TracingSettings
-from snowmelt.core.version import VERSION
+from snowmelt.core.lazy import lazy_imports
 
-_OTLP = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
+with lazy_imports():
+    from opentelemetry import trace
+
+    from snowmelt.observe import spans
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.trace import Tracer
+
 Attribute = str | int | float | bool
 
 
@@ -32,13 +33,9 @@ class Tracing:
         if settings is None and exporter is None:
             return
         name = settings.service_name if settings is not None else "snowmelt"
-        # atexit would outlive the account; `close` does it.
-        self._provider = TracerProvider(
-            resource=Resource.create({"service.name": name, "service.version": VERSION}), shutdown_on_exit=False
-        )
-        chosen = exporter if exporter is not None or settings is None else _exporter(settings, folder)
+        chosen = exporter if exporter is not None or settings is None else spans.exporter_of(settings, folder)
         assert chosen is not None
-        self._provider.add_span_processor(BatchSpanProcessor(chosen))
+        self._provider = spans.provider(name, chosen)
         self._tracer = self._provider.get_tracer("snowmelt")
 
     @contextmanager
@@ -55,7 +52,7 @@ class Tracing:
                 yield
             except BaseException as error:
                 # The message alone: values of variables may be secrets.
-                span.set_status(Status(StatusCode.ERROR, str(error)))
+                span.set_status(trace.Status(trace.StatusCode.ERROR, str(error)))
                 raise
 
     def flush(self) -> None:
@@ -66,32 +63,3 @@ class Tracing:
         """Sends what is left."""
         if self._provider is not None:
             self._provider.shutdown()
-
-
-def _exporter(settings: TracingSettings, folder: Path) -> SpanExporter:
-    if settings.file is not None:
-        return _FileExporter(folder / settings.file)
-    if importlib.util.find_spec("opentelemetry.exporter") is None or importlib.util.find_spec(_OTLP) is None:
-        raise errors.configuration(
-            "Traces can't be sent to a collector: the exporter is not installed.",
-            hint="pip install 'snowmelt[tracing]', or write them to a file: [tracing] file = …",
-        )
-    exporter: SpanExporter = importlib.import_module(_OTLP).OTLPSpanExporter(endpoint=settings.url)
-    return exporter
-
-
-class _FileExporter(SpanExporter):
-    """One span a line, as JSON."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = Lock()
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        text = "".join(span.to_json(indent=None) + "\n" for span in spans)
-        try:
-            with self._lock, self._path.open("a", encoding="utf-8") as file:
-                file.write(text)
-        except OSError:
-            return SpanExportResult.FAILURE
-        return SpanExportResult.SUCCESS

@@ -109,7 +109,7 @@ def parse_value(spec: InputSpec, raw: Scalar, home: Home) -> Value:
     plain = ("true" if raw else "false") if isinstance(raw, bool) else str(raw).strip()
     allowed = {str(choice).casefold() for choice in spec.choices}
     if allowed and plain.casefold() not in allowed:
-        raise ValueError(f"'{plain}' is none of {', '.join(map(str, spec.choices))}")
+        raise ValueError(f"'{plain}' is not one of {', '.join(map(str, spec.choices))}")
     return _PARSERS[spec.type](plain, home)
 
 
@@ -120,7 +120,7 @@ def _text(plain: str, _: Home) -> Value:
 def _texts(plain: str, _: Home) -> Value:
     items = [item.strip() for item in plain.split(",")]
     if not all(items):
-        raise ValueError(f"'{plain}' is no list of texts")
+        raise ValueError(f"'{plain}' is not a list of texts")
     return Value(plain, ", ".join(map(literal, items)), plain)
 
 

@@ -85,12 +85,12 @@ def _condition(playbook: Playbook, condition: Condition | None, line: int) -> It
     for test in condition.tests if condition is not None else ():
         spec = playbook.front.inputs.get(test.name)
         if spec is None and test.name not in playbook.facts:
-            yield Problem(line, f"the condition names '{test.name}', which is no input and no captured value")
+            yield Problem(line, f"the condition names '{test.name}', which is neither an input nor a captured value")
         elif spec is not None and spec.choices:
             allowed = {str(choice).casefold() for choice in spec.choices}
             for value in test.wanted:
                 if value.casefold() not in allowed:
-                    yield Problem(line, f"'{value}' is none of the choices of '{test.name}'")
+                    yield Problem(line, f"'{value}' is not one of the choices of '{test.name}'")
 
 
 def _sql(playbook: Playbook, sql: Sql, when: Condition | None, samples: dict[str, Value]) -> Iterator[Problem]:
@@ -141,7 +141,7 @@ def _step(playbook: Playbook, step: PlaybookStep, samples: dict[str, Value]) -> 
     if checkpoint is not None:
         for name in checkpoint.alternative:
             if name not in playbook.front.inputs:
-                yield Problem(checkpoint.line, f"the different approach sets '{name}', which is no input")
+                yield Problem(checkpoint.line, f"the different approach sets '{name}', which is not an input")
         for sql in checkpoint.sql:
             if any(not reads(parse_statement(item)) for item in _statements(sql, samples)):
                 yield Problem(sql.line, "a checkpoint presents; its SQL may not change anything")
@@ -153,7 +153,7 @@ def _effects(step: PlaybookStep, samples: dict[str, Value]) -> Iterator[Problem]
     changes = False
     last = _statements(step.sql[-1], samples) if step.sql else []
     if step.expectations and not (last and reads(parse_statement(last[-1]))):
-        yield Problem(step.line, f"'{step.title}' expects rows, but its last statement is no query")
+        yield Problem(step.line, f"'{step.title}' expects rows, but its last statement is not a query")
     for sql in step.sql:
         statements = [parse_statement(item) for item in _statements(sql, samples)]
         changes = changes or not all(map(reads, statements))

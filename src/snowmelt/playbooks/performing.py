@@ -100,7 +100,7 @@ class Performer:
             raise StepFailedError(f"{text}{advice}") from error
         if recovery is Recovery.FIX and expected is not None and expected.fix is not None:
             if expected.fix in fixed:
-                raise StepFailedError(f"{text} It is back after its fix '{expected.fix}'.{advice}") from error
+                raise StepFailedError(f"{text} It came back after its fix '{expected.fix}'.{advice}") from error
             self._fix(step, expected.fix, claim, values)
             fixed.add(expected.fix)
         if not again:

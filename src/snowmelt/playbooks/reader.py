@@ -41,7 +41,7 @@ class Reader:
             match = _KEY.fullmatch(item.text)
             key = match[1].lower() if match else ""
             if match is None or key not in known:
-                self.wrong(item.line, f"'{item.text}' is none of the fields {', '.join(known)} of '{section.title}'")
+                self.wrong(item.line, f"'{item.text}' is not one of the fields {', '.join(known)} of '{section.title}'")
                 continue
             found.append((key, match[2].strip().strip("`"), item.line))
         return found
@@ -51,7 +51,7 @@ class Reader:
         for fence in section.fences:
             language, *words = fence.words or ("",)
             if language.lower() != "sql":
-                self.wrong(fence.line - 1, "only blocks of SQL are carried out: begin this one with ```sql")
+                self.wrong(fence.line - 1, "only blocks of SQL are run: begin this one with ```sql")
                 continue
             if unknown := set(words) - {"transaction"}:
                 self.wrong(fence.line - 1, f"'{' '.join(sorted(unknown))}' is not known behind ```sql")

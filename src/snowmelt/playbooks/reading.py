@@ -98,7 +98,7 @@ def _probe(reader: Reader, section: Section) -> Probe:
         elif key == "capture":
             match = _CAPTURE.fullmatch(value)
             if match is None:
-                reader.wrong(line, f"'{value}' captures nothing: write name from column")
+                reader.wrong(line, f"'{value}' is not understood: write name from column")
             else:
                 captures.append(Capture(match[1], match[2]))
         elif key == "when":
@@ -121,7 +121,7 @@ def _expectation(text: str, line: int) -> Expectation:
     match = _EXPECTED_COLUMN.fullmatch(text)
     if match is None:
         raise ValueError(
-            f"'{text}' expects nothing: write rows, no rows, column = value, column != value or column in a, b"
+            f"'{text}' is not an expectation: write rows, no rows, column = value, column != value or column in a, b"
         )
     among = match[2].strip().lower() == "in"
     wanted = tuple(item.strip() for item in match[3].split(",")) if among else (match[3].strip(),)
@@ -139,7 +139,7 @@ def _step(reader: Reader, section: Section) -> PlaybookStep:
         if title.startswith("fix:"):
             fixes[slug(title.removeprefix("fix:"))] = reader.sql(part)
         elif title not in _PARTS:
-            reader.wrong(part.line, f"'{part.title}' is no part of a step: {', '.join(_PARTS)}, fix: name")
+            reader.wrong(part.line, f"'{part.title}' is not a part of a step: {', '.join(_PARTS)}, fix: name")
         elif title in parts:
             reader.wrong(part.line, f"'{part.title}' is there twice")
         else:

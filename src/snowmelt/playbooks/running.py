@@ -237,7 +237,8 @@ class Runner:
         """The inputs that the answer gives other values. Raises for an answer that is not possible here."""
         if answer.decision not in checkpoint.options:
             raise playbook_errors.playbook(
-                f"'{answer.decision}' is no option of the checkpoint of '{step.id}': {', '.join(checkpoint.options)}."
+                f"'{answer.decision}' is not an option of the checkpoint of '{step.id}': "
+                f"{', '.join(checkpoint.options)}."
             )
         changed = dict(checkpoint.alternative if answer.decision is Decision.DIFFERENT_APPROACH else answer.inputs)
         if answer.decision is Decision.MODIFY and not changed:

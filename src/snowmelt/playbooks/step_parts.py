@@ -44,7 +44,7 @@ def read_checkpoint(reader: Reader, section: Section | None) -> Checkpoint | Non
         try:
             options.append(Decision(name))
         except ValueError:
-            reader.wrong(line, f"'{name}' is no option: {', '.join(Decision)}")
+            reader.wrong(line, f"'{name}' is not an option: {', '.join(Decision)}")
     alternative = _alternative(reader, *found["different-approach"]) if "different-approach" in found else {}
     if (Decision.DIFFERENT_APPROACH in options) != bool(alternative):
         reader.wrong(
@@ -78,7 +78,7 @@ def _alternative(reader: Reader, text: str, line: int) -> dict[str, str]:
     for piece in text.split(","):
         match = _ASSIGNMENT.fullmatch(piece.strip())
         if match is None:
-            reader.wrong(line, f"'{piece.strip()}' sets no input: write input = value")
+            reader.wrong(line, f"'{piece.strip()}' does not set an input: write input = value")
         else:
             settings[match[1]] = match[2].strip()
     return settings
@@ -124,7 +124,7 @@ def _expected_error(cells: tuple[str, ...], line: int, fixes: set[str]) -> Expec
         recovery = Recovery(word.lower())
     except ValueError:
         raise ValueError(
-            f"'{word}' is no recovery: {', '.join(Recovery)} (a | inside a pattern is written \\|)"
+            f"'{word}' is not a recovery: {', '.join(Recovery)} (a | inside a pattern is written \\|)"
         ) from None
     if retryable.lower() not in ("yes", "no"):
         raise ValueError("retryable is yes or no")

@@ -62,7 +62,7 @@ def _same_texts(one: Sequence[SqlText], other: Sequence[SqlText]) -> bool:
 
 
 def _comment(wanted: str | None, present: str | None) -> list[Difference]:
-    return [] if (wanted or None) == (present or None) else [Difference("the comment is another one")]
+    return [] if (wanted or None) == (present or None) else [Difference("the comment changed")]
 
 
 # -- dynamic tables ---------------------------------------------------------------------------------------------------
@@ -74,14 +74,14 @@ def dynamic_table(wanted: CreateDynamicTable, present: CreateDynamicTable) -> li
     if wanted.transient != present.transient:
         found.append(Difference(f"it is to be {'transient' if wanted.transient else 'permanent'}", recompute))
     if not _same_text(wanted.query, present.query) or not _same_dimension(wanted.dimension, present.dimension):
-        found.append(Difference("the query is another one", recompute))
+        found.append(Difference("the query changed", recompute))
     found += _dynamic_columns(wanted.columns, present.columns)
     new, old = wanted.options, present.options
     if (new.refresh_mode or "AUTO") != (old.refresh_mode or "AUTO"):
         found.append(Difference(f"refresh mode {old.refresh_mode or 'AUTO'} → {new.refresh_mode or 'AUTO'}", recompute))
     if not _same_text(wanted.frozen_where, present.frozen_where):
         effect = recompute if present.frozen_where is not None else Effect.KEEPS
-        found.append(Difference("the frozen region is another one", effect))
+        found.append(Difference("the frozen region changed", effect))
     if new.target_lag != old.target_lag:
         found.append(Difference(f"target lag {_lag(old.target_lag)} → {_lag(new.target_lag)}"))
     if (new.scheduler or "ENABLE") != (old.scheduler or "ENABLE"):
@@ -94,7 +94,7 @@ def dynamic_table(wanted: CreateDynamicTable, present: CreateDynamicTable) -> li
         if one != other and (one is not None or wanted.dimension is None):
             found.append(Difference(f"{word} {_named(other)} → {_named(one)}"))
     if not _same_texts(wanted.cluster_by, present.cluster_by):
-        found.append(Difference("the clustering key is another one"))
+        found.append(Difference("the clustering key changed"))
     return found + _retention(new.data_retention_time_in_days, old.data_retention_time_in_days) + _comment(
         new.comment, old.comment
     )  # fmt: skip
@@ -135,9 +135,9 @@ def _dynamic_columns(wanted: Sequence[ColumnSpec], present: Sequence[ColumnSpec]
     old = [(column.name, _type(column.type), column.nullable is not False) for column in present]
     untyped = [(name, None, nullable) for name, _, nullable in old]
     if new not in (old, untyped):
-        return [Difference("its columns are others", Effect.RECOMPUTES)]
+        return [Difference("its columns changed", Effect.RECOMPUTES)]
     comments = [column.comment for column in wanted] != [column.comment for column in present]
-    return [Difference("comments of columns are others")] if comments else []
+    return [Difference("comments of columns changed")] if comments else []
 
 
 def _type(text: SqlText | None) -> str | None:
@@ -157,16 +157,16 @@ def _retention(wanted: int | None, present: int | None) -> list[Difference]:
 def view(wanted: CreateView, present: CreateView) -> list[Difference]:
     found: list[Difference] = []
     if not _same_text(wanted.query, present.query):
-        found.append(Difference("the query is another one"))
+        found.append(Difference("the query changed"))
     if wanted.columns:
         if wanted.columns != present.columns:
-            found.append(Difference("its columns are others"))
+            found.append(Difference("its columns changed"))
     elif any(column.comment is not None for column in present.columns):
-        found.append(Difference("comments of columns are others"))
+        found.append(Difference("comments of columns changed"))
     if wanted.secure != present.secure:
         found.append(Difference("it is to be secure" if wanted.secure else "it is no longer to be secure"))
     if bool(wanted.options.change_tracking) != bool(present.options.change_tracking):
-        found.append(Difference("change tracking is another one"))
+        found.append(Difference("change tracking changed"))
     return found + _comment(wanted.options.comment, present.options.comment)
 
 
@@ -181,7 +181,7 @@ def stream(wanted: CreateStream, present: CreateStream, home: Home) -> list[Diff
             found.append(Difference(f"it is to be on {_named(wanted.source)}", Effect.LOSES))
         new, old = wanted.options, present.options
         if (bool(new.append_only), bool(new.insert_only)) != (bool(old.append_only), bool(old.insert_only)):
-            found.append(Difference("its mode is another one", Effect.LOSES))
+            found.append(Difference("its mode changed", Effect.LOSES))
     return found + _comment(wanted.options.comment, present.options.comment)
 
 
@@ -208,14 +208,14 @@ def table(wanted: CreateTable, present: CreateTable, home: Home) -> list[Differe
     if list(new)[: len(stay)] != stay:
         found.append(Difference("its columns are in another order"))
     if not _same_constraints(_constraints(wanted, home), _constraints(present, home)):
-        found.append(Difference("its constraints are others"))
+        found.append(Difference("its constraints changed"))
     if not _same_texts(wanted.cluster_by, present.cluster_by):
-        found.append(Difference("the clustering key is another one"))
+        found.append(Difference("the clustering key changed"))
     tracking = wanted.options.change_tracking
     if tracking is not None and tracking != bool(present.options.change_tracking):
         found.append(Difference(f"change tracking is to be {'on' if tracking else 'off'}"))
     if bool(wanted.options.enable_schema_evolution) != bool(present.options.enable_schema_evolution):
-        found.append(Difference("schema evolution is another one"))
+        found.append(Difference("schema evolution changed"))
     days = wanted.options.data_retention_time_in_days, present.options.data_retention_time_in_days
     return found + _retention(*days) + _comment(wanted.options.comment, present.options.comment)
 
@@ -231,14 +231,14 @@ def _column(
     if required != (old.nullable is False or old.name in keys[1]):
         found.append(Difference(f"column {called} is {'NOT NULL' if required else 'no longer NOT NULL'}"))
     if _default(new, home) != _default(old, home):
-        found.append(Difference(f"the default of column {called} is another one"))
+        found.append(Difference(f"the default of column {called} changed"))
     if new.identity is not None and old.identity is not None:
         if (new.identity.start, new.identity.step) != (old.identity.start, old.identity.step):
-            found.append(Difference(f"the numbering of column {called} is another one"))
+            found.append(Difference(f"the numbering of column {called} changed"))
     elif new.identity != old.identity:
-        found.append(Difference(f"the numbering of column {called} is another one"))
+        found.append(Difference(f"the numbering of column {called} changed"))
     if (new.comment or None) != (old.comment or None):
-        found.append(Difference(f"the comment of column {called} is another one"))
+        found.append(Difference(f"the comment of column {called} changed"))
     return found
 
 

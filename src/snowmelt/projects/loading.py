@@ -48,7 +48,8 @@ def load(folder: Path, config: ProjectConfig, home: Home, catalog: ColumnsOf) ->
     for item in definitions:
         if item.object is not None and not config.may_own(item.object.name):
             raise project_errors.project(
-                f"{item.location}: {item.name} is none of the names that the project owns ({', '.join(config.owns)})."
+                f"{item.location}: {item.name} is not one of the names that the project owns "
+                f"({', '.join(config.owns)})."
             )
     return definitions
 

@@ -141,8 +141,8 @@ class _Planner:
             return
         if type(present) is not type(definition.statement):
             raise project_errors.project(
-                f"{definition.location}: {definition.name} is to be a {definition.kind.lower()}, and something else "
-                "has that name.",
+                f"{definition.location}: {definition.name} should become a {definition.kind.lower()}, but "
+                "something else has that name.",
                 hint="It is not the project's, so the project does not drop it.",
             )
         if definition.kind in CONTAINERS:
@@ -160,11 +160,11 @@ class _Planner:
         """Never replaced: tables are held to it. Another document is another version, which must have its number."""
         new, mode = wanted.source.text, wanted.options.compatibility
         if new is not None and new.strip() != self.catalog.newest_document(definition.name).strip():
-            change, why = f"ADD VERSION AS {literal(new)}", "its document is another one"
+            change, why = f"ADD VERSION AS {literal(new)}", "its document changed"
         elif mode is not None and mode != present.options.compatibility:
             change, why = f"SET COMPATIBILITY = {mode}", f"compatibility {present.options.compatibility} → {mode}"
         elif (wanted.options.comment or None) != (present.options.comment or None):
-            change, why = f"SET COMMENT = {literal(wanted.options.comment or '')}", "the comment is another one"
+            change, why = f"SET COMMENT = {literal(wanted.options.comment or '')}", "the comment changed"
         else:
             self._unchanged(definition)
             return
@@ -216,7 +216,7 @@ class _Planner:
                 )
             self._unchanged(definition)
         else:
-            why = "its definition is another one" if known is not None else "its definition is not known"
+            why = "its definition changed" if known is not None else "its definition is not known"
             altered = _is_altered(definition.kind)
             action, verb = (Action.ALTER, "CREATE OR ALTER") if altered else (Action.REPLACE, "CREATE OR REPLACE")
             self._step(action, definition, verb, (why,), "no rows are touched", 0)

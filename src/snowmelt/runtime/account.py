@@ -89,6 +89,7 @@ class Account:
                 self.token_key,
                 settings.cancel_seconds,
                 settings.quick,
+                settings.silence_seconds,
             )
             self._closing.callback(self.engine.stop)
             self.access = AccessControl(self.state)

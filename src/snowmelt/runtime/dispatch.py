@@ -69,9 +69,10 @@ def execute(run: Run, statement: Statement) -> Result:
 def _is_worth_another(run: Run, error: BaseException) -> bool:
     if not isinstance(error, errors.EngineLostError):
         return isinstance(error, errors.StatementConflictError)
-    # The statement may be what ended Spark: it gets one more chance.
-    first, run.repeated = not run.repeated, True
-    return first and not run.cancelled
+    # Unless it is known that it was not, the statement may be what ended Spark: it gets one more chance.
+    worth = error.innocent or not run.repeated
+    run.repeated = run.repeated or not error.innocent
+    return worth and not run.cancelled
 
 
 def _attempts(run: Run) -> Retrying:

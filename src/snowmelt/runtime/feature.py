@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlglot import exp
@@ -26,6 +28,22 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
+class SqlFunctions:
+    """Functions of SQL that are answered by the account."""
+
+    system: Mapping[str, SystemFunction] = field(default_factory=dict)
+    """Those whose value stands in a query as a constant, such as SYSTEM$ functions."""
+    tables: tuple[TableFunction, ...] = ()
+    """Table functions of INFORMATION_SCHEMA."""
+    core: tuple[TableFunction, ...] = ()
+    """Those of the schema SNOWFLAKE.CORE."""
+    relations: Mapping[str, Callable[[StatementCatalog, Mapping[str, exp.Expr]], Relation]] = field(
+        default_factory=dict
+    )
+    """Table functions that take the name of a table, and give a relation instead of rows."""
+
+
+@dataclass(frozen=True, slots=True)
 class Feature:
     name: str
     kinds: tuple[KindDescription, ...] = ()
@@ -43,15 +61,8 @@ class Feature:
     handlers: Mapping[type[Statement], Handler] = field(default_factory=dict)
     listings: Mapping[type[Statement], Handler] = field(default_factory=dict)
     """More handlers, of statements that only read the catalog: a client may ask for the columns that they give."""
-    relation_functions: Mapping[str, Callable[[StatementCatalog, Mapping[str, exp.Expr]], Relation]] = field(
-        default_factory=dict
-    )
-    """Table functions that take the name of a table, and give a relation instead of rows."""
-    system_functions: Mapping[str, SystemFunction] = field(default_factory=dict)
-    table_functions: tuple[TableFunction, ...] = ()
-    """Those of INFORMATION_SCHEMA."""
-    core_functions: tuple[TableFunction, ...] = ()
-    """Those of the schema SNOWFLAKE.CORE."""
+    functions: Callable[[], SqlFunctions] = SqlFunctions
+    """The functions of SQL that it adds: asked for when a statement first calls a function that no registry has."""
     scripts: tuple[type[Statement], ...] = ()
     """Statements that run others: each of those is atomic, and the whole is not."""
     before: Callable[[Run, Statement, StatementKind], None] | None = None
@@ -82,16 +93,32 @@ class Features:
         of_kinds = [part.handlers for part in self.kinds.parts]
         self.handlers = _joined([self.listings, *(feature.handlers for feature in self), *of_kinds])
         self.drops = _joined(feature.drops for feature in self)
-        self.relation_functions = _joined(feature.relation_functions for feature in self)
-        self.system_functions = _joined(feature.system_functions for feature in self)
-        self.table_functions = _joined(_by_name(feature.table_functions) for feature in self)
-        self.core_functions = _joined(_by_name(feature.core_functions) for feature in self)
         self.scripts = tuple(script for feature in self for script in feature.scripts)
         self.before = [feature.before for feature in self if feature.before is not None]
         self.inside = [feature.inside for feature in self if feature.inside is not None]
 
     def __iter__(self) -> Iterator[Feature]:
         return iter(self._features)
+
+    @cached_property
+    def _functions(self) -> list[SqlFunctions]:
+        return [feature.functions() for feature in self]
+
+    @cached_property
+    def system_functions(self) -> Mapping[str, SystemFunction]:
+        return _joined(functions.system for functions in self._functions)
+
+    @cached_property
+    def table_functions(self) -> Mapping[str, TableFunction]:
+        return _joined(_by_name(functions.tables) for functions in self._functions)
+
+    @cached_property
+    def core_functions(self) -> Mapping[str, TableFunction]:
+        return _joined(_by_name(functions.core) for functions in self._functions)
+
+    @cached_property
+    def relation_functions(self) -> Mapping[str, Callable[[StatementCatalog, Mapping[str, exp.Expr]], Relation]]:
+        return _joined(functions.relations for functions in self._functions)
 
     def begin(self, account: Account) -> None:
         for feature in self:
@@ -108,18 +135,47 @@ class Features:
 
 
 class Services:
-    """What the features keep for one account, by type."""
+    """What the features keep for one account, by type. A service is made when it is first asked for."""
 
     def __init__(self) -> None:
-        self._services: dict[type[Any], Any] = {}
+        self._makers: dict[str, Callable[[], Any]] = {}
+        self._made: dict[str, Any] = {}
+        # Making one may ask for another.
+        self._lock = threading.RLock()
 
-    def add(self, service: _T) -> _T:
-        self._services[type(service)] = service
-        return service
+    def offer(self, module: Any, name: str, *given: Any) -> Any:
+        """Offers a service: the class of that name in a module, which may be imported lazily, made of what is given.
+
+        The answer stands for the service, and has it made when something of it is used.
+        """
+        if name in self._makers:
+            raise errors.internal(f"Two features have a service {name}.")
+        self._makers[name] = lambda: getattr(module, name)(*given)
+        return _Offered(lambda: self._get(name))
+
+    def is_made(self, name: str) -> bool:
+        """Whether somebody asked for it: what was never made has nothing to wake or to stop."""
+        return name in self._made
 
     def __getitem__(self, type_: type[_T]) -> _T:
-        found: _T = self._services[type_]
+        found: _T = self._get(type_.__name__)
         return found
+
+    def _get(self, name: str) -> Any:
+        with self._lock:
+            if name not in self._made:
+                self._made[name] = self._makers[name]()
+            return self._made[name]
+
+
+class _Offered:
+    """Stands for a service until something of it is used."""
+
+    def __init__(self, get: Callable[[], Any]) -> None:
+        self._get = get
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._get(), name)
 
 
 def _step(stop: Callable[[Account, StopTimes], None], account: Account, times: StopTimes) -> Callable[[], None]:

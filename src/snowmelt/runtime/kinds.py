@@ -59,9 +59,9 @@ class KindDescription:
     handlers: Mapping[type[Statement], Handler]
     listing: Listing
     """SHOW."""
-    columns: Columns
+    columns: Callable[[], Columns]
     """Of SHOW."""
-    terse: Columns | None = None
+    terse: Callable[[], Columns] | None = None
     """Of SHOW TERSE, where that differs."""
     describe: Callable[[Run, StateReader, CatalogObject], tuple[Columns, Iterable[Row]]] | None = None
     ddl: Callable[[CatalogObject, bool], str]
@@ -140,7 +140,7 @@ class ShownRows:
 
     word: str
     listing: Listing
-    columns: Columns
+    columns: Callable[[], Columns]
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,8 @@ MINIMUM = timedelta(seconds=60)
 """What a start costs at least."""
 _SAVE_EVERY = timedelta(seconds=5)
 _HOUR = timedelta(hours=1)
-_TIME_LIMIT = "STATEMENT_TIMEOUT_IN_SECONDS"
+TIME_LIMIT, QUEUE_LIMIT = LIMITS = ("STATEMENT_TIMEOUT_IN_SECONDS", "STATEMENT_QUEUED_TIMEOUT_IN_SECONDS")
+"""How long statements in a warehouse may take, and may wait before they begin."""
 _NINE_DIGITS = Decimal("0.000000001")
 
 
@@ -56,8 +57,8 @@ class Metering:
         self._clock = clock
         self._lock = threading.RLock()
         self._open: dict[str, _Open] = {}
-        self._time_limits: dict[str, int] | None = None
-        """STATEMENT_TIMEOUT_IN_SECONDS of warehouses that have one, by name; None when that has to be read again."""
+        self._limits: dict[tuple[str, str], int] | None = None
+        """By name and parameter, what warehouses have of `LIMITS`; None when that has to be read again."""
 
     def start(self) -> None:
         """After the account was opened: what was up when the last process ended is down.
@@ -115,21 +116,22 @@ class Metering:
             open_ = self._open.get(warehouse_id)
             return credits_per_hour(open_.span) if open_ is not None else 0
 
-    def time_limit(self, name: str | None) -> int:
-        """Seconds that a statement in the warehouse may take; 0 when nothing was set. Every statement asks."""
-        found = self._time_limits
+    def limit(self, name: str | None, parameter: str) -> int:
+        """A warehouse's own limit in seconds, one of `LIMITS`; 0 when nothing was set. Every statement asks."""
+        found = self._limits
         if found is None:
             with self._lock:
-                found = self._time_limits = self._read_time_limits()
-        return found.get(name, 0) if name is not None else 0
+                found = self._limits = self._read_limits()
+        return found.get((name, parameter), 0) if name is not None else 0
 
-    def _read_time_limits(self) -> dict[str, int]:
+    def _read_limits(self) -> dict[tuple[str, str], int]:
         with self._state.read() as state:
             kept = {
-                warehouse.name: state.parameters.get(ParameterLevel.WAREHOUSE, warehouse.id, _TIME_LIMIT)
+                (warehouse.name, limit): state.parameters.get(ParameterLevel.WAREHOUSE, warehouse.id, limit)
                 for warehouse in state.warehouses.list()
+                for limit in LIMITS
             }
-        return {name: int(value) for name, value in kept.items() if value is not None}
+        return {key: int(value) for key, value in kept.items() if value is not None}
 
     def end(self, warehouse_id: str) -> None:
         """The statement is done."""
@@ -163,7 +165,7 @@ class Metering:
                 self._open = before
                 raise
             finally:
-                self._time_limits = None
+                self._limits = None
 
     def state_of(self, warehouse: Warehouse) -> WarehouseState:
         """STARTED or SUSPENDED as of now, whether that was written down already or not."""

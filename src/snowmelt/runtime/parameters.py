@@ -83,8 +83,21 @@ PARAMETERS = {
         Parameter("WEEK_START", 0, "First day of the week: 0 and 1 Monday, 7 Sunday."),
     )
 }
-_RANGES = {"JSON_INDENT": (0, 16), "STATEMENT_TIMEOUT_IN_SECONDS": (0, 604_800)}
-"""The least and the most; the time limit goes up to a week."""
+_MOST = 2**31 - 1
+_RANGES = {
+    "CLIENT_PREFETCH_THREADS": (1, 10), "JSON_INDENT": (0, 16), "LOCK_TIMEOUT": (0, _MOST),
+    "ROWS_PER_RESULTSET": (0, _MOST), "STATEMENT_QUEUED_TIMEOUT_IN_SECONDS": (0, _MOST),
+    "STATEMENT_TIMEOUT_IN_SECONDS": (0, 604_800), "WEEK_OF_YEAR_POLICY": (0, 1), "WEEK_START": (0, 7),
+}  # fmt: skip
+"""The least and the most, of numbers that mean something here; the time limit goes up to a week."""
+_CHOICES = {
+    "BINARY_INPUT_FORMAT": ("HEX", "BASE64", "UTF8", "UTF-8"),
+    "BINARY_OUTPUT_FORMAT": ("HEX", "BASE64"),
+    "JDBC_QUERY_RESULT_FORMAT": ("ARROW", "JSON"),
+    "ODBC_QUERY_RESULT_FORMAT": ("ARROW", "JSON"),
+    "PYTHON_CONNECTOR_QUERY_RESULT_FORMAT": ("ARROW", "JSON", "ARROW_FORCE"),
+}
+"""The words that a parameter may be, in any case."""
 _ONLY = {"QUOTED_IDENTIFIERS_IGNORE_CASE": False, "TIMESTAMP_TYPE_MAPPING": "TIMESTAMP_NTZ"}
 
 
@@ -104,6 +117,8 @@ def check(name: str, value: object) -> Value:
         raise errors.invalid_value(str(value), name)
     least, most = _RANGES.get(name, (None, None))
     if least is not None and most is not None and not least <= int(converted) <= most:
+        raise errors.invalid_value(str(value), name)
+    if name in _CHOICES and str(converted).upper() not in _CHOICES[name]:
         raise errors.invalid_value(str(value), name)
     if name in _ONLY and converted != _ONLY[name]:
         raise errors.unsupported(f"{name} = {value}")

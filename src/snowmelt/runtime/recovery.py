@@ -36,7 +36,7 @@ def recover(state_store: StateStore, store: DeltaStore) -> Recovered:
         # Every table would look like one without an owner.
         raise errors.configuration(
             f"The state store is new, but there are tables in {store.root.uri} already.",
-            hint="Name the state store that these tables belong to, or another place for tables.",
+            hint="Name the state store that these tables belong to, or another folder for tables.",
         )
     with state_store.read() as state:
         visible = state.versions.snapshot([table.id for table in tables])

@@ -40,10 +40,17 @@ class SpilledRows:
     bytes: int
 
     def batches(self, size: int) -> Iterator[pa.Table]:
+        """The first `rows` of them: the files may have more."""
+        left = self.rows
         for file in self.files:
+            if left <= 0:
+                return
             with pq.ParquetFile(file) as opened:
                 for batch in opened.iter_batches(batch_size=size):
-                    yield pa.Table.from_batches([batch])
+                    yield pa.Table.from_batches([batch.slice(0, left)])
+                    left -= batch.num_rows
+                    if left <= 0:
+                        break
 
     def values(self, index: int) -> Iterator[pa.Array]:
         """The values of one column, piece by piece."""
@@ -91,6 +98,14 @@ class Result:
         if self.spilled is not None:
             return self.spilled.bytes
         return int(self.data.nbytes)
+
+    def limited(self, most: int) -> Result:
+        """The first rows of it, at most so many."""
+        if self.row_count <= most:
+            return self
+        if self.spilled is not None:
+            return replace(self, spilled=replace(self.spilled, rows=most))
+        return replace(self, data=self.data.slice(0, most))
 
     def slices(self, first: int, size: int) -> Iterator[pa.Table]:
         """The rows piece by piece: at most `first` of them, perhaps none, then at most `size` at a time."""
@@ -213,7 +228,7 @@ def without_quarantined(result: Result, rows: int) -> Result:
     left = result.rows_affected - rows
     if result.statement_type == "COPY":
         return replace(result, rows_affected=left)
-    counted = _WRITES[result.statement_type]
+    counted = _WRITES[result.statement_type] or _only_written(result)
     values = [
         number - rows if column.name == counted else number
         for column, number in zip(result.columns, result.rows()[0], strict=True)
@@ -221,6 +236,12 @@ def without_quarantined(result: Result, rows: int) -> Result:
     columns = (*result.columns, ResultColumn(f"{COUNTED}quarantined", types.int64()))
     made = table_result(columns, [[*values, rows]], statement_type=result.statement_type)
     return replace(made, rows_affected=left)
+
+
+def _only_written(result: Result) -> str | None:
+    """The one column of MERGE's answer that rows are counted in which a gate can take, if it is one."""
+    found = [verb for verb in ("inserted", "updated") if result.changes.get(verb)]
+    return f"{COUNTED}{found[0]}" if len(found) == 1 else None
 
 
 @dataclass(slots=True)

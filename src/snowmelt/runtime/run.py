@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-import uuid
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -38,6 +37,7 @@ from snowmelt.sql.output import presented
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.tokens import SqlText
+from snowmelt.state.ids import new_query_id
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.sight import Owned
 from snowmelt.storage.commits import CommitResult
@@ -54,7 +54,7 @@ class Run:
         self.session = session
         self.account: Account = session.account
         self.sql = sql
-        self.query_id = query_id or str(uuid.uuid4())
+        self.query_id = query_id or new_query_id()
         self.tag = self.query_id
         """What Spark's jobs of the statement are found by, here and on Spark's own pages."""
         self.now = self.account.clock.now()

@@ -66,7 +66,7 @@ def kept_as(kind: ObjectType) -> ObjectKind:
     if kind is ObjectType.DYNAMIC_TABLE:
         return ObjectKind.TABLE
     if kind not in definitions.kinds():
-        raise ValueError(f"{kind} is no kind of object in a schema")
+        raise ValueError(f"{kind} is not a kind of object in a schema")
     return kind
 
 

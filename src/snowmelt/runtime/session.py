@@ -19,6 +19,7 @@ from snowmelt.runtime import parameters, purposes
 from snowmelt.runtime.binds import substitute
 from snowmelt.runtime.describing import described
 from snowmelt.runtime.dispatch import execute
+from snowmelt.runtime.metering import QUEUE_LIMIT, TIME_LIMIT
 from snowmelt.runtime.pending import Transaction
 from snowmelt.runtime.results import Result, ResultColumn
 from snowmelt.runtime.rights import grounds
@@ -43,7 +44,6 @@ _SECRETIVE = frozenset({"ALTER_USER"})
 _STOP_AGAIN = 0.25
 """Seconds between two attempts to stop a statement."""
 _TIMED_OUT = errors.timed_out(0).code
-_TIME_LIMIT = "STATEMENT_TIMEOUT_IN_SECONDS"
 """Of the session, or else of the account; and of the warehouse."""
 _log = structlog.get_logger(__name__)
 
@@ -193,17 +193,20 @@ class Session:
             run.cancelled = True
             stopped.append(run)
             run = run.outer if run is not within else None
-        for run in stopped:
-            self.account.engine.cancel(run.tag)
         self.account.locks.wake()
         if stopped:
             threading.Thread(target=self._until_stopped, args=(stopped,), daemon=True).start()
 
     def _until_stopped(self, runs: list[Run]) -> None:
-        """Spark stops what it runs; a job that starts a moment later has to be stopped as well."""
-        while not runs[-1].ended.wait(_STOP_AGAIN):
+        """Spark stops what it runs; a job that starts a moment later has to be stopped as well.
+
+        A Spark that does not answer holds up this thread, and not whoever stops the statement.
+        """
+        ended = False
+        while not ended:
             for run in runs:
                 self.account.engine.cancel(run.tag)
+            ended = runs[-1].ended.wait(_STOP_AGAIN)
 
     def close(self, patience: float = -1.0) -> None:
         """Rolls back what is open and drops what was temporary, when the statement that runs has ended.
@@ -256,7 +259,7 @@ class Session:
         return self._record_run(run, prepare)
 
     def _in_slot(self, run: Run, statement: Statement) -> Result:
-        with self.account.slots.taken(run.check_cancelled):
+        with self.account.slots.taken(run.check_cancelled, self.patience):
             return execute(run, statement)
 
     def _record_run(self, run: Run, prepare: Callable[[], tuple[str, Callable[[], Result]]]) -> Result:
@@ -280,6 +283,9 @@ class Session:
                 self.account.events.statement_started(run, record)
                 with self._time_limit(run), self._span(run, record):
                     result = work()
+                most = int(self.parameter("ROWS_PER_RESULTSET")) if outer is None else 0
+                if most and record.query_type == "SELECT":
+                    result = result.limited(most)
                 result = replace(
                     result,
                     query_id=run.query_id,
@@ -326,12 +332,21 @@ class Session:
             record.query_type, query_id=run.query_id, session_id=self.id, warehouse=self.warehouse, user=self.user
         )
 
+    def _limit(self, parameter: str) -> int:
+        """The session's limit in seconds or its warehouse's: the smaller one counts; 0 for none."""
+        limits = (int(self.parameter(parameter)), self.account.metering.limit(self.warehouse, parameter))
+        return min((given for given in limits if given), default=0)
+
+    @property
+    def patience(self) -> int:
+        """Seconds that a statement may wait before it begins; 0 for any time."""
+        return self._limit(QUEUE_LIMIT)
+
     @contextmanager
     def _time_limit(self, run: Run) -> Iterator[None]:
-        """Stops the statement after STATEMENT_TIMEOUT_IN_SECONDS, if a limit was set: the smaller one counts."""
-        limits = (int(self.parameter(_TIME_LIMIT)), self.account.metering.time_limit(self.warehouse))
-        limit = min((given for given in limits if given), default=0)
-        if limit in (0, parameters.default(_TIME_LIMIT)):
+        """Stops the statement after STATEMENT_TIMEOUT_IN_SECONDS, if a limit was set."""
+        limit = self._limit(TIME_LIMIT)
+        if limit in (0, parameters.default(TIME_LIMIT)):
             yield
             return
         expired = threading.Event()

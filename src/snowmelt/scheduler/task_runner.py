@@ -17,13 +17,14 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
+from snowmelt.core.backoff import Backoff
 from snowmelt.core.clock import Clock
 from snowmelt.scheduler.task_graph import Decision, Graphs, StartTask, TimeOut
 from snowmelt.scheduler.task_tick import tick
 
 _log = structlog.get_logger(__name__)
 
-_LONGEST_SLEEP = 60.0
+_FIRST_PAUSE, _LONGEST_SLEEP = 1.0, 60.0
 """Seconds after which the runner looks at the clock again: it may have been set, or the machine may have slept."""
 
 Start = TypeVar("Start")
@@ -74,7 +75,7 @@ class TaskRunner(Generic[Start, Ended]):
         self._cancel_timeout = 0.0
         self._thread: threading.Thread | None = None
         self._next_due: datetime | None = None
-        self._troubles = 0
+        self._backoff = Backoff(_FIRST_PAUSE, _LONGEST_SLEEP)
         """Turns in a row in which the catalog failed."""
 
     def start(self) -> None:
@@ -114,12 +115,12 @@ class TaskRunner(Generic[Start, Ended]):
             try:
                 self._decide()
                 self._take(self._received(self._sleep()))
-                self._troubles = 0
+                self._backoff.reset()
             except Exception:
                 # The catalog could not be read or written: tried again, less and less often.
                 _log.exception("tasks could not be scheduled")
-                self._troubles += 1
-                self._stopping.wait(min(0.5 * 2.0**self._troubles, _LONGEST_SLEEP))
+                self._stopping.wait(self._backoff.seconds)
+                self._backoff.lengthen()
         self._drain()
 
     def _decide(self) -> bool:

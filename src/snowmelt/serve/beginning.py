@@ -29,5 +29,5 @@ def begin(data_dir: Path, settings: Settings) -> Begun:
     path = data_dir.expanduser().resolve()
     private_files.prepare(path)
     ownership = Ownership(path)
-    APPLICATION.join(settings.spark, path / SPARK_FOLDER)
+    APPLICATION.join(settings.spark, path / SPARK_FOLDER, settings.silence_seconds)
     return Begun(ownership, settings)

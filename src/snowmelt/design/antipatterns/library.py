@@ -24,6 +24,7 @@ from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.registry import SessionContext
+from snowmelt.sql.no_relations import NoRelations
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.reads import tables_in
 from snowmelt.sql.relations import Relation, RelationColumn, Relations, TimeTravel
@@ -34,7 +35,6 @@ from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.statements.tables import CreateTable
 from snowmelt.sql.statements.views import CreateView
 from snowmelt.sql.tokens import SqlText, TokenKind, split_statements, tokenize
-from snowmelt.sql.translate import NoRelations
 
 Parts = tuple[str, ...]
 RELATIONS = (CreateTable, CreateView, CreateDynamicTable, CreateStream)

@@ -134,7 +134,7 @@ def _sink_problems(design: Design, sink: DesignSink) -> Iterator[str]:
     for name in sink.reads:
         stage = _readable(design, name)
         if stage is None:
-            yield f"sink {sink.name} from {name}, which is no table of the design"
+            yield f"sink {sink.name} from {name}, which is not a table of the design"
             continue
         yield from _load_problems(sink, stage)
 

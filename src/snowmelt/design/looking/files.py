@@ -36,7 +36,7 @@ def look_at_file(path: Path) -> Table:
     """What can be told from one file of a kind. Raises for one that can't be read."""
     kind = _FORMATS.get(path.suffix.lower())
     if kind is None:
-        raise errors.configuration(f"{path} is none of {', '.join(_FORMATS)}.")
+        raise errors.configuration(f"{path} is not one of {', '.join(_FORMATS)}.")
     try:
         size = path.stat().st_size
         if kind == "parquet":

@@ -42,7 +42,7 @@ def design(given: Requirements, verdict: Verdict) -> Design:
     missing = [item.field for item in questions(given) if item.essential]
     if missing or not verdict.final or given.name is None or given.latency is None:
         open_ = ", ".join(missing) or "what the rules ask or refuse"
-        raise errors.configuration(f"There is no design while something is open: {open_}.")
+        raise errors.configuration(f"The design can't be made while questions are open: {open_}.")
     made = stages(given, verdict)
     origins = sources(given, verdict)
     ends = [_sink(sink, [*models(given), *made], verdict) for sink in given.sinks]

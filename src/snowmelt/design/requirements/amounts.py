@@ -24,7 +24,7 @@ def _read(value: object, units: dict[str, int], what: str) -> object:
     factor = units.get(found.group(2).lower()) if found is not None else None
     if found is None or factor is None:
         known = ", ".join(unit for unit in units if unit)
-        raise ValueError(f"'{value}' is no {what}: write a number and one of {known}")
+        raise ValueError(f"'{value}' is not a valid {what}: write a number and one of {known}")
     return float(found.group(1)) * factor
 
 

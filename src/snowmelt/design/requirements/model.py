@@ -165,7 +165,7 @@ class Table(_Part):
         _once("column", known)
         for name in (*self.key, self.change_column):
             if known and name is not None and name not in known:
-                raise ValueError(f"{name} is none of its columns: {', '.join(known)}")
+                raise ValueError(f"{name} is not one of its columns: {', '.join(known)}")
         return self
 
 
@@ -258,7 +258,7 @@ class Transformation(_Part):
         try:
             statements = [parse_statement(statement) for statement in split_statements(text)]
         except SnowmeltError as error:
-            raise ValueError(f"this is no query: {' '.join(error.message.split()).rstrip('.')}") from None
+            raise ValueError(f"this is not a query: {' '.join(error.message.split()).rstrip('.')}") from None
         if len(statements) != 1 or not isinstance(statements[0], Query):
             raise ValueError("this is not one query")
         return text
@@ -364,7 +364,9 @@ class Requirements(_Part):
         fields = (text or "").split()
         zone = fields[5] if len(fields) == 6 else "UTC"
         if text is not None and (parse_cron(" ".join(fields[:5]), zone) is None or zone not in available_timezones()):
-            raise ValueError(f"'{text}' is no schedule: write cron's five fields and a time zone, as 0 6 * * * UTC")
+            raise ValueError(
+                f"'{text}' is not a schedule: write cron's five fields and a time zone, such as 0 6 * * * UTC"
+            )
         return text
 
 

@@ -50,7 +50,7 @@ def _read(text: str) -> tuple[str, Callable[[Any], bool]]:
     if found := _FLAG.fullmatch(text):
         wanted = found.group(1) is None
         return found.group(2), lambda value: bool(value) is wanted
-    raise ValueError(f"'{text}' is no condition")
+    raise ValueError(f"'{text}' is not a condition")
 
 
 def _comparison(sign: str, word: str) -> Callable[[Any], bool]:

@@ -111,7 +111,7 @@ def _numbered(name: str) -> Callable[[Sequence[Value]], tuple[str, SparkType]]:
 def _neighbour(name: str) -> Callable[[Sequence[Value]], tuple[str, SparkType]]:
     def function(arguments: Sequence[Value]) -> tuple[str, SparkType]:
         value, *more = arguments
-        if len(more) > 1 or any(place.number is None or place.number < 0 for place in more):
+        if len(more) > 1 or any(index.number is None or index.number < 0 for index in more):
             raise NotQuick(f"{name} of this kind")
         return f"{name}({value.sql}, {more[0].number if more else 1})", value.type
 

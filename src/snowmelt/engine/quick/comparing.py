@@ -34,8 +34,8 @@ def difference(found: pa.Table, wanted: pa.Table) -> str | None:
         return None
     columns = [
         field.name
-        for place, field in enumerate(found.schema)
-        if rows_of(found.select([place])) != rows_of(wanted.select([place]))
+        for index, field in enumerate(found.schema)
+        if rows_of(found.select([index])) != rows_of(wanted.select([index]))
     ]
     return f"other values in {', '.join(columns) or 'the combination of columns'}"
 

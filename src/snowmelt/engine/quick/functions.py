@@ -57,8 +57,8 @@ def _abs(arguments: Sequence[Value]) -> Value:
 
 
 def _round(arguments: Sequence[Value]) -> Value:
-    value, *places = arguments
-    number = places[0].number if places else 0
+    value, *indexes = arguments
+    number = indexes[0].number if indexes else 0
     if not value.type.is_decimal or number is None or number < 0:
         raise NotQuick(f"round of {value.type.duck}")
     scale = min(value.type.scale, number)

@@ -13,14 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.engine.model import TableFiles
 from snowmelt.engine.quick.queries import Queries, Query
 from snowmelt.engine.quick.sources import relations
 from snowmelt.engine.quick.types import NotQuick
+
+with lazy_imports():
+    import duckdb
 
 _LOOK_SECONDS = 0.05
 _CONFIGURATION: dict[str, str | int | float | list[str]] = {

@@ -46,8 +46,8 @@ class Query:
         if [type_ for _, type_ in self.columns] == list(targets):
             return self.sql
         values = [
-            f"c{place}" if type_ == target else f"CAST(c{place} AS {target.duck}) AS c{place}"
-            for place, ((_, type_), target) in enumerate(zip(self.columns, targets, strict=True))
+            f"c{index}" if type_ == target else f"CAST(c{index} AS {target.duck}) AS c{index}"
+            for index, ((_, type_), target) in enumerate(zip(self.columns, targets, strict=True))
         ]
         return f"SELECT {', '.join(values)} FROM ({self.sql})"
 
@@ -159,7 +159,7 @@ class Queries:
             _no_expressions(node.args["distinct"])
             _keys(value for _, value in outputs)
             parts.append("DISTINCT")
-        parts.append(", ".join(f"{value.sql} AS c{place}" for place, (_, value) in enumerate(outputs)))
+        parts.append(", ".join(f"{value.sql} AS c{index}" for index, (_, value) in enumerate(outputs)))
         parts.append(source)
         if node.args.get("where") is not None:
             with expressions.in_where():
@@ -214,13 +214,13 @@ class Queries:
         parts = []
         order = node.args.get("order")
         if order is not None:
-            places = {name: place for place, (name, _) in enumerate(outputs)}
+            indexes = {name: index for index, (name, _) in enumerate(outputs)}
             items = []
             for item in order.expressions:
                 key = item.this
-                if isinstance(key, exp.Column) and not key.table and key.name in places:
-                    place = places[key.name]
-                    value = Value(f"c{place}", outputs[place][1].type)
+                if isinstance(key, exp.Column) and not key.table and key.name in indexes:
+                    index = indexes[key.name]
+                    value = Value(f"c{index}", outputs[index][1].type)
                     items.append((expressions or self._bare()).ordered(item, value))
                 elif expressions is not None:
                     items.append(expressions.ordered(item))
@@ -283,7 +283,7 @@ class Queries:
                 raise NotQuick("other names for columns")
             columns = tuple((new, type_) for new, (_, type_) in zip(renamed, columns, strict=True))
         alias = self._alias()
-        named = {name: (f"c{place}", type_) for place, (name, type_) in enumerate(columns)}
+        named = {name: (f"c{index}", type_) for index, (name, type_) in enumerate(columns)}
         if len(named) != len(columns):
             raise NotQuick("two columns of one name")
         scope.sources[name] = Source(alias, named, found.refused)
@@ -317,9 +317,9 @@ class Queries:
             raise NotQuick("VALUES of different lengths")
         kinds = [common((value.type for value in column), "VALUES") for column in zip(*rows, strict=True)]
         texts = [", ".join(f"CAST({v.sql} AS {k.duck})" for v, k in zip(row, kinds, strict=True)) for row in rows]
-        names = ", ".join(f"c{place}" for place in range(len(kinds)))
+        names = ", ".join(f"c{index}" for index in range(len(kinds)))
         sql = f"(SELECT * FROM (VALUES {', '.join(f'({text})' for text in texts)}) AS v({names}))"
-        return Relation(sql, tuple((f"col{place + 1}", kind) for place, kind in enumerate(kinds)))
+        return Relation(sql, tuple((f"col{index + 1}", kind) for index, kind in enumerate(kinds)))
 
     def _generated(self, node: exp.Table) -> Relation:
         """`range(n)`: the numbers from 0."""

@@ -26,13 +26,13 @@ def given_rows(name: str, rows: pa.Table) -> tuple[Relation, pa.Table]:
     columns: list[tuple[str, SparkType]] = []
     refused: dict[str, str] = {}
     kept = []
-    for place, field in enumerate(rows.schema):
+    for index, field in enumerate(rows.schema):
         try:
             columns.append((field.name, of_arrow(field.type)))
-            kept.append(place)
+            kept.append(index)
         except NotQuick as reason:
             refused[field.name] = str(reason)
-    narrowed = rows.select(kept).rename_columns([f"c{place}" for place in range(len(kept))])
+    narrowed = rows.select(kept).rename_columns([f"c{index}" for index in range(len(kept))])
     return Relation(name, tuple(columns), refused), narrowed
 
 
@@ -53,8 +53,8 @@ def table_files(table: TableFiles) -> Relation:
         items, by_name = _as_stored(items, paths, {name for name, _ in columns})
         source = _parquet(paths, by_name=by_name, positions=table.positions)
     values = ", ".join(
-        f"CAST({found if source else 'NULL'} AS {type_.duck}) AS c{place}"
-        for place, (_, type_, found) in enumerate(items)
+        f"CAST({found if source else 'NULL'} AS {type_.duck}) AS c{index}"
+        for index, (_, type_, found) in enumerate(items)
     )
     end = f"FROM {source}" if source else "WHERE false"
     return Relation(f"(SELECT {values} {end})", tuple((name, type_) for name, type_, _ in items), refused)

@@ -54,8 +54,8 @@ def _trimmed(name: str) -> Function:
 
 
 def _substring(arguments: Sequence[Value]) -> Value:
-    text, *places = arguments
-    numbers = [place.number for place in places]
+    text, *indexes = arguments
+    numbers = [index.number for index in indexes]
     if text.type != STRING or not numbers or any(number is None for number in numbers):
         raise NotQuick("substring by what are no literals")
     start, *length = [number for number in numbers if number is not None]

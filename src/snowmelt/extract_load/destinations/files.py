@@ -39,7 +39,9 @@ class FilesLoader(Loader):
     ) -> None:  # fmt: skip
         require_strategy(strategy, (LoadStrategy.APPEND, LoadStrategy.OVERWRITE), "A folder of files")
         if file_format not in _FORMATS:
-            raise errors.configuration(f"{file_format} is no format to write.", hint=f"Take {' or '.join(_FORMATS)}.")
+            raise errors.configuration(
+                f"Files can't be written as {file_format}.", hint=f"Take {' or '.join(_FORMATS)}."
+            )
         self.table, self.flow, self.run_id = table, flow, run_id
         self.file_format, self.strategy, self.fields = file_format, strategy, tuple(fields)
         self._store = open_store(address, settings)

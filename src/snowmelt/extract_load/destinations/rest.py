@@ -34,7 +34,6 @@ SENT_DDL = (
     "(flow VARCHAR NOT NULL, record_key VARCHAR NOT NULL, version NUMBER NOT NULL, digest VARCHAR NOT NULL, "
     "status NUMBER NOT NULL, run_id VARCHAR NOT NULL, sent_at TIMESTAMP_LTZ NOT NULL)"
 )
-METHODS = ("POST", "PUT", "PATCH")
 _SECONDS = 60.0
 _COMMIT_RECORDS, _COMMIT_SECONDS = 100, 5.0
 """What may have to be sent again after a crash."""
@@ -132,7 +131,7 @@ class RestLoader(Loader):
             value = record.get(found.group(1))
             if value in (None, ""):
                 raise errors.configuration(
-                    f"The path {self.path} has {found.group()}, which a record of {self.table} has not.",
+                    f"The path {self.path} names {found.group()}, but a record of {self.table} has no such field.",
                     hint="Name fields as the destination calls them.",
                 )
             return quote(str(value), safe="")

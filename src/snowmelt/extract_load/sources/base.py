@@ -34,7 +34,7 @@ def read_json_place(place: str, key: str) -> dict[str, Any]:
         data = None
     if not isinstance(data, dict) or key not in data:
         raise errors.configuration(
-            "The flow was loaded in another way before: its place says nothing about where to go on in this one.",
+            "The flow was loaded in another way before, so where it stopped does not tell where to go on now.",
             hint="Undo the change of kind or change_column, or give the flow another name and load everything anew.",
         )
     return data

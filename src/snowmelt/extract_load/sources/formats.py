@@ -48,7 +48,8 @@ def format_of(name: str) -> str:
     found = next((kind for suffix, kind in _FORMATS.items() if plain_name.endswith(suffix)), None)
     if found is None:
         raise errors.configuration(
-            f"{name} is none of {', '.join(_FORMATS)}.", hint="Choose a narrower pattern, or say which format it has."
+            f"{name} is not one of {', '.join(_FORMATS)}.",
+            hint="Choose a narrower pattern, or say which format it has.",
         )
     return found
 
@@ -69,7 +70,7 @@ def chunks(path: Path, file_format: str, size: int, *, skip: int = 0, delimiter:
         case "parquet":
             return _parquet(path, size, skip)
     known = ", ".join(dict.fromkeys(_FORMATS.values()))
-    raise errors.configuration(f"{file_format} is no format of files.", hint=f"Known: {known}.")
+    raise errors.configuration(f"{file_format} is not a file format.", hint=f"Known: {known}.")
 
 
 def _gathered(items: Iterator[Item[T]], size: int, skip: int, rows: Callable[[Sequence[T]], Rows]) -> Iterator[Chunk]:

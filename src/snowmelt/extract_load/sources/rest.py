@@ -103,7 +103,7 @@ class RestExtractor(Extractor):
             found = lists[0] if len(lists) == 1 else None
         if not isinstance(found, list):
             raise SourceRefusedError(
-                shown(self.address), "its answer has no array of records where one is looked for", _PATH
+                shown(self.address), "its answer has no array of records where the option records points", _PATH
             )
         return found
 

@@ -33,5 +33,6 @@ def open_store(address: str | Path, settings: Mapping[str, str] | None = None) -
         case "http" | "https":
             return HttpStore(address, given)
     raise errors.configuration(
-        f"{shown(address)} is no place for files.", hint="Use a path, or file://, s3://, gs://, sftp:// or https://."
+        f"{shown(address)} is not an address of files.",
+        hint="Use a path, or file://, s3://, gs://, sftp:// or https://.",
     )

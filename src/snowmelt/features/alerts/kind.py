@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from snowmelt.features.alerts import changing
-from snowmelt.features.alerts.commands import alter_alert, create_alert, execute_alert
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.alerts.definitions import ALERT, AlertDefinition
-from snowmelt.features.alerts.listing import COLUMNS, TERSE, alerts, ddl, described
 from snowmelt.features.alerts.statements import (
     AlterAlert,
     CreateAlert,
@@ -35,6 +33,12 @@ from snowmelt.sql.statements import base
 from snowmelt.sql.statements.heads import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax
 from snowmelt.sql.statements.warehouses import Resume
+
+with lazy_imports():
+    from snowmelt.features.alerts import listing
+    from snowmelt.features.alerts.changing import dropped
+    from snowmelt.features.alerts.commands import alter_alert, create_alert, execute_alert
+    from snowmelt.features.alerts.listing import alerts, ddl, described
 
 
 def _create(statement: CreateAlert) -> Request:
@@ -68,8 +72,8 @@ KIND = KindDescription(
     definition=AlertDefinition,
     handlers={CreateAlert: create_alert, AlterAlert: alter_alert, ExecuteAlert: execute_alert},
     listing=Listing(alerts),
-    columns=COLUMNS,
-    terse=TERSE,
+    columns=lambda: listing.COLUMNS,
+    terse=lambda: listing.TERSE,
     describe=described,
     ddl=ddl,
     script_order=100,
@@ -83,7 +87,7 @@ KIND = KindDescription(
     },
     requests={CreateAlert: _create, AlterAlert: _alter, ExecuteAlert: _execute},
     account_privileges={"EXECUTE ALERT": ACCOUNTADMIN},
-    before_drop=changing.dropped,
+    before_drop=dropped,
     forget=lambda state, item: state[TaskRecords].delete_for(item.id),
     has_history=True,
     in_projects=InProjects(statement=CreateAlert, drop_order=20, is_altered=True),

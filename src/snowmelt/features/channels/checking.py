@@ -93,7 +93,7 @@ def _protected(item: Rejected, protection: Protection) -> Rejected:
     known = set(protection.columns)
     return replace(
         item,
-        data=protection.document(item.data, lambda name: _match(name, known)),
+        data=protection.document(item.data, lambda name: match_column(name, known)),
         message=HIDDEN if quotes else item.message,
     )
 
@@ -101,7 +101,7 @@ def _protected(item: Rejected, protection: Protection) -> Rejected:
 def unknown_columns(definition: TableDefinition, part: Part) -> list[str]:
     """The columns, as the catalog would call them, that a part has and the table lacks."""
     known = {column.name for column in definition.columns}
-    return [folded(name) for name in part.rows.column_names if _match(name, known) is None]
+    return [folded(name) for name in part.rows.column_names if match_column(name, known) is None]
 
 
 def source_type(field: pa.Field) -> DataType:
@@ -116,7 +116,7 @@ def folded(name: str) -> str:
     return name[1:-1].replace('""', '"') if quoted else name.upper()
 
 
-def _match(name: str, known: set[str]) -> str | None:
+def match_column(name: str, known: set[str]) -> str | None:
     """The table's column that a writer's name means."""
     if folded(name) in known:
         return folded(name)
@@ -135,7 +135,7 @@ class _PartChecker:
         self._extra: list[str] = []
         self._repeated: list[str] = []
         for index, name in enumerate(part.rows.column_names):
-            found = _match(name, known)
+            found = match_column(name, known)
             if found is None:
                 self._extra.append(folded(name))
             elif found in self._indexes:
@@ -178,7 +178,7 @@ class _PartChecker:
         if self._repeated:
             return None, *_problem(errors.duplicate_column(self._repeated[0]))
         for index, column in enumerate(self._columns):
-            if column.name not in self._indexes and _is_required(column):
+            if column.name not in self._indexes and is_required(column):
                 return index, *_MISSING
         return None
 
@@ -251,7 +251,8 @@ def _long_at(row: int, index: int, column: Column, values: Any) -> Failure:
     return too_long(row, index, column.type.length, values[row].as_py())
 
 
-def _is_required(column: Column) -> bool:
+def is_required(column: Column) -> bool:
+    """Whether each row has to give a value."""
     return not column.nullable and column.default is None and column.identity is None
 
 

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from snowmelt.features.channels import error_tables
-from snowmelt.features.channels import listing as channels
-from snowmelt.features.channels.events import ChannelEvents
-from snowmelt.features.channels.service import Channels
+from snowmelt.core.lazy import lazy_imports
+from snowmelt.ingest.channels.ports import ChannelDoor
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
 from snowmelt.runtime.kinds import ShownRows
 from snowmelt.runtime.metadata.listing import Listing
+from snowmelt.runtime.session import Session
 from snowmelt.runtime.stopping import StopTimes
-from snowmelt.runtime.table_functions import TableFunction
+
+with lazy_imports():
+    from snowmelt.features.channels import events, listing, service, sql_functions
+    from snowmelt.features.channels.listing import channels
 
 
 def _begin(account: Account) -> None:
-    account.services.add(ChannelEvents())
-    account.channel_doors = account.services.add(Channels(account)).door
+    account.services.offer(events, "ChannelEvents")
+    offered = account.services.offer(service, "Channels", account)
+
+    def door(session: Session) -> ChannelDoor:
+        found: ChannelDoor = offered.door(session)
+        return found
+
+    account.channel_doors = door
 
 
 def _stop(account: Account, times: StopTimes) -> None:
-    account.services[Channels].stop(times.grace)
+    if account.services.is_made("Channels"):
+        account.services[service.Channels].stop(times.grace)
 
 
 FEATURE = Feature(
     "channels",
-    shows=(ShownRows(word="CHANNELS", listing=Listing(channels.channels), columns=channels.COLUMNS),),
-    relation_functions={"ERROR_TABLE": error_tables.relation},
-    table_functions=(
-        TableFunction(
-            "SNOWPIPE_STREAMING_CHANNEL_HISTORY",
-            channels.HISTORY_ARGUMENTS,
-            channels.HISTORY_COLUMNS,
-            channels.history,
-            about="TABLE_NAME",
-        ),
-    ),
+    shows=(ShownRows(word="CHANNELS", listing=Listing(channels), columns=lambda: listing.COLUMNS),),
+    functions=lambda: sql_functions.FUNCTIONS,
     begin=_begin,
     stop=_stop,
 )

@@ -160,9 +160,13 @@ class Channels:
                 raise channel.failure
             run = Run(channel.session, SqlText(""))
             table = self._writable(run, writer, channel)
-            if channel.schema_evolution or may_evolve(run, table):
+            evolves = may_evolve(run, table)
+            if channel.schema_evolution or evolves:
                 batch = evolution.without_empty_columns(table, batch)
                 table = self._evolved(run, writer, table, batch)
+            if evolves and (missing := evolution.missing_values(table, batch)):
+                evolution.drop_not_null(writer.session, table, missing)
+                table = self._writable(run, writer, channel)
             checked = check(run, table, batch)
             channel.refuse(checked)
             channel.answer = _answer(checked)

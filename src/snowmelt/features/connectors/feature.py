@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from snowmelt.features.connectors.events import ConnectorEvents
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.connectors.kind import KIND
-from snowmelt.features.connectors.service import Connectors
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
 from snowmelt.runtime.stopping import StopTimes
 
+with lazy_imports():
+    from snowmelt.features.connectors import events, service
+
 
 def _begin(account: Account) -> None:
-    account.services.add(ConnectorEvents())
-    account.services.add(Connectors(account))
+    account.services.offer(events, "ConnectorEvents")
+    account.services.offer(service, "Connectors", account)
 
 
 def _stop(account: Account, times: StopTimes) -> None:
-    account.services[Connectors].stop(times.grace)
+    if account.services.is_made("Connectors"):
+        account.services[service.Connectors].stop(times.grace)
 
 
 FEATURE = Feature(

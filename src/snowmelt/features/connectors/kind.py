@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from snowmelt.features.connectors.commands import (
-    alter_connector,
-    check_connector,
-    configure_connector,
-    create_connector,
-)
-from snowmelt.features.connectors.ddl import ddl
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.connectors.definitions import CONNECTOR, ConnectorDefinition
-from snowmelt.features.connectors.listing import COLUMNS, connectors, described
-from snowmelt.features.connectors.service import Connectors
-from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.connectors.statements import (
     AlterConnector,
     CheckConnector,
@@ -28,6 +19,17 @@ from snowmelt.runtime.rights.asks import SWITCHES, Named, Request, Subject, ask,
 from snowmelt.sql.statements import base
 from snowmelt.sql.statements.heads import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax
+
+with lazy_imports():
+    from snowmelt.features.connectors import listing, service, standings
+    from snowmelt.features.connectors.commands import (
+        alter_connector,
+        check_connector,
+        configure_connector,
+        create_connector,
+    )
+    from snowmelt.features.connectors.ddl import ddl
+    from snowmelt.features.connectors.listing import connectors, described
 
 
 def _alter(statement: AlterConnector) -> Request:
@@ -62,8 +64,8 @@ KIND = KindDescription(
         ConfigureConnector: configure_connector,
     },
     listing=Listing(connectors),
-    columns=COLUMNS,
-    describe=lambda run, state, item: (COLUMNS, [described(state, item)]),
+    columns=lambda: listing.COLUMNS,
+    describe=lambda run, state, item: (listing.COLUMNS, [described(state, item)]),
     ddl=ddl,
     script_order=110,
     privileges=("OPERATE", "MONITOR"),
@@ -82,7 +84,7 @@ KIND = KindDescription(
     # Two would fight for one slot.
     is_cloned=False,
     leads_out=True,
-    after_drop=lambda run, item: run.account.services[Connectors].wake(),
-    forget=lambda state, item: state[ConnectorStandings].delete_for(item.id),
+    after_drop=lambda run, item: run.account.services[service.Connectors].wake(),
+    forget=lambda state, item: state[standings.ConnectorStandings].delete_for(item.id),
     in_projects=InProjects(statement=CreateConnector, drop_order=10, is_fixed=True),
 )

@@ -162,10 +162,10 @@ class Landing:
         shape = self._shapes.get(event.schema)
         if shape is None:
             if self._mirrors or self._protection:
-                raise PoisonError("it came without a schema, which a mirror needs, and PII too")
+                raise PoisonError("it came without a schema, which mirrors and PII strategies need")
             return change
         if self._mirrors and change.operation is not Operation.TRUNCATE and key_of(change, shape.key) is None:
-            raise PoisonError(f"{change.table} has no primary key, so that a mirror can't tell its rows apart")
+            raise PoisonError(f"{change.table} has no primary key, so a mirror can't tell its rows apart")
         clean = shape.cleaned_and_known if self._protection else shape.cleaned
         return replace(change, key=clean(change.key), before=clean(change.before), after=clean(change.after))
 

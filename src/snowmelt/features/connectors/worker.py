@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from snowmelt.core import errors
+from snowmelt.core.backoff import Backoff
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.connectors.declaring import source_of
 from snowmelt.features.connectors.definitions import ConnectorDefinition, ConnectorPhase, ConnectorState, Route
@@ -53,7 +54,7 @@ class Worker:
         self._stopping = threading.Event()
         self._feed: Feed | None = None
         self._snapshots: FirstSnapshots | None = None
-        self._pause = _FIRST_PAUSE
+        self._backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         self._watched = 0.0
         self._sent = 0
         """The number of the last order for a snapshot that an engine was given."""
@@ -112,7 +113,7 @@ class Worker:
                 continue
             try:
                 self._capture(connector, standing)
-                self._pause = _FIRST_PAUSE
+                self._backoff.reset()
             except EngineFailedError as error:
                 self._retry(str(error))
             except SourceError as error:
@@ -142,10 +143,10 @@ class Worker:
     def _retry(self, reason: str) -> None:
         if self._stopping.is_set():
             return
-        _log.warning("connector_retries", connector=self._id, seconds=self._pause, reason=reason)
+        _log.warning("connector_retries", connector=self._id, seconds=self._backoff.seconds, reason=reason)
         self._note(phase=ConnectorPhase.RETRYING, error=reason)
-        self._woken.wait(self._pause)
-        self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+        self._woken.wait(self._backoff.seconds)
+        self._backoff.lengthen()
 
     def _capture(self, connector: CatalogObject, standing: ConnectorState) -> None:
         """Until the engine ends, or is ended."""
@@ -176,7 +177,7 @@ class Worker:
                 landed = self._land(landing, feed, batch, watch)
                 if landed is None:
                     return
-                self._pause = _FIRST_PAUSE
+                self._backoff.reset()
                 watch(None)
                 # Of topics nobody knows whether the last row of another table is still to come.
                 only_rows = definition.snapshot_mode == "INITIAL_ONLY" and not kafka
@@ -216,7 +217,7 @@ class Worker:
 
         None when the account is closed first.
         """
-        standing = self._landed_at_last(landing, batch, watch)
+        standing = self._land_at_last(landing, batch, watch)
         if standing is None:
             return None
         feed.acknowledge(batch.number)
@@ -226,8 +227,8 @@ class Worker:
                 self._send_signals(connector, current)
         return standing
 
-    def _landed_at_last(self, landing: Landing, batch: Batch, watch: Callable[[str], None]) -> ConnectorState | None:
-        pause = _FIRST_PAUSE
+    def _land_at_last(self, landing: Landing, batch: Batch, watch: Callable[[str], None]) -> ConnectorState | None:
+        backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         while True:
             try:
                 return landing.land(batch)
@@ -237,9 +238,9 @@ class Worker:
                 waits = f"Landing waits: {error.message}"
                 self._note(warning=waits)
                 watch(waits)
-                if self._stopping.wait(pause):
+                if self._stopping.wait(backoff.seconds):
                     return None
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                backoff.lengthen()
 
     # -- before it starts -----------------------------------------------------------------------------------------
 

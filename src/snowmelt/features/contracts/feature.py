@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from snowmelt.features.contracts import attaching, enforcing
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.contracts.kind import KIND
-from snowmelt.features.contracts.views import PromisedViews
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
 
+with lazy_imports():
+    from snowmelt.features.contracts import attaching, views
+    from snowmelt.features.contracts.enforcing import (
+        check_change,
+        check_replacement,
+        refuse_if_promised,
+        refuse_if_promised_within,
+        replace,
+        swap,
+    )
+
 
 def _begin(account: Account) -> None:
-    account.services.add(PromisedViews())
+    account.services.offer(views, "PromisedViews")
     account.contracts = attaching
     lifecycle = account.lifecycle
-    lifecycle.replacing.subscribe(enforcing.check_replacement)
-    lifecycle.replaced.subscribe(enforcing.replace)
-    lifecycle.columns_changing.subscribe(enforcing.check_change)
-    lifecycle.swapping.subscribe(enforcing.swap)
-    lifecycle.leaving.subscribe(enforcing.refuse_if_promised)
-    lifecycle.all_leaving.subscribe(enforcing.refuse_if_promised_within)
+    lifecycle.replacing.subscribe(check_replacement)
+    lifecycle.replaced.subscribe(replace)
+    lifecycle.columns_changing.subscribe(check_change)
+    lifecycle.swapping.subscribe(swap)
+    lifecycle.leaving.subscribe(refuse_if_promised)
+    lifecycle.all_leaving.subscribe(refuse_if_promised_within)
 
 
 FEATURE = Feature(

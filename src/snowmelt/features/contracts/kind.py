@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from snowmelt.features.contracts import enforcing
-from snowmelt.features.contracts.commands import alter_contract, check_contract, create_contract
-from snowmelt.features.contracts.ddl import contract_ddl
-from snowmelt.features.contracts.listing import COLUMNS, contracts, described
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.contracts.statements import (
     AddConsumer,
     AlterContract,
@@ -32,6 +29,12 @@ from snowmelt.sql.statements import base
 from snowmelt.sql.statements.heads import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax
 from snowmelt.state.contract_model import CONTRACT, ContractDefinition
+
+with lazy_imports():
+    from snowmelt.features.contracts import enforcing, listing
+    from snowmelt.features.contracts.commands import alter_contract, check_contract, create_contract
+    from snowmelt.features.contracts.ddl import contract_ddl
+    from snowmelt.features.contracts.listing import contracts, described
 
 
 def _create(statement: CreateContract) -> Request:
@@ -67,7 +70,7 @@ KIND = KindDescription(
     definition=ContractDefinition,
     handlers={CreateContract: create_contract, AlterContract: alter_contract, CheckContract: check_contract},
     listing=Listing(contracts),
-    columns=COLUMNS,
+    columns=lambda: listing.COLUMNS,
     describe=described,
     ddl=contract_ddl,
     script_order=120,

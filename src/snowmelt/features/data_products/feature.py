@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from snowmelt.core import types
-from snowmelt.features.data_products import pii
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.data_products.kind import KIND
-from snowmelt.runtime import pii_at_ingest
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
-from snowmelt.runtime.system_functions import SystemFunction
-from snowmelt.runtime.table_functions import TableFunction
+
+with lazy_imports():
+    from snowmelt.features.data_products import sql_functions
+    from snowmelt.runtime.pii_at_ingest import column_renamed, copy_classes, keep_classes
 
 
 def _begin(account: Account) -> None:
-    account.lifecycle.replaced.subscribe(pii_at_ingest.keep_classes)
-    account.lifecycle.cloned.subscribe(pii_at_ingest.copy_classes)
-    account.lifecycle.column_renamed.subscribe(pii_at_ingest.column_renamed)
+    account.lifecycle.replaced.subscribe(keep_classes)
+    account.lifecycle.cloned.subscribe(copy_classes)
+    account.lifecycle.column_renamed.subscribe(column_renamed)
 
 
 FEATURE = Feature(
     "data_products",
+    functions=lambda: sql_functions.FUNCTIONS,
     begin=_begin,
     kinds=(KIND,),
-    system_functions={
-        "SYSTEM$CLASSIFY": SystemFunction(1, 2, types.VARCHAR, pii.classify_table, only_called=True),
-        "SYSTEM$PII_VIEW": SystemFunction(2, 3, types.VARCHAR, pii.view_text),
-        "SYSTEM$SET_PII_CLASS": SystemFunction(3, 3, types.VARCHAR, pii.set_class, only_called=True),
-        "SYSTEM$SET_PII_STRATEGY": SystemFunction(3, 3, types.VARCHAR, pii.set_strategy, only_called=True),
-    },
-    table_functions=(TableFunction("PII_COLUMNS", (), pii.COLUMNS, pii.all_columns, about="NAME"),),
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from snowmelt.features.data_products.commands import alter_data_product, create_data_product
-from snowmelt.features.data_products.ddl import data_product_ddl
-from snowmelt.features.data_products.listing import COLUMNS, data_products, described
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.data_products.statements import (
     AlterDataProduct,
     CreateDataProduct,
@@ -18,6 +16,12 @@ from snowmelt.sql.statements import base
 from snowmelt.sql.statements.heads import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax
 from snowmelt.state.contract_model import DATA_PRODUCT, DataProductDefinition
+
+with lazy_imports():
+    from snowmelt.features.data_products import listing
+    from snowmelt.features.data_products.commands import alter_data_product, create_data_product
+    from snowmelt.features.data_products.ddl import data_product_ddl
+    from snowmelt.features.data_products.listing import data_products, described
 
 KIND = KindDescription(
     syntax=KindSyntax(
@@ -34,7 +38,7 @@ KIND = KindDescription(
     definition=DataProductDefinition,
     handlers={CreateDataProduct: create_data_product, AlterDataProduct: alter_data_product},
     listing=Listing(data_products),
-    columns=COLUMNS,
+    columns=lambda: listing.COLUMNS,
     describe=described,
     ddl=data_product_ddl,
     script_order=130,

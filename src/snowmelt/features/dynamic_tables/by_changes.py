@@ -172,7 +172,7 @@ class _ChangeRefresh:
         recorded = self.attempt.dynamic.operator_states
         states = list(states_of(self.planner.view.root).values())
         if not store.usable(states, recorded) and (recorded or self.run.account.store.root.is_local):
-            raise TooLargeError("the states of aggregates are not there")
+            raise TooLargeError("the states of its aggregates are missing")
         if not recorded:
             return {}
         self.searched = {state.stored: store.searched(recorded[state.name]) for state in states}

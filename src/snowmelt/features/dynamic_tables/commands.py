@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors, types
 from snowmelt.core.errors import SnowmeltError
@@ -17,7 +17,6 @@ from snowmelt.features.dynamic_tables.refresh import RefreshOutcome
 from snowmelt.runtime.metadata.columns import EPOCH
 from snowmelt.runtime.results import DONE, Result, ResultColumn, kept, status, table_result
 from snowmelt.runtime.rights.plans import explained
-from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.dynamic_tables import (
     AlterDynamicTable,
     CreateDynamicTable,
@@ -131,10 +130,3 @@ def _statistics(outcome: RefreshOutcome) -> str:
 
 def explain_dynamic_table(run: Run, statement: ExplainDynamicTable) -> Result:
     return replace(explained(run, explain(run, statement)), statement_type="EXPLAIN")
-
-
-HANDLERS: dict[type[Statement], Any] = {
-    CreateDynamicTable: create_dynamic_table,
-    AlterDynamicTable: alter_dynamic_table,
-    ExplainDynamicTable: explain_dynamic_table,
-}

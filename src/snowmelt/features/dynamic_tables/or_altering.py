@@ -96,7 +96,7 @@ class _Alteration:
         wanted = declarations.definition_of(run, statement, self.declared, self.bound)
         self.contract = run.account.contracts.wanted(run, statement.options, table, wanted.columns)
         if wanted.transient != table.definition.transient:
-            raise CannotKeepError("it is transient or not for good")
+            raise CannotKeepError("TRANSIENT can't be changed")
         self.actions = _reshaping(table.definition.columns, wanted.columns)
         if wanted.cluster_by != table.definition.cluster_by:
             self.actions.append(ClusterBy(tuple(statement.cluster_by)))
@@ -105,7 +105,7 @@ class _Alteration:
         if self.statement.backfill_from is not None:
             raise CannotKeepError("it begins with the rows of another table")
         if not _extends(parse_snowflake(self.before.query), parse_snowflake(self.declared.query)):
-            raise CannotKeepError("the query is another one")
+            raise CannotKeepError("the query changed")
 
     def apply(self, *, always: bool = False) -> _Altered:
         """`always`: the rows are computed anew although nothing asks for it."""
@@ -205,7 +205,7 @@ def _reshaping(before: Sequence[Column], after: Sequence[Column]) -> list[Action
     actions: list[Action] = []
     for old, new in zip(before, after, strict=False):
         if old.name != new.name:
-            raise CannotKeepError(f"column '{old.name}' is in another place")
+            raise CannotKeepError(f"column '{old.name}' is in another position")
         if old.nullable != new.nullable or not _fits(old.type, new.type):
             raise CannotKeepError(f"column '{old.name}' was {old.type} and is {new.type}")
         if old.type != new.type:

@@ -162,7 +162,8 @@ class ScheduledTables:
         caller = self._running.get(table)
         if caller is not None:
             caller.cancelled = True
-            self._account.engine.cancel(caller.tag)
+            # A Spark that does not answer must not hold up who stops the refreshes.
+            threading.Thread(target=self._account.engine.cancel, args=(caller.tag,), daemon=True).start()
             self._account.locks.wake()
 
     # -- details --------------------------------------------------------------------------------------------------

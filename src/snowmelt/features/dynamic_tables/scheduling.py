@@ -6,19 +6,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from snowmelt.features.dynamic_tables.graph import Graph, load
+from snowmelt.scheduler.topology import FAILURES_TO_SUSPEND
 from snowmelt.state.dynamic_model import Dependency, DynamicGraphEntry, DynamicState
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.state.store import StateTransaction
 
-MOST_FAILURES = 5
-"""Scheduled refreshes that fail in a row, and suspend the table."""
 BY_USER = "USER_SUSPENDED"
 BY_ERRORS = "SUSPENDED_DUE_TO_ERRORS"
 CLONED = "CLONED_AUTO_SUSPENDED"
 BY_QUALITY = "SUSPENDED_DUE_TO_QUALITY_CHECK"
 _MESSAGES = {
     BY_USER: "The dynamic table was suspended by a user.",
-    BY_ERRORS: f"The dynamic table was suspended due to {MOST_FAILURES} consecutive refresh errors.",
+    BY_ERRORS: f"The dynamic table was suspended due to {FAILURES_TO_SUSPEND} consecutive refresh errors.",
     BY_QUALITY: "The dynamic table was suspended because a refresh failed a quality check.",
     CLONED: "The dynamic table was suspended because it is a clone.",
 }
@@ -73,7 +72,7 @@ def note_failure(state: StateTransaction, table: CatalogObject) -> None:
     dynamic = state.dynamic.require(table.id)
     failures = dynamic.failures + 1
     state.dynamic.change(table.id, failures=failures)
-    if failures >= MOST_FAILURES and not dynamic.suspended:
+    if failures >= FAILURES_TO_SUSPEND and not dynamic.suspended:
         suspend(state, table, BY_ERRORS)
 
 

@@ -18,7 +18,9 @@ from snowmelt.core.config import OpenLineageSettings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
 from snowmelt.core.properties import read_properties
+from snowmelt.features.channels.events import ChannelEvents
 from snowmelt.features.connectors.definitions import ConnectorState
+from snowmelt.features.connectors.events import ConnectorEvents
 from snowmelt.features.lineage.catalog import dataset_of
 from snowmelt.features.lineage.outside import from_channel, from_connector
 from snowmelt.features.lineage.service import Lineage
@@ -65,6 +67,18 @@ class RunEvents:
         if settings is not None:
             pulse = Pulse(settings.running_seconds, self._running)
             self.emitter = Emitter(_sink(settings, account.data_dir), settings.queue, pulse)
+        self._subscribe()
+
+    def _subscribe(self) -> None:
+        events, services = self._account.events, self._account.services
+        events.statement_started.subscribe(self.started)
+        events.statement_finished.subscribe(self.finished)
+        events.statement_failed.subscribe(self.failed)
+        events.table_written.subscribe(self.wrote)
+        events.table_reverted.subscribe(self.took_back)
+        events.checks_ended.subscribe(self.checked)
+        services[ChannelEvents].committing.subscribe(self.of_channels)
+        services[ConnectorEvents].landing.subscribe(self.of_connector)
 
     def close(self) -> None:
         if self.emitter is not None:

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-from snowmelt.features.loading import functions, history, inference, staged_query
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.loading.kind import FILE_FORMATS, FILES, STAGES
-from snowmelt.features.loading.stage_folders import Digests
-from snowmelt.runtime import histories
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
-from snowmelt.runtime.table_functions import TableFunction
+
+with lazy_imports():
+    from snowmelt.features.loading import sql_functions, stage_folders
+    from snowmelt.features.loading.history import forget
+    from snowmelt.features.loading.staged_query import relation
 
 
 def _begin(account: Account) -> None:
-    account.services.add(Digests())
-    account.staged_files = staged_query.relation
-    account.lifecycle.emptied.subscribe(history.forget)
+    account.services.offer(stage_folders, "Digests")
+    account.staged_files = relation
+    account.lifecycle.emptied.subscribe(forget)
 
 
 FEATURE = Feature(
     "loading",
     kinds=(FILE_FORMATS, STAGES),
     groups=(FILES,),
-    table_functions=(
-        TableFunction(
-            "INFER_SCHEMA",
-            ("LOCATION", "FILE_FORMAT", "FILES", "IGNORE_CASE", "MAX_FILE_COUNT", "MAX_RECORDS_PER_FILE"),
-            inference.COLUMNS,
-            functions.infer_schema,
-            required=1,
-        ),
-        TableFunction(
-            "COPY_HISTORY",
-            ("TABLE_NAME", "START_TIME", "END_TIME", "PIPE_NAME"),
-            histories.COPY_COLUMNS,
-            functions.copy_history,
-            required=2,
-        ),
-    ),
+    functions=lambda: sql_functions.FUNCTIONS,
     begin=_begin,
 )

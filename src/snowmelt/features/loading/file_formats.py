@@ -151,6 +151,8 @@ def _csv(given: dict[str, Any], shared: dict[str, Any]) -> CsvFormat:
         skip_mark=given.get("SKIP_BYTE_ORDER_MARK") is not False,
         encoding=_encoding(given.get("ENCODING") or "UTF8"),
     )
+    if found.skip_header < 0:
+        raise errors.invalid_value(str(found.skip_header), "SKIP_HEADER")
     if found.parse_header and found.skip_header:
         raise errors.compilation("001492", "42601", "conflicting options PARSE_HEADER and SKIP_HEADER in FILE_FORMAT")
     if found.field_delimiter is not None and found.field_delimiter == found.record_delimiter:

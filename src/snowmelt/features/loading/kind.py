@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from snowmelt.features.loading import copy_commands, file_commands, stage_commands
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.loading.copy_statements import CopyIntoLocation, CopyIntoTable, parse_copy
 from snowmelt.features.loading.definitions import FILE_FORMAT, STAGE, format_of, stage_of
 from snowmelt.features.loading.file_statements import (
@@ -21,19 +21,9 @@ from snowmelt.features.loading.format_statements import (
     parse_alter_file_format,
     parse_create_file_format,
 )
-from snowmelt.features.loading.listing import (
-    FORMAT_COLUMNS,
-    STAGE_COLUMNS,
-    file_formats,
-    format_ddl,
-    stage_ddl,
-    stages,
-)
 from snowmelt.features.loading.stage_statements import AlterStage, CreateStage, parse_alter_stage, parse_create_stage
 from snowmelt.runtime.kinds import InProjects, KindDescription, StatementGroup
-from snowmelt.runtime.metadata import formats, layouts
 from snowmelt.runtime.metadata.listing import Listing
-from snowmelt.runtime.metadata.stages import stage_properties
 from snowmelt.runtime.rights.asks import (
     Request,
     Subject,
@@ -47,6 +37,20 @@ from snowmelt.runtime.rights.asks import (
 from snowmelt.sql.statements.base import StatementKind, ddl
 from snowmelt.sql.statements.heads import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax, StatementSyntax
+
+with lazy_imports():
+    from snowmelt.features.loading import listing
+    from snowmelt.features.loading.copy_commands import copy_into_location, copy_into_table
+    from snowmelt.features.loading.file_commands import get, list_files, put, remove
+    from snowmelt.features.loading.listing import file_formats, format_ddl, stage_ddl, stages
+    from snowmelt.features.loading.stage_commands import (
+        alter_file_format,
+        alter_stage,
+        create_file_format,
+        create_stage,
+    )
+    from snowmelt.runtime.metadata import formats, layouts
+    from snowmelt.runtime.metadata.stages import stage_properties
 from snowmelt.state.model import FileFormatDefinition, StageDefinition
 
 _TEMPORARY = frozenset({"TEMP", "TEMPORARY", "VOLATILE"})
@@ -62,9 +66,9 @@ STAGES = KindDescription(
     noun="Stage",
     created_noun="Stage area",
     definition=StageDefinition,
-    handlers={CreateStage: stage_commands.create_stage, AlterStage: stage_commands.alter_stage},
+    handlers={CreateStage: create_stage, AlterStage: alter_stage},
     listing=Listing(stages, paged=False),
-    columns=STAGE_COLUMNS,
+    columns=lambda: listing.STAGE_COLUMNS,
     describe=lambda run, state, item: (layouts.DESCRIBE_STAGE, stage_properties(stage_of(item))),
     ddl=stage_ddl,
     script_order=30,
@@ -89,9 +93,9 @@ FILE_FORMATS = KindDescription(
     ),
     noun="File format",
     definition=FileFormatDefinition,
-    handlers={CreateFileFormat: stage_commands.create_file_format, AlterFileFormat: stage_commands.alter_file_format},
+    handlers={CreateFileFormat: create_file_format, AlterFileFormat: alter_file_format},
     listing=Listing(file_formats, paged=False),
-    columns=FORMAT_COLUMNS,
+    columns=lambda: listing.FORMAT_COLUMNS,
     describe=lambda run, state, item: (
         layouts.DESCRIBE_FILE_FORMAT,
         formats.properties(format_of(item).type, format_of(item).options),
@@ -131,12 +135,12 @@ FILES = StatementGroup(
         },
     ),
     handlers={
-        CopyIntoTable: copy_commands.copy_into_table,
-        CopyIntoLocation: copy_commands.copy_into_location,
-        Put: file_commands.put,
-        Get: file_commands.get,
-        ListFiles: file_commands.list_files,
-        RemoveFiles: file_commands.remove,
+        CopyIntoTable: copy_into_table,
+        CopyIntoLocation: copy_into_location,
+        Put: put,
+        Get: get,
+        ListFiles: list_files,
+        RemoveFiles: remove,
     },
     rules={"COPY INTO TABLE": (ask(Subject.TARGET, "INSERT"),)},
     requests={

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from snowmelt.core import types
-from snowmelt.features.notifications import sending
-from snowmelt.features.notifications.messages import Messages
-from snowmelt.features.notifications.rules import Rules
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
-from snowmelt.runtime.system_functions import SystemFunction
-from snowmelt.runtime.table_functions import TableFunction
+
+with lazy_imports():
+    from snowmelt.features.notifications import messages, rules, sql_functions
 
 
 def _begin(account: Account) -> None:
-    account.services.add(Messages(account))
-    rules = account.services.add(Rules(account))
-    account.at_close(rules.conditions.stop)
+    account.services.offer(messages, "Messages", account)
+    offered = account.services.offer(rules, "Rules", account)
+    if account.settings.alert_rules:
+        # What is wrong with them is said when the account opens.
+        account.at_close(offered.conditions.stop)
 
 
 FEATURE = Feature(
     "notifications",
-    system_functions={
-        "SYSTEM$SEND_EMAIL": SystemFunction(4, 5, types.BOOLEAN, sending.send_email, only_called=True),
-        "SYSTEM$SEND_SNOWFLAKE_NOTIFICATION": SystemFunction(
-            2, 2, types.VARCHAR, sending.send_notification, only_called=True
-        ),
-        "SYSTEM$SILENCE_ALERT_RULE": SystemFunction(2, 2, types.VARCHAR, sending.silence, only_called=True),
-    },
-    table_functions=(
-        TableFunction(
-            "NOTIFICATION_HISTORY", sending.HISTORY_ARGUMENTS, sending.HISTORY_COLUMNS, sending.notification_history
-        ),
-        TableFunction("ALERT_RULE_STATUS", (), sending.STATUS_COLUMNS, sending.rule_status),
-    ),
+    functions=lambda: sql_functions.FUNCTIONS,
     begin=_begin,
 )

@@ -55,7 +55,7 @@ def _objection(settings: NotificationSettings, address: str, message: Message) -
         return "Only channels of e-mail have recipients."
     strangers = set(message.recipients) - set(settings.allowed_recipients) if settings.allowed_recipients else set()
     if strangers:
-        return f"'{min(strangers)}' is none of the integration's allowed recipients."
+        return f"'{min(strangers)}' is not one of the integration's allowed recipients."
     return None
 
 

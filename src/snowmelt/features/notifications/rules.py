@@ -83,7 +83,7 @@ def _check(account: Account) -> None:
     """A rule that would tell nobody, or one that nobody defined, is a mistake in the settings."""
     for rule in account.settings.alert_rules:
         if rule.metric is not None and rule.metric not in METRICS:
-            raise errors.configuration(f"The alert rule '{rule.name}' is on '{rule.metric}', which is no metric.")
+            raise errors.configuration(f"The alert rule '{rule.name}' watches '{rule.metric}', which is not a metric.")
         for channel in (*rule.channels, *rule.escalate_to):
             if channel not in account.settings.notifications:
                 raise errors.configuration(

@@ -14,6 +14,7 @@ from snowmelt.features.observing.monitor import Monitor
 from snowmelt.features.observing.recording import FreshnessLog
 from snowmelt.features.observing.watching import Watch
 from snowmelt.features.tasks.service import Tasks
+from snowmelt.features.upkeep.service import Upkeep
 from snowmelt.observe.alerting import Series
 from snowmelt.observe.freshness import Freshness
 from snowmelt.observe.levels import Pool
@@ -47,6 +48,11 @@ class Observing:
         self._monitor: Monitor | None = None
         self.server_load: Callable[[], Iterable[Pool]] = tuple
         """What a server in this process has in use, if there is one."""
+        # From now on: a server asks for this service as it starts, and a command that shows no counts never does.
+        account.events.statement_recorded.subscribe(self.query_ended)
+        account.events.refresh_ended.subscribe(self.refresh_ended)
+        account.events.task_ended.subscribe(self.task_ended)
+        account.services[Upkeep].finished.subscribe(self.upkeep_done)
 
     def start(self) -> None:
         """From now on, until the account is closed, freshness is checked and written down."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
-from snowmelt.features.quality import declaring, following
-from snowmelt.features.quality import listing as quality
-from snowmelt.features.quality.commands import execute_checks, replay_quarantine
-from snowmelt.features.quality.gate import QualityGate
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.quality.statements import (
     AddQualityCheck,
     DropQualityCheck,
@@ -22,18 +20,29 @@ from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
 from snowmelt.runtime.kinds import Clauses, ShownRows, StatementGroup
 from snowmelt.runtime.metadata.listing import Listing
+from snowmelt.runtime.pending import PendingTable, Transaction
 from snowmelt.runtime.rights.asks import Request, Subject, ask, table_named
-from snowmelt.runtime.table_functions import TableFunction
 from snowmelt.sql.statements.base import StatementKind
 from snowmelt.sql.statements.kinds import ClauseSyntax, StatementSyntax
 
+with lazy_imports():
+    from snowmelt.features.quality import gate, listing, sql_functions
+    from snowmelt.features.quality.commands import execute_checks, replay_quarantine
+    from snowmelt.features.quality.declaring import add_check, drop_check
+    from snowmelt.features.quality.following import columns_altered, renamed, swapped
+    from snowmelt.features.quality.listing import checks
+
 
 def _begin(account: Account) -> None:
-    account.gate = gate = QualityGate(account)
-    account.transactions.gate = gate.check
-    account.lifecycle.columns_altered.subscribe(following.columns_altered)
-    account.lifecycle.renamed.subscribe(following.renamed)
-    account.lifecycle.swapped.subscribe(following.swapped)
+    account.gate = offered = account.services.offer(gate, "QualityGate", account)
+
+    def check(transaction: Transaction, items: Sequence[PendingTable]) -> None:
+        offered.check(transaction, items)
+
+    account.transactions.gate = check
+    account.lifecycle.columns_altered.subscribe(columns_altered)
+    account.lifecycle.renamed.subscribe(renamed)
+    account.lifecycle.swapped.subscribe(swapped)
 
 
 FEATURE = Feature(
@@ -47,8 +56,8 @@ FEATURE = Feature(
                 ClauseSyntax("REPLAY", ("QUARANTINE",), parse_replay, of_dynamic=False),
             ),
             handlers={
-                AddQualityCheck: declaring.add_check,
-                DropQualityCheck: declaring.drop_check,
+                AddQualityCheck: add_check,
+                DropQualityCheck: drop_check,
                 ReplayQuarantine: replay_quarantine,
             },
         ),
@@ -66,15 +75,7 @@ FEATURE = Feature(
             },
         ),
     ),
-    shows=(ShownRows(word="QUALITY CHECKS", listing=Listing(quality.checks), columns=quality.COLUMNS),),
-    table_functions=(
-        TableFunction(
-            "QUALITY_CHECK_HISTORY",
-            quality.HISTORY_ARGUMENTS,
-            quality.HISTORY_COLUMNS,
-            quality.history,
-            about="TABLE_NAME",
-        ),
-    ),
+    shows=(ShownRows(word="QUALITY CHECKS", listing=Listing(checks), columns=lambda: listing.COLUMNS),),
+    functions=lambda: sql_functions.FUNCTIONS,
     begin=_begin,
 )

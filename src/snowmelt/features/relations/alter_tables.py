@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.runtime import kinds, past_shapes, references, retention
@@ -13,7 +13,7 @@ from snowmelt.runtime.reshaping import Reshaped, reshape, start_change_feed
 from snowmelt.runtime.results import DONE, Result, status
 from snowmelt.runtime.row_checks import check_rows
 from snowmelt.sql.statements.alter_table import AlterTable
-from snowmelt.sql.statements.base import NameRef, Statement
+from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.changes import (
     Action,
     Annotation,
@@ -235,6 +235,3 @@ def _set_options(run: Run, table: CatalogObject, options: TableOptions, unset: t
     changed["change_feed"] = True
     start_change_feed(run, table, run.open_for_write(table))
     run.transaction.at_commit.append(record)
-
-
-HANDLERS: dict[type[Statement], Any] = {AlterTable: alter_table}

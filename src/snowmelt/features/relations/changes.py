@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.runtime.results import Result, counts
 from snowmelt.runtime.rewriting.applying import apply_change, delete_all
 from snowmelt.runtime.rewriting.binding import plan_delete, plan_merge, plan_update
 from snowmelt.runtime.rewriting.plan import Act
-from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.dml import DeleteStatement, MergeStatement, UpdateStatement
 
 if TYPE_CHECKING:
@@ -48,6 +47,3 @@ def merge(run: Run, statement: MergeStatement) -> Result:
     present = {clause.act for clause in plan.clauses}
     numbers = {Act.INSERT: outcome.inserted, Act.UPDATE: outcome.updated, Act.DELETE: outcome.deleted}
     return counts("MERGE", **{f"number_of_rows_{act}": number for act, number in numbers.items() if act in present})
-
-
-HANDLERS: dict[type[Statement], Any] = {UpdateStatement: update, DeleteStatement: delete, MergeStatement: merge}

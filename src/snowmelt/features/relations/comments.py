@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
@@ -10,7 +10,7 @@ from snowmelt.features.relations.alter_tables import alter_columns
 from snowmelt.features.relations.views import comment_column
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.results import DONE, Result, status
-from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.statements.changes import CommentOn, SetColumnComment
 from snowmelt.state.model import RELATIONS, ObjectKind
 
@@ -92,6 +92,3 @@ def _comment_column(run: Run, name: NameRef, text: str | None) -> errors.Snowmel
     else:
         alter_columns(run, found, (SetColumnComment(column, text),))
     return None
-
-
-HANDLERS: dict[type[Statement], Any] = {CommentOn: comment_on}

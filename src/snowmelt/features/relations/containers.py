@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
@@ -14,7 +14,7 @@ from snowmelt.runtime.container_clones import Contents
 from snowmelt.runtime.objects import create_database, create_schema
 from snowmelt.runtime.references import Rename
 from snowmelt.runtime.results import DONE, Result, kept, status
-from snowmelt.sql.statements.base import NameRef, Statement
+from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.changes import Action, Annotation, RenameTo, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.databases_schemas import (
     AlterDatabase,
@@ -30,8 +30,9 @@ from snowmelt.state.store import StateReader, StateTransaction
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
-_RECORDED = ("MAX_DATA_EXTENSION_TIME_IN_DAYS", "REPLACE_INVALID_CHARACTERS", "LOG_LEVEL", "TRACE_LEVEL")
+_RECORDED = frozenset({"MAX_DATA_EXTENSION_TIME_IN_DAYS", "REPLACE_INVALID_CHARACTERS", "LOG_LEVEL", "TRACE_LEVEL"})
 """Options that are kept as parameters of the container; which of them mean nothing here, `ContainerOptions` says."""
+Container = TypeVar("Container", Database, Schema)
 
 
 # -- CREATE -------------------------------------------------------------------------------------------------------
@@ -175,15 +176,9 @@ def _alter_database(run: Run, state: StateTransaction, database: Database, actio
         case Annotation():
             kinds.annotate_container(run, state, ParameterLevel.DATABASE, database.id, action)
         case SetOptions() | UnsetOptions():
-            options, unset = _options(action)
-            retention.check(options.data_retention_time_in_days, transient=database.transient)
-            if options.comment is not None or "COMMENT" in unset:
-                database = database.model_copy(update={"comment": options.comment})
-            database = database.model_copy(update={"altered_on": state.now})
-            state.catalog.update_database(database)
-            if options.data_retention_time_in_days is not None or retention.KEY in unset:
-                retention.set_database(state, database, options.data_retention_time_in_days)
-            _change_recorded(state, ParameterLevel.DATABASE, database.id, options, unset)
+            _set(
+                state, ParameterLevel.DATABASE, database, action, state.catalog.update_database, retention.set_database
+            )
         case _:
             raise errors.unsupported(f"ALTER DATABASE … {type(action).__name__}")
     return lambda: None
@@ -226,15 +221,7 @@ def _alter_schema(run: Run, state: StateTransaction, schema: Schema, action: Act
         case Annotation():
             kinds.annotate_container(run, state, ParameterLevel.SCHEMA, schema.id, action)
         case SetOptions() | UnsetOptions():
-            options, unset = _options(action)
-            retention.check(options.data_retention_time_in_days, transient=schema.transient)
-            if options.comment is not None or "COMMENT" in unset:
-                schema = schema.model_copy(update={"comment": options.comment})
-            schema = schema.model_copy(update={"altered_on": state.now})
-            state.catalog.update_schema(schema)
-            if options.data_retention_time_in_days is not None or retention.KEY in unset:
-                retention.set_schema(state, schema, options.data_retention_time_in_days)
-            _change_recorded(state, ParameterLevel.SCHEMA, schema.id, options, unset)
+            _set(state, ParameterLevel.SCHEMA, schema, action, state.catalog.update_schema, retention.set_schema)
         case _:
             raise errors.unsupported(f"ALTER SCHEMA … {type(action).__name__}")
     return lambda: None
@@ -265,13 +252,22 @@ def _options(action: Action) -> tuple[ContainerOptions, tuple[str, ...]]:
     return action.options, ()
 
 
-def _change_recorded(
-    state: StateTransaction, level: ParameterLevel, id: str, options: ContainerOptions, unset: tuple[str, ...]
-) -> None:
-    _record(state, level, id, options)
-    for key in unset:
-        if key in _RECORDED:
-            state.parameters.unset(level, id, key)
+def _set(
+    state: StateTransaction, level: ParameterLevel, container: Container, action: Action,
+    update: Callable[[Container], None], set_retention: Callable[[StateTransaction, Container, int | None], Container],
+) -> None:  # fmt: skip
+    options, unset = _options(action)
+    days = options.data_retention_time_in_days
+    retention.check(days, transient=container.transient)
+    if options.comment is not None or "COMMENT" in unset:
+        container = container.model_copy(update={"comment": options.comment})
+    container = container.model_copy(update={"altered_on": state.now})
+    update(container)
+    if days is not None or retention.KEY in unset:
+        set_retention(state, container, days)
+    _record(state, level, container.id, options)
+    for key in _RECORDED.intersection(unset):
+        state.parameters.unset(level, container.id, key)
 
 
 def _database_renamer(names: dict[str, str]) -> Rename:
@@ -284,11 +280,3 @@ def _schema_renamer(names: dict[SchemaName, SchemaName]) -> Rename:
         return item if found is None else ObjectName(found.database, found.name, item.name)
 
     return rename
-
-
-HANDLERS: dict[type[Statement], Any] = {
-    CreateDatabase: create_database_,
-    CreateSchema: create_schema_,
-    AlterDatabase: alter_database,
-    AlterSchema: alter_schema,
-}

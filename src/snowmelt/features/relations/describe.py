@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
@@ -23,7 +23,7 @@ from snowmelt.runtime.metadata.table_columns import columns_of, identity_text
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.rights import credentials
 from snowmelt.runtime.rights.enforcement import may_read_definition
-from snowmelt.sql.statements.base import NameRef, Statement
+from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.describe import DescribeStatement
 from snowmelt.state import definitions
 from snowmelt.state.model import (
@@ -245,6 +245,3 @@ def _routine_properties(definition: RoutineDefinition) -> dict[str, str]:
         properties["packages"] = formats.shown(written.options.packages or ())
         properties["imports"] = formats.shown(written.options.imports or ())
     return properties
-
-
-HANDLERS: dict[type[Statement], Any] = {DescribeStatement: describe}

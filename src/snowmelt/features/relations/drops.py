@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, SchemaName, quote
@@ -12,7 +12,7 @@ from snowmelt.runtime import contexts, references, retention, schema_objects
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.results import Result, status
 from snowmelt.runtime.schema_objects import noun
-from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.statements.changes import ROUTINES, Drop, Undrop
 from snowmelt.state.model import ObjectKind, TableDefinition
 from snowmelt.state.store import StateTransaction
@@ -32,36 +32,39 @@ def drop(run: Run, statement: Drop) -> Result:
     return status(f"{shown} successfully dropped.", query_type)
 
 
-def _drop_database(run: Run, statement: Drop) -> str | None:
+def drop_database(run: Run, statement: Drop) -> str | None:
     name = run.parts(statement.name)[-1]
     with run.state.begin() as state:
         if state.catalog.database(name) is None:
             _check_absent(statement, errors.not_found("Database", quote(name)))
             return None
-        if statement.restrict:
-            _refuse_if_referred(state, lambda key: key.database == name)
-        run.account.lifecycle.all_leaving(run, state, lambda key: key.database == name, "DROP DATABASE")
+        _leave(run, state, statement, lambda key: key.database == name)
         state.catalog.drop_database(name, state.now)
     contexts.database_dropped(run.account, name)
     return name
 
 
-def _drop_schema(run: Run, statement: Drop) -> str | None:
+def drop_schema(run: Run, statement: Drop) -> str | None:
     name = run.schema_name(statement.name)
     refuse_information_schema(name.name)
     with run.state.begin() as state:
         if state.catalog.schema(name) is None:
             _check_absent(statement, errors.not_found("Schema", str(name)))
             return None
-        if statement.restrict:
-            _refuse_if_referred(state, lambda key: key.parent == name)
-        run.account.lifecycle.all_leaving(run, state, lambda key: key.parent == name, "DROP SCHEMA")
+        _leave(run, state, statement, lambda key: key.parent == name)
         state.catalog.drop_schema(name, state.now)
     contexts.schema_dropped(run.account, name)
     return name.name
 
 
-def _drop_warehouse(run: Run, statement: Drop) -> str | None:
+def _leave(run: Run, state: StateTransaction, statement: Drop, inside: Callable[[ObjectName], bool]) -> None:
+    """What is inside a database or schema goes with it, unless somebody refuses that."""
+    if statement.restrict:
+        _refuse_if_referred(state, inside)
+    run.account.lifecycle.all_leaving(run, state, inside, f"DROP {statement.kind}")
+
+
+def drop_warehouse(run: Run, statement: Drop) -> str | None:
     name = run.parts(statement.name)[-1]
     metering = run.account.metering
     with metering.changing(run.authority.sight) as state:
@@ -167,11 +170,3 @@ def _undrop(run: Run, state: StateTransaction, kind: ObjectType, ref: NameRef) -
 
 def _expired(run: Run, dropped_on: datetime | None, days: int) -> bool:
     return dropped_on is not None and run.now >= retention.expires(dropped_on, days)
-
-
-DROPS = {
-    ObjectType.DATABASE: _drop_database,
-    ObjectType.SCHEMA: _drop_schema,
-    ObjectType.WAREHOUSE: _drop_warehouse,
-}
-HANDLERS: dict[type[Statement], Any] = {Drop: drop, Undrop: undrop}

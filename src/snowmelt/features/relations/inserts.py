@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.runtime.default_cells import with_defaults
 from snowmelt.runtime.literal_rows import literal_rows
@@ -10,7 +10,6 @@ from snowmelt.runtime.results import Result, counts
 from snowmelt.runtime.writing import RowWriter
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.dml import InsertStatement
 
 if TYPE_CHECKING:
@@ -30,6 +29,3 @@ def insert(run: Run, statement: InsertStatement) -> Result:
             query = QueryBinder(environment).bind(tree)
             result = writer.insert(environment, query, statement.columns, overwrite=statement.overwrite)
     return counts("INSERT", number_of_rows_inserted=result.rows_inserted)
-
-
-HANDLERS: dict[type[Statement], Any] = {InsertStatement: insert}

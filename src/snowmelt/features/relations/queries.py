@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.rights import plans
@@ -11,7 +11,7 @@ from snowmelt.runtime.rights.plans import ExplainRow
 from snowmelt.runtime.sequences import unnumbered
 from snowmelt.sql.dialect import to_spark_sql
 from snowmelt.sql.output import presented
-from snowmelt.sql.statements.base import Explain, Query, Statement
+from snowmelt.sql.statements.base import Explain, Query
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -32,6 +32,3 @@ def explain(run: Run, statement: Explain) -> Result:
     shown = plans.without_addresses(str(plan.column(0)[0].as_py()))
     rows = [ExplainRow("Lane", lane, open=True), ExplainRow("Spark SQL", spark_sql), ExplainRow("Spark plan", shown)]
     return plans.explained(run, rows)
-
-
-HANDLERS: dict[type[Statement], Any] = {Query: select, Explain: explain}

@@ -8,7 +8,7 @@ from snowmelt.core import errors
 from snowmelt.features.relations.alter_tables import rename
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.results import DONE, Result, status
-from snowmelt.sql.statements.base import ObjectType, Statement
+from snowmelt.sql.statements.base import ObjectType
 from snowmelt.sql.statements.changes import RenameTo, UnsetOptions
 from snowmelt.sql.statements.sequences import AlterSequence, CreateSequence, SetSequence
 from snowmelt.state.model import SequenceDefinition
@@ -51,6 +51,3 @@ def alter_sequence(run: Run, statement: AlterSequence) -> Result:
         case _:
             raise errors.unsupported(f"ALTER SEQUENCE … {type(statement.action).__name__}")
     return status(DONE, "ALTER_SEQUENCE")
-
-
-HANDLERS: dict[type[Statement], Any] = {CreateSequence: create_sequence, AlterSequence: alter_sequence}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.names import SchemaName
 from snowmelt.runtime import parameters
 from snowmelt.runtime.results import DONE, Result, status
 from snowmelt.runtime.rights.authority import ALL_ROLES, SYSTEM
-from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.session import (
     AlterParameters,
     Begin,
@@ -161,14 +160,3 @@ def rollback(run: Run, _: Rollback) -> Result:
     if transaction is not None:
         run.account.transactions.rollback(transaction)
     return status(DONE, "ROLLBACK")
-
-
-HANDLERS: dict[type[Statement], Any] = {
-    Use: use,
-    SetVariables: set_variables,
-    UnsetVariables: unset_variables,
-    AlterParameters: alter_parameters,
-    Begin: begin,
-    Commit: commit,
-    Rollback: rollback,
-}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.runtime.kinds import all_kinds
@@ -24,7 +24,6 @@ from snowmelt.runtime.metadata.columns import Columns, Row, result
 from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.metadata.scopes import schema_scope
 from snowmelt.runtime.results import Result
-from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.store import StateReader
 
@@ -86,15 +85,12 @@ def layout_of(statement: ShowStatement) -> Columns | None:
     """The columns of the answer; None when there is none."""
     own = all_kinds().by_plural.get(statement.kind)
     if own is not None:
-        return own.terse if statement.terse and own.terse is not None else own.columns
+        return own.terse() if statement.terse and own.terse is not None else own.columns()
     more = all_kinds().shown.get(statement.kind)
     if more is not None:
-        return more.columns
+        return more.columns()
     if statement.terse and statement.kind in layouts.TERSE:
         return layouts.TERSE[statement.kind]
     if statement.history and statement.kind in layouts.HISTORY:
         return layouts.HISTORY[statement.kind]
     return layouts.SHOW.get(statement.kind)
-
-
-HANDLERS: dict[type[Statement], Any] = {ShowStatement: show}

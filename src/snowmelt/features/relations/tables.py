@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -18,7 +18,7 @@ from snowmelt.runtime.results import DONE, Result, kept, status
 from snowmelt.runtime.writing import RowWriter
 from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.statements.base import CloneSource, NameRef, Statement
+from snowmelt.sql.statements.base import CloneSource, NameRef
 from snowmelt.sql.statements.tables import CreateTable, Truncate
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.contract_model import ContractLink
@@ -188,6 +188,3 @@ def _clear(run: Run, definition: TableDefinition, pending: PendingTable) -> None
         result = store.delete(location, None, tag)
     reached("after-commit")
     run.account.transactions.wrote(pending, result, "TRUNCATE", run.query_id)
-
-
-HANDLERS: dict[type[Statement], Any] = {CreateTable: create_table, Truncate: truncate}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
@@ -14,7 +14,7 @@ from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import Environment
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.statements.base import ObjectType, Statement
+from snowmelt.sql.statements.base import ObjectType
 from snowmelt.sql.statements.changes import (
     RenameTo,
     SetColumnComment,
@@ -159,6 +159,3 @@ def comment_column(run: Run, view: CatalogObject, column: str, comment: str | No
         item.model_copy(update={"comment": comment}) if item.name == column else item for item in definition.columns
     )
     schema_objects.alter(run, view, {"columns": columns})
-
-
-HANDLERS: dict[type[Statement], Any] = {CreateView: create_view, AlterView: alter_view}

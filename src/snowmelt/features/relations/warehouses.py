@@ -8,7 +8,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.runtime import contexts, parameters
 from snowmelt.runtime.results import DONE, Result, kept, status
-from snowmelt.sql.statements.base import NameRef, Statement
+from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
 from snowmelt.sql.statements.warehouses import (
     AbortAllQueries,
@@ -185,6 +185,3 @@ def _abort(run: Run, name: str) -> None:
     for session in run.account.sessions():
         if session.warehouse == name and session is not run.session:
             session.cancel()
-
-
-HANDLERS: dict[type[Statement], Any] = {CreateWarehouse: create_warehouse, AlterWarehouse: alter_warehouse}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
@@ -16,8 +16,7 @@ from snowmelt.sql.bound import Scope
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.statements.base import AnonymousBlock, ObjectType, Statement
-from snowmelt.sql.statements.calls import Call, ExecuteImmediate
+from snowmelt.sql.statements.base import ObjectType
 from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, SetSecure, UnsetOptions
 from snowmelt.sql.statements.routines import (
     AlterRoutine,
@@ -208,14 +207,3 @@ def _overloads(
         if isinstance(item.definition, RoutineDefinition)
         and [argument.type.kind for argument in item.definition.arguments] == kinds
     ]
-
-
-HANDLERS: dict[type[Statement], Any] = {
-    CreateRoutine: create,
-    AlterRoutine: alter,
-    Call: procedures.call,
-    AnonymousBlock: procedures.anonymous_block,
-    ExecuteImmediate: procedures.execute_immediate,
-}
-SCRIPTS = (Call, AnonymousBlock, ExecuteImmediate)
-"""Statements that run others: each of those is atomic, and the whole is not."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
@@ -12,7 +12,7 @@ from snowmelt.runtime.rights import granting
 from snowmelt.runtime.rights.auditing import changed
 from snowmelt.runtime.rights.enforcement import Found
 from snowmelt.runtime.rights.privileges import OWNERSHIP
-from snowmelt.sql.statements.base import NameRef, Statement
+from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.grants import GrantOwnership, GrantPrivileges, GrantRole, RevokePrivileges, RevokeRole
 from snowmelt.state.access_model import FutureGrant, Grant, GranteeKind
 from snowmelt.state.sight import Owned
@@ -220,12 +220,3 @@ def _role(run: Run, state: StateTransaction, name: NameRef) -> str:
     if state.access.role(role) is None:
         raise errors.not_found("Role", quote(role))
     return role
-
-
-HANDLERS: dict[type[Statement], Any] = {
-    GrantPrivileges: grant,
-    RevokePrivileges: revoke,
-    GrantOwnership: grant_ownership,
-    GrantRole: grant_role,
-    RevokeRole: revoke_role,
-}

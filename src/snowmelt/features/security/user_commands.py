@@ -13,7 +13,7 @@ from snowmelt.runtime.rights import credentials, enforcement, grounds
 from snowmelt.runtime.rights.auditing import changed
 from snowmelt.runtime.rights.authority import SYSTEM
 from snowmelt.runtime.rights.privileges import ACCOUNTADMIN, SYSTEM_ROLES
-from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.changes import Drop, RenameTo, SetOptions, UnsetOptions
 from snowmelt.sql.statements.users_roles import (
     AbortQueries,
@@ -301,12 +301,3 @@ def drop_role(run: Run, statement: Drop) -> str | None:
 def _refuse_system(name: str) -> None:
     if name in SYSTEM_ROLES:
         raise errors.insufficient_privileges("role", name)
-
-
-DROPS = {ObjectType.USER: drop_user, ObjectType.ROLE: drop_role}
-HANDLERS: dict[type[Statement], Any] = {
-    CreateUser: create_user,
-    AlterUser: alter_user,
-    CreateRole: create_role,
-    AlterRole: alter_role,
-}

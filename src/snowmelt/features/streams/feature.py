@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from snowmelt.core import types
-from snowmelt.features.streams import functions, offsets
+from snowmelt.core.lazy import lazy_imports
+from snowmelt.features.streams import offsets
 from snowmelt.features.streams.kind import KIND
-from snowmelt.features.streams.service import Streams
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
 from snowmelt.runtime.run import Run
-from snowmelt.runtime.system_functions import SystemFunction
 from snowmelt.sql.statements.base import Statement
+
+with lazy_imports():
+    from snowmelt.features.streams import service, sql_functions
 
 
 def _begin(account: Account) -> None:
-    account.changes = account.services.add(Streams(account))
+    account.changes = account.services.offer(service, "Streams", account)
 
 
 def _inside(run: Run, statement: Statement) -> None:
@@ -23,11 +24,8 @@ def _inside(run: Run, statement: Statement) -> None:
 
 FEATURE = Feature(
     "streams",
+    functions=lambda: sql_functions.FUNCTIONS,
     kinds=(KIND,),
-    system_functions={
-        "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": SystemFunction(1, 1, types.INTEGER, functions.table_timestamp),
-        "SYSTEM$STREAM_HAS_DATA": SystemFunction(1, 1, types.BOOLEAN, functions.has_data),
-    },
     inside=_inside,
     begin=_begin,
 )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from snowmelt.features.streams import cloned, references
-from snowmelt.features.streams.commands import alter_stream, create_stream
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.streams.definitions import STREAM, StreamDefinition
-from snowmelt.features.streams.listing import COLUMNS, TERSE, ddl, described, streams
 from snowmelt.features.streams.statements import (
     AlterStream,
     CreateStream,
@@ -19,6 +17,13 @@ from snowmelt.sql.statements import base
 from snowmelt.sql.statements.base import ObjectType
 from snowmelt.sql.statements.heads import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax
+
+with lazy_imports():
+    from snowmelt.features.streams import listing
+    from snowmelt.features.streams.cloned import add
+    from snowmelt.features.streams.commands import alter_stream, create_stream
+    from snowmelt.features.streams.listing import ddl, described, streams
+    from snowmelt.features.streams.references import follow
 
 
 def _create(statement: CreateStream) -> Request:
@@ -39,9 +44,9 @@ KIND = KindDescription(
     definition=StreamDefinition,
     handlers={CreateStream: create_stream, AlterStream: alter_stream},
     listing=Listing(streams),
-    columns=COLUMNS,
-    terse=TERSE,
-    describe=lambda run, state, item: (COLUMNS, [described(run, state, item)]),
+    columns=lambda: listing.COLUMNS,
+    terse=lambda: listing.TERSE,
+    describe=lambda run, state, item: (listing.COLUMNS, [described(run, state, item)]),
     ddl=ddl,
     script_order=70,
     privileges=("SELECT",),
@@ -53,8 +58,8 @@ KIND = KindDescription(
         CreateStream: _create,
         AlterStream: lambda statement: Request("ALTER STREAM", Named(STREAM, statement.name)),
     },
-    clone=cloned.add,
-    follow=references.follow,
+    clone=add,
+    follow=follow,
     forget=lambda state, item: state.streams.delete_for(item.id),
     in_projects=InProjects(statement=CreateStream, drop_order=40),
 )

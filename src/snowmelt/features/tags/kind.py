@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from snowmelt.features.tags.commands import alter_tag, create_tag
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.tags.definitions import TAG, TagDefinition
-from snowmelt.features.tags.listing import COLUMNS, ddl, tags
 from snowmelt.features.tags.statements import (
     AlterTag,
     CreateTag,
@@ -18,6 +17,11 @@ from snowmelt.sql.statements import base
 from snowmelt.sql.statements.heads import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax
 
+with lazy_imports():
+    from snowmelt.features.tags import listing
+    from snowmelt.features.tags.commands import alter_tag, create_tag
+    from snowmelt.features.tags.listing import ddl, tags
+
 KIND = KindDescription(
     syntax=KindSyntax(
         TAG,
@@ -30,7 +34,7 @@ KIND = KindDescription(
     definition=TagDefinition,
     handlers={CreateTag: create_tag, AlterTag: alter_tag},
     listing=Listing(tags),
-    columns=COLUMNS,
+    columns=lambda: listing.COLUMNS,
     ddl=ddl,
     # Before everything that could have one.
     script_order=0,

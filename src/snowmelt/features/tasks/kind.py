@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from snowmelt.features.tasks import changing
-from snowmelt.features.tasks.commands import alter_task, create_task, execute_task
-from snowmelt.features.tasks.ddl import ddl, in_order
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.tasks.definitions import TASK, TaskDefinition
-from snowmelt.features.tasks.listing import COLUMNS, TERSE, described, tasks
-from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.features.tasks.statements import (
     AlterTask,
     CreateTask,
@@ -36,6 +32,13 @@ from snowmelt.sql.statements import base
 from snowmelt.sql.statements.heads import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax
 from snowmelt.sql.statements.warehouses import Resume
+
+with lazy_imports():
+    from snowmelt.features.tasks import listing, records
+    from snowmelt.features.tasks.changing import dropped
+    from snowmelt.features.tasks.commands import alter_task, create_task, execute_task
+    from snowmelt.features.tasks.ddl import ddl, in_order
+    from snowmelt.features.tasks.listing import described, tasks
 
 
 def _create(statement: CreateTask) -> Request:
@@ -69,9 +72,9 @@ KIND = KindDescription(
     definition=TaskDefinition,
     handlers={CreateTask: create_task, AlterTask: alter_task, ExecuteTask: execute_task},
     listing=Listing(tasks),
-    columns=COLUMNS,
-    terse=TERSE,
-    describe=lambda run, state, item: (COLUMNS, [described(state, item)]),
+    columns=lambda: listing.COLUMNS,
+    terse=lambda: listing.TERSE,
+    describe=lambda run, state, item: (listing.COLUMNS, [described(state, item)]),
     ddl=ddl,
     script_order=90,
     in_order=in_order,
@@ -85,8 +88,8 @@ KIND = KindDescription(
     },
     requests={CreateTask: _create, AlterTask: _alter, ExecuteTask: _execute},
     account_privileges={"EXECUTE MANAGED TASK": ACCOUNTADMIN, "EXECUTE TASK": ACCOUNTADMIN},
-    before_drop=changing.dropped,
-    forget=lambda state, item: state[TaskRecords].delete_for(item.id),
+    before_drop=dropped,
+    forget=lambda state, item: state[records.TaskRecords].delete_for(item.id),
     has_history=True,
     in_projects=InProjects(statement=CreateTask, drop_order=30, is_altered=True),
 )

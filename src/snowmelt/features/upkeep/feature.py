@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-from snowmelt.core import types
-from snowmelt.features.upkeep import functions as upkeep
-from snowmelt.features.upkeep.purge import purge
-from snowmelt.features.upkeep.records import trim_histories
-from snowmelt.features.upkeep.service import Upkeep
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
 from snowmelt.runtime.stopping import StopTimes
-from snowmelt.runtime.system_functions import SystemFunction
-from snowmelt.runtime.table_functions import TableFunction
+
+with lazy_imports():
+    from snowmelt.features.upkeep import service, sql_functions
+    from snowmelt.features.upkeep.purge import purge
+    from snowmelt.features.upkeep.records import trim_histories
+
 
 _TRIMMED_AT_OPENING = 1000
 """Rows of each history; the rest is for upkeep."""
+_MARKER = "purged-on"
+"""A file with the day on which the account was last purged as it was opened."""
 
 
 def _begin(account: Account) -> None:
-    account.services.add(Upkeep(account))
+    account.services.offer(service, "Upkeep", account)
 
 
 def _opened(account: Account) -> None:
+    """For accounts that no server keeps: once a day, so that a command on a small directory starts at once."""
+    marker, now = account.data_dir / _MARKER, account.clock.now()
+    if marker.exists() and marker.read_text(encoding="ascii") == now.date().isoformat():
+        return
     purge(account)
-    trim_histories(account, account.clock.now(), most=_TRIMMED_AT_OPENING)
+    trim_histories(account, now, most=_TRIMMED_AT_OPENING)
+    marker.write_text(now.date().isoformat(), encoding="ascii")
 
 
 def _stop(account: Account, times: StopTimes) -> None:
-    account.services[Upkeep].stop(times.grace)
+    if account.services.is_made("Upkeep"):
+        account.services[service.Upkeep].stop(times.grace)
 
 
 FEATURE = Feature(
     "upkeep",
-    system_functions={
-        "SYSTEM$UPKEEP": SystemFunction(0, 0, types.VARCHAR, upkeep.run_upkeep, only_called=True),
-        "SYSTEM$UPKEEP_PLAN": SystemFunction(0, 0, types.VARCHAR, upkeep.planned),
-    },
-    table_functions=(TableFunction("UPKEEP_HISTORY", ("RESULT_LIMIT",), upkeep.HISTORY_COLUMNS, upkeep.history),),
+    functions=lambda: sql_functions.FUNCTIONS,
     begin=_begin,
     opened=_opened,
     stop=_stop,

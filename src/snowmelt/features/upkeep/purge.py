@@ -1,8 +1,8 @@
 """Forgetting for good what was dropped longer ago than its retention: catalog rows, data folders and all that hangs on
 them.
 
-Runs when an account is opened, and whenever maintenance asks for it. What could still be undropped stays. A clone has
-files of its own (links to the same data), so removing one table never takes another's rows.
+Runs when an account is first opened on a day, and whenever maintenance asks for it. What could still be undropped
+stays. A clone has files of its own (links to the same data), so removing one table never takes another's rows.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def _head(document: OpenDataContractStandard) -> Iterator[Finding]:
     if parse_version(document.version or "") is None:
         yield _error("version", f"'{document.version}' is not a semantic version such as 1.0.0.")
     if document.status not in _STATUSES:
-        yield _warning("status", f"'{document.status}' is none of {', '.join(_STATUSES)}.")
+        yield _warning("status", f"'{document.status}' is not one of {', '.join(_STATUSES)}.")
     if not document.name:
         yield _warning("name", "there is none; people know the contract by its id only.")
     if document.description is None or not document.description.purpose:
@@ -55,7 +55,7 @@ def _head(document: OpenDataContractStandard) -> Iterator[Finding]:
     for index, item in enumerate(document.customProperties or ()):
         path = f"customProperties[{index}].value"
         if item.property == "compatibility" and str(item.value).upper() not in set(Compatibility):
-            yield _error(path, f"'{item.value}' is none of {', '.join(Compatibility)}.")
+            yield _error(path, f"'{item.value}' is not one of {', '.join(Compatibility)}.")
         if item.property in ("columnOrder", "additionalColumns") and not isinstance(item.value, bool):
             yield _error(path, f"'{item.property}' is true or false.")
 
@@ -91,7 +91,7 @@ def _type(item: SchemaProperty, path: str) -> Iterator[Finding]:
     if item.physicalType is None and item.logicalType is None:
         yield _error(path, f"column '{item.name}' has neither physicalType nor logicalType.")
     elif item.physicalType is not None and parse_type(item.physicalType) is None:
-        message = f"'{item.physicalType}' of column '{item.name}' is no type here"
+        message = f"'{item.physicalType}' of column '{item.name}' is not a type here"
         if item.logicalType is None:
             yield _error(f"{path}.physicalType", f"{message}, and there is no logicalType.")
         else:

@@ -90,7 +90,7 @@ def _name(text: str) -> str:
     """A name as SQL would take it: `order_id` is ORDER_ID, `"Order"` itself."""
     parts = split_name(text)
     if parts is None or len(parts) != 1:
-        raise ValueError(f"'{text}' is no name")
+        raise ValueError(f"'{text}' is not a name")
     return parts[0]
 
 
@@ -105,7 +105,7 @@ def sql_value(value: object) -> str:
             return f"'{value.isoformat()}'"
         case str():
             return literal(value)
-    raise ValueError(f"{value!r} is no value to compare with")
+    raise ValueError(f"{value!r} is not a value to compare with")
 
 
 def _invalid(where: str, why: str) -> errors.SnowmeltError:

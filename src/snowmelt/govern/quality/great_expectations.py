@@ -78,10 +78,10 @@ def _expectations(text: str) -> list[Mapping[str, Any]]:
     try:
         document = json.loads(text)
     except ValueError as error:
-        raise errors.configuration(f"The suite is no JSON: {error}.") from None
+        raise errors.configuration(f"The suite is not valid JSON: {error}.") from None
     found = document.get("expectations") if isinstance(document, Mapping) else None
     if not isinstance(found, list) or not all(isinstance(item, Mapping) for item in found):
-        raise errors.configuration("This is no suite of Great Expectations: it has no list of `expectations`.")
+        raise errors.configuration("This is not a suite of Great Expectations: it has no list of `expectations`.")
     return found
 
 
@@ -202,7 +202,7 @@ def _column_set(given: Arguments) -> list[Wanted]:
 def _of_type(given: Arguments) -> list[Wanted]:
     column, type_ = given.column(), str(given.need("type_"))
     if parse_type(type_) is None:
-        raise UnmappedError(f"{type_} is no type of SQL")
+        raise UnmappedError(f"{type_} is not an SQL type")
     return [Wanted("SCHEMA", options={"values": (literal(f"{spelled(column)} {type_}"),)})]
 
 

@@ -115,7 +115,7 @@ def table_name(text: str) -> str:
     """As SQL."""
     parts = split_name(text)
     if parts is None or len(parts) > 3:
-        raise errors.configuration(f"'{text}' is no name of a table.")
+        raise errors.configuration(f"'{text}' is not the name of a table.")
     return ".".join(spelled(part) for part in parts)
 
 
@@ -128,7 +128,7 @@ def values_of(values: Iterable[object]) -> tuple[str, ...]:
 
 def number_of(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UnmappedError(f"{value!r} is no number")
+        raise UnmappedError(f"{value!r} is not a number")
     return value
 
 

@@ -72,9 +72,9 @@ def _document(text: str) -> Mapping[Any, Any]:
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise errors.configuration(f"The file is no YAML: {error}.") from None
+        raise errors.configuration(f"The file is not valid YAML: {error}.") from None
     if not isinstance(document, Mapping) or not any(_HEAD.fullmatch(str(head)) for head in document):
-        raise errors.configuration("This is no check file of Soda: it has no `checks for TABLE:`.")
+        raise errors.configuration("This is not a check file of Soda: it has no `checks for TABLE:`.")
     return document
 
 
@@ -175,7 +175,7 @@ def _reference(table: str, matched: re.Match[str]) -> Wanted:
     own, key = ([column_name(part.strip()) for part in matched[group].split(",")] for group in ("own", "key"))
     parts = split_name(_beside(table, matched["other"])) or ()
     if len(parts) != 3:
-        raise UnmappedError(f"where {matched['other']} is, is not known: say --schema DATABASE.SCHEMA")
+        raise UnmappedError(f"the schema of {matched['other']} is not known: give --schema DATABASE.SCHEMA")
     return Wanted("REFERENCES", tuple(own), options={"table": ObjectName(*parts), "key": tuple(key)})
 
 

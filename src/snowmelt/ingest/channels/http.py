@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_exponential
 
 from snowmelt.core.error_json import error_from_json
 from snowmelt.core.errors import SnowmeltError, configuration
@@ -53,7 +53,7 @@ class HttpDoor:
                 "user": server.user, "password": server.password, "role": server.role, "database": server.database,
                 "schema": server.schema,
             }  # fmt: skip
-            answer = self._sent(lambda: self._http.post(_SESSIONS, json=body))
+            answer = self._send(lambda: self._http.post(_SESSIONS, json=body))
             self._http.headers["authorization"] = f"Bearer {_content(answer)['token']}"
 
     # -- the door -------------------------------------------------------------------------------------------------
@@ -114,34 +114,34 @@ class HttpDoor:
 
     def _asked(self, request: Callable[[], httpx.Response]) -> dict[str, Any]:
         """A request that any session can make: when ours ended with its server, another one does."""
-        answer = self._sent(request)
+        answer = self._send(request)
         if answer.status_code == httpx.codes.UNAUTHORIZED:
             self._log_in()
-            answer = self._sent(request)
+            answer = self._send(request)
         return _content(answer)
 
     def _ticketed(self, ticket: Ticket, request: Callable[[], httpx.Response]) -> dict[str, Any]:
         """A request about an open channel. Without an answer nobody knows how far it is: it has to be opened again."""
         try:
-            answer = self._sent(request)
+            answer = self._send(request)
         except SnowmeltError as error:
             raise errors.ChannelInvalidError(error.message) from error
         if answer.status_code == httpx.codes.UNAUTHORIZED:
             raise errors.not_open(ticket.channel_id)
         return _content(answer)
 
-    def _sent(self, request: Callable[[], httpx.Response]) -> httpx.Response:
+    def _send(self, request: Callable[[], httpx.Response]) -> httpx.Response:
         """Sends, and sends again while no answer comes: the server knows a batch that it has already."""
-        deadline = time.monotonic() + _PATIENCE
-        pause = _FIRST_PAUSE
-        while True:
-            try:
-                return request()
-            except httpx.TransportError as error:
-                if time.monotonic() + pause > deadline:
-                    raise configuration(f"The server at {self._server.url} does not answer: {error}.") from None
-                time.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+        retrying = Retrying(
+            retry=retry_if_exception_type(httpx.TransportError),
+            stop=stop_before_delay(_PATIENCE),
+            wait=wait_exponential(multiplier=_FIRST_PAUSE, max=_LONGEST_PAUSE),
+            reraise=True,
+        )
+        try:
+            return retrying(request)
+        except httpx.TransportError as error:
+            raise configuration(f"The server at {self._server.url} does not answer: {error}.") from None
 
 
 def _of(ticket: Ticket) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -47,9 +46,6 @@ class Unnest(Unary):
         if change is None:
             return None
         return Change(self._unnested(rules.renderer, change.query, When.NEW, weighted=True), change.inserts_only)
-
-    def inexact(self, found: set[str]) -> Iterable[str]:
-        return ()
 
     def joined_with(self, domain: Domain) -> Joined:
         below, names = domain.join(self.input)

@@ -64,7 +64,7 @@ def planner_of(bound: BoundDefinition) -> Planner:
         raise NotIncrementalError(
             Reason.PYTHON,
             f"the Python function {bound.python}",
-            "nobody knows what its changes are; return SQL text or DataFrame code where you can",
+            "its changes can't be derived; return SQL text or DataFrame code where you can",
         )
     return Planner(lower(bound.query.tree, tables_of(bound)))
 

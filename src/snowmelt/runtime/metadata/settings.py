@@ -31,7 +31,7 @@ _EXTENSION = parameters.Parameter(
 _OBJECT_PARAMETERS = (_RETENTION, _EXTENSION)
 _WAREHOUSE_PARAMETERS = (
     parameters.Parameter("MAX_CONCURRENCY_LEVEL", 8, "Accepted for clients."),
-    parameters.Parameter("STATEMENT_QUEUED_TIMEOUT_IN_SECONDS", 0, "Accepted for clients."),
+    parameters.PARAMETERS["STATEMENT_QUEUED_TIMEOUT_IN_SECONDS"],
     parameters.PARAMETERS["STATEMENT_TIMEOUT_IN_SECONDS"],
 )
 _VARIABLE_TYPES = {Kind.NUMBER: "fixed", Kind.FLOAT: "real", Kind.VARCHAR: "text", Kind.NULL: "text"}

@@ -8,13 +8,14 @@ import hashlib
 import secrets
 from functools import cache
 
-from argon2 import PasswordHasher
-from argon2.exceptions import Argon2Error, InvalidHashError
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-
 from snowmelt.core import errors
+from snowmelt.core.lazy import lazy_imports
+
+with lazy_imports():
+    import argon2
+    from cryptography import exceptions
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
 
 _SMALLEST_PASSWORD = 8
 _SMALLEST_KEY = 2048
@@ -23,9 +24,9 @@ TOKEN_PREFIX = "snowmelt_pat_"
 
 
 @cache
-def _hasher() -> PasswordHasher:
+def _hasher() -> argon2.PasswordHasher:
     """argon2id with the library's defaults, which follow RFC 9106."""
-    return PasswordHasher()
+    return argon2.PasswordHasher()
 
 
 def hash_password(password: str) -> str:
@@ -42,7 +43,7 @@ def is_password(password: str, password_hash: str | None) -> bool:
     try:
         _hasher().verify(password_hash or _no_password(), password)
         return password_hash is not None
-    except (Argon2Error, InvalidHashError):
+    except (argon2.exceptions.Argon2Error, argon2.exceptions.InvalidHashError):
         return False
 
 
@@ -56,9 +57,9 @@ def public_key(text: str) -> str:
     body = "".join(line for line in text.strip().splitlines() if not line.startswith("-----"))
     try:
         key = serialization.load_der_public_key(base64.b64decode(body, validate=True))
-    except (ValueError, binascii.Error, UnsupportedAlgorithm):
+    except (ValueError, binascii.Error, exceptions.UnsupportedAlgorithm):
         key = None
-    if not isinstance(key, RSAPublicKey) or key.key_size < _SMALLEST_KEY:
+    if not isinstance(key, rsa.RSAPublicKey) or key.key_size < _SMALLEST_KEY:
         raise errors.SnowmeltError(
             "390199", "22023", "New public key rejected by current policy. Reason: 'Invalid public key'.",
             hint=f"Give an RSA public key of at least {_SMALLEST_KEY} bits in PEM form.",
@@ -66,9 +67,9 @@ def public_key(text: str) -> str:
     return base64.b64encode(_der(key)).decode("ascii")
 
 
-def loaded_key(kept: str) -> RSAPublicKey:
+def loaded_key(kept: str) -> rsa.RSAPublicKey:
     key = serialization.load_der_public_key(base64.b64decode(kept))
-    assert isinstance(key, RSAPublicKey)
+    assert isinstance(key, rsa.RSAPublicKey)
     return key
 
 
@@ -77,7 +78,7 @@ def fingerprint(kept: str) -> str:
     return "SHA256:" + base64.b64encode(hashlib.sha256(base64.b64decode(kept)).digest()).decode("ascii")
 
 
-def _der(key: RSAPublicKey) -> bytes:
+def _der(key: rsa.RSAPublicKey) -> bytes:
     return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 

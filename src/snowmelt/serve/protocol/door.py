@@ -40,7 +40,8 @@ from snowmelt.serve.protocol.parts import ResultParts
 from snowmelt.serve.protocol.rendering import Renderer
 from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes, Sessions
 from snowmelt.serve.protocol.stage_files import StageFiles
-from snowmelt.serve.protocol.statements import Request, new_query_id, read_request, runs_beside
+from snowmelt.serve.protocol.statements import Request, read_request, runs_beside
+from snowmelt.state.ids import new_query_id
 
 _log = structlog.get_logger(__name__)
 HELD = 45.0

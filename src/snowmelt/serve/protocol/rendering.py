@@ -129,7 +129,7 @@ def _transfer(session: Session, asked: Request, query_id: str) -> Any:
 
 
 def _check_waited(execution: Execution) -> None:
-    limit = int(execution.session.parameter("STATEMENT_QUEUED_TIMEOUT_IN_SECONDS"))
+    limit = execution.session.patience
     if limit and time.monotonic() - execution.since > limit:
         raise errors.timed_out(limit)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -184,7 +183,3 @@ def several_data(outcome: Several, query_id: str) -> dict[str, Any]:
         "rowtype": [rowtypes.row_type(ResultColumn("multiple statement execution", row.columns[0].type))],
         "rowset": [[MULTIPLE_DONE]], "total": 1, "returned": 1, "queryResultFormat": "json",
     }  # fmt: skip
-
-
-def new_query_id() -> str:
-    return str(uuid.uuid4())

@@ -87,10 +87,6 @@ class Grammar:
         return tuple(kind.name for kind in self.kinds)
 
     @cached_property
-    def by_type(self) -> dict[ObjectType, KindSyntax]:
-        return {kind.name: kind for kind in self.kinds}
-
-    @cached_property
     def create(self) -> dict[ObjectType, CreateRule]:
         return {kind.name: kind.create for kind in self.kinds}
 

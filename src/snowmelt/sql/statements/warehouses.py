@@ -63,7 +63,6 @@ SIZES = {
 
 _SHOWN = "kept and shown"
 _ONE_MACHINE = "Spark runs where the server runs"
-_PER_SESSION = "kept and shown; the session's or the account's parameter of this name counts"
 
 
 def _size(cursor: Cursor, name: str) -> str:
@@ -110,7 +109,7 @@ class WarehouseOptions(Options):
     enable_query_acceleration: Annotated[bool | None, boolean, WithoutEffect(f"{_SHOWN}; {_ONE_MACHINE}")] = None
     query_acceleration_max_scale_factor: Annotated[int | None, whole, WithoutEffect(f"{_SHOWN}; {_ONE_MACHINE}")] = None
     max_concurrency_level: Annotated[int | None, whole, WithoutEffect(f"{_SHOWN}; the server has one limit")] = None
-    statement_queued_timeout_in_seconds: Annotated[int | None, whole, WithoutEffect(_PER_SESSION)] = None
+    statement_queued_timeout_in_seconds: Annotated[int | None, whole] = None
     statement_timeout_in_seconds: Annotated[int | None, whole] = None
     wait_for_completion: Annotated[bool | None, boolean, WithoutEffect("a new size is there at once")] = None
 

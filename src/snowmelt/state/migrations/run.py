@@ -7,7 +7,25 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Connection, Engine
 
 from snowmelt.core import errors
-from snowmelt.state.migrations import (
+from snowmelt.core.lazy import lazy_imports
+
+with lazy_imports():
+    from snowmelt.state.migrations.v0001_initial import apply as v0001_initial
+    from snowmelt.state.migrations.v0002_dynamic_tables import apply as v0002_dynamic_tables
+    from snowmelt.state.migrations.v0003_projects import apply as v0003_projects
+    from snowmelt.state.migrations.v0004_streams import apply as v0004_streams
+    from snowmelt.state.migrations.v0005_tasks import apply as v0005_tasks
+    from snowmelt.state.migrations.v0006_access import apply as v0006_access
+    from snowmelt.state.migrations.v0007_channels import apply as v0007_channels
+    from snowmelt.state.migrations.v0008_connectors import apply as v0008_connectors
+    from snowmelt.state.migrations.v0009_contracts import apply as v0009_contracts
+    from snowmelt.state.migrations.v0010_lineage import apply as v0010_lineage
+    from snowmelt.state.migrations.v0011_quality import apply as v0011_quality
+    from snowmelt.state.migrations.v0012_observing import apply as v0012_observing
+
+Migration = Callable[[Connection], None]
+
+MIGRATIONS: tuple[Migration, ...] = (
     v0001_initial,
     v0002_dynamic_tables,
     v0003_projects,
@@ -20,23 +38,6 @@ from snowmelt.state.migrations import (
     v0010_lineage,
     v0011_quality,
     v0012_observing,
-)
-
-Migration = Callable[[Connection], None]
-
-MIGRATIONS: tuple[Migration, ...] = (
-    v0001_initial.apply,
-    v0002_dynamic_tables.apply,
-    v0003_projects.apply,
-    v0004_streams.apply,
-    v0005_tasks.apply,
-    v0006_access.apply,
-    v0007_channels.apply,
-    v0008_connectors.apply,
-    v0009_contracts.apply,
-    v0010_lineage.apply,
-    v0011_quality.apply,
-    v0012_observing.apply,
 )
 """The step at index n leads from version n to version n + 1."""
 

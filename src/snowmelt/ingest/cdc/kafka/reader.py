@@ -180,7 +180,7 @@ class KafkaFeed:
         text = str(error) if error is not None else "Spark ended the query without a word"
         if any(sign in text for sign in _LOST):
             return errors.connector_stopped(
-                f"Records are gone from the topics that had not landed: {text[:_REASON_LENGTH]}",
+                f"Topics lost records that had not landed yet: {text[:_REASON_LENGTH]}",
                 hint="Changes are missing. Create the connector anew, and have Debezium take a new snapshot.",
             )
         return EngineFailedError(text[:_REASON_LENGTH])

@@ -1,4 +1,4 @@
-"""The front door of the translator: Snowflake text in, Spark text and types out."""
+"""A catalog with nothing in it, to bind queries without an account."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.core.types import DataType
-from snowmelt.sql.bound import Bound, Scope
-from snowmelt.sql.expressions import Environment, ExpressionBinder
-from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import ChangeSpan, Relation, Relations, ScalarRoutine, TimeTravel
 
 if TYPE_CHECKING:
@@ -50,8 +47,3 @@ class NoRelations:
 
     def within(self, database: str, schema: str, owner: str | None) -> Relations:
         return self
-
-
-def bind_expression(node: exp.Expr, environment: Environment, scope: Scope | None = None) -> Bound:
-    """One expression in a scope of its own (a DEFAULT, a CHECK, a SET value)."""
-    return ExpressionBinder(environment, scope or Scope(), QueryBinder(environment)).bind(node)

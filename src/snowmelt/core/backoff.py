@@ -1,0 +1,22 @@
+"""How long to wait before something that failed is tried again, where a loop of its own decides what to try.
+
+A call that is simply repeated uses tenacity.
+"""
+
+from __future__ import annotations
+
+
+class Backoff:
+    """Each pause is twice as long as the one before, up to the longest."""
+
+    def __init__(self, first: float, longest: float) -> None:
+        self._first, self._longest = first, longest
+        self.seconds = first
+
+    def lengthen(self) -> None:
+        """After an attempt that failed."""
+        self.seconds = min(2 * self.seconds, self._longest)
+
+    def reset(self) -> None:
+        """After one that succeeded."""
+        self.seconds = self._first
