@@ -59,7 +59,7 @@ _SAID_ELSEWHERE = {
         "features/lineage/catalog.py", "features/lineage/functions.py", "features/lineage/service.py",
         "features/relations/describe.py", "features/streams/statements.py", "govern/lineage/graph.py",
         "govern/lineage/pictures.py", "playbooks/step_parts.py", "runtime/information_schema/files.py",
-        "runtime/metadata/information_schema.py", "sql/statements/describe.py", "sql/translate.py", "state/model.py",
+        "runtime/metadata/information_schema.py", "sql/statements/describe.py", "sql/no_relations.py", "state/model.py",
     },
     # Clauses of other statements: `CREATE TABLE … WITH TAG (…)`, `COPY TAGS`.
     "TAG": {f"sql/statements/{name}.py" for name in ("changes", "columns", "dynamic_tables", "heads", "tables")},
