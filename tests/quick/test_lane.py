@@ -87,6 +87,24 @@ def test_an_error_is_the_one_that_spark_gives(quick: Account) -> None:
         assert codes[0] == codes[1]
 
 
+def test_a_long_condition_is_no_deep_one(quick: Account) -> None:
+    session = quick.session()
+    condition = " OR ".join(f"n = {number}" for number in range(2, 900))
+    result = session.execute(f"SELECT COUNT(*) FROM t WHERE {condition}")
+    assert result.rows() == [(2,)]
+    assert quick.engine.use_of(result.query_id).lane == "quick"
+
+
+def test_a_mistake_of_the_lane_fails_no_statement(quick: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistaken(*_: object) -> None:
+        raise KeyError("not thought of")
+
+    monkeypatch.setattr("snowmelt.engine.quick.lane.translated", mistaken)
+    result = quick.session().execute("SELECT COUNT(*) FROM t")
+    assert result.rows() == [(3,)]
+    assert quick.engine.use_of(result.query_id).reason == "a failure: KeyError"
+
+
 ENDLESS = "a.id + b.id + c.id = -1"
 
 

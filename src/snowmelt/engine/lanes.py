@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _KNOWN_TAGS = 2_000
+_KNOWN_REASONS = 1_000
 _SMALL = frozenset({Lane.LIGHT, Lane.TINY})
 
 
@@ -68,6 +69,11 @@ class QuickFigures:
     refused: Counter[str] = field(default_factory=Counter)
     compared: int = 0
     differences: int = 0
+
+    def refuse(self, reason: str) -> None:
+        """Counts a query that was not for the quick lane. Reasons may name columns, so not all of them are kept."""
+        if reason in self.refused or len(self.refused) < _KNOWN_REASONS:
+            self.refused[reason] += 1
 
 
 class Engine:
@@ -130,7 +136,7 @@ class Engine:
             found = self._quick.run(query, tables, inputs or {}, tag)
         except NotQuick as reason:
             self._check(tag)
-            self.figures.refused[str(reason)] += 1
+            self.figures.refuse(str(reason))
             self._use(tag).reason = str(reason)
             return None
         self._check(tag)

@@ -148,8 +148,14 @@ class Expressions:
         return operators.compared(operator, left, right)
 
     def _logic(self, node: exp.Expr) -> Value:
-        word = "AND" if isinstance(node, exp.And) else "OR"
-        return Value(f"({self.condition(node.this)} {word} {self.condition(node.expression)})", BOOLEAN)
+        word, kind = ("AND" if isinstance(node, exp.And) else "OR"), type(node)
+        parts = []
+        # A chain of hundreds leans to the left.
+        while type(node) is kind:
+            parts.append(self.condition(node.expression))
+            node = node.this
+        parts.append(self.condition(node))
+        return Value(f"({f' {word} '.join(reversed(parts))})", BOOLEAN)
 
     def _not(self, node: exp.Expr) -> Value:
         return Value(f"(NOT {self.condition(node.this)})", BOOLEAN)

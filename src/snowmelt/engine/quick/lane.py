@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
+import structlog
 from sqlglot import exp
 
 from snowmelt.core.lazy import lazy_imports
@@ -24,6 +25,8 @@ from snowmelt.engine.quick.types import NotQuick
 
 with lazy_imports():
     import duckdb
+
+_log = structlog.get_logger(__name__)
 
 _LOOK_SECONDS = 0.05
 _CONFIGURATION: dict[str, str | int | float | list[str]] = {
@@ -70,15 +73,22 @@ class QuickLane:
         self, tree: exp.Expr, tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table], tag: str | None = None
     ) -> pa.Table:
         """The result, as Spark would give it. Raises NotQuick when that is for Spark to compute."""
-        query, given = translated(tree, tables, inputs)
         try:
+            query, given = translated(tree, tables, inputs)
             with self._connection(tag) as running:
                 found = self._fetch(running.connection, query.sql, given)
+            return _as_spark(found, query)
+        except (NotQuick, RecursionError, OSError) as error:
+            # A query that is nested deeply, or a file that is gone.
+            raise (error if isinstance(error, NotQuick) else NotQuick(type(error).__name__)) from None
         except duckdb.InterruptException:
             raise NotQuick("it was interrupted") from None
         except duckdb.Error as error:
-            raise NotQuick(f"DuckDB: {type(error).__name__}") from error
-        return _as_spark(found, query)
+            raise NotQuick(f"DuckDB: {type(error).__name__}") from None
+        except Exception as error:
+            # A mistake of the lane is not to fail a statement that Spark can run.
+            _log.warning("quick_lane_failed", error=type(error).__name__)
+            raise NotQuick(f"a failure: {type(error).__name__}") from error
 
     def cancel(self, tag: str) -> None:
         """Ends what runs under the tag."""
@@ -90,10 +100,13 @@ class QuickLane:
     def close(self) -> None:
         self._closed.set()
         with self._lock:
-            connections = [*self._idle, *(running.connection for running in self._running.values())]
-            self._idle = []
-        for connection in connections:
+            running = [item.connection for item in self._running.values()]
+            idle, self._idle = self._idle, []
+            database, self._database = self._database, None
+        for connection in running:
             connection.interrupt()
+        for connection in (*idle, *([database] if database is not None else [])):
+            connection.close()
 
     def _fetch(self, connection: duckdb.DuckDBPyConnection, sql: str, given: Mapping[str, pa.Table]) -> pa.Table:
         for name, rows in given.items():
@@ -121,10 +134,16 @@ class QuickLane:
                 del self._running[number]
                 if tag is not None and self._tags.get(tag) == number:
                     del self._tags[tag]
-                self._idle.append(running.connection)
+                kept = not self._closed.is_set()
+                if kept:
+                    self._idle.append(running.connection)
+            if not kept:
+                running.connection.close()
 
     def _take(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
+            if self._closed.is_set():
+                raise NotQuick("the account is being closed")
             if self._idle:
                 return self._idle.pop()
             if self._database is None:
