@@ -56,12 +56,14 @@ def of(done: list[Done], kind: type) -> list[Done]:
 def test_the_thread_of_a_server(open_account: Callable[..., Account]) -> None:
     account = open_account(every_seconds=0.02, share=1)
     session = filled(account, 20)
+    # What nobody watches is not counted; a server watches from its start.
+    watching = account.services[Observing]
     account.services[Upkeep].start()
     wait_until(lambda: len(live_files(account, "T")) <= 4, "the files are not put together")
     assert seen(session, "T") == [list(range(20))]
     # Counted when the job is over, a moment after its files are seen.
     done = 'snowmelt_upkeep_jobs_total{job="compact",outcome="DONE"}'
-    wait_until(lambda: done in account.services[Observing].metrics_text().decode(), "the job is not counted")
+    wait_until(lambda: done in watching.metrics_text().decode(), "the job is not counted")
 
 
 def test_not_when_the_settings_say_so(open_account: Callable[..., Account]) -> None:

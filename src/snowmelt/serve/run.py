@@ -51,10 +51,11 @@ def serve(begun: Begun, address: Address, *, announce: Callable[[str], None]) ->
         begun.account_opened()
         archive = ArchiveMaker(lambda: account.engine.health().state is EngineState.READY)
         archive.start()
+        # First, so that what the others do is counted from the beginning.
+        account.services[Observing].start()
         account.services[DynamicTables].start()
         account.services[Tasks].start()
         account.services[Connectors].start()
-        account.services[Observing].start()
         account.services[Upkeep].start()
         account.ownership.announce(url)
         announce(f"Snowmelt serves {account.data_dir} at {url}")
