@@ -146,7 +146,7 @@ class SparkEngine:
                 raise errors.EngineLostError(lost.reason, innocent=lost.blamed) from error
             try:
                 # Some errors are asked of Java only when somebody reads them: all of it, before that process goes.
-                told, fault = spark_errors.translate(error), spark_errors.fault_of(error)
+                translated, fault = spark_errors.translate(error), spark_errors.fault_of(error)
             except Exception as unreadable:
                 if lost := APPLICATION.loss(life, unreadable):
                     raise errors.EngineLostError(lost.reason, innocent=lost.blamed) from error
@@ -157,9 +157,9 @@ class SparkEngine:
             if fault is Fault.NO_MEMORY:
                 # Any thread of that process may have been hit. This statement is told; all others begin again.
                 APPLICATION.condemn(life, "Spark ran out of memory")
-            if told is error:
+            if translated is error:
                 raise
-            raise told from error
+            raise translated from error
 
     # -- reading --------------------------------------------------------------------------------------------------
 
