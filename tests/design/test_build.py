@@ -114,7 +114,7 @@ def test_the_playbook_of_every_project_is_clean(projects: dict[str, Path]) -> No
         ),
         ({"sinks": [{"name": "out", "kind": "csv", "load": "upsert", "key": ["id"]}]}, "of kind csv by upsert"),
         ({"sinks": [{"name": "out", "kind": "parquet", "load": "append"}]}, "each change would count once more"),
-        ({"sinks": [{"name": "out", "kind": "delta", "load": "overwrite", "reads": ["x"]}]}, "not a table of the design"),
+        ({"sinks": [{"name": "out", "kind": "delta", "load": "overwrite", "reads": ["x"]}]}, "x, which is not a table"),
         ({"sinks": [{"name": "drop", "kind": "csv", "load": "overwrite"}]}, "both named drop"),
         ({"name": "json"}, "a project named json"),
         ({"name": "x" * 60}, "at most 40 characters"),
