@@ -122,7 +122,7 @@ class Engine:
             self._use(tag).spark += 1
             return by_spark()
         assert isinstance(query, exp.Expr)
-        return self._proven(query, found, by_spark) if self._is_sampled() and is_comparable(query) else found
+        return self._proven(found, by_spark, tag) if self._is_sampled() and is_comparable(query) else found
 
     def quickly(
         self, query: exp.Expr, tables: Sequence[TableFiles], *, lane: Lane, tag: str | None = None,
@@ -151,7 +151,7 @@ class Engine:
         share = self._settings.compared
         return share > 0 and self._sampled.random() < share
 
-    def _proven(self, query: exp.Expr, found: pa.Table, by_spark: Callable[[], pa.Table]) -> pa.Table:
+    def _proven(self, found: pa.Table, by_spark: Callable[[], pa.Table], tag: str | None) -> pa.Table:
         """Spark's rows, after both were compared. The first difference ends the quick lane's work in this process."""
         wanted = by_spark()
         self.figures.compared += 1
@@ -159,7 +159,8 @@ class Engine:
         if what is None:
             return found
         self.figures.differences += 1
-        _log.error("quick_lane_differs", difference=what, query=to_spark_sql(query))
+        # The statement is in the history; its text may hold what no log is to have.
+        _log.error("quick_lane_differs", difference=what, query_id=tag)
         if self._settings.strict:
             raise errors.internal(f"The quick lane differs from Spark: {what}")
         self.mode = QuickMode.OFF

@@ -252,7 +252,7 @@ def _division_operands(
     enough = min(scale + precision_right, MAX_PRECISION)
 
     def worth(precisions: tuple[int, int]) -> tuple[bool, bool, int, int, int]:
-        before, behind = _spark_quotient(precisions[0], scale_left, precisions[1], scale_right)
+        before, behind = spark_quotient(precisions[0], scale_left, precisions[1], scale_right)
         digits = enough if behind == scale else min(behind, enough)
         rounds_once = digits >= min(enough, scale + 10)
         return behind >= scale, rounds_once, min(before, leading), digits, -sum(precisions)
@@ -264,7 +264,7 @@ def _division_operands(
     return best if worth(best)[0] else None
 
 
-def _spark_quotient(precision_left: int, scale_left: int, precision_right: int, scale_right: int) -> tuple[int, int]:
+def spark_quotient(precision_left: int, scale_left: int, precision_right: int, scale_right: int) -> tuple[int, int]:
     """Spark's digits before and behind the point of a quotient (allowPrecisionLoss = false)."""
     before = min(MAX_PRECISION, precision_left - scale_left + scale_right)
     behind = min(MAX_PRECISION, max(6, scale_left + precision_right + 1))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from snowmelt.engine.quick.types import BOOLEAN, DATE, DOUBLE, INT, STRING, VOID, NotQuick, SparkType, decimal
 from snowmelt.engine.quick.values import Value, as_decimal, common, of_digits, repeatable, unified, widened
+from snowmelt.sql.arithmetic import spark_quotient
 
 _MAX = 38
 _DIGITS_OF_SIGNS = 34
@@ -64,12 +65,7 @@ def _remainder(left: Value, right: Value) -> Value:
 
 def quotient_type(left: SparkType, right: SparkType) -> SparkType:
     """Spark's, with `spark.sql.decimalOperations.allowPrecisionLoss` off."""
-    before = min(_MAX, left.precision - left.scale + right.scale)
-    behind = min(_MAX, max(6, left.scale + right.precision + 1))
-    excess = before + behind - _MAX
-    if excess > 0:
-        behind -= excess // 2 + 1
-        before = _MAX - behind
+    before, behind = spark_quotient(left.precision, left.scale, right.precision, right.scale)
     return decimal(before + behind, behind)
 
 
