@@ -7,10 +7,15 @@ SHELL := /bin/sh
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Three stamps, so that a change redoes only the step it concerns.
+# Stamps, so that a change redoes only the step it concerns.
 PACKAGES := $(VENV)/.stamp-packages
 PROJECT := $(VENV)/.stamp-project
 READY := $(VENV)/.stamp-ready
+NODE_MODULES := console/node_modules/.stamp
+CONSOLE := src/snowmelt/serve/console/static/.stamp
+CONSOLE_SOURCES := $(shell find console -path console/node_modules -prune -o -type f -print)
+# Node.js comes from PyPI, as everything else does.
+NPM := PATH="$(abspath $(BIN)):$$PATH" $(BIN)/npm --prefix console --no-update-notifier
 
 # Each candidate is run, not just looked up: version managers put names on PATH that do not start.
 FIND_PYTHON = for python in $(PYTHON) python3 python3.13 python3.12 python3.11 python; do \
@@ -25,7 +30,7 @@ FIND_JAVA = java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-setup: $(READY) ## virtual environment, locked packages, Spark's jars (does nothing when up to date)
+setup: $(READY) ## virtual environment, locked packages, the console's page, Spark's jars (does nothing when up to date)
 
 $(PACKAGES): requirements-dev.lock
 	@$(FIND_JAVA)
@@ -37,19 +42,31 @@ $(PROJECT): pyproject.toml $(PACKAGES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(READY): src/snowmelt/engine/jars.lock src/snowmelt/ingest/cdc/jars.lock src/snowmelt/ingest/cdc/binlog/jars.lock src/snowmelt/ingest/cdc/kafka/jars.lock $(PROJECT)
+$(NODE_MODULES): console/package-lock.json console/.npmrc $(PACKAGES)
+	$(NPM) ci --ignore-scripts --silent
+	@touch $@
+
+$(CONSOLE): $(CONSOLE_SOURCES) $(NODE_MODULES)
+	$(NPM) run --silent build -- --logLevel warn
+	@touch $@
+
+$(READY): $(CONSOLE) src/snowmelt/engine/jars.lock src/snowmelt/ingest/cdc/jars.lock src/snowmelt/ingest/cdc/binlog/jars.lock src/snowmelt/ingest/cdc/kafka/jars.lock $(PROJECT)
 	$(BIN)/python -c 'import sys; from snowmelt.engine.jars import main; sys.exit(main())'
 	@touch $@
 
-lint: $(READY) ## ruff, strict mypy, import layers, no data directory in the tree
+lint: $(READY) ## ruff, strict mypy, import layers and circles, no data directory in the tree
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.knots
+	$(NPM) run --silent typecheck
+	$(NPM) run --silent lint
 	@! git ls-files | grep -E '(^|/)(state\.db|snowmelt-data|_delta_log|\.venv)(/|$$)' || { echo "These belong to a data directory or an environment: git rm --cached them." >&2; exit 1; }
 
 # Two processes, each with one Spark session for all its tests: starting one costs more than most tests.
 test: $(READY) ## the tests of every day
+	$(NPM) run --silent test
 	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: $(READY) ## crash loops and long random runs

@@ -24,6 +24,7 @@ from snowmelt.core.config import Settings
 from snowmelt.core.names import ObjectName
 from snowmelt.runtime.account import Account
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
+from snowmelt.storage.columns import local_path
 
 DATA_VARIABLE = "SNOWMELT_BENCH_DATA"
 SPARK_DEFAULTS = {
@@ -158,6 +159,17 @@ class Workbench:
         definition = self._object(name).definition
         assert isinstance(definition, TableDefinition)
         return self.account.store.root.uri_of(definition.location)
+
+    def snowmelt_files(self, name: str) -> tuple[str, ...]:
+        """The local data files of the table's visible version."""
+        found = self._object(name)
+        assert isinstance(found.definition, TableDefinition)
+        with self.account.state.read() as state:
+            visible = state.versions.visible(found.id)
+        assert visible is not None, name
+        files = self.account.store.files(found.definition.location, visible.version)
+        assert files.plain, name
+        return tuple(local_path(uri) for uri in files.uris)
 
     def _object(self, name: str) -> CatalogObject:
         session = self.connection.session

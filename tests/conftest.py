@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -24,6 +25,9 @@ SPARK = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
 }
+# No query of the tests is large enough to be worth Java's second compiler, which takes half of Java's time.
+# The programs that tests start have this from here too.
+os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

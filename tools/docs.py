@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from snowmelt.design.requirements.reading import json_schema
-from tools import diagram, function_reference, metric_reference, privilege_reference
+from tools import compatibility_reference, diagram, function_reference, metric_reference, privilege_reference
 
 SCHEMA = function_reference.TARGET.parent / "requirements.schema.json"
 
@@ -19,6 +19,8 @@ def main() -> int:
     function_reference.TARGET.parent.mkdir(parents=True, exist_ok=True)
     function_reference.TARGET.write_text(function_reference.render(documented), encoding="utf-8")
     print(f"{function_reference.TARGET}: {len(documented)} entries")
+    compatibility_reference.TARGET.write_text(compatibility_reference.render(), encoding="utf-8")
+    print(compatibility_reference.TARGET)
     page = privilege_reference.TARGET
     page.write_text(privilege_reference.render(page.read_text(encoding="utf-8")), encoding="utf-8")
     print(f"{page}: {len(privilege_reference.TABLES)} tables")

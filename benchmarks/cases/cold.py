@@ -32,15 +32,17 @@ def run(bench: Workbench) -> Outcome:
         "snowmelt --version": ["--version"],
         "snowmelt --help": ["--help"],
         "snowmelt sql -q 'SELECT 1'": ["sql", "--data", str(data), "-q", "SELECT 1"],
+        "snowmelt sql -q 'SELECT … FROM small'": ["sql", "--data", str(data), "-q", "SELECT * FROM small WHERE id = 1"],
         "snowmelt sql -q 'SHOW TABLES'": ["sql", "--data", str(data), "-q", "SHOW TABLES"],
     }
     plain = _calling(folder / "bytecode", ["-c", _DUCKDB])
     measures = [_measured(bench, name, lambda words=words: called(words)) for name, words in program.items()]
     measures.append(_measured(bench, "python -c 'import duckdb', SELECT 1", lambda: plain([])))
-    version, _, select, *_ = (measure.snowmelt.median for measure in measures)
+    version, _, constant, select, *_ = (measure.snowmelt.median for measure in measures)
     aims = (
         Aim(f"--version below {_VERSION_AIM} ms", f"{version:.0f} ms", version < _VERSION_AIM),
-        Aim(f"SELECT 1 below {_SELECT_AIM} ms", f"{select:.0f} ms", select < _SELECT_AIM),
+        Aim(f"SELECT 1 below {_SELECT_AIM} ms", f"{constant:.0f} ms", constant < _SELECT_AIM),
+        Aim(f"SELECT of a small table below {_SELECT_AIM} ms", f"{select:.0f} ms", select < _SELECT_AIM),
     )
     return Outcome(tuple(measures), aims, {"measured": "processor time of user and system"})
 

@@ -13,6 +13,7 @@ from snowmelt.features.contracts import feature as contracts
 from snowmelt.features.data_catalog import feature as data_catalog
 from snowmelt.features.data_products import feature as data_products
 from snowmelt.features.dynamic_tables import feature as dynamic_tables
+from snowmelt.features.erasure import feature as erasure
 from snowmelt.features.lineage import feature as lineage
 from snowmelt.features.loading import feature as loading
 from snowmelt.features.notifications import feature as notifications
@@ -52,6 +53,7 @@ FEATURES = Features(
         quality,
         upkeep,
         observing,
+        erasure,
     )
 )
 """In the order in which they begin; what looks at a statement does so in this order too."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
+from snowmelt.core.ending import Ending, at_end
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.lazy import lazy_imports
 from snowmelt.ingest.channels.ports import ChannelDoor
@@ -57,8 +58,16 @@ class _Accounts:
             del self._open[data_dir]
             account.close()
 
+    def close_all(self) -> None:
+        """When the program ends: what it left open is closed, as a file would be."""
+        with self._lock:
+            while self._open:
+                _, (account, _) = self._open.popitem()
+                account.close()
+
 
 _ACCOUNTS = _Accounts()
+at_end(Ending.CLOSE_ACCOUNTS, _ACCOUNTS.close_all)
 
 
 def connect(

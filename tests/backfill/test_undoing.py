@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from snowmelt.backfill.losses import check_may_begin
-from snowmelt.backfill.model import Request
+from snowmelt.backfill.model import BackfillRequest
 from snowmelt.backfill.planning import Planner
 from snowmelt.backfill.running import Backfill, begin
 from snowmelt.backfill.standing import Standing, State, backfills_in, standing_of
@@ -49,7 +49,7 @@ class Shop:
 
     def replace(self, low: int, high: int, amount: int) -> str:
         query = f"SELECT SEQ4() AS id, {amount} AS amount FROM TABLE(GENERATOR(ROWCOUNT => {KEYS}))"
-        request = Request(self.table, None, query, None, "id", str(low), str(high), chunk="2")
+        request = BackfillRequest(self.table, None, query, None, "id", str(low), str(high), chunk="2")
         execute = self.session.execute
         planner = Planner(execute, [standing.plan.saved for standing in self.standings()])
         plan, _ = planner.plan(request)
@@ -121,7 +121,7 @@ def test_what_was_there_right_before_a_chunk_comes_back(shop: Shop) -> None:
     """Also what others wrote between the clone of the old version and the chunk."""
     shop.session.execute("CREATE OR REPLACE TABLE source AS SELECT id, 5 AS amount FROM facts")
     plan, _ = Planner(shop.session.execute, []).plan(
-        Request(shop.table, f"{shop.session.database}.PUBLIC.SOURCE", None, None, "id", "0", "4", chunk="2")
+        BackfillRequest(shop.table, f"{shop.session.database}.PUBLIC.SOURCE", None, None, "id", "0", "4", chunk="2")
     )
 
     def execute(statement: str) -> Any:

@@ -47,6 +47,12 @@ def test_with_the_connector(client: Client, environment: str) -> None:
     assert found == []
 
 
+@pytest.mark.usefixtures("every")
+def test_with_adbc(client: Client) -> None:
+    found = json.loads(passed(client("adbc", "python", str(SUITES / "adbc_every_type.py"))))
+    assert found == []
+
+
 def test_with_the_database_api(account: Account, every: str, tmp_path: Path) -> None:
     session = account.session(database=every, schema="PUBLIC")
     session.parameters["TIMEZONE"] = every_type.ZONE

@@ -22,6 +22,15 @@ def test_snowpark(client: Client) -> None:
     assert passed(client("python4", "python", str(SUITES / "snowpark_session.py"))).strip() == "frames"
 
 
+def test_adbc(client: Client) -> None:
+    assert passed(client("adbc", "python", str(SUITES / "adbc_behaviour.py"))).strip() == "adbc"
+
+
+@pytest.mark.slow
+def test_dlt(client: Client) -> None:
+    assert passed(client("dlt", "python", str(SUITES / "dlt_pipeline.py"))).strip() == "loaded"
+
+
 def test_snow(snow: Snow, tmp_path: Path) -> None:
     assert json.loads(snow("connection", "test"))["Status"] == "OK"
     script = "CREATE TABLE t (id INT); INSERT INTO t VALUES (1), (2); SELECT COUNT(*) AS n FROM t; CREATE STAGE s"

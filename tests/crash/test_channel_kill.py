@@ -15,10 +15,10 @@ import pytest
 
 from snowmelt.accounts import open_account
 from snowmelt.features.channels.committing import application
-from tests.channels.conftest import Lake
 from tests.crash.channel_child import BAD
 from tests.crash.driver import Zygote
 from tests.crash.test_kill import COMMIT_PLACES, UNDO_PLACES
+from tests.features.channels.conftest import Lake
 
 CHANNELS = ("one", "two")
 _ENOUGH = 200

@@ -22,7 +22,7 @@ from snowmelt.state.store import StateStore
 from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.table import DeltaStore
 from tests.crash.inspection import check_at_rest, contents
-from tests.transactions.seeing import find, location, seen, they_append, visible
+from tests.runtime.transactions.seeing import find, location, seen, they_append, visible
 
 DATA = "data"
 

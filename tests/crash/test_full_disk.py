@@ -18,7 +18,7 @@ from snowmelt.features.upkeep.service import Upkeep
 from snowmelt.runtime.recovery import Recovered
 from snowmelt.runtime.session import Session
 from tests.crash.inspection import check_at_rest, contents
-from tests.transactions.seeing import location, seen
+from tests.runtime.transactions.seeing import location, seen
 
 DISK_FULL = "53100"
 _BLOCK = 4096

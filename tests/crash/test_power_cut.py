@@ -13,11 +13,13 @@ from sqlalchemy import text
 from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
 from snowmelt.runtime.account import Account
+from snowmelt.state.dynamic import Dynamic
+from snowmelt.state.dynamic_model import DynamicState
 from snowmelt.state.model import TableDefinition, TableVersion
 from snowmelt.state.versions import Versions
 from snowmelt.storage.log import commit_name, parse_actions
 from tests.crash.inspection import check_at_rest, contents
-from tests.transactions.seeing import a_dead_process_appends, seen, they_append
+from tests.runtime.transactions.seeing import a_dead_process_appends, seen, they_append
 
 
 class Disk:
@@ -27,6 +29,7 @@ class Disk:
         self.account = account
         self.flushed: dict[str, int] = {}
         self.flips: list[tuple[str, int]] = []
+        self.states: list[str] = []
         self._ticks = itertools.count()
         self._named: dict[str, int] = {}
         fsync, link, flip = os.fsync, os.link, Versions.flip
@@ -47,6 +50,13 @@ class Disk:
         monkeypatch.setattr(os, "fsync", noting_fsync)
         monkeypatch.setattr(os, "link", noting_link)
         monkeypatch.setattr(Versions, "flip", checking_flip)
+        put = Dynamic.put
+
+        def checking_put(dynamic: Dynamic, standing: DynamicState) -> None:
+            self._check_states(dynamic, standing)
+            put(dynamic, standing)
+
+        monkeypatch.setattr(Dynamic, "put", checking_put)
 
     def _check(self, versions: Versions, version: TableVersion) -> None:
         before = versions.visible(version.table_id)
@@ -71,6 +81,16 @@ class Disk:
             for parent in (folder, folder.parent, folder.parent.parent):
                 assert str(parent) in self.flushed, f"the name of {parent} was not flushed"
         self.flips.append((version.operation, version.version))
+
+    def _check_states(self, dynamic: Dynamic, standing: DynamicState) -> None:
+        """What a dynamic table's aggregates stand on is on disk before the state store names it."""
+        before = dynamic.get(standing.table_id)
+        known = {file for state in before.operator_states.values() for file in state.files} if before else set()
+        for state in standing.operator_states.values():
+            for file in set(state.files) - known:
+                (found,) = Path(self.account.store.root.uri).glob(f"*/*/*/_state/{file}")
+                self._must_be_flushed(found)
+                self.states.append(file)
 
     def _must_be_flushed(self, path: Path) -> None:
         assert str(path) in self.flushed, f"{path} was not flushed"
@@ -115,6 +135,22 @@ def test_files_first_then_their_version(account: Account, monkeypatch: pytest.Mo
     assert {"CREATE TABLE", "INSERT", "DELETE", "UNDO", "TRUNCATE", "ALTER TABLE", "FOREIGN"} <= set(operations)
     assert operations.count("INSERT") == 5
     check_at_rest(account)
+    account.close()
+
+
+def test_states_of_aggregates_first_then_the_table(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(account, monkeypatch)
+    session = account.session()
+    session.execute("CREATE TABLE S (K INT, N INT)")
+    session.execute(
+        "CREATE DYNAMIC TABLE D TARGET_LAG = DOWNSTREAM WAREHOUSE = COMPUTE_WH REFRESH_MODE = INCREMENTAL AS "
+        "SELECT K, SUM(N) AS N FROM S GROUP BY K"
+    )
+    for number in range(20):
+        session.execute(f"INSERT INTO S VALUES ({number % 3}, {number})")
+        session.execute("ALTER DYNAMIC TABLE D REFRESH")
+    assert len(disk.states) >= 20
+    assert sorted(session.execute("SELECT * FROM D").rows()) == [(0, 63), (1, 70), (2, 57)]
     account.close()
 
 

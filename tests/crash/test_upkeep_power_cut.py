@@ -17,12 +17,14 @@ from snowmelt.features.upkeep.service import Upkeep
 from snowmelt.runtime.account import Account
 from tests.crash.inspection import check_at_rest
 from tests.crash.test_power_cut import Disk
+from tests.runtime.transactions.seeing import location, seen
 from tests.support.table_files import files_on_disk, live_files
-from tests.transactions.seeing import location, seen
 
 ROWS = 130
 UPKEEP = UpkeepSettings(small_files=4, vacuum_seconds=0, grace_seconds=60, orphan_hours=1e-9)
 TORN = ("empty", "half", "zeros")
+TORN_ENTRY = (*TORN, "a line")
+"""A text without its last line looks whole."""
 
 
 def opened(folder: Path, clock: ManualClock) -> Account:
@@ -60,7 +62,9 @@ def log_of(folder: Path) -> Path:
 
 def tear(path: Path, how: str) -> None:
     content = path.read_bytes()
-    path.write_bytes({"empty": b"", "half": content[: len(content) // 2], "zeros": bytes(len(content))}[how])
+    ways = {"empty": b"", "half": content[: len(content) // 2], "zeros": bytes(len(content))}
+    ways["a line"] = b"".join(content.splitlines(keepends=True)[:-1])
+    path.write_bytes(ways[how])
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -109,7 +113,7 @@ def test_files_that_were_replaced_and_are_still_there(folder: Path, clock: Manua
         assert seen(account.session(), "T") == [list(range(ROWS))]
 
 
-@pytest.mark.parametrize("how", TORN)
+@pytest.mark.parametrize("how", TORN_ENTRY)
 def test_a_torn_commit_of_upkeep(folder: Path, clock: ManualClock, how: str) -> None:
     """Cut before the flip, with the name of the log entry on disk and its content not: as if it never was."""
     account = opened(folder, clock)
@@ -129,7 +133,7 @@ def test_a_torn_commit_of_upkeep(folder: Path, clock: ManualClock, how: str) -> 
         check_at_rest(account)
 
 
-@pytest.mark.parametrize("how", TORN)
+@pytest.mark.parametrize("how", TORN_ENTRY)
 def test_the_entry_of_a_visible_version_is_torn(folder: Path, clock: ManualClock, how: str) -> None:
     """The disk lost what it had said to be on it. The rows of the version before would be the wrong ones."""
     tear(max(log_of(folder).glob("*.json")), how)

@@ -44,7 +44,7 @@ def test_a_short_run(tmp_path: Path) -> None:
     process = demo(folder, "--for", "8s", "--rate", "10")
     text, _ = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0, text
-    assert "everything is as it has to be" in text
+    assert "all checks passed" in text
     assert "✗" not in text
     assert left_running(folder) == []
     with open_account(folder) as account:

@@ -21,7 +21,7 @@ from tests.support.waiting import DEADLINE
 EXPECTED = (
     "README.md", "data-pipeline-spec.md", "config/pipeline_config.yaml", "config/connections.yaml.example",
     ".env.example", "pyproject.toml", "Makefile", "docker/Dockerfile", "docker/compose.yaml", "design.yaml",
-    "monitoring/alert_rules.yml", "monitoring/dashboard.json", "orchestration/airflow_dag.py", "orchestration/crontab",
+    "monitoring/alert_rules.yml", "monitoring/dashboard.json",
     "tests/unit/test_parts.py", "tests/integration/test_run.py", "playbooks/operate.md",
 )  # fmt: skip
 SECTIONS = (
@@ -75,13 +75,36 @@ def test_a_project_is_complete(name: str, projects: dict[str, Path], rewrite: bo
     _compare(name, found, rewrite=rewrite)
 
 
+@pytest.mark.parametrize(
+    ("orchestrator", "file", "text"),
+    [
+        ("airflow", "airflow_dag.py", 'start_date=pendulum.datetime(2024, 1, 1, tz="Europe/Berlin")'),
+        ("dagster", "dagster_definitions.py", 'execution_timezone="Europe/Berlin"'),
+        ("prefect", "prefect_flow.py", 'Cron("0 6 * * *", timezone="Europe/Berlin")'),
+        ("cron", "crontab", "CRON_TZ=Europe/Berlin"),
+    ],
+)
+def test_a_schedule_keeps_its_time_zone(orchestrator: str, file: str, text: str, tmp_path: Path) -> None:
+    given = {**PROJECTS["files_scd"], "orchestrator": orchestrator, "schedule": "0 6 * * * Europe/Berlin"}
+    assert text in texts(built(given, tmp_path))[f"orchestration/{file}"]
+
+
+def test_severities_go_to_their_channels(tmp_path: Path) -> None:
+    channels = {"channel": "slack:TEAM_URL", "severities": {"critical": "email:oncall@example.org", "warn": "log"}}
+    found = texts(built({**PROJECTS["files_scd"], "monitoring": channels}, tmp_path))
+    assert yaml.safe_load(found["config/pipeline_config.yaml"])["alert_channels"] == {
+        "warn": "log", "error": "slack:TEAM_URL", "critical": "email:oncall@example.org",
+    }  # fmt: skip
+    assert {"TEAM_URL", "MAIL_URL"} <= set(re.findall(r"^(\w+)=", found[".env.example"], re.MULTILINE))
+
+
 def _every_variable_is_explained(found: dict[str, str]) -> None:
     named = set(re.findall(r"\$\{(\w+)\}", found["config/connections.yaml.example"]))
     explained = set(re.findall(r"^(\w+)=", found[".env.example"], re.MULTILINE))
     assert named <= explained
-    channel = yaml.safe_load(found["config/pipeline_config.yaml"])["alert_channel"]
-    if channel.startswith("webhook:"):
-        assert channel.removeprefix("webhook:") in explained
+    for channel in yaml.safe_load(found["config/pipeline_config.yaml"])["alert_channels"].values():
+        if channel.startswith("webhook:"):
+            assert channel.removeprefix("webhook:") in explained
 
 
 def _compare(name: str, found: dict[str, str], *, rewrite: bool) -> None:
@@ -166,3 +189,10 @@ def test_rules_and_dashboard_are_those_of_the_design(projects: dict[str, Path]) 
     assert {rule["labels"]["severity"] for rule in rules} <= {"warning", "error", "critical"}
     board = json.loads((project / "monitoring" / "dashboard.json").read_text(encoding="utf-8"))
     assert board["schemaVersion"] and len([panel for panel in board["panels"] if panel["type"] != "row"]) >= 8
+
+
+def test_the_time_zone_of_a_schedule_reaches_the_crontab(tmp_path: Path) -> None:
+    case = yaml.safe_load((Path(__file__).parent / "cases" / "44-slower-than-the-rate-limit.yaml").read_text("utf-8"))
+    given = {**case["requirements"], "schedule": "30 6 * * * Europe/Berlin", "volume": {"per_day": "1 GB"}}
+    lines = (built(given, tmp_path) / "orchestration" / "crontab").read_text("utf-8").splitlines()
+    assert lines[1] == "CRON_TZ=Europe/Berlin" and lines[2].startswith("30 6 * * * cd $HOME/tickets ")

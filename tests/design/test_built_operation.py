@@ -89,8 +89,8 @@ _CUSTOMERS = "id,city,phone,changed_at\n1,Paris,1,2024-01-01T00:00:00\n1,Rome,1,
 _VERSIONS = "SELECT id, city, is_current, (SELECT COUNT(*) FROM dead_letters) FROM stg_customers ORDER BY valid_from"
 
 
-def with_customers(folder: Path) -> Path:
-    project = built(PROJECTS["files_scd"], folder)
+def with_customers(folder: Path, **said: str) -> Path:
+    project = built({**PROJECTS["files_scd"], **said}, folder)
     (project / "incoming").mkdir()
     (project / "incoming" / "customers_1.csv").write_text(_CUSTOMERS, encoding="utf-8")
     return project
@@ -114,6 +114,26 @@ def test_dagster_takes_the_definitions_and_runs_the_job(tmp_path: Path) -> None:
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
+    assert queried(project, _VERSIONS) == ["1,Paris,False,1", "1,Rome,True,1"]
+
+
+@pytest.mark.slow
+def test_prefect_runs_the_flow(tmp_path: Path) -> None:
+    project = with_customers(tmp_path, orchestrator="prefect", schedule="0 6 * * * Europe/Berlin")
+    variables = {
+        **client_environment(), "PREFECT_HOME": str(tmp_path / "prefect"), "SNOWMELT_PYTHON": sys.executable,
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "300",
+        "PYTHONPATH": environment(project)["PYTHONPATH"],
+    }  # fmt: skip
+    flow = project / "orchestration" / "prefect_flow.py"
+    asked = "import prefect_flow; print(prefect_flow.SCHEDULE.cron, prefect_flow.SCHEDULE.timezone)"
+    for command in (["-c", asked], [str(flow), "once"]):
+        done = subprocess.run(
+            [client_python("prefect"), *command], cwd=flow.parent, env=variables, timeout=800, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
+        assert "-c" not in command or done.stdout.split("\n")[0] == "0 6 * * * Europe/Berlin"
     assert queried(project, _VERSIONS) == ["1,Paris,False,1", "1,Rome,True,1"]
 
 
@@ -169,11 +189,12 @@ def airflow(home: Path, folder: Path, project: Path, *command: str | Path) -> st
 def test_airflow_imports_every_dag_and_runs_one(projects: dict[str, Path], tmp_path: Path) -> None:
     home = tmp_path / "airflow"
     python, command = client_python("airflow"), client_command("airflow", "airflow")
-    files = [project / "orchestration" / "airflow_dag.py" for project in projects.values()]
+    scheduled = [built({**given, "orchestrator": "airflow"}, tmp_path / name) for name, given in PROJECTS.items()]
+    files = [project / "orchestration" / "airflow_dag.py" for project in scheduled]
     told = airflow(home, home, next(iter(projects.values())), python, "-c", _IMPORTED, *files)
     assert "ERRORS {}" in told
     assert f"DAGS {sorted(given['name'] for given in PROJECTS.values())}" in told
-    project = built(PROJECTS["files_snowmelt"], tmp_path)
+    project = built({**PROJECTS["files_snowmelt"], "orchestrator": "airflow"}, tmp_path)
     (project / "incoming").mkdir()
     (project / "incoming" / "orders_1.csv").write_text(
         "order_id,customer,amount,updated_at\n1,ada,2.50,2024-01-01T00:00:00\n1,ada,3.50,2024-01-02T00:00:00\n"

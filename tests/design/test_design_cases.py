@@ -12,7 +12,7 @@ from snowmelt.design.antipatterns.library import read_items
 from snowmelt.design.antipatterns.linting import lint_texts
 from snowmelt.design.antipatterns.model import Level
 from snowmelt.design.antipatterns.on_designs import design_findings
-from snowmelt.design.deciding import Verdict, decide
+from snowmelt.design.deciding import DesignDecisions, decide
 from snowmelt.design.making.designing import design
 from snowmelt.design.model import Design
 from snowmelt.design.requirements.missing import questions
@@ -41,7 +41,7 @@ def test_case(path: Path) -> None:
         assert not wanted, "a case that stops has no decisions to expect"
 
 
-def _cites_its_facts(verdict: Verdict) -> None:
+def _cites_its_facts(verdict: DesignDecisions) -> None:
     for item in (*verdict.decisions, *verdict.asks, *verdict.refusals):
         assert {fact.name for fact in item.facts} >= set(item.rule.facts)
         assert "{" not in item.outcome

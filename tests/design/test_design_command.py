@@ -14,9 +14,9 @@ from typer.testing import CliRunner, Result
 from snowmelt.cli.main import app
 from snowmelt.design.antipatterns.linting import lint_paths
 from snowmelt.design.deciding import decide
-from snowmelt.design.facts import MEANINGS
 from snowmelt.design.making.estimating import rates
 from snowmelt.design.requirements.model import Requirements
+from snowmelt.design.rules.known import MEANINGS
 from snowmelt.design.rules.table import Phase, rules
 
 HERE = Path(__file__).parent
@@ -64,17 +64,68 @@ def test_cdc_names_snapshot_publication_slot_identity_and_hand_over() -> None:
 
 def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
     answers = [
-        "shop", "wms:postgres:public.stock", "mart:snowmelt", "soon", "5 minutes", "2 GB", "maybe", "yes", "hash",
-        "me", "window", "at_least_once", "30 days", "important", "the officer", "the same",
+        "shop", "wms:postgres:public.stock", "mart:snowmelt", "soon", "5 minutes", "2 GB", "maybe", "no",
+        "me", "window", "at_least_once", "30 days", "important",
     ]  # fmt: skip
     out = tmp_path / "out"
     result = design("--interactive", "-o", str(out), stdin="\n".join(answers) + "\n")
     assert result.exit_code == 0, result.output
     made = yaml.safe_load((out / "design.yaml").read_text(encoding="utf-8"))
     assert (made["name"], made["owner"], made["mode"]) == ("shop", "me", "BATCH")
+    assert "assumptions" not in made and "pii" not in made
+
+
+PERSONAL = """
+name: x
+owner: me
+latency: 1 hour
+volume: {per_day: 1 GB}
+pii: {present: true, strategy: hash}
+sources:
+  - {name: s, kind: files, tables: [{name: c.csv, key: [id], columns: [{name: id}, {name: email}, {name: city}]}]}
+sinks: [{name: m, kind: snowmelt}]
+"""
+
+
+def test_an_answer_about_personal_data_marks_columns_and_is_not_swallowed(tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(PERSONAL, encoding="utf-8")
+
+    def run(*approvals: str) -> Result:
+        words = [word for text in ("ASK-PII=the officer", *approvals) for word in ("--approve", text)]
+        return design("-f", str(path), "-o", str(tmp_path / "out"), "--non-interactive", *words)
+
+    assert run().exit_code == 4
+    nothing = run("ASK-PII-COLUMNS=the officer said yes")
+    assert nothing.exit_code == 3 and "names none" in nothing.stderr and "id, email, city" in nothing.stderr
+    assert run("ASK-PII-COLUMNS=email, says the officer").exit_code == 0
+    made = yaml.safe_load((tmp_path / "out" / "design.yaml").read_text(encoding="utf-8"))
+    assert made["pii"] == {"strategy": "hash", "columns": ["c.csv.email"]}
+    assert "SHA2(" in next(stage["sql"] for stage in made["stages"] if stage["name"] == "stg_c")
+    assert run("ASK-LATENCY=yes").exit_code == 3, "an approval names a person and a reason"
+
+
+def test_what_contradicts_itself_is_answered_by_marking_columns(tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(PERSONAL.replace("present: true, strategy: hash", "present: false, strategy: hash"), "utf-8")
+    arguments = ["-f", str(path), "-o", str(tmp_path / "out"), "--non-interactive", "--approve"]
+    result = design(*arguments, "ASK-PII-DOUBT=yes, it is", "--approve", "ASK-PII=the officer")
+    assert result.exit_code == 0, result.output
+    made = yaml.safe_load((tmp_path / "out" / "design.yaml").read_text(encoding="utf-8"))
+    assert made["pii"]["columns"] == ["c.csv.email"]
+    assert design(*arguments, "ASK-PII-DOUBT=the owner: addresses of machines").exit_code == 0
+    assert "pii" not in yaml.safe_load((tmp_path / "out" / "design.yaml").read_text(encoding="utf-8"))
+
+
+def test_an_answer_in_the_terminal_marks_columns(tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(PERSONAL, encoding="utf-8")
+    answers = ["window", "at_least_once", "30 days", "standard", "the officer", "nothing such", "email and city"]
+    result = design("-f", str(path), "-o", str(tmp_path / "out"), "--interactive", stdin="\n".join(answers) + "\n")
+    assert result.exit_code == 0, result.output
+    made = yaml.safe_load((tmp_path / "out" / "design.yaml").read_text(encoding="utf-8"))
+    assert made["pii"]["columns"] == ["c.csv.email", "c.csv.city"]
     assert made["answers"][0]["answer"] == "the officer"
-    assert made["pii"] == {"strategy": "hash"}
-    assert "assumptions" not in made
 
 
 def test_what_is_missing_fails_without_questions(tmp_path: Path) -> None:
@@ -222,3 +273,19 @@ def test_the_recipe_dbt_writes_models_that_have_tests(tmp_path: Path) -> None:
     assert "FROM {{ ref('stg_events') }}" in (models / "marts" / "daily.sql").read_text("utf-8")
     found = lint_paths([tmp_path / "dbt"])
     assert [item for item in found if item.pattern.id == "DW-07"] == []
+
+
+def test_the_recipe_reverse_by_the_command_line(tmp_path: Path) -> None:
+    """It reads a model that is here already, which the design does not make."""
+    case = yaml.safe_load((HERE / "cases" / "24-reverse.yaml").read_text(encoding="utf-8"))["requirements"]
+    del case["recipe"]
+    path = tmp_path / "r.yaml"
+    path.write_text(yaml.safe_dump(case), encoding="utf-8")
+    result = design("reverse", "-f", str(path), "-o", str(tmp_path / "out"), "--non-interactive")
+    assert result.exit_code == 0, result.output
+    built = CliRunner().invoke(app, ["build", str(tmp_path / "out" / "design.yaml"), "-o", str(tmp_path / "project")])
+    assert built.exit_code == 0, built.output
+    case["sinks"][0]["reads"] = ["nothing_such"]
+    path.write_text(yaml.safe_dump(case), encoding="utf-8")
+    wrong = design("reverse", "-f", str(path), "-o", str(tmp_path / "out"), "--non-interactive")
+    assert wrong.exit_code == 3 and "nothing_such, which the design does not make" in wrong.stderr

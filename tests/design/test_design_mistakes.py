@@ -36,7 +36,7 @@ def transformations(**queries: str) -> str:
 MISTAKES = {
     "a field twice": (GOOD + "name: other\n", "r.yaml:8:1: name: this stands here twice"),
     "an approval of nothing": (GOOD + "approvals: {ASK-PIE: me}\n", "There is nothing called ASK-PIE to approve"),
-    "an approval of a mode": (GOOD + "approvals: {MODE-03: me}\n", "A mode is named in `mode`"),
+    "an approval of a mode": (GOOD + "approvals: {MODE-03: me}\n", "MODE-03 is not approved but answered"),
     "a schedule that is none": (GOOD + "schedule: every day\n", "r.yaml:8:1: schedule: 'every day' is not a schedule"),
     "a zone that is none": (GOOD + "schedule: 0 6 * * * Mars\n", "is not a schedule"),
     "a key that is no column": (GOOD.replace("key: [id]", "key: [idd]"), "idd is not one of its columns: id, amount"),
@@ -161,7 +161,7 @@ def test_answers_are_kept_when_there_is_no_design(tmp_path: Path) -> None:
 
 
 def test_a_mode_is_asked_for_until_it_is_one(tmp_path: Path) -> None:
-    text = GOOD.replace("1 hour", "30 seconds") + "approvals: {ASK-LATENCY: me}\nscheduled: true\n"
+    text = GOOD.replace("1 hour", "30 seconds") + "approvals: {ASK-LATENCY: me for the desk}\nscheduled: true\n"
     path = tmp_path / "r.yaml"
     path.write_text(text, encoding="utf-8")
     asked = ["design", "-f", str(path), "-o", str(tmp_path / "out"), "--interactive"]

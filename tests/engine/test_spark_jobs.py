@@ -16,7 +16,7 @@ def _jobs(session: Session, query_id: str) -> list[int]:
 def test_history_has_the_jobs_that_spark_ran_for_a_statement(session: Session) -> None:
     session.execute("CREATE TABLE t (a INT)")
     session.execute("INSERT INTO t VALUES (1), (2)")
-    first, second = (session.execute(f"SELECT ARRAY_AGG(a) FROM t WHERE a < {n}").query_id for n in (5, 6))
+    first, second = (session.execute(f"SELECT a, UUID_STRING() FROM t WHERE a < {n}").query_id for n in (5, 6))
     shown = _jobs(session, first), _jobs(session, second)
     assert shown[0] and shown[1] and not set(shown[0]) & set(shown[1])
     tracker = session.account.engine.session().sparkContext.statusTracker()

@@ -9,8 +9,8 @@ import pytest
 
 import snowmelt
 from snowmelt.extract_load import DEAD_LETTERS_DDL, RAW_DDL
-from tests.cdc.kafka_stack import KafkaStack
 from tests.extract_load import servers
+from tests.features.connectors.kafka_stack import KafkaStack
 from tests.support.postgres import postgres_url
 
 __all__ = ["postgres_url"]

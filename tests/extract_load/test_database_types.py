@@ -37,9 +37,9 @@ from snowmelt.extract_load import (
     run_flow,
 )
 from snowmelt.extract_load import records as record_views
-from tests.cdc.kafka_stack import free_port
 from tests.extract_load.loading import rows
 from tests.extract_load.rigs import MariadbRig
+from tests.features.connectors.kafka_stack import free_port
 from tests.support.postgres import empty_schema
 
 # The column's type, a value, the type of Arrow, and the value as a document has it.

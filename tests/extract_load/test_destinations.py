@@ -254,7 +254,7 @@ def test_a_whole_replaces_what_there_was(strategy: str, target: Target) -> None:
 def test_what_is_new_alone_does_not_replace_a_whole(tmp_path: Path) -> None:
     changes = Orders(whole=False)
     changes.put(order(1))
-    with pytest.raises(SnowmeltError, match="gives only what is new"):
+    with pytest.raises(SnowmeltError, match="gives only new rows"):
         move(changes, FilesLoader(tmp_path, "orders", "flow", "run", strategy=LoadStrategy.OVERWRITE))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.extract_load import LoadStrategy, SourceUnavailableError, make_extractor, make_loader, read_endpoints
-from tests.cdc.kafka_stack import free_port
+from tests.features.connectors.kafka_stack import free_port
 
 FILE = """
 shop: {kind: postgres, address: "${SHOP_URL}"}

@@ -14,9 +14,9 @@ import pytest
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.extract_load import Batch, FilesExtractor, SourceRefusedError, SourceUnavailableError
 from snowmelt.extract_load.stores.patterns import matches
-from tests.cdc.kafka_stack import free_port
 from tests.extract_load.servers import SftpServer
 from tests.extract_load.web import Web
+from tests.features.connectors.kafka_stack import free_port
 
 AVRO = {"type": "record", "name": "r", "fields": [{"name": "id", "type": "long"}]}
 

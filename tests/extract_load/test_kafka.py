@@ -9,8 +9,8 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from snowmelt.extract_load import Batch, KafkaExtractor, SourceRefusedError, SourceUnavailableError
-from tests.cdc.kafka_stack import free_port
 from tests.extract_load.rigs import KafkaRig
+from tests.features.connectors.kafka_stack import free_port
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow

@@ -28,10 +28,11 @@ from snowmelt.runtime.results import DONE, Result, status
 from snowmelt.runtime.rights.asks import altered, ask_creator, ask_owner, created
 from snowmelt.runtime.run import Run
 from snowmelt.runtime.session import Session
-from snowmelt.sql.statements.base import NameRef, Statement, ddl
-from snowmelt.sql.statements.changes import Action, RenameTo
+from snowmelt.sql.statements.base import Action, NameRef, Statement, ddl
+from snowmelt.sql.statements.changes import RenameTo
+from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import CreateHead, CreateRule, created_name
+from snowmelt.sql.statements.heads import created_name
 from snowmelt.sql.statements.heads import object_name as read_name
 from snowmelt.sql.statements.kinds import KindSyntax
 from snowmelt.sql.statements.options import CommentOption, read_options

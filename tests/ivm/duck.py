@@ -25,9 +25,9 @@ from snowmelt.ivm.changes import TableChange
 from snowmelt.ivm.lowering import lower
 from snowmelt.ivm.plan import Apply, ApplyKind, Planner
 from snowmelt.ivm.top_rows import TopRows
+from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.no_relations import NoRelations
 from snowmelt.sql.queries import QueryBinder

@@ -37,6 +37,12 @@ select a from t except select a from u
 select a, b from t minus select a, c from u
 select a from t where a is not null intersect (select a from u except select a from w)
 select distinct a, s from t
+select * from (select a, b, s from t) pivot(sum(b) for s in ('x', 'y', null))
+select * from (select k, a, b from t) pivot(count(k) for b in (1, 2) default on null (0))
+select * from (select k, a, b from t) unpivot(v for n in (a, b as 'second'))
+select * from (select k, a, b from t) unpivot include nulls (v for n in (a, b))
+select a from t union by name select a, c from u
+select k, a from t union all by name select a, k from u
 select distinct x.a from (select a from t union all select a from u) x left join w on w.a = x.a where w.d > 1 or w.d is null
 """
 
@@ -52,6 +58,9 @@ select k from t where a not in (select c from u where u.a = t.b)
 select k from t where (a, b) in (select a, c from u)
 select k from t where (a, b) not in (select a, c from u)
 select k from t where a = any (select c from u)
+select k from t where a > any (select c from u)
+select k from t where a <= all (select c from u where u.a = t.b)
+select k, a < all (select c from u) as x, b <> any (select a from u) as y from t
 select k from t where b = 1 or exists (select 1 from u where u.a = t.a)
 select k from t where not (a in (select a from u) and b in (select d from w))
 select k, a in (select a from u) as x from t
@@ -118,6 +127,8 @@ select u.c, sum(t.b) as s from t left join u on t.a = u.a group by u.c
 """
 
 WINDOWS = """
+select t.k, u.c from t asof join u match_condition (t.b >= u.c) on t.a = u.a
+select t.k, u.c from t asof join u match_condition (t.b < u.c) on t.a = u.a where t.s is not null
 select a, b, row_number() over (partition by a order by b, k, s, f, d, z) as n from t
 select b, row_number() over (partition by a order by b, k, s, f, d, z) as n from t
 select a, rank() over (partition by a order by b) as r, dense_rank() over (partition by a order by b desc) as q, sum(b) over (partition by a) as s from t

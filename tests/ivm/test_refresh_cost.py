@@ -92,3 +92,23 @@ def test_what_stays_slower_is_tried_seldom(full: float, slower: float) -> None:
         else:
             measured, total = measured.with_incremental(full * slower, 100_000), total + full * slower
     assert total <= 100 * full * 1.4
+
+
+@given(full=st.floats(100, 400), slow=st.floats(1_500, 100_000))
+def test_a_small_change_that_took_long_once_is_tried_again(full: float, slow: float) -> None:
+    """The first one makes its plan; any may meet a busy machine."""
+    first = Measured(full, 60_000).with_incremental(slow, 10, compiled=True)
+    busy = Measured(full, 60_000, 60, 10).with_incremental(slow, 10)
+    for measured in (first, busy):
+        expected = estimate(Work(10, 60_000), measured)
+        assert expected is not None
+        assert not expected.prefers_full
+
+
+def test_a_small_change_that_stays_slow_is_believed() -> None:
+    measured = Measured(200, 60_000, 60, 10)
+    for _ in range(4):
+        measured = measured.with_incremental(3_000, 10)
+    expected = estimate(Work(10, 60_000), measured)
+    assert expected is not None
+    assert expected.prefers_full

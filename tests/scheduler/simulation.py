@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from snowmelt.scheduler.graph import DynamicTable, Graph, Round, SchedulingState, TickPlan
-from snowmelt.scheduler.progress import Progress
+from snowmelt.scheduler.progress import RoundProgress
 from snowmelt.scheduler.tick import tick
 
 START = datetime(2026, 1, 1, 0, 0, 7, 123456, tzinfo=UTC)
@@ -31,12 +31,14 @@ class Simulation:
     lags: dict[str, list[timedelta]] = field(default_factory=dict)
     """How old each table's data got before each refresh was complete."""
     history: list[tuple[str, datetime, str]] = field(default_factory=list)
+    worked: dict[str, list[datetime]] = field(default_factory=dict)
+    """When refreshes that found commits were complete."""
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
         self._ends: list[tuple[datetime, str]] = []
         self._ready: list[tuple[datetime, str]] = []
-        self._rounds: dict[str, Progress] = {}
+        self._rounds: dict[str, RoundProgress] = {}
         self._at: dict[str, set[datetime]] = {
             id_: {t.data_timestamp} if t.data_timestamp else set() for id_, t in self.tables.items()
         }
@@ -45,6 +47,15 @@ class Simulation:
         self._rows: set[tuple[str, datetime]] = set()
         self._plan = TickPlan(next_due=self.now)
         self._replan = False
+        self._commits: list[tuple[datetime, str]] = []
+
+    def commit(self, base: str) -> None:
+        """Rows are committed to a base table; the runner would look whether that makes something due."""
+        self._commits.append((self.now, base))
+        opening = self._plan.openings.get(base)
+        if opening is not None:
+            due = max(opening, self.now)
+            self._plan = replace(self._plan, next_due=min(due, self._plan.next_due or due))
 
     def run(self, seconds: float) -> None:
         end = self.now + timedelta(seconds=seconds)
@@ -83,7 +94,7 @@ class Simulation:
     def _tick(self) -> None:
         self.ticks += 1
         self._replan = False
-        plan = self._plan = tick(Graph(tuple(self.tables.values())), self.now)
+        plan = self._plan = tick(Graph(tuple(self.tables.values()), {base: at for at, base in self._commits}), self.now)
         assert plan.next_due is None or plan.next_due > self.now, "the runner would spin"
         for suspension in plan.suspensions:
             self.change(suspension.table, state=SchedulingState.SUSPENDED)
@@ -94,14 +105,14 @@ class Simulation:
 
     def _begin(self, round_: Round) -> None:
         assert round_.members
-        progress = Progress(round_)
+        progress = RoundProgress(round_)
         for member in round_.members:
             table = self.tables[member.table]
             assert table.refreshing is None, "twice at once"
             assert table.data_timestamp is None or table.data_timestamp < round_.data_timestamp <= self.now
             assert table.state is SchedulingState.ACTIVE
             self._rounds[member.table] = progress
-            self.change(member.table, refreshing=round_.data_timestamp)
+            self.change(member.table, refreshing=round_.data_timestamp, working=member.working)
         for member in progress.first():
             heapq.heappush(self._ready, (self.now, member.table))
 
@@ -133,11 +144,19 @@ class Simulation:
             if table.data_timestamp is not None:
                 self.lags.setdefault(id_, []).append(self.now - table.data_timestamp)
             self._at[id_].add(stamp)
+            bases, stood_at = self._bases(id_), table.data_timestamp or START
+            if any(stood_at < at <= stamp for at, base in self._commits if base in bases):
+                self.worked.setdefault(id_, []).append(self.now)
+                self.change(id_, worked=stamp)
             self.change(id_, data_timestamp=stamp, failures=0)
             self._record(id_, stamp, "SUCCEEDED")
             for member in progress.succeeded(id_):
                 heapq.heappush(self._ready, (self.now, member.table))
         return id_ in self._plan.waiting_for
+
+    def _bases(self, id_: str) -> set[str]:
+        table = self.tables[id_]
+        return set(table.sources).union(*(self._bases(read) for read in table.upstream))
 
     def _record(self, id_: str, stamp: datetime, state: str) -> None:
         assert (id_, stamp) not in self._rows, "two rows for one data timestamp"

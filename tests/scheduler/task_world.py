@@ -17,15 +17,15 @@ from snowmelt.scheduler.task_graph import (
     BeginRun,
     Decision,
     EndRun,
-    GraphRun,
     Graphs,
     NewRun,
+    OpenGraphRun,
     PassOver,
-    Progress,
     Root,
     StartTask,
     SuspendRoot,
     TaskNode,
+    TaskProgress,
     TaskState,
     TimeOut,
 )
@@ -80,7 +80,7 @@ class World:
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
         self.roots = {id: shape.root for id, shape in self.shapes.items()}
-        self.runs: dict[str, GraphRun] = {}
+        self.runs: dict[str, OpenGraphRun] = {}
         self.failures: Counter[str] = Counter()
         self._numbers = count()
         self._ends: list[tuple[datetime, int, str, str, TaskState]] = []
@@ -191,7 +191,7 @@ class World:
     def _add(self, root: str, at: datetime, *, waiting: bool = False) -> None:
         shape = self.shapes[root]
         id = f"{root}#{next(self._numbers)}"
-        self.runs[id] = GraphRun(id, root, shape.tasks, shape.finalizer, waiting=waiting)
+        self.runs[id] = OpenGraphRun(id, root, shape.tasks, shape.finalizer, waiting=waiting)
         self.ran[id] = Ran(root, at, self.now, 1, asked_for=waiting)
 
     def _start(self, run: str, task: str) -> bool:
@@ -212,7 +212,7 @@ class World:
         self._next = min(self._next, self.now + took) if self._next else self.now + took
         return True
 
-    def _check_start(self, run: GraphRun, task: str) -> None:
+    def _check_start(self, run: OpenGraphRun, task: str) -> None:
         """Nothing starts twice, before its predecessors, or in a run that has not begun."""
         nodes = {node.id: node for node in run.tasks}
         assert not run.waiting and task not in run.progress
@@ -253,7 +253,7 @@ class World:
             self.runs[id] = replace(self.runs[id], attempt=ended.attempt + 1, progress=kept)
             self.ran[id].attempt = ended.attempt + 1
 
-    def _check_complete(self, run: GraphRun) -> None:
+    def _check_complete(self, run: OpenGraphRun) -> None:
         """A run has ended: whatever could run has run."""
         nodes = {node.id: node for node in run.tasks}
         for node in run.tasks:
@@ -268,7 +268,7 @@ class World:
             assert (last.id in run.progress) == (last.started and run.state(run.root) is not TaskState.SKIPPED)
 
     def _put(self, run: str, task: str, state: TaskState) -> None:
-        progress = {**self.runs[run].progress, task: Progress(state, self.now)}
+        progress = {**self.runs[run].progress, task: TaskProgress(state, self.now)}
         self.runs[run] = replace(self.runs[run], progress=progress)
 
     def _forget(self, run: str, task: str) -> None:
@@ -280,7 +280,7 @@ def _members(shape: Shape) -> tuple[TaskNode, ...]:
     return shape.tasks if shape.finalizer is None else (*shape.tasks, shape.finalizer)
 
 
-def _is_done(run: GraphRun, nodes: dict[str, TaskNode], task: str) -> bool:
+def _is_done(run: OpenGraphRun, nodes: dict[str, TaskNode], task: str) -> bool:
     """Said in another way than the tick says it: succeeded, or suspended with all above it done."""
     if run.state(task) is TaskState.SUCCEEDED:
         return True
@@ -288,7 +288,7 @@ def _is_done(run: GraphRun, nodes: dict[str, TaskNode], task: str) -> bool:
     return not node.started and task != run.root and all(_is_done(run, nodes, above) for above in node.predecessors)
 
 
-def _is_over(run: GraphRun, nodes: dict[str, TaskNode], task: str) -> bool:
+def _is_over(run: OpenGraphRun, nodes: dict[str, TaskNode], task: str) -> bool:
     """Whether nothing more is to come of a task: it ended, or all above it did and it does not start."""
     if task in run.progress:
         return run.state(task) is not TaskState.EXECUTING
@@ -297,6 +297,6 @@ def _is_over(run: GraphRun, nodes: dict[str, TaskNode], task: str) -> bool:
     return not starts and all(_is_over(run, nodes, above) for above in node.predecessors)
 
 
-def _stands(run: GraphRun, nodes: dict[str, TaskNode], task: str) -> bool:
+def _stands(run: OpenGraphRun, nodes: dict[str, TaskNode], task: str) -> bool:
     """What another attempt does not repeat: tasks that are done, with all above them done."""
     return _is_done(run, nodes, task) and all(_stands(run, nodes, above) for above in nodes[task].predecessors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from time import monotonic
 
 import pytest
@@ -88,3 +89,23 @@ def test_failures_suspend_and_resume_goes_on(session: Session) -> None:
     session.execute("INSERT INTO src2 VALUES (5)")
     session.execute("ALTER DYNAMIC TABLE f RESUME")
     await_that(lambda: len(rows(session, "SELECT r FROM g")) == 2)
+
+
+def test_a_commit_wakes_a_chain_whose_lag_is_long(account: Account, session: Session) -> None:
+    """The first change after quiet times is shown at once; the next one waits for the lag."""
+    session.execute("CREATE TABLE woken (k INT)")
+    common = "WAREHOUSE = COMPUTE_WH REFRESH_MODE = FULL INITIALIZE = ON_SCHEDULE"
+    session.execute(f"CREATE DYNAMIC TABLE woken_a TARGET_LAG = DOWNSTREAM {common} AS SELECT k FROM woken WHERE k > 0")
+    session.execute(f"CREATE DYNAMIC TABLE woken_b TARGET_LAG = '1 hour' {common} AS SELECT COUNT(*) AS n FROM woken_a")
+    await_that(lambda: any(state == "SUCCEEDED" for state, *_ in history(session, "WOKEN_B")))
+    # What filled it counts as work: as if that were long ago.
+    account.services[DynamicTables].stop(DEADLINE)
+    with account.state.begin() as state:
+        for row in state.dynamic.refreshes(state.now - timedelta(hours=1), state.now):
+            state.dynamic.forget_refresh(row.id)
+    account.services[DynamicTables].start()
+    session.execute("INSERT INTO woken VALUES (1), (2)")
+    await_that(lambda: rows(session, "SELECT n FROM woken_b") == [(2,)])
+    session.execute("INSERT INTO woken VALUES (3)")
+    session.execute("SELECT 1")
+    assert len(history(session, "WOKEN_B")) == 1

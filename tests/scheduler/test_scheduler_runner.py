@@ -335,3 +335,22 @@ def test_a_thousand_tables_due_at_once_make_few_ticks() -> None:
     with running(catalog, refresher):
         catalog.await_that(lambda: len(catalog.succeeded) == 1000)
     assert catalog.loads <= 3
+
+
+def test_commits_are_looked_at_only_when_they_make_something_due() -> None:
+    """The first one after quiet times refreshes at once; those that follow wait, and cost no look at the catalog."""
+    idle = table("a", data_timestamp=NOON, sources=("base",))
+    catalog, refresher = fakes(idle)
+    clock = ManualClock(NOON)
+    with running(catalog, refresher, clock) as runner:
+        catalog.await_that(lambda: catalog.loads == 1)
+        clock.advance(timedelta(seconds=1))
+        refresher.behaviour["a"] = lambda request: catalog.change("a", worked=request.data_timestamp)
+        runner.note_commit(frozenset({"base", "other"}), clock.now())
+        catalog.await_successes("a")
+        loads = catalog.loads
+        for _ in range(100):
+            clock.advance(timedelta(milliseconds=10))
+            runner.note_commit(frozenset({"base"}), clock.now())
+    assert catalog.loads == loads
+    assert [request.data_timestamp for request in catalog.succeeded] == [NOON + timedelta(seconds=1)]

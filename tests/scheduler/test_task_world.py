@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from snowmelt.core.schedules import parse_schedule
 from snowmelt.scheduler.task_graph import (
     EndRun,
-    GraphRun,
     Graphs,
     NewRun,
+    OpenGraphRun,
     Overlap,
     PassOver,
-    Progress,
     Root,
     TaskNode,
+    TaskProgress,
     TaskState,
 )
 from snowmelt.scheduler.task_tick import tick
@@ -142,12 +142,12 @@ def test_a_run_that_is_busy_passes_its_instants_over() -> None:
 def test_a_run_that_is_over_holds_no_instant_up() -> None:
     """Its last task ended just before the instant, and nobody looked in between."""
     later = START + timedelta(minutes=1)
-    done = {"r": Progress(TaskState.SUCCEEDED, START)}
-    run = GraphRun("1", "r", (TaskNode("r"),), None, progress=done)
+    done = {"r": TaskProgress(TaskState.SUCCEEDED, START)}
+    run = OpenGraphRun("1", "r", (TaskNode("r"),), None, progress=done)
     root = Root("r", schedule=parse_schedule("1 MINUTE"), beginning=START, settled=START)
     decisions = tick(Graphs((root,), (run,)), later).decisions
     assert decisions == (EndRun("1", TaskState.SUCCEEDED, False), NewRun("r", later))
     # Another attempt comes first.
-    failed = replace(run, progress={"r": Progress(TaskState.FAILED, START)})
+    failed = replace(run, progress={"r": TaskProgress(TaskState.FAILED, START)})
     decisions = tick(Graphs((replace(root, retries=1),), (failed,)), later).decisions
     assert decisions == (EndRun("1", TaskState.FAILED, True), PassOver("r", later))

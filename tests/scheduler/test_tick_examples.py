@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from time import process_time
@@ -10,7 +11,7 @@ import pytest
 
 from snowmelt.scheduler.graph import DOWNSTREAM, DynamicTable, Graph, SchedulingState, TargetLag, TickPlan
 from snowmelt.scheduler.periods import GRAIN, due_tick, refresh_period
-from snowmelt.scheduler.tick import manual_round, tick
+from snowmelt.scheduler.tick import tick
 from snowmelt.scheduler.topology import Unscheduled, effective_lags, topology, unscheduled
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -217,20 +218,6 @@ def test_downstream_takes_the_smallest_lag_of_its_scheduled_readers() -> None:
     assert lags == {"a": 5 * MINUTE, "b": 5 * MINUTE, "c": 5 * MINUTE, "d": 9 * MINUTE}
 
 
-def test_a_manual_refresh_takes_everything_upstream_along_suspended_or_not() -> None:
-    graph = Graph(
-        (
-            table("a", lag=DOWNSTREAM, state=SchedulingState.SUSPENDED),
-            table("b", "a", lag=DOWNSTREAM),
-            table("other", "a"),
-            table("by_hand", "a", state=SchedulingState.DISABLED),
-        )
-    )
-    round_ = manual_round(graph, ["b"], NOON + SECOND)
-    assert (round_.data_timestamp, round_.tables) == (NOON + SECOND, ("a", "b"))
-    assert manual_round(graph, ["by_hand"], NOON).tables == ("by_hand",)
-
-
 def test_a_clock_that_was_set_back_never_makes_data_older() -> None:
     found = plan(NOON - MINUTE, table("a"), table("b", "a", at=NOON - 10 * MINUTE))
     assert found.rounds == ()
@@ -250,10 +237,57 @@ def test_a_tick_of_a_thousand_tables_is_quick(since: timedelta, connected: bool)
         table(f"t{n}", *([f"t{n - 1}"] if connected and n % 10 else []), at=NOON - since, sources=(f"s{n}",))
         for n in range(1000)
     )
-    times = []
-    for _ in range(15):
-        begin = process_time()
-        plan(NOON, *tables)
-        times.append(process_time() - begin)
-    # The best of several: the machine that runs the tests has other work, too.
-    assert min(times) < 0.020
+    # Measured against other work of the same moment, since a busy machine computes more slowly: 8 ms on a quiet one.
+    paces = [
+        (_seconds(lambda: plan(NOON, *tables)), _seconds(lambda: list(map(str, range(100_000))))) for _ in range(15)
+    ]
+    assert min(own for own, _ in paces) < 3 * min(other for _, other in paces)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    """Of the processor."""
+    begin = process_time()
+    work()
+    return process_time() - begin
+
+
+def test_a_commit_makes_a_table_without_changes_due_at_once() -> None:
+    """Its last refresh that found something is long ago; a lag of ten minutes does not make it wait."""
+    idle = table("a", lag=10 * MINUTE, sources=("base",), worked=NOON - 20 * MINUTE)
+    commit = NOON + SECOND / 3
+    found = tick(Graph((idle,), {"base": commit}), commit)
+    assert started(found) == [(commit, ("a",))]
+    assert found.rounds[0].members[0].working
+
+
+def test_commits_do_not_refresh_more_often_than_the_lag_needs() -> None:
+    """It has just been refreshed with changes: the next commits wait for the same tick as they would by time."""
+    busy = table("a", lag=10 * MINUTE, sources=("base",), worked=NOON)
+    found = tick(Graph((busy,), {"base": NOON + SECOND}), NOON + SECOND)
+    quiet = plan(NOON + SECOND, busy)
+    assert started(found) == []
+    assert found.next_due == quiet.next_due == found.openings["base"]
+
+
+def test_a_commit_that_the_table_shows_is_nothing_new() -> None:
+    idle = table("a", sources=("base",))
+    assert started(tick(Graph((idle,), {"base": NOON}), NOON + SECOND)) == []
+
+
+@pytest.mark.parametrize("how", ["chain", "disabled", "beyond"])
+def test_commits_are_heard_through_whatever_stands_between(how: str) -> None:
+    tables = {
+        "chain": (table("a", lag=DOWNSTREAM, sources=("base",)), table("b", "a")),
+        "disabled": (table("base", state=SchedulingState.DISABLED), table("b", "base")),
+        "beyond": (table("b", beyond=("base",)),),
+    }[how]
+    found = tick(Graph(tables, {"base": NOON + SECOND}), NOON + SECOND)
+    assert "base" in found.openings
+    assert [table_ for round_ in found.rounds for table_ in round_.tables][-1] == "b"
+
+
+def test_after_a_failure_the_next_tick_comes_before_any_commit() -> None:
+    failed = table("a", sources=("base",), attempted=NOON + SECOND, failures=1)
+    found = tick(Graph((failed,), {"base": NOON + 2 * SECOND}), NOON + 2 * SECOND)
+    assert started(found) == []
+    assert found.next_due == plan(NOON + 2 * SECOND, failed).next_due

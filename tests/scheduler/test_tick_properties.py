@@ -131,3 +131,46 @@ def test_suspended_tables_and_those_that_read_them_rest(world: Simulation, data:
     world.wake()
     world.run(600)
     assert all(len(world.succeeded(table)) > before[table] for table in scheduled)
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds(feasible=True), st.data())
+def test_commits_make_tables_fresh_sooner_but_not_more_often(world: Simulation, data: st.DataObject) -> None:
+    """Whatever is committed when: lags are kept, and a table nobody reads works at most three times per lag."""
+    pauses = st.tuples(st.floats(0.001, 8), st.sampled_from(["base0", "base1", "base2"]))
+    for pause, base in data.draw(st.lists(pauses, max_size=40)):
+        world.run(pause)
+        world.commit(base)
+    seconds = (world.now - START).total_seconds()
+    shape = topology(Graph(tuple(world.tables.values())))
+    for table, lag in effective_lags(shape, unscheduled(shape)).items():
+        assert max(world.lags.get(table, [timedelta()])) <= lag
+        assert "SKIPPED" not in world.states(table)
+        if not shape.consumers[table]:
+            assert len(world.worked.get(table, [])) <= seconds / (lag.total_seconds() / 3) + 2
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.floats(1, 600), st.integers(1, 400), st.floats(0.01, 2000), st.integers(1, 4))
+def test_a_commit_after_quiet_times_goes_straight_through_a_chain(
+    lag: float, took: int, moment: float, length: int
+) -> None:
+    """After at least a lag without commits: it is shown after the time of two refreshes, one of which was under way."""
+    longest = timedelta(milliseconds=took)
+    tables = {
+        f"t{n}": DynamicTable(
+            id=f"t{n}",
+            name=f"t{n}",
+            target_lag=DOWNSTREAM if n < length else timedelta(seconds=max(lag, 4 * length * took / 1000)),
+            upstream=(f"t{n - 1}",) if n > 1 else (),
+            sources=("base",) if n == 1 else (),
+            data_timestamp=START,
+            durations=(longest,),
+        )
+        for n in range(1, length + 1)
+    }
+    world = Simulation(tables, dict.fromkeys(tables, longest))
+    world.run(moment)
+    world.commit("base")
+    world.run(2 * length * longest.total_seconds() + 0.001)
+    assert world.worked[f"t{length}"]

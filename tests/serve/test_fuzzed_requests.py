@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from starlette.routing import Route
 
-from tests.serve.callers import OwnCaller, Serving, SnowflakeCaller
+from tests.serve.callers import ADMIN_PASSWORD, OwnCaller, Serving, SnowflakeCaller
 
 LOGIN = {"LOGIN_NAME", "PASSWORD", "TOKEN", "AUTHENTICATOR", "CHOSEN_NEW_PASSWORD", "CLIENT_APP_ID",
          "SESSION_PARAMETERS"}  # fmt: skip
@@ -36,6 +36,27 @@ FIELDS: dict[str, set[str]] = {
     "/api/v1/channels/{channel_id}/flush": set(),
     "/api/v1/sessions": {"user", "password", "role", "local_token", "database", "schema", "warehouse"},
     "/api/v1/statements": {"sql", "binds"},
+    "/api/v1/console/session": {"user", "password", "token", "jwt", "role", "link"},
+    "/api/v1/console/statements": {"sql", "worksheet", "wait", "rows"},
+    "/api/v1/console/statements/split": {"sql"},
+    "/api/v1/console/statements/{id}/cancel": set(),
+    "/api/v1/console/design": {"description", "answer", "state"},
+    "/api/v1/console/design/archive": {"state"},
+    "/api/v1/console/runs": {"playbook", "text", "inputs"},
+    "/api/v1/console/runs/{name}": {"action", "decision", "inputs"},
+    "/api/v1/console/backfills": {
+        "table",
+        "column",
+        "source",
+        "query",
+        "start",
+        "end",
+        "keys",
+        "chunk",
+        "follow_streams",
+    },
+    "/api/v1/console/backfills/plan": {"table", "column", "source", "query", "start", "end", "keys", "chunk"},
+    "/api/v1/console/backfills/{name}": {"action"},
 }
 """By route, what its body may say. A new route has to be here."""
 QUERY = ("requestId", "databaseName", "schemaName", "warehouse", "roleName", "sequencer", "number", "seconds", "start",
@@ -76,6 +97,8 @@ class Tools:
     http: httpx.Client
     routes: list[tuple[str, str]]
     tokens: dict[str, str]
+    page: dict[str, str]
+    """Headers of a browser that has logged in to the console."""
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +118,15 @@ def tools(serving: Serving) -> Iterator[Tools]:
             "own": OwnCaller(serving).headers["authorization"],
         }
         with httpx.Client(base_url=serving.url, timeout=120) as client:
-            yield Tools(client, routes, tokens)
+            yield Tools(client, routes, tokens, _page(serving))
+
+
+def _page(serving: Serving) -> dict[str, str]:
+    page = {"origin": serving.url, "sec-fetch-site": "same-origin"}
+    log_in = {"user": "admin", "password": ADMIN_PASSWORD}
+    answer = httpx.post(f"{serving.url}/api/v1/console/session", json=log_in, headers=page)
+    cookie = "; ".join(f"{name}={value}" for name, value in answer.cookies.items())
+    return {**page, "cookie": cookie, "x-csrf-token": answer.json()["csrf"]}
 
 
 def test_every_route_that_takes_a_body_says_what_may_be_in_it(tools: Tools) -> None:
@@ -123,12 +154,12 @@ def _requests(draw: st.DrawFn) -> dict[str, Any]:
 
 def _send(tools: Tools, request: dict[str, Any]) -> None:
     method, route = tools.routes[request["route"] % len(tools.routes)]
-    # DELETE and a session's end would log the test out: they get no valid token.
-    ends = method == "DELETE" and route.endswith("current")
+    # DELETE and a session's end would log the test out, and events never end: they get no valid token.
+    ends = (method == "DELETE" and route.endswith(("current", "session"))) or route.endswith("/events")
     token = tools.tokens["none" if ends else request["token"]]
     part = quote(request["part"].encode("utf-8", "surrogatepass")) or "x"
     path = route.replace("{name:path}", part)
-    for name in ("query_id", "secret", "number", "channel_id"):
+    for name in ("query_id", "secret", "number", "channel_id", "id", "name"):
         path = path.replace(f"{{{name}}}", part)
     query = "&".join(
         f"{name}={quote(value.encode('utf-8', 'surrogatepass'))}" for name, value in request["query"].items()
@@ -138,7 +169,9 @@ def _send(tools: Tools, request: dict[str, Any]) -> None:
         names = sorted(FIELDS.get(route, set())) or ["data"]
         body = {names[place % len(names)]: value for place, value in request["fields"].items()}
         content = _encoded(body)
+    visits = token == tools.tokens["own"] and route.startswith("/api/v1/console/")
     headers = {
+        **({name: value.encode() for name, value in tools.page.items()} if visits else {}),
         "authorization": token.encode("latin-1"),
         **{k: v.encode("latin-1") for k, v in request["headers"].items()},
     }

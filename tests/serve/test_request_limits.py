@@ -16,9 +16,11 @@ from snowmelt.serve.limits import PUBLIC
 from tests.serve.callers import OwnCaller, Serving, SnowflakeCaller, chunked, sent
 from tests.serve.conftest import LIMITS
 
-_PARAMETERS = {"query_id": "01a2", "secret": "x", "number": "0", "name": "f.csv", "channel_id": "c"}
+_PARAMETERS = {"query_id": "01a2", "secret": "x", "number": "0", "name": "f.csv", "channel_id": "c", "id": "s"}
 _SECRETS = ("/results/", "/stage-files/")
 """Addresses that hold their own secret."""
+_PAGE = {"/", "/favicon.svg", "/api/v1/console/openapi.json"}
+"""What a browser loads before anybody has logged in. It is the same for everybody."""
 _REFUSED = {"390111", "390112", "390114", "390100", "390189"}
 
 
@@ -39,14 +41,16 @@ def http(serving: Serving) -> Iterator[httpx.Client]:
 
 
 def test_every_route_without_a_session_is_refused(serving: Serving, http: httpx.Client) -> None:
-    open_to_all = {"/healthz", "/metrics", "/telemetry/send/sessionless"}
+    open_to_all = {"/healthz", "/metrics", "/telemetry/send/sessionless", *_PAGE}
     for method, path in _routes(serving):
         answers = [http.request(method, path), http.request(method, path, headers={"authorization": "Bearer x"})]
         for answer in answers:
             if path in open_to_all:
                 assert answer.status_code == 200, path
-            elif path.startswith(_SECRETS):
+            elif path.startswith((*_SECRETS, "/assets/")):
                 assert answer.status_code == 404, path
+            elif (method, path) == ("POST", "/api/v1/console/session"):
+                assert (answer.status_code, answer.json()["error"]["code"]) == (400, "390189")
             elif answer.status_code == 200:
                 assert answer.json()["success"] is False, path
                 assert answer.json()["code"] in _REFUSED, path
@@ -126,7 +130,9 @@ def test_a_body_that_drips_is_not_waited_for(serving: Serving) -> None:
 
 def test_heads_are_limited(serving: Serving, http: httpx.Client) -> None:
     assert http.get("/healthz", headers={"x": "y" * 100_000}).status_code == 431
-    answer, _ = sent(serving.port, b"GET /?%s HTTP/1.1\r\nhost: localhost\r\n\r\n" % (b"y" * 60_000), iter(()), 5)
+    answer, _ = sent(
+        serving.port, b"GET /nowhere?%s HTTP/1.1\r\nhost: localhost\r\n\r\n" % (b"y" * 60_000), iter(()), 5
+    )
     assert answer.startswith(b"HTTP/1.1 404 ")
     answer, _ = sent(serving.port, b"GET /?%s HTTP/1.1\r\nhost: localhost\r\n\r\n" % (b"y" * 66_000), iter(()))
     assert answer.startswith((b"HTTP/1.1 431 ", b"HTTP/1.1 400 "))

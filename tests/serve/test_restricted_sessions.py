@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from snowmelt.runtime.rights.restricted import HARMLESS_OPTIONS, LOGIN_OPTIONS
+from snowmelt.features.security.restricted import HARMLESS_OPTIONS, LOGIN_OPTIONS
+from snowmelt.features.security.statements import UserOptions
 from snowmelt.runtime.session import Session
-from snowmelt.sql.statements.users_roles import UserOptions
 from tests.serve.callers import DOORS, Caller, Serving
 
 DENIED = {"003001", "002043", "002140", "390189", "000002"}

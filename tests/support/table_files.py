@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 
 from snowmelt.runtime.account import Account
 from snowmelt.storage.snapshot import DataFile
-from tests.transactions.seeing import location
+from tests.runtime.transactions.seeing import location
 
 
 def live_files(account: Account, name: str) -> tuple[DataFile, ...]:

@@ -28,14 +28,24 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def imported(folder: Path, way: str) -> set[str]:
-    """All modules of a process that ran SELECT 1 and closed the account."""
+    """All modules of a process that ran SELECT 1, or the small statements, and closed the account."""
+    sql = "from snowmelt.cli.main import app; app(['sql', '--data', {!r}, '-q', {!r}])"
     ways = {
-        "sql": f"from snowmelt.cli.main import app; app(['sql', '--data', {str(folder)!r}, '-q', 'SELECT 1'])",
+        "sql": sql.format(str(folder), "SELECT 1"),
+        "small": sql.format(str(folder), STATEMENTS),
         "connect": f"import snowmelt\nwith snowmelt.connect({str(folder)!r}) as c: c.execute('SELECT 1').fetchall()",
     }
     code = f"import sys\ntry:\n    exec({ways[way]!r})\nexcept SystemExit: pass\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), check=True, capture_output=True, text=True)
     return set(done.stdout.splitlines()[-1].split())
+
+
+STATEMENTS = """
+CREATE OR REPLACE TABLE small (id INTEGER, name VARCHAR); INSERT INTO small VALUES (1, 'one'), (2, 'two'), (3, 'three');
+SELECT * FROM small WHERE id = 1; SELECT COUNT(*) FROM small; SHOW TABLES; DESCRIBE TABLE small;
+UPDATE small SET name = 'y' WHERE id IN (SELECT id FROM small WHERE id < 2); DELETE FROM small WHERE id = 3;
+MERGE INTO small USING (SELECT 2 AS k) s ON id = s.k WHEN MATCHED THEN UPDATE SET name = 'm'
+"""
 
 
 @pytest.mark.parametrize("way", ["sql", "connect"])
@@ -45,3 +55,7 @@ def test_a_constant_needs_neither_spark_nor_what_other_features_use(directory: P
     own = [name for name in found if name.split(".")[0] == "snowmelt"]
     assert not [name for name in own if name.startswith(tuple(f"snowmelt.{package}." for package in APPLICATIONS))]
     assert len(own) <= OWN, len(own)
+
+
+def test_small_statements_need_neither_spark_nor_pandas(directory: Path) -> None:
+    assert imported(directory, "small") & {"pandas", "py4j", "pyspark"} == set()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta, timezone
@@ -168,3 +170,16 @@ def test_the_history_keeps_what_was_sent(connection: snowmelt.Connection) -> Non
     with pytest.raises(snowmelt.Error):
         connection.execute("/* wrong */ SELEC 1 -- indeed")
     assert last(1) == ["/* wrong */ SELEC 1 -- indeed"]
+
+
+@pytest.mark.parametrize("query", ["SELECT a FROM t", "SELECT UUID_STRING() FROM t"], ids=["quick", "spark"])
+def test_a_program_that_closes_nothing_ends_without_a_word(tmp_path: Path, query: str) -> None:
+    program = (
+        f"import snowmelt; c = snowmelt.connect({str(tmp_path)!r}); c.execute('CREATE TABLE t (a INT)');"
+        f"c.execute('INSERT INTO t VALUES (1)'); print(len(c.execute({query!r}).fetchall()));"
+        "c.execute('BEGIN'); c.execute('INSERT INTO t VALUES (2)')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+    with snowmelt.connect(tmp_path) as again:
+        assert again.execute("SELECT a FROM t").fetchall() == [(1,)]

@@ -19,7 +19,7 @@ class Streams(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class BackfillRequest:
     table: str
     source: str | None
     """A table or view; or else `query`."""

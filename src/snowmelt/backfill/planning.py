@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from snowmelt.backfill import errors as backfill_errors
-from snowmelt.backfill.model import BackfillPlan, Downstream, Estimate, Request, Streams
+from snowmelt.backfill.model import BackfillPlan, BackfillRequest, Downstream, Estimate, Streams
 from snowmelt.backfill.ranges import Bound, RangeColumn, as_bound, cut_at, cut_keys, even_edges
 from snowmelt.backfill.rates import Rate
 from snowmelt.core import errors
@@ -30,7 +30,7 @@ class Planner:
         self._saved_before = frozenset(saved_before)
         """Clones of earlier backfills, which are downstream of their table only by name."""
 
-    def plan(self, request: Request) -> tuple[BackfillPlan, Downstream]:
+    def plan(self, request: BackfillRequest) -> tuple[BackfillPlan, Downstream]:
         """Raises for what can't be done. Nothing is changed."""
         home = home_of(self._execute)
         table = self._target(request.table, (home.database, home.schema))
@@ -57,8 +57,8 @@ class Planner:
         name = _full(written, home)
         if shown(self._execute, "DYNAMIC TABLE", str(name)) is not None:
             raise backfill_errors.backfill(
-                f"{name} is a dynamic table: it is always its query.",
-                hint="Backfill what it reads; it follows by its refresh.",
+                f"{name} is a dynamic table: its rows always come from its query.",
+                hint="Backfill the tables it reads; its next refresh brings the rows in.",
             )
         if shown(self._execute, "TABLE", str(name)) is None:
             raise errors.not_found("Table", str(name))
@@ -78,7 +78,7 @@ class Planner:
         assert type_ is not None
         return RangeColumn(parts[0], type_)
 
-    def _source(self, request: Request, home: tuple[str, str]) -> tuple[str, str | None]:
+    def _source(self, request: BackfillRequest, home: tuple[str, str]) -> tuple[str, str | None]:
         """What stands in FROM, and the moment as of which it is read."""
         if request.query is not None:
             text = request.query.strip().removesuffix(";")
@@ -97,7 +97,7 @@ class Planner:
         )
         return f"{name} AT (TIMESTAMP => {literal(moment)}::TIMESTAMP_TZ)", moment
 
-    def _range(self, request: Request, column: RangeColumn, source: str) -> tuple[str, list[str]]:
+    def _range(self, request: BackfillRequest, column: RangeColumn, source: str) -> tuple[str, list[str]]:
         """The condition of the whole range, and those of its chunks."""
         if request.keys:
             if request.start is not None or request.end is not None:

@@ -8,23 +8,24 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
 from snowmelt.backfill import errors as backfill_errors
 from snowmelt.backfill.losses import check_may_begin
-from snowmelt.backfill.model import BackfillPlan, Estimate, Request, Streams
+from snowmelt.backfill.model import BackfillPlan, BackfillRequest, Estimate, Streams
 from snowmelt.backfill.planning import Planner
 from snowmelt.backfill.rates import measured
 from snowmelt.backfill.running import Backfill, begin
 from snowmelt.backfill.standing import Standing, backfills_in, standing_of
-from snowmelt.cli.groups import DataOption, Executes, Guard, Opener, UrlOption
+from snowmelt.cli.consoles import output_console
+from snowmelt.cli.groups import DataOption, Guard, Opener, UrlOption
 from snowmelt.cli.guarding import DATA, guarded
 from snowmelt.cli.opening import open_session
 from snowmelt.cli.playbooks import RUNS, RunsOption, account_of, account_text
 from snowmelt.core.config import load_settings
 from snowmelt.playbooks.journal import created, opened
+from snowmelt.runtime.results import Executes
 
 
 def backfill_command(app: typer.Typer, opener: Opener, guarded: Guard) -> None:
@@ -79,7 +80,7 @@ def backfill_command(app: typer.Typer, opener: Opener, guarded: Guard) -> None:
                 if column is None:
                     raise backfill_errors.backfill("The column is missing: --column.")
                 text = _read(query) if query is not None else None
-                request = Request(
+                request = BackfillRequest(
                     table, source, text, at, column, start, end, tuple(listed), chunk, chunk_rows, streams, refresh
                 )
                 return _begin(opener, request, data, url, runs, dry_run=dry_run)
@@ -99,7 +100,7 @@ def backfill_command(app: typer.Typer, opener: Opener, guarded: Guard) -> None:
         raise typer.Exit(guarded(work))
 
 
-def _begin(opener: Opener, request: Request, data: Path, url: str | None, runs: Path, *, dry_run: bool) -> int:
+def _begin(opener: Opener, request: BackfillRequest, data: Path, url: str | None, runs: Path, *, dry_run: bool) -> int:
     before = backfills_in(runs)
     with opener(data, url) as session:
         standings = [standing_of(events) for events in before]
@@ -147,7 +148,7 @@ def _show(plan: BackfillPlan, estimate: Estimate) -> None:
     table.add_column(overflow="fold")
     for name, value in rows.items():
         table.add_row(name, Text(value))
-    Console(highlight=False).print(table)
+    output_console().print(table)
 
 
 def _status(runs: Path) -> int:
@@ -159,7 +160,7 @@ def _status(runs: Path) -> int:
         plan = standing.plan
         done = f"{len(standing.done)} of {len(plan.chunks)}"
         table.add_row(*map(Text, (plan.run, str(plan.name), standing.state, done, plan.saved)))
-    Console(highlight=False).print(table)
+    output_console().print(table)
     return 0
 
 

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from snowmelt.cli.consoles import output_console
 from snowmelt.cli.groups import UrlOption
 from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
 from snowmelt.cli.opening import Opened
@@ -74,8 +75,8 @@ def check(
     """Recompute dynamic tables at their data timestamp and compare. The exit code is 1 when one differs."""
 
     def work() -> int:
-        with Opened(data, url, settings_of(data, config), None, None) as session:
-            return run_check(session.execute, Console(highlight=False), name)
+        with Opened(data, url, settings_of(data, config)) as session:
+            return run_check(session.execute, output_console(), name)
 
     raise typer.Exit(guarded(work))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.consoles import output_console
+from snowmelt.cli.groups import DataOption, FormatOption, Guard, Opener, Sessions, UrlOption
 from snowmelt.cli.guarding import DATA, guarded
 from snowmelt.cli.opening import open_session
 from snowmelt.cli.output import Format, write_result
 from snowmelt.core.names import literal
+from snowmelt.runtime.results import Executes
 
 EXIT_LACKING = 1
 
@@ -124,7 +125,7 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
 
         def work(session: Executes) -> int:
             result = session.execute(f"ALTER CONNECTOR {name} CHECK")
-            write_result(result, form, Console(soft_wrap=form is not Format.TABLE))
+            write_result(result, form, output_console(soft_wrap=form.is_for_programs))
             return EXIT_LACKING if any(row[1] == "MISSING" for row in result.rows()) else 0
 
         sessions.run(data, url, work)

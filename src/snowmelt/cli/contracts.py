@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.groups import DataOption, FormatOption, Guard, Opener, Sessions, UrlOption
 from snowmelt.cli.guarding import DATA, guarded
 from snowmelt.cli.opening import open_session
 from snowmelt.cli.output import Format
@@ -25,6 +25,7 @@ from snowmelt.govern.contracts.linting import LintSeverity
 from snowmelt.govern.contracts.model import Compatibility, Contract, TableColumn
 from snowmelt.govern.contracts.reading import examine, folded, read
 from snowmelt.govern.contracts.versions import parse_version
+from snowmelt.runtime.results import Executes
 
 EXIT_BROKEN = 1
 

@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from snowmelt.cli.consoles import output_console
 from snowmelt.cli.groups import UrlOption
 from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
 from snowmelt.cli.opening import Opened
@@ -64,8 +65,8 @@ def cost(
     """What dynamic tables cost a day, what full refreshes would have cost, and what to change."""
 
     def work() -> int:
-        with Opened(data, url, settings_of(data, config), None, None) as session:
-            return run_cost(session.execute, Console(highlight=False), name, days)
+        with Opened(data, url, settings_of(data, config)) as session:
+            return run_cost(session.execute, output_console(), name, days)
 
     raise typer.Exit(guarded(work))
 

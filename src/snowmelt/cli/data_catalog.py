@@ -7,16 +7,17 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
-from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.consoles import output_console
+from snowmelt.cli.groups import DataOption, FormatOption, Guard, Opener, Sessions, UrlOption
 from snowmelt.cli.guarding import DATA, guarded
 from snowmelt.cli.opening import open_session
 from snowmelt.cli.output import Format
 from snowmelt.govern.data_catalog.model import Snapshot
 from snowmelt.govern.data_catalog.searching import search as search_snapshot
 from snowmelt.govern.data_catalog.site import pages
+from snowmelt.runtime.results import Executes
 
 EXIT_NOTHING = 1
 
@@ -63,7 +64,7 @@ def _search(snapshot: Snapshot, words: str, limit: int) -> int:
     table = Table("kind", "name", "column", "found in", box=SIMPLE_HEAD, pad_edge=False)
     for hit in found[:limit]:
         table.add_row(hit.kind.lower(), hit.item.full_name, hit.column or "", hit.text)
-    Console(highlight=False).print(table if found else f"Nothing has '{words}'.", markup=False)
+    output_console().print(table if found else f"Nothing has '{words}'.", markup=False)
     return 0 if found else EXIT_NOTHING
 
 

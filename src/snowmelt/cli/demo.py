@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from snowmelt.cli.consoles import output_console
 from snowmelt.cli.guarding import guarded
 from snowmelt.core.config import load_settings
 from snowmelt.core.logs import configure_logging
@@ -52,7 +52,7 @@ def demo(
         # What goes wrong is part of the picture, which lines of a log would tear apart.
         level = settings.log_level if "log_level" in settings.model_fields_set else "ERROR"
         configure_logging(level, as_json=settings.log_json)
-        return run_demo(Console(highlight=False), DemoOptions(data, lasting, rate, called_as()), settings)
+        return run_demo(output_console(), DemoOptions(data, lasting, rate, called_as()), settings)
 
     raise typer.Exit(guarded(work))
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel, ValidationError
 from rich.console import Console
 from rich.table import Table
+from typer.core import TyperGroup
 
+from snowmelt.cli.consoles import output_console
+from snowmelt.cli.design_review import add_review
+from snowmelt.cli.design_talk import Talk
 from snowmelt.cli.groups import Guard
 from snowmelt.cli.guarding import guarded
 from snowmelt.cli.output import Format, is_interactive
 from snowmelt.core import errors
-from snowmelt.design.antipatterns.model import Finding, Level, known_antipatterns
+from snowmelt.design.answering import answer_field, with_answers
+from snowmelt.design.antipatterns.model import Level, LintFinding, known_antipatterns
 from snowmelt.design.antipatterns.on_designs import design_findings
-from snowmelt.design.deciding import MODE_TOPIC, Decision, Verdict, decide
+from snowmelt.design.deciding import MODE_TOPIC, Decision, DesignDecisions, decide
 from snowmelt.design.looking.filling import looked
 from snowmelt.design.making.checking import check_design
 from snowmelt.design.making.designing import design
@@ -56,8 +61,22 @@ LookOption = Annotated[bool, typer.Option("--look", help="Ask the sources for ta
 FormatOption = Annotated[Format, typer.Option("--format", help="table for people, json for programs.")]
 
 
+_TALK = "talk"
+
+
+class _Described(TyperGroup):
+    """Takes what is no command for a description: `snowmelt design "Move orders …"`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        described = (
+            bool(args) and args[0] not in self.commands and (" " in args[0].strip() or not args[0].isidentifier())
+        )
+        return super().resolve_command(ctx, [_TALK, *args] if described else args)
+
+
 def design_commands(guarded: Guard) -> typer.Typer:
-    group = typer.Typer(help="Design a pipeline: requirements in, decisions, SQL and a document out.")
+    about = "Design a pipeline: a description or requirements in, decisions, SQL and a document out."
+    group = typer.Typer(cls=_Described, help=about)
 
     @group.callback(invoke_without_command=True)
     def default(
@@ -70,8 +89,24 @@ def design_commands(guarded: Guard) -> typer.Typer:
 
     for recipe, about in _RECIPES.items():
         _recipe_command(group, guarded, recipe, about)
+    _talk_command(group, guarded)
     _tables(group, guarded)
+    add_review(group, guarded)
     return group
+
+
+def _talk_command(group: typer.Typer, guarded: Guard) -> None:
+    @group.command(name=_TALK)
+    def talk(
+        description: Annotated[str, typer.Argument(help="What is wanted, in a few sentences.")] = "",
+        output: OutputOption = Path("design"),
+        project: Annotated[Path | None, typer.Option("--project", help="Folder for the project.")] = None,
+        interactive: AskOption = None,
+        accept: Annotated[bool, typer.Option("--accept", help="Take every proposal, and build.")] = False,
+    ) -> None:
+        """Talk about a pipeline: what is understood, what must be asked, a summary, and a project."""
+        ask = is_interactive() if interactive is None else interactive
+        raise typer.Exit(guarded(Talk(description, output, project, ask=ask, accept=accept).run))
 
 
 def _recipe_command(group: typer.Typer, guarded: Guard, recipe: Recipe, about: str) -> None:
@@ -91,7 +126,7 @@ def _tables(group: typer.Typer, guarded: Guard) -> None:
         if form is Format.JSON:
             typer.echo(_rules_as_json())
         else:
-            _show_rules(Console(highlight=False))
+            _show_rules(output_console())
 
     @group.command()
     def patterns(form: FormatOption = Format.TABLE) -> None:
@@ -99,7 +134,7 @@ def _tables(group: typer.Typer, guarded: Guard) -> None:
         if form is Format.JSON:
             typer.echo(_patterns_as_json())
         else:
-            _show_patterns(Console(highlight=False))
+            _show_patterns(output_console())
 
     @group.command()
     def schema(
@@ -114,9 +149,7 @@ def _tables(group: typer.Typer, guarded: Guard) -> None:
     @group.command()
     def check(file: Annotated[Path, typer.Argument(help="A design.yaml.")]) -> None:
         """Hold a design to all anti-patterns. The exit code is 1 when one that is an error is found."""
-        raise typer.Exit(
-            guarded(lambda: _print_findings(Console(highlight=False), design_findings(read(file, Design))))
-        )
+        raise typer.Exit(guarded(lambda: _print_findings(output_console(), design_findings(read(file, Design)))))
 
     @group.command()
     def look(file: Annotated[Path, typer.Argument(help="Requirements (YAML).")]) -> None:
@@ -147,7 +180,7 @@ class _Work:
     ) -> None:
         self.recipe, self.file, self.output, self.approvals, self.look = recipe, file, output, approvals, look
         self.ask = is_interactive() if ask is None else ask
-        self.console = Console(highlight=False)
+        self.console = output_console()
         self.problems = Console(stderr=True, highlight=False, soft_wrap=True)
         self.answers: Requirements | None = None
         """The requirements with what was answered in the terminal; None before the first answer."""
@@ -202,7 +235,7 @@ class _Work:
         update: dict[str, object] = {"approvals": approvals}
         if self.recipe is not None:
             update["recipe"] = self.recipe
-        return given.model_copy(update=update)
+        return with_answers(given.model_copy(update=update))
 
     def _ask(self, given: Requirements) -> Requirements:
         """Until nothing is open: an answer may open the next question."""
@@ -227,29 +260,45 @@ class _Work:
                 message = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
                 typer.echo(f"That does not fit: {message}.", err=True)
 
-    def _approve(self, given: Requirements, verdict: Verdict) -> Requirements:
+    def _approve(self, given: Requirements, verdict: DesignDecisions) -> Requirements:
         for item in verdict.asks:
             typer.echo(f"{item.rule.id}: {item.outcome}\n  {item.rule.reason}")
             if item.rule.topic == MODE_TOPIC:
                 given = given.model_copy(update={"mode": _asked_mode() or given.mode})
+            elif item.rule.field is not None:
+                given = self._answer_field(given, item.rule.field)
             elif answer := typer.prompt("Who has said yes, and why (empty: nobody)", default="", show_default=False):
-                given = given.model_copy(update={"approvals": {**given.approvals, item.rule.id: answer}})
+                given = with_answers(given.model_copy(update={"approvals": {**given.approvals, item.rule.id: answer}}))
             self.answers = given
         return given
 
-    def _refused(self, verdict: Verdict) -> int:
+    def _answer_field(self, given: Requirements, field: str) -> Requirements:
+        while answer := typer.prompt("The answer (empty: nobody knows)", default="", show_default=False):
+            try:
+                return answer_field(given, field, answer)
+            except ValueError as error:
+                message = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+                typer.echo(f"That does not fit: {message}.", err=True)
+                if not any(table.columns for source in given.sources for table in source.tables):
+                    typer.echo("Describe the columns in the requirements, or let --look find them.", err=True)
+                    break
+        return given
+
+    def _refused(self, verdict: DesignDecisions) -> int:
         for item in verdict.refusals:
             self.problems.print(f"{item.rule.id}: refused: {item.outcome}.", style="red", markup=False)
             self.problems.print(f"  {item.rule.reason}\n  {_cited(item)}", markup=False)
         return EXIT_REFUSED
 
-    def _open(self, missing: list[Question], verdict: Verdict) -> int:
+    def _open(self, missing: list[Question], verdict: DesignDecisions) -> int:
         for question in missing:
             self.problems.print(f"missing: {question.field}: {question.text}", style="red", markup=False)
         for item in verdict.asks:
             self.problems.print(f"{item.rule.id}: asks first: {item.outcome}", style="red", markup=False)
             self.problems.print(f"  {item.rule.reason}\n  {_cited(item)}", markup=False)
-            if item.rule.topic != MODE_TOPIC:
+            if item.rule.field is not None:
+                self.problems.print(f"  answer: in `{item.rule.field}` of the requirements", markup=False)
+            else:
                 answer = f'--approve {item.rule.id}="who and why", or approvals in the requirements'
                 self.problems.print(f"  answer: {answer}", markup=False)
         return EXIT_OPEN
@@ -292,7 +341,7 @@ def _show_decisions(console: Console, made: Design) -> None:
     console.print(table)
 
 
-def _print_findings(console: Console, findings: list[Finding]) -> int:
+def _print_findings(console: Console, findings: list[LintFinding]) -> int:
     for item in findings:
         console.print(f"{item.pattern.id} {item.pattern.level}: {item.object}: {item.message}", markup=False)
     if not findings:

@@ -6,21 +6,17 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from snowmelt.cli.consoles import output_console
 from snowmelt.cli.output import Format, write_result
-from snowmelt.runtime.results import Result
+from snowmelt.runtime.results import Executes
 
 DataOption = Annotated[Path, typer.Option("--data", help="Data directory.", envvar="SNOWMELT_DATA")]
 UrlOption = Annotated[str | None, typer.Option("--url", help="Address of a running server.", envvar="SNOWMELT_URL")]
 FormatOption = Annotated[Format, typer.Option("--format", help="How results are printed.")]
-
-
-class Executes(Protocol):
-    def execute(self, text: str) -> Result: ...
 
 
 Opener = Callable[[Path, str | None], AbstractContextManager[Executes]]
@@ -46,7 +42,7 @@ class Sessions:
         """Ends the command with the statement's result printed."""
 
         def work(session: Executes) -> int:
-            write_result(session.execute(statement), form, Console(soft_wrap=form is not Format.TABLE))
+            write_result(session.execute(statement), form, output_console(soft_wrap=form.is_for_programs))
             return 0
 
         self.run(data, url, work)

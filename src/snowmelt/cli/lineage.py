@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from snowmelt.cli.consoles import output_console
 from snowmelt.cli.groups import UrlOption
 from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
 from snowmelt.cli.opening import Opened
@@ -108,9 +109,9 @@ def lineage(
         raise typer.BadParameter("--upstream and --downstream are two questions: ask one at a time.")
 
     def work() -> int:
-        with Opened(data, url, settings_of(data, config), None, None) as session:
+        with Opened(data, url, settings_of(data, config)) as session:
             direction = "DOWNSTREAM" if downstream else "UPSTREAM"
-            return run_lineage(session.execute, Console(highlight=False), name, direction, distance, form)
+            return run_lineage(session.execute, output_console(), name, direction, distance, form)
 
     raise typer.Exit(guarded(work))
 

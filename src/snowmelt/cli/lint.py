@@ -9,16 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
-from snowmelt.cli.groups import Executes, Sessions
+from snowmelt.cli.groups import Sessions
 from snowmelt.cli.guarding import guarded
 from snowmelt.cli.opening import open_session
-from snowmelt.design.antipatterns.linting import fix_files, lint_paths
-from snowmelt.design.antipatterns.model import Finding, Level, known_antipatterns, ordered
+from snowmelt.design.antipatterns.linting import fix_files, lint_paths, unread_in
+from snowmelt.design.antipatterns.model import Level, LintFinding, known_antipatterns, ordered
 from snowmelt.design.antipatterns.on_accounts import account_findings
 from snowmelt.design.antipatterns.on_designs import design_findings
 from snowmelt.design.antipatterns.reporting import to_json, to_sarif
 from snowmelt.design.model import Design
 from snowmelt.design.requirements.reading import read
+from snowmelt.runtime.results import Executes
 
 EXIT_FOUND = 1
 _ROUNDS = 5
@@ -52,15 +53,18 @@ def lint_command(app: typer.Typer, sessions: Sessions) -> None:
             if not any(identifier.startswith(word.upper()) for identifier in known_antipatterns()):
                 raise typer.BadParameter(f"'{word}' is neither an id nor a family: see snowmelt design patterns.")
 
-        def chosen(found: list[Finding]) -> list[Finding]:
+        def chosen(found: list[LintFinding]) -> list[LintFinding]:
             return [item for item in ordered(found) if _chosen(item, select or [], ignore or [])]
 
-        def report(found: list[Finding]) -> int:
-            _print(chosen(found), form, output)
+        def report(found: list[LintFinding]) -> int:
+            skipped = unread_in([path for path in paths or [] if not _is_design(path)])
+            for item in skipped:
+                typer.echo(f"{item.file}:{item.line}: not read: {item.why}", err=True)
+            _print(chosen(found), form, output, len(skipped))
             least = _ORDER.index(fail_on)
             return EXIT_FOUND if any(_ORDER.index(item.pattern.level) >= least for item in chosen(found)) else 0
 
-        def files() -> list[Finding]:
+        def files() -> list[LintFinding]:
             return _in_files(paths or [], chosen if fix else None)
 
         if data is not None or url is not None:
@@ -68,15 +72,15 @@ def lint_command(app: typer.Typer, sessions: Sessions) -> None:
         raise typer.Exit(sessions.guarded(lambda: report(files())))
 
 
-def _chosen(item: Finding, select: list[str], ignore: list[str]) -> bool:
+def _chosen(item: LintFinding, select: list[str], ignore: list[str]) -> bool:
     identifier = item.pattern.id
     wanted = not select or any(identifier.startswith(word.upper()) for word in select)
     return wanted and not any(identifier.startswith(word.upper()) for word in ignore)
 
 
-def _in_files(paths: list[Path], to_fix: Callable[[list[Finding]], list[Finding]] | None) -> list[Finding]:
+def _in_files(paths: list[Path], to_fix: Callable[[list[LintFinding]], list[LintFinding]] | None) -> list[LintFinding]:
     """Of what is found, what was asked for is mended; nothing else is touched."""
-    designs = [path for path in paths if path.suffix in (".yaml", ".yml")]
+    designs = [path for path in paths if _is_design(path)]
     rest = [path for path in paths if path not in designs]
     found = lint_paths(rest)
     for _ in range(_ROUNDS):
@@ -88,6 +92,10 @@ def _in_files(paths: list[Path], to_fix: Callable[[list[Finding]], list[Finding]
     return found
 
 
+def _is_design(path: Path) -> bool:
+    return path.suffix in (".yaml", ".yml")
+
+
 def _asking(session: Executes) -> Any:
     def ask(statement: str) -> Sequence[Mapping[str, Any]]:
         result = session.execute(statement)
@@ -97,15 +105,16 @@ def _asking(session: Executes) -> Any:
     return ask
 
 
-def _print(found: list[Finding], form: LintFormat, output: Path | None) -> None:
-    text = {LintFormat.JSON: to_json, LintFormat.SARIF: to_sarif, LintFormat.TEXT: _as_text}[form](found)
+def _print(found: list[LintFinding], form: LintFormat, output: Path | None, unread: int) -> None:
+    made = {LintFormat.JSON: to_json, LintFormat.SARIF: to_sarif}.get(form)
+    text = made(found) if made is not None else _as_text(found, unread)
     if output is not None:
         output.write_text(text, encoding="utf-8")
     else:
         typer.echo(text, nl=False)
 
 
-def _as_text(found: Iterable[Finding]) -> str:
+def _as_text(found: Iterable[LintFinding], unread: int) -> str:
     lines: list[str] = []
     levels = dict.fromkeys(reversed(_ORDER), 0)
     for item in found:
@@ -115,7 +124,8 @@ def _as_text(found: Iterable[Finding]) -> str:
         lines.append(f"{location}: {item.pattern.level} {item.pattern.id}: {item.object}: {item.message}{mark}")
         lines.append(f"    {item.pattern.remedy}")
     counts = ", ".join(f"{count} {level}s" for level, count in levels.items())
-    lines.append(f"{counts}." if any(levels.values()) else "No anti-pattern was found.")
+    where = f" in what could be read; {unread} could not" if unread else ""
+    lines.append(f"{counts}{where}." if any(levels.values()) else f"No anti-pattern was found{where}.")
     return "\n".join(lines) + "\n"
 
 

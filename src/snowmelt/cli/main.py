@@ -21,6 +21,7 @@ COMMANDS = {
     "upkeep": (
         "upkeep", "Put small files together, and remove files, versions and histories beyond their retention, now.",
     ),
+    "forget": ("forget", "Forget a person: show where they are found; with --confirm remove it all, and prove it."),
     "lineage": ("lineage", "Show where a table or a column comes from, or what would be hit if it changed."),
     "plan": ("projects", "Show how a folder of definitions differs from the catalog."),
     "apply": ("projects", "Make the catalog what a folder of definitions says."),
@@ -38,7 +39,10 @@ COMMANDS = {
     "catalog": ("data_catalog", "Find data products, contracts, tables and columns."),
     "quality": ("quality", "Check the quality of tables."),
     "monitoring": ("monitoring", "Watch a server with Prometheus and Grafana."),
-    "design": ("design", "Design a pipeline: requirements in, decisions, SQL and a document out."),
+    "design": ("design", "Design a pipeline: a description or requirements in, decisions, SQL and a document out."),
+    "mcp": (
+        "mcp", "Serve design, lint, playbooks, lineage and SQL as tools of the Model Context Protocol, over stdio.",
+    ),
     "playbook": ("playbooks", "Playbooks: probes, steps, checkpoints, and a way back."),
 }  # fmt: skip
 """Each command's module in this package, whose `add_to` adds it, and the first sentence of its text."""

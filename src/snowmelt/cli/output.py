@@ -1,4 +1,4 @@
-"""Results for people and for programs: table, JSON, CSV."""
+"""Results for people and for programs: table, one value a line, JSON, CSV."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from snowmelt.core.types import DataType, Kind
 from snowmelt.runtime.render import indented_json, render
 from snowmelt.runtime.results import Result
 
-_SHOWN_ROWS = 1_000
+SHOWN_ROWS = 1_000
+"""Rows that people are shown if they do not say otherwise. Programs get all."""
 _LEGIBLE = 12
 """Characters that a column can be squeezed to."""
 _PADDING = 3
@@ -29,8 +30,13 @@ _PADDING = 3
 
 class Format(StrEnum):
     TABLE = "table"
+    VERTICAL = "vertical"
     JSON = "json"
     CSV = "csv"
+
+    @property
+    def is_for_programs(self) -> bool:
+        return self in (Format.JSON, Format.CSV)
 
 
 def progress(what: str) -> AbstractContextManager[object]:
@@ -39,13 +45,14 @@ def progress(what: str) -> AbstractContextManager[object]:
     return console.status(f"{what} …") if console.is_terminal else nullcontext()
 
 
-def write_result(result: Result, form: Format, console: Console) -> None:
+def write_result(result: Result, form: Format, console: Console, most: int | None = SHOWN_ROWS) -> None:
+    """Prints a result. `most`: how many rows of it people are shown; None for all."""
     if form is Format.JSON:
         console.file.write(json.dumps(_objects(result), ensure_ascii=False, indent=2) + "\n")
     elif form is Format.CSV:
         console.file.write(_csv(result))
     else:
-        _table(result, console)
+        _table(result, console, result.row_count if most is None else most, vertical=form is Format.VERTICAL)
 
 
 def _objects(result: Result) -> list[dict[str, Any]]:
@@ -76,20 +83,22 @@ def _csv(result: Result) -> str:
     return buffer.getvalue()
 
 
-def _table(result: Result, console: Console) -> None:
-    rows = result.rows()
+def _table(result: Result, console: Console, most: int, *, vertical: bool) -> None:
+    rows = result.limited(most).rows()
     shown = [
         [None if value is None else _shown(value, column.type, result.json_indent) for value, column in
          zip(row, result.columns, strict=True)]
-        for row in rows[:_SHOWN_ROWS]
+        for row in rows
     ]  # fmt: skip
     # A table whose columns are squeezed into a few characters each is unreadable: then one line for each value.
-    if rows and len(result.columns) > 1 and _least_width(result, shown) > console.width:
+    squeezed = len(result.columns) > 1 and sum(_least_widths(result, shown)) > console.width
+    if rows and (vertical or squeezed):
         _one_below_the_other(result, shown, console)
     else:
         console.print(_side_by_side(result, shown))
-    if len(rows) > _SHOWN_ROWS:
-        console.print(f"… {len(rows) - _SHOWN_ROWS} more rows", style="dim")
+    if result.row_count > most:
+        left = f"{result.row_count - most:,} more rows: --rows all shows them, as does !set rows=all at the prompt"
+        console.print(f"… {left}", style="dim")
 
 
 def _shown(value: Any, type_: DataType, indent: int) -> str:
@@ -101,22 +110,21 @@ def _shown(value: Any, type_: DataType, indent: int) -> str:
 def _side_by_side(result: Result, rows: list[list[str | None]]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold cyan")
     numeric = {Kind.NUMBER, Kind.FLOAT}
-    for column in result.columns:
+    for column, width in zip(result.columns, _least_widths(result, rows), strict=True):
         justify: Literal["left", "right"] = "right" if column.type.kind in numeric else "left"
-        table.add_column(Text(column.name), justify=justify, overflow="fold")
+        table.add_column(Text(column.name), justify=justify, overflow="fold", min_width=width - _PADDING)
     for row in rows:
         table.add_row(*map(_cell, row))
     return table
 
 
-def _least_width(result: Result, rows: list[list[str | None]]) -> int:
-    """The width at which every column still has what it needs to be read."""
-    total = 0
+def _least_widths(result: Result, rows: list[list[str | None]]) -> list[int]:
+    """By column, the width at which it can still be read."""
+    widths = []
     for index, column in enumerate(result.columns):
         lines = (line for row in rows for line in (row[index] or "NULL").split("\n"))
-        longest = max(len(column.name), *map(len, lines))
-        total += min(longest, _LEGIBLE) + _PADDING
-    return total
+        widths.append(min(max([len(column.name), *map(len, lines)]), _LEGIBLE) + _PADDING)
+    return widths
 
 
 def _one_below_the_other(result: Result, rows: list[list[str | None]], console: Console) -> None:

@@ -16,6 +16,7 @@ from rich.syntax import Syntax
 from rich.table import Column, Table
 from rich.text import Text
 
+from snowmelt.cli.consoles import output_console
 from snowmelt.cli.output import Format
 from snowmelt.playbooks import library
 from snowmelt.playbooks.inputs import Home
@@ -36,7 +37,7 @@ def list_shipped() -> int:
     for name in library.shipped():
         front = library.load(name).front
         table.add_row(Text(name), Text(front.objective), Text(", ".join(front.inputs)))
-    Console(highlight=False).print(table)
+    output_console().print(table)
     return 0
 
 
@@ -45,7 +46,7 @@ def show_text(name: str, *, raw: bool) -> int:
     if raw:
         typer.echo(text, nl=False)
     else:
-        Console(highlight=False).print(Syntax(text, "markdown", background_color="default", word_wrap=True))
+        output_console().print(Syntax(text, "markdown", background_color="default", word_wrap=True))
     return 0
 
 
@@ -90,7 +91,7 @@ def show_plan(playbook: Playbook, inputs: Mapping[str, str], home: Home, console
 
 def show_status(folder: Path, run: str | None, form: Format) -> int:
     found = [progress_of(read_events(folder, run))] if run is not None else runs_in(folder)
-    console = Console(highlight=False)
+    console = output_console()
     if form is Format.JSON:
         typer.echo(json.dumps([_as_json(item) for item in found], ensure_ascii=False, indent=2))
     elif run is not None:

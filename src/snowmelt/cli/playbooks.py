@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, UrlOption
+from snowmelt.cli.consoles import output_console
+from snowmelt.cli.groups import DataOption, FormatOption, Guard, Opener, UrlOption
 from snowmelt.cli.guarding import DATA, guarded
 from snowmelt.cli.opening import open_session
 from snowmelt.cli.output import Format, is_interactive
@@ -28,6 +28,7 @@ from snowmelt.playbooks.progress import Status, progress_of
 from snowmelt.playbooks.running import Runner
 from snowmelt.playbooks.starting import begun, earlier, go_home, home_of
 from snowmelt.playbooks.values import resolved
+from snowmelt.runtime.results import Executes
 
 EXITS = {
     PlaybookOutcome.FINISHED: 0, PlaybookOutcome.FAILED: 1, PlaybookOutcome.WAITING: 4,
@@ -111,7 +112,7 @@ def _running_commands(group: typer.Typer, opener: Opener, guarded: Guard) -> Non
                 _use(session, database, schema)
                 home = home_of(session.execute)
                 values = resolved(playbook, _given(inputs, load_answers(answers)), home, _ask)
-            return show_plan(playbook, values, home, Console(highlight=False))
+            return show_plan(playbook, values, home, output_console())
 
         raise typer.Exit(guarded(work))
 
@@ -223,7 +224,7 @@ def _runner(session: Executes, journal: Journal, asked: _Asked) -> Runner:
     progress = progress_of(journal.events)
     go_home(session.execute, progress.home)
     terminal = Terminal(
-        Console(highlight=False), asked.answers, asked.approve, asked.given, _prompt if is_interactive() else None
+        output_console(), asked.answers, asked.approve, asked.given, _prompt if is_interactive() else None
     )
     playbook = library.parsed(progress.text, progress.playbook)
     return Runner(session.execute, playbook, journal, terminal, time.sleep)

@@ -13,12 +13,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from snowmelt.cli.consoles import output_console
 from snowmelt.cli.groups import UrlOption
 from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
 from snowmelt.cli.opening import Opened
 from snowmelt.cli.output import Format, is_interactive, progress
 from snowmelt.projects.applying import apply_plan
-from snowmelt.projects.catalog import Catalog, Execute, home_of
+from snowmelt.projects.catalog import Execute, LiveCatalog, home_of
 from snowmelt.projects.config import load_config
 from snowmelt.projects.loading import load
 from snowmelt.projects.plan import Action, PlanStep, ProjectPlan, make_plan
@@ -32,10 +33,12 @@ _STYLES = {
 }  # fmt: skip
 
 
-def planned(execute: Execute, folder: Path, database: str | None, schema: str | None) -> tuple[ProjectPlan, Catalog]:
+def planned(
+    execute: Execute, folder: Path, database: str | None, schema: str | None
+) -> tuple[ProjectPlan, LiveCatalog]:
     config = load_config(folder, database=database, schema=schema)
     home = home_of(execute, config.database, config.schema_name, config.warehouse)
-    catalog = Catalog(execute, home)
+    catalog = LiveCatalog(execute, home)
     definitions = load(folder, config, home, catalog.columns_of)
     return make_plan(config, definitions, catalog), catalog
 
@@ -48,7 +51,7 @@ def run_plan(plan: ProjectPlan, form: Format, console: Console) -> int:
 
 def run_apply(
     plan: ProjectPlan,
-    catalog: Catalog,
+    catalog: LiveCatalog,
     form: Format,
     console: Console,
     *,
@@ -109,9 +112,9 @@ def plan(
     """Show how a folder of definitions differs from the catalog. The exit code is 2 when it does, and 0 when not."""
 
     def work() -> int:
-        with Opened(data, url, settings_of(data, config), None, None) as session:
+        with Opened(data, url, settings_of(data, config)) as session:
             found, _ = planned(session.execute, folder, database, schema)
-            return run_plan(found, form, Console(highlight=False))
+            return run_plan(found, form, output_console())
 
     raise typer.Exit(guarded(work))
 
@@ -134,9 +137,9 @@ def apply(
         return is_interactive() and typer.confirm(question)
 
     def work() -> int:
-        with Opened(data, url, settings_of(data, config), None, None) as session:
+        with Opened(data, url, settings_of(data, config)) as session:
             found, catalog = planned(session.execute, folder, database, schema)
-            console = Console(highlight=False)
+            console = output_console()
             return run_apply(found, catalog, form, console, allow_drop=allow_drop, confirm=confirm)
 
     raise typer.Exit(guarded(work))

@@ -8,14 +8,15 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from snowmelt.cli.groups import DataOption, Executes, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.consoles import output_console
+from snowmelt.cli.groups import DataOption, FormatOption, Guard, Opener, Sessions, UrlOption
 from snowmelt.cli.guarding import DATA, guarded
 from snowmelt.cli.opening import open_session
 from snowmelt.cli.output import Format, write_result
 from snowmelt.core import errors
 from snowmelt.govern.quality import documents, great_expectations, soda
 from snowmelt.govern.quality.imported import Imported
-from snowmelt.runtime.results import Result
+from snowmelt.runtime.results import Executes, Result
 from snowmelt.sql.statements.spelling import spelled
 
 EXIT_FAILED = 1
@@ -43,7 +44,7 @@ def quality_commands(opened: Opener, guarded: Guard) -> typer.Typer:
             failed = 0
             for table in tables or _checked(session.execute("SHOW QUALITY CHECKS IN ACCOUNT")):
                 result = session.execute(f"EXECUTE QUALITY CHECKS ON {table}")
-                write_result(result, form, Console(soft_wrap=form is not Format.TABLE))
+                write_result(result, form, output_console(soft_wrap=form.is_for_programs))
                 failed += _failed(result)
             return EXIT_FAILED if failed else 0
 
@@ -61,7 +62,7 @@ def quality_commands(opened: Opener, guarded: Guard) -> typer.Typer:
             declared = documents.statements(_read(file))
             for statement in declared:
                 session.execute(statement)
-            Console().print(f"{len(declared)} quality checks declared.")
+            output_console().print(f"{len(declared)} quality checks declared.")
             return 0
 
         sessions.run(data, url, work)
@@ -117,7 +118,7 @@ def quality_commands(opened: Opener, guarded: Guard) -> typer.Typer:
 
         def work(session: Executes) -> int:
             result = session.execute(_HISTORY.format(limit=limit))
-            write_result(result, form, Console(soft_wrap=form is not Format.TABLE))
+            write_result(result, form, output_console(soft_wrap=form.is_for_programs))
             return EXIT_FAILED if _failed(result) else 0
 
         sessions.run(data, url, work)

@@ -38,7 +38,9 @@ def serve(
         settings = settings_of(data, config)
         address.check()
         begun = begin(data, settings)
-        import_quickly("snowmelt.serve.run").serve(begun, address, announce=lambda line: print(line, flush=True))
+        running = import_quickly("snowmelt.serve.run")
+        mounts = import_quickly("snowmelt.assistants.at_server").mount_assistants
+        running.serve(begun, address, announce=lambda line: print(line, flush=True), mounts=mounts)
         return 0
 
     raise typer.Exit(guarded(work))

@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from snowmelt.cli.consoles import output_console
 from snowmelt.cli.groups import UrlOption
 from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
 from snowmelt.cli.opening import Opened
@@ -42,8 +43,8 @@ def upkeep(
     """Put small files together, and remove files, versions and histories beyond their retention, now."""
 
     def work() -> int:
-        with Opened(data, url, settings_of(data, config), None, None) as session:
-            return run_upkeep(session.execute, Console(highlight=False), dry_run=dry_run)
+        with Opened(data, url, settings_of(data, config)) as session:
+            return run_upkeep(session.execute, output_console(), dry_run=dry_run)
 
     raise typer.Exit(guarded(work))
 

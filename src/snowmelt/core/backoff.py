@@ -6,6 +6,12 @@ A call that is simply repeated uses tenacity.
 from __future__ import annotations
 
 
+def pause_after(failures: int, first: float, longest: float) -> float:
+    """The pause after so many failures, the first one included: twice as long with each, up to the longest."""
+    # Far beyond any longest pause, and no number that a float can't hold.
+    return min(first * 2.0 ** min(failures - 1, 64), longest) if failures > 0 else 0.0
+
+
 class Backoff:
     """Each pause is twice as long as the one before, up to the longest."""
 

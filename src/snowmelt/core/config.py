@@ -15,13 +15,18 @@ from snowmelt.core import errors
 
 FILE_NAME = "snowmelt.toml"
 _PREFIX = "SNOWMELT_"
-_NOT_SETTINGS = {"SNOWMELT_ADMIN_PASSWORD", "SNOWMELT_JARS", "SNOWMELT_METRICS_TOKEN", "SNOWMELT_TOKEN_KEY"}
+_NOT_SETTINGS = {
+    "SNOWMELT_ADMIN_PASSWORD", "SNOWMELT_JARS", "SNOWMELT_METRICS_TOKEN", "SNOWMELT_PASSWORD",
+    "SNOWMELT_PRIVATE_KEY_PASSPHRASE", "SNOWMELT_TOKEN", "SNOWMELT_TOKEN_KEY", "SNOWMELT_URL", "SNOWMELT_USER",
+}  # fmt: skip
 """Variables with the prefix that other parts read: secrets never become settings, so they can't be printed."""
 
 
 _STORAGE_PREFIXES = ("AWS_", "AZURE_", "GOOGLE_")
-"""Of variables from which object stores take their credentials."""
-_TABLES = frozenset({"spark", "storage_options", "openlineage", "tracing", "notifications", "alert_rules", "upkeep"})
+"""Environment variables with these prefixes hold the credentials of object stores."""
+_TABLES = frozenset({
+    "spark", "storage_options", "openlineage", "tracing", "notifications", "alert_rules", "upkeep", "language_model",
+})  # fmt: skip
 """Settings that no single variable can hold."""
 
 
@@ -43,7 +48,7 @@ class OpenLineageSettings(BaseModel):
     kafka_properties_file: str | None = None
     """Settings of Kafka's client, one a line: `security.protocol = SASL_SSL`, …"""
     namespace: str = "snowmelt"
-    """Of jobs and datasets."""
+    """The namespace of jobs and datasets in lineage events."""
     running_seconds: float = Field(default=60.0, gt=0)
     """How often a run that goes on says so."""
     timeout_seconds: float = Field(default=5.0, gt=0)
@@ -55,6 +60,19 @@ class OpenLineageSettings(BaseModel):
         if sum(target is not None for target in (self.file, self.url, self.kafka)) != 1:
             raise ValueError("give `file`, `url` or `kafka`, one of them")
         return self
+
+
+class LanguageModelSettings(BaseModel):
+    """A language model that reads descriptions beside the designer's own grammar. Never needed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str
+    """An OpenAI-compatible address, such as `http://localhost:11434/v1`."""
+    model: str
+    key_env: str | None = None
+    """The environment variable that holds its key."""
+    timeout_seconds: float = Field(default=60.0, gt=0)
 
 
 class TracingSettings(BaseModel):
@@ -108,7 +126,7 @@ class NotificationSettings(BaseModel):
     url_env: str
     """The environment variable that holds the address, as Apprise writes it: `slack://…`, `mailtos://…`, `json://…`."""
     allowed_recipients: tuple[str, ...] = ()
-    """Of e-mail: to whom statements may send. Empty for whom the address names."""
+    """The e-mail addresses that statements may send to. Empty: only those in the address itself."""
     enabled: bool = True
 
 
@@ -173,11 +191,11 @@ class UpkeepSettings(BaseModel):
     every_seconds: float = Field(default=5.0, gt=0)
     """How often it looks whether there is something to do."""
     share: float = Field(default=0.1, gt=0, le=1)
-    """Of one thread's time."""
+    """The share of one thread's time that upkeep may take."""
     bytes_per_hour: int = Field(default=8 << 30, ge=1)
-    """Of data files that are read to be put together."""
+    """How many bytes of data files compaction may read in an hour."""
     small_files: int = Field(default=32, ge=2)
-    """So many small files next to each other are put together."""
+    """Compaction joins this many small files that follow each other."""
     vacuum_seconds: float = Field(default=600.0, ge=0)
     """How often, at most, files and versions of a table beyond its retention are removed."""
     grace_seconds: float = Field(default=600.0, ge=0)
@@ -188,7 +206,7 @@ class UpkeepSettings(BaseModel):
     """How often histories are trimmed and leftovers looked for."""
     query_history_days: float = Field(default=31.0, gt=0)
     usage_days: float = Field(default=365.0, gt=0)
-    """Of warehouses: what they cost."""
+    """How long the costs of warehouses are kept."""
     audit_days: float = Field(default=365.0, gt=0)
     task_history_days: float = Field(default=14.0, gt=0)
     """So long a run that failed can be tried again."""
@@ -258,6 +276,8 @@ class Settings(BaseModel):
     """Queries over few rows, computed in this process instead of by Spark."""
     openlineage: OpenLineageSettings | None = None
     """Where events of refreshes, tasks, loads and writing statements go. Default: nowhere."""
+    language_model: LanguageModelSettings | None = None
+    """What reads descriptions of pipelines beside our own grammar (`snowmelt design`). Default: nothing."""
     tracing: TracingSettings | None = None
     """Where traces of refreshes and statements go. Default: nowhere."""
     notifications: dict[str, NotificationSettings] = Field(default_factory=dict)

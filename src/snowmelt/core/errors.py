@@ -7,7 +7,9 @@ wording follow Snowflake where it has them, because clients, dbt and playbooks m
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Sequence
+from datetime import datetime
 
 SELF_REFERENCE = "002035"
 """A view in its own definition."""
@@ -123,14 +125,14 @@ def unsupported(feature: str, *, hint: str | None = None) -> SnowmeltError:
     return compilation("000002", "0A000", f"Unsupported feature '{feature}'.", hint=hint)
 
 
-def not_incremental(operator: str, advice: str) -> SnowmeltError:
-    """A query that REFRESH_MODE = INCREMENTAL can't be had for."""
-    return compilation(
-        "002711", "0A000",
-        "The dynamic table is defined with REFRESH_MODE = INCREMENTAL, but the query is not supported for incremental "
-        f"refresh: {operator}.",
-        hint=advice,
-    )  # fmt: skip
+def unsupported_action(kind: str, action: object) -> SnowmeltError:
+    """An ALTER that objects of the kind do not have. Actions are called as they are written."""
+    return unsupported(f"ALTER {kind} … {words_of(type(action))}")
+
+
+def words_of(kind: type) -> str:
+    """A class's name as SQL would have it: SwapWith is SWAP WITH."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).upper()
 
 
 def not_found(kind: str, name: str) -> SnowmeltError:
@@ -239,6 +241,15 @@ def time_travel_unavailable(table: str) -> SnowmeltError:
     )
 
 
+def future_data(instant: datetime) -> SnowmeltError:
+    return SnowmeltError(
+        "000707",
+        "02000",
+        f"Future data is not yet available: {instant.isoformat(sep=' ')} is later than the start of this statement.",
+        hint="Leave AT out to read the current rows.",
+    )
+
+
 def statement_not_found(query_id: str) -> SnowmeltError:
     return SnowmeltError("000709", "02000", f"Statement {query_id} not found")
 
@@ -323,10 +334,6 @@ def task_refused(message: str, hint: str | None = None) -> SnowmeltError:
 
 def not_in_task(function: str) -> SnowmeltError:
     return SnowmeltError("091422", "22000", f"Function {function} must be called from within a task.")
-
-
-def not_restorable(kind: str, name: str) -> SnowmeltError:
-    return SnowmeltError("090025", "02000", f"{kind} {name} did not exist or was purged.")
 
 
 def no_active_warehouse() -> SnowmeltError:

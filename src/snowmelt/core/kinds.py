@@ -23,8 +23,6 @@ class ObjectType(str):
     FUNCTION: ClassVar[ObjectType]
     PROCEDURE: ClassVar[ObjectType]
     WAREHOUSE: ClassVar[ObjectType]
-    USER: ClassVar[ObjectType]
-    ROLE: ClassVar[ObjectType]
 
     def __new__(cls, word: str) -> ObjectType:
         return cls._values.get(word) or cls._values.setdefault(str(word), super().__new__(cls, word))
@@ -35,14 +33,11 @@ class ObjectType(str):
         return str(self)
 
 
-OWN_TYPES = tuple(
-    ObjectType(word)
-    for word in (
-        "DATABASE", "SCHEMA", "TABLE", "DYNAMIC TABLE", "VIEW", "SEQUENCE", "FUNCTION",
-        "PROCEDURE", "WAREHOUSE", "USER", "ROLE",
-    )
-)  # fmt: skip
+OWN_TYPES = tuple(ObjectType(word) for word in ("DATABASE", "SCHEMA", "TABLE", "VIEW", "SEQUENCE", "WAREHOUSE"))
 """The kinds that no feature's folder brings."""
 
-for _type in OWN_TYPES:
+_KNOWN = tuple(ObjectType(word) for word in ("DYNAMIC TABLE", "FUNCTION", "PROCEDURE"))
+"""Kinds of features that queries know: a dynamic table is a table, and routines are called."""
+
+for _type in (*OWN_TYPES, *_KNOWN):
     setattr(ObjectType, _type.replace(" ", "_"), _type)

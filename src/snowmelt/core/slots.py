@@ -18,7 +18,7 @@ from snowmelt.core.errors import SnowmeltError, timed_out
 LARGE_WAITING = 64
 """How many statements may wait with a thread of their own for the end of large ones."""
 _LONG_SECONDS = 5.0
-"""Who has a slot for so long is none of the small ones."""
+"""A statement that has held a slot for this long counts as a large one."""
 _LOOK_SECONDS = 0.1
 
 
@@ -157,7 +157,7 @@ class Slots:
 
 
 class _Ticket:
-    """Of one statement."""
+    """One statement's claim to a slot."""
 
     __slots__ = ("counts_as_large", "is_large", "patience", "since", "slots")
 

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
-from snowmelt.runtime.results import Result
+from snowmelt.runtime.results import Executes
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +17,6 @@ class Check:
     what: str
     passed: bool
     detail: str
-
-
-class Executes(Protocol):
-    def execute(self, text: str) -> Result: ...
 
 
 SourceRows = Callable[[str], list[tuple[Any, ...]]]

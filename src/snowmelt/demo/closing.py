@@ -24,7 +24,7 @@ def verdict(checks: Sequence[Check]) -> RenderableType:
     for check in checks:
         sign = Text("✓", style="green") if check.passed else Text("✗", style="bold red")
         shown.add_row(sign, Text(check.what, style="" if check.passed else "bold red"), Text(check.detail, style="dim"))
-    title = "verdict: everything is as it has to be" if sound else "verdict: something is wrong"
+    title = "verdict: all checks passed" if sound else "verdict: something is wrong"
     color = "green" if sound else "red"
     return Panel(shown, title=title, title_align="left", border_style=color, box=box.ROUNDED, expand=False)
 

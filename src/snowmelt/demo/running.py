@@ -60,7 +60,7 @@ class DemoOptions:
 
 
 def run_demo(console: Console, plan: DemoOptions, settings: Settings) -> int:
-    """The exit code says whether everything was as it has to be. Nothing is left running, whatever happens."""
+    """The exit code says whether all checks passed. Nothing is left running, whatever happens."""
     with _stopped_in_order(console) as started:
         shop, clerk, port = _open_source(console, started)
         account = _open_account(console, started, plan.data, settings)
@@ -103,8 +103,12 @@ def _open_account(console: Console, started: ExitStack, data: Path, settings: Se
         account.services[Connectors].start()
         # So that `snowmelt sql --data …` can look on from another terminal.
         credentials, _ = load_credentials(account.data_dir)
-        port = started.enter_context(serving_beside(Server(account, credentials), Address(0)))
+        server = Server(account, credentials, hosts=())
+        port = started.enter_context(serving_beside(server, Address(0)))
         account.ownership.announce(f"http://127.0.0.1:{port}")
+    # Good once: what logs in stands behind the #, which no server and no log sees.
+    address = f"http://127.0.0.1:{port}/#link={server.console.visitors.links.issue()}"
+    console.print(f"Watch it in your browser: [bold]{address}[/bold]", soft_wrap=True)
     return account
 
 

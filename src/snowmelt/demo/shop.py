@@ -16,7 +16,6 @@ from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 from snowmelt.core import errors
 from snowmelt.demo.stopwatch import Mark
 
-TABLES = ("customers", "orders", "order_lines")
 CITIES = ("Bergen", "Bern", "Ghent", "Graz", "Lyon", "Porto", "Turin", "Ulm")
 TIERS = ("bronze", "silver", "gold")
 PRODUCTS = {"Assam": 890, "Darjeeling": 1250, "Earl Grey": 790, "Matcha": 2190, "Oolong": 1490, "Rooibos": 650}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from snowmelt.core import errors
-from snowmelt.design.facts import MEANINGS, Fact, Facts, facts_of, shown_value
+from snowmelt.design.answering import check_approvals
 from snowmelt.design.requirements.amounts import show_seconds
 from snowmelt.design.requirements.model import Requirements
+from snowmelt.design.rules.facts import facts_of
+from snowmelt.design.rules.known import MEANINGS, Fact, Facts, shown_value
 from snowmelt.design.rules.table import Effect, Phase, Rule, rules
 
 CHECKS_PER_INTERVAL = 2
@@ -24,7 +25,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DesignDecisions:
     decisions: tuple[Decision, ...]
     asks: tuple[Decision, ...]
     """Not answered yet."""
@@ -43,12 +44,12 @@ class Verdict:
         return next(item for item in self.decisions if item.rule.topic == topic)
 
 
-def decide(requirements: Requirements) -> Verdict:
+def decide(requirements: Requirements) -> DesignDecisions:
     """Every topic's decision, and all that stands in the way of a design: nothing is left for a second run.
 
     Raises for an approval of what no rule asks: it would be thought to have said something.
     """
-    _check_approvals(requirements)
+    check_approvals(requirements)
     facts = facts_of(requirements)
     decisions: list[Decision] = []
     asks: list[Decision] = []
@@ -79,18 +80,7 @@ def decide(requirements: Requirements) -> Verdict:
                 settled.add(rule.topic)
                 if rule.topic in MEANINGS and facts.value(rule.topic) is None:
                     facts.put(rule.topic, made.outcome, rule.id)
-    return Verdict(tuple(decisions), tuple(asks), tuple(answered), tuple(refusals), facts)
-
-
-def _check_approvals(requirements: Requirements) -> None:
-    """A mode is not approved but named, as more than one would be right."""
-    asking = [rule.id for rule in rules() if rule.effect is Effect.ASK and rule.topic != MODE_TOPIC]
-    for name in requirements.approvals:
-        if name not in asking:
-            raise errors.configuration(
-                f"There is nothing called {name} to approve.",
-                hint=f"These ask first: {', '.join(asking)}. A mode is named in `mode`.",
-            )
+    return DesignDecisions(tuple(decisions), tuple(asks), tuple(answered), tuple(refusals), facts)
 
 
 def _outcome(rule: Rule, facts: Facts) -> str:

@@ -79,11 +79,15 @@ class SourceTable(_Part):
     name: str
     stage: str
     """The raw table that it fills; itself where it is here already."""
+    clean: str | None = None
+    """The typed table that is made of it."""
     key: tuple[str, ...] = ()
     change_column: str | None = None
     columns: tuple[DescribedColumn, ...] = ()
     options: Options = Field(default_factory=dict)
     """How it is read."""
+    tenants: tuple[str, ...] = ()
+    """`{tenant}` in its name is one of them; all fill the same raw table."""
 
 
 class DesignSource(_Part):
@@ -157,6 +161,29 @@ class Gate(_Part):
     on_failure: str
 
 
+class BatchPath(_Part):
+    """Of a HYBRID design: what may wait, brought up to date behind the streaming path, from the same raw data."""
+
+    every: str
+    tables: tuple[str, ...]
+    sinks: tuple[str, ...]
+
+
+class DesignTask(_Part):
+    """A task of the account, by which tables are refreshed on a schedule."""
+
+    name: str
+    sql: str
+
+
+class View(_Part):
+    """What readers see of a table."""
+
+    name: str
+    sql: str
+    description: str
+
+
 class Alert(_Part):
     name: str
     severity: GateSeverity
@@ -224,6 +251,14 @@ class Design(_Part):
     sources: tuple[DesignSource, ...] = ()
     stages: tuple[Stage, ...] = ()
     sinks: tuple[DesignSink, ...] = ()
+    views: tuple[View, ...] = ()
+    tasks: tuple[DesignTask, ...] = ()
+    batch: BatchPath | None = None
+    engine_settings: dict[str, str | int] = Field(default_factory=dict)
+    """Of the engine, as snowmelt.toml has them."""
+    compliance: tuple[str, ...] = ()
+    retention: str | None = None
+    """How long data may be kept."""
     contracts: tuple[Contract, ...] = ()
     quality: tuple[Gate, ...] = ()
     schema_evolution: Evolution = Evolution.EVOLVE

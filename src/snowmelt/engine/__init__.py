@@ -1,4 +1,5 @@
-"""The Spark session: starting it, reading tables in it, running statements, stopping them.
+"""The engine: Spark's session and the quick lane, and which of them computes a query.
 
-Not here: statements of users, and what a table means.
+Belongs here: starting Spark, reading tables in it, running queries, stopping them. Not here: statements of users, and
+what a table means.
 """

@@ -21,20 +21,21 @@ from typing import TYPE_CHECKING
 import structlog
 
 from snowmelt.core import errors
+from snowmelt.core.backoff import pause_after
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.lazy import lazy_imports
 from snowmelt.engine.asking import Asker, finishes
 from snowmelt.engine.session import start
 
 with lazy_imports():
-    from snowmelt.engine import jvm
+    from snowmelt.engine import jvm, pulse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _log = structlog.get_logger(__name__)
 SPARK_FOLDER = "spark"
-"""Of a data directory: Spark's log and files of its own."""
+"""The folder in a data directory for Spark's log and its own files."""
 _LOOK_SECONDS = 0.25
 """How often the keeper looks whether the process lives, and a waiting statement whether it was cancelled."""
 _PING_SECONDS = 10.0
@@ -47,7 +48,7 @@ _START_SECONDS = 300.0
 _SETTLED_SECONDS = 20.0
 """A process that lived so long did not die of its start; the next one gets all chances again."""
 _QUICK_RESTARTS = 2
-"""So many deaths in a row are followed by another start at once; after that the engine counts as broken."""
+"""After this many deaths in a row the engine counts as broken. Before that it is started again at once."""
 _LONGEST_PAUSE = 60.0
 _DEATH_SECONDS = 10.0
 """A process that is killed closes its connections before one can see that it is gone."""
@@ -214,7 +215,7 @@ class Application:
     def _pause_before_start(self) -> bool:
         """Waits as long as the number of deaths asks for; whether the application is still wanted then."""
         more = self._deaths - _QUICK_RESTARTS
-        until = time.monotonic() + (min(2.0**more, _LONGEST_PAUSE) if more > 0 else 0.0)
+        until = time.monotonic() + pause_after(more, 2.0, _LONGEST_PAUSE)
         with self._changed:
             while self._users and (left := until - time.monotonic()) > 0:
                 self._changed.wait(left)
@@ -272,7 +273,7 @@ class Application:
 
     def _watch(self, session: SparkSession) -> Loss | None:
         """Until the application is not wanted any more, which gives None, or is lost."""
-        asker = Asker(lambda: jvm.is_stopped(session))
+        asker = Asker(pulse.Pulse(session).problem)
         try:
             return self._watched(asker)
         finally:
@@ -281,7 +282,7 @@ class Application:
 
     def _watched(self, asker: Asker) -> Loss | None:
         every = min(_PING_SECONDS, self._silence_seconds * _HUSHED)
-        ping: Future[bool] | None = None
+        ping: Future[str | None] | None = None
         asked = time.monotonic()
         while True:
             with self._changed:
@@ -306,10 +307,10 @@ class Application:
                     jvm.discard()
                     return Loss(problem)
 
-    def _answer(self, ping: Future[bool], waited: float) -> tuple[str | None, Future[bool] | None]:
+    def _answer(self, ping: Future[str | None], waited: float) -> tuple[str | None, Future[str | None] | None]:
         """What is wrong, if something is, and the question while it is open."""
         try:
-            return ("Spark has stopped" if ping.result(_LOOK_SECONDS) else None), None
+            return ping.result(_LOOK_SECONDS), None
         except NotYetError:
             return (_silence(waited) if waited > self._silence_seconds else None), ping
         except Exception as error:

@@ -11,13 +11,13 @@ from queue import SimpleQueue
 class Asker:
     """One thread that asks the same thing each time it is told to. It keeps no process from ending."""
 
-    def __init__(self, ask: Callable[[], bool]) -> None:
+    def __init__(self, ask: Callable[[], str | None]) -> None:
         self._ask = ask
-        self._questions: SimpleQueue[Future[bool] | None] = SimpleQueue()
+        self._questions: SimpleQueue[Future[str | None] | None] = SimpleQueue()
         threading.Thread(target=self._work, name="snowmelt-engine-ping", daemon=True).start()
 
-    def ask(self) -> Future[bool]:
-        question: Future[bool] = Future()
+    def ask(self) -> Future[str | None]:
+        question: Future[str | None] = Future()
         self._questions.put(question)
         return question
 

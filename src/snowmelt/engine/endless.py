@@ -25,9 +25,9 @@ _NODE = re.compile(r"\b(Join \w+|Range )(.*?), Statistics\(sizeInBytes=([0-9.E+]
 _EQUAL_KEYS = re.compile(r"#\d+L?\)*\s<?=>?\s.*#\d+")
 _UNITS = {None: 0, "Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _JOINED_BYTES = 64 << 30
-"""Of two inputs multiplied: some 10^9 pairs of rows."""
+"""The product of two inputs' sizes: some 10^9 pairs of rows."""
 _LEFT_BYTES = 1 << 20
-"""Of semi and anti joins, for which Spark counts the left side alone."""
+"""The limit for semi and anti joins, for which Spark counts the left side alone."""
 _RANGE_BYTES = 16 << 30
 _LOOK_SECONDS = 0.1
 
@@ -81,7 +81,7 @@ class Narrow:
 
 
 class Turns:
-    """Who may run such a query now."""
+    """Lets only a few such queries run at a time."""
 
     def __init__(self, most: int) -> None:
         self._free = threading.Semaphore(most)

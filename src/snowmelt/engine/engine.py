@@ -16,19 +16,21 @@ import structlog
 
 from snowmelt.core import errors, slots
 from snowmelt.core.lazy import lazy_imports
+from snowmelt.core.watching import Progress
 from snowmelt.engine import errors as spark_errors
 from snowmelt.engine.application import APPLICATION, SILENCE_SECONDS, EngineState, Health, Life
 from snowmelt.engine.arrow import to_arrow
+from snowmelt.engine.cancelled import CancelledTags
 from snowmelt.engine.endless import is_endless
 from snowmelt.engine.errors import Fault
 from snowmelt.engine.frames import SESSION as FRAME_SESSION
 from snowmelt.engine.frames import SparkTables, view_of
 from snowmelt.engine.given import frame_of, with_rows
 from snowmelt.engine.halting import Halting
-from snowmelt.engine.keyed import KeyedFunctions
 from snowmelt.engine.model import FrameView, Lane, TableFiles
 from snowmelt.engine.probe import check_storage
-from snowmelt.engine.session import choose_pool, jobs_tagged, plan, sibling
+from snowmelt.engine.python_functions import PythonFunctions
+from snowmelt.engine.session import choose_pool, jobs_tagged, plan, progress_of, sibling
 from snowmelt.engine.sessions import Sessions
 from snowmelt.engine.views import LaneState, register
 
@@ -63,14 +65,15 @@ class SparkEngine:
 
     def __init__(
         self, settings: Mapping[str, str], work_dir: Path, storage_uri: str, token_key: str,
-        cancel_seconds: float = 5.0, silence_seconds: float = SILENCE_SECONDS,
+        cancel_seconds: float = 5.0, silence_seconds: float = SILENCE_SECONDS, cancelled: CancelledTags | None = None,
     ) -> None:  # fmt: skip
         """`cancel_seconds` after it was cancelled a statement that still runs is ended with Spark's process.
 
         `silence_seconds` without an answer of it, that process is replaced.
         """
-        self._keyed = KeyedFunctions(token_key)
-        self._halting = Halting(cancel_seconds)
+        self._functions = PythonFunctions(token_key)
+        self._cancelled = cancelled or CancelledTags()
+        self._halting = Halting(cancel_seconds, self._cancelled)
         self._settings = settings
         self._work_dir = work_dir
         self._silence_seconds = silence_seconds
@@ -101,7 +104,7 @@ class SparkEngine:
 
     def _present(self, tag: str | None) -> Sessions:
         self.start()
-        life = APPLICATION.life(lambda: self._check(tag))
+        life = APPLICATION.life(partial(self._cancelled.check, tag))
         with self._lock:
             if self._sessions is None or self._sessions.life.number != life.number:
                 if self._sessions is not None:
@@ -110,10 +113,6 @@ class SparkEngine:
                     check_storage(life.session, self._storage_uri)
                     self._sessions = Sessions(life, self._settings)
             return self._sessions
-
-    def _check(self, tag: str | None) -> None:
-        if self._halting.cancelled(tag):
-            raise errors.cancelled()
 
     def stop(self) -> None:
         # Whoever has the lock may be waiting for a process that does not answer, and that ends only after this.
@@ -154,6 +153,9 @@ class SparkEngine:
             if fault is Fault.HALTED:
                 # By mistake, in place of a task that ended just then; who meant this one is told otherwise.
                 raise errors.EngineLostError("another statement was stopped", innocent=True) from error
+            if fault is Fault.DAMAGED:
+                APPLICATION.condemn(life, "a part of Spark could not be initialized")
+                raise errors.EngineLostError(translated.message) from error
             if fault is Fault.NO_MEMORY:
                 # Any thread of that process may have been hit. This statement is told; all others begin again.
                 APPLICATION.condemn(life, "Spark ran out of memory")
@@ -216,7 +218,8 @@ class SparkEngine:
 
         The commit's tag is a session setting there, so one session must not run two commands at once.
         """
-        with slots.large(partial(self._check, tag)), self.alive(tag) as sessions, sessions.writer() as session:
+        check = partial(self._cancelled.check, tag)
+        with slots.large(check), self.alive(tag) as sessions, sessions.writer() as session:
             state = LaneState(session)
             session.conf.set("spark.databricks.delta.commitInfo.userMetadata", user_metadata)
             names = [register(state, table) for table in tables]
@@ -224,7 +227,7 @@ class SparkEngine:
                 frame_of(session, data).createOrReplaceTempView(name)
                 names.append(name)
             try:
-                return self._run(session, tag, pool, lambda: to_arrow(self._keyed.sql(session, sql)))
+                return self._run(session, tag, pool, lambda: to_arrow(self._functions.sql(session, sql)))
             finally:
                 for name in names:
                     session.catalog.dropTempView(name)
@@ -244,7 +247,7 @@ class SparkEngine:
                 register(state, table)
             for name, data in (inputs or {}).items():
                 frame_of(session, data).createOrReplaceTempView(name)
-            given = {name: partial(self._keyed.sql, session, sql) for name, sql in sources.items()}
+            given = {name: partial(self._functions.sql, session, sql) for name, sql in sources.items()}
             found = self._run(session, tag, pool, lambda: view_of(work(SparkTables(session, given)), handler))
             for name in sessions.keep_frame(found.name):
                 session.catalog.dropGlobalTempView(name)
@@ -268,6 +271,14 @@ class SparkEngine:
             _log.debug("spark_jobs_unknown", error=type(error).__name__)
             return {}
 
+    def progress(self, tag: str) -> Progress | None:
+        """How far Spark is with a statement, if it is at it."""
+        sessions = self._sessions
+        # Where nobody answers, there is nothing to tell.
+        with suppress(Exception):
+            return None if sessions is None else progress_of(sessions.session, tag)
+        return None
+
     def is_busy(self, tag: str) -> bool:
         """Whether Spark is at something of the statement's, be it only to plan it."""
         sessions = self._sessions
@@ -281,7 +292,7 @@ class SparkEngine:
 
         To be called again until the statement has ended: it is stopped harder the longer it takes.
         """
-        self._halting.note(tag)
+        self._cancelled.note(tag)
         sessions = self._sessions
         if sessions is not None and tag in self._tags:
             # A session's own interruptTag finds only tags that the calling thread has set, and this is another thread.
@@ -292,7 +303,7 @@ class SparkEngine:
     def _query(self, query: _Query, work: Callable[[DataFrame], Result]) -> Result:
         """Does the work with the query's frame: in its lane, or in the narrow one when it may take very long."""
         heavy = query.lane is Lane.HEAVY
-        check = partial(self._check, query.tag)
+        check = partial(self._cancelled.check, query.tag)
         with slots.large(check) if heavy else nullcontext(), self.alive(query.tag) as sessions:
             found = self._in_lane(sessions, query, query.lane, work)
             if not isinstance(found, _Endless):
@@ -306,7 +317,7 @@ class SparkEngine:
         self, sessions: Sessions, query: _Query, lane: Lane, work: Callable[[DataFrame], Result]
     ) -> Result | _Endless:
         def attempt() -> Result | _Endless:
-            frame = self._keyed.sql(state.session, query.text)
+            frame = self._functions.sql(state.session, query.text)
             if lane in (Lane.LIGHT, Lane.HEAVY) and is_endless(query.text, frame):
                 return _Endless()
             plan(frame)
@@ -316,7 +327,7 @@ class SparkEngine:
             return self._run(state.session, query.tag, query.pool, attempt)
 
     def _run(self, session: SparkSession, tag: str | None, pool: str | None, work: Callable[[], Result]) -> Result:
-        self._check(tag)
+        self._cancelled.check(tag)
         choose_pool(session, pool)
         if tag is None:
             return work()
@@ -329,7 +340,7 @@ class SparkEngine:
             if not isinstance(error, Exception):
                 # Ctrl-C: the work would go on in Spark.
                 self.cancel(tag)
-            if self._halting.cancelled(tag):
+            if tag in self._cancelled:
                 self._await_end(tag)
             raise
         finally:

@@ -15,6 +15,8 @@ with lazy_imports():
     from pyspark import errors as pyspark_errors
 
 _OWN = re.compile(r"SNOWMELT:([0-9]{6}):([0-9A-Z]{5}):(.*?)(?:\s*SQLSTATE: [0-9A-Z]{5}\s*)?\Z", re.DOTALL)
+_CLASS = re.compile(r"\[[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*\] ?")
+_OUR_NAMES = re.compile(r"(?:`__\w+`\.)?`?\b__\w+`?(?:\.`\w+`)?|`?\bsm_\w+`?")
 _SQLSTATE = re.compile(r"\s*SQLSTATE: .*", re.DOTALL)
 _CALL = "An error occurred while calling "
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'")
@@ -25,6 +27,8 @@ _NO_MEMORY = re.compile(
 )
 _TOO_MUCH = re.compile(r"OutOf(?:Direct)?MemoryError|Not enough memory to build and broadcast")
 _HALTED = "java.lang.ThreadDeath"
+_DAMAGED = "NoClassDefFoundError: Could not initialize class"
+"""The first thread that needs a class initializes it. If that one is stopped, Java never tries again."""
 
 
 class Fault(Enum):
@@ -34,12 +38,16 @@ class Fault(Enum):
     """Java had none left, as opposed to a task that asked for more than Spark gives it."""
     HALTED = auto()
     """The work ended because its thread was stopped."""
+    DAMAGED = auto()
+    """The process lacks something that no statement can do without."""
 
 
 def fault_of(error: BaseException) -> Fault | None:
     text = _causes(error)
     if _NO_MEMORY.search(text):
         return Fault.NO_MEMORY
+    if _DAMAGED in text:
+        return Fault.DAMAGED
     return Fault.HALTED if _HALTED in text else None
 
 
@@ -70,11 +78,11 @@ def translate(error: Exception) -> SnowmeltError:
     if "NUMERIC_VALUE_OUT_OF_RANGE" in condition or "ARITHMETIC_OVERFLOW" in condition or "CAST_OVERFLOW" in condition:
         return errors.out_of_range(parameters.get("value", "the result of a calculation"))
     if "MISSING_AGGREGATION" in condition or "MISSING_GROUP_BY" in condition:
-        return errors.compilation(
-            "000979",
-            "42601",
-            f"[{_plain(parameters.get('expression', ''))}] is not a valid group by expression",
-        )
+        expression = _plain(parameters.get("expression", ""))
+        named = f"[{expression}]" if expression else "A column of the SELECT list"
+        return errors.compilation("000979", "42601", f"{named} is not a valid group by expression")
+    if "GROUPING" in condition:
+        return errors.compilation("000979", "42601", "The argument of GROUPING is not a valid group by expression")
     if "UNSUPPORTED_SUBQUERY" in condition or "SCALAR_SUBQUERY_IS_IN_GROUP_BY" in condition:
         reason = _SQLSTATE.sub("", _first_line(text)).partition("] ")[2]
         return _unsupported_subquery(reason.removeprefix("Unsupported subquery expression: "))
@@ -92,13 +100,19 @@ def translate(error: Exception) -> SnowmeltError:
     if "OPERATION_CANCELED" in condition or "cancelled" in text.lower().split("\n")[0]:
         return errors.cancelled()
     if isinstance(error, pyspark_errors.AnalysisException):
-        return errors.compilation("001065", "22023", _first_line(text))
+        return errors.compilation("001065", "22023", plainly(_first_line(text)))
     if any(strerror(code) in text for code in (ENOSPC, EDQUOT)):
         return errors.storage_failed("The data of the statement", OSError(ENOSPC, strerror(ENOSPC)))
     if "UNABLE_TO_ACQUIRE_MEMORY" in text or _TOO_MUCH.search(text) or fault_of(error) is Fault.NO_MEMORY:
         reason = f"Execution failed: Spark ran out of memory ({_first_line(_cause(text))})"
         return SnowmeltError("300002", "XX000", reason, hint="Give it more, such as spark.driver.memory under [spark].")
-    return SnowmeltError("300002", "XX000", f"Execution failed: {_first_line(_cause(text))}")
+    return SnowmeltError("300002", "XX000", f"Execution failed: {plainly(_first_line(_cause(text)))}")
+
+
+def plainly(text: str) -> str:
+    """Spark's message without its class, its SQLSTATE and the names that only the translation knows."""
+    plain = _SQLSTATE.sub("", _CLASS.sub("", text)).strip()
+    return _OUR_NAMES.sub("a value of the query", plain)
 
 
 def _cause(text: str) -> str:

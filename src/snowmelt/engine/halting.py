@@ -9,7 +9,6 @@ does not end within `cancel_seconds` of being stopped, Spark's process is replac
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections import OrderedDict
@@ -21,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from snowmelt.engine.application import APPLICATION
-from snowmelt.engine.session import active_stages
+from snowmelt.engine.cancelled import CancelledTags
+from snowmelt.engine.session import active_stages, threads_of_tasks
 from snowmelt.engine.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ _LOOK_SECONDS = 0.1
 _TRIES = 5
 """On a busy machine it takes its time until a thread that was stopped gets to know."""
 _KNOWN_TAGS = 2_000
-_TASK = re.compile(r"Executor task launch worker for task \S+ in stage (\d+)\.\d+ \(TID \d+\)")
 _COMMANDS = "py4j.commands."
 """Where a thread of py4j is while it does what Python asked for."""
 _AT_A_TASK = "org.apache.spark.scheduler.Task.run("
@@ -49,26 +48,16 @@ class _Tries:
 
 
 class Halting:
-    """Which statements of an engine were cancelled, and since when."""
+    """Stops the threads of statements that were cancelled."""
 
-    def __init__(self, cancel_seconds: float) -> None:
+    def __init__(self, cancel_seconds: float, cancelled: CancelledTags) -> None:
+        self._cancelled = cancelled
         self._cancel_seconds = cancel_seconds
         self._halt_seconds = min(_HALT_SECONDS, cancel_seconds / 2)
-        self._since: OrderedDict[str, float] = OrderedDict()
-        self._tries: dict[str, _Tries] = {}
+        self._tries: OrderedDict[str, _Tries] = OrderedDict()
         self._driving: dict[str, Any] = {}
         """By tag, Java's threads that do what a statement asked for."""
         self._lock = threading.Lock()
-
-    def cancelled(self, tag: str | None) -> bool:
-        return tag is not None and tag in self._since
-
-    def note(self, tag: str) -> None:
-        """The statement is to start nothing more."""
-        with self._lock:
-            self._since.setdefault(tag, time.monotonic())
-            while len(self._since) > _KNOWN_TAGS:
-                self._tries.pop(self._since.popitem(last=False)[0], None)
 
     @contextmanager
     def driving(self, session: SparkSession, tag: str) -> Iterator[None]:
@@ -91,16 +80,17 @@ class Halting:
         session = sessions.session
         session.sparkContext.cancelJobsWithTag(tag)
         stages = active_stages(session, tag)
-        waited = time.monotonic() - self._since.get(tag, time.monotonic())
+        waited = self._cancelled.seconds(tag)
         if not sessions.local:
             # `spark.task.reaper` sees to them.
             return not stages or waited > self._cancel_seconds
         if waited < self._halt_seconds:
             return not stages
         driver = self._busy_driver(session, tag)
-        if not stages and driver is None:
+        if not stages and driver is None and tag not in self._driving:
             return True
-        tries = self._tries.setdefault(tag, _Tries(time.monotonic()))
+        # A caller without a driver waits for an answer, which does not come if its thread was stopped on the way back.
+        tries = self._tried(tag)
         tries.number += 1
         if tries.number > _TRIES and time.monotonic() - tries.since > self._cancel_seconds:
             APPLICATION.condemn(sessions.life, "a cancelled statement did not stop")
@@ -110,6 +100,13 @@ class Halting:
         elif driver is not None:
             _stop(driver)
         return False
+
+    def _tried(self, tag: str) -> _Tries:
+        with self._lock:
+            found = self._tries.setdefault(tag, _Tries(time.monotonic()))
+            while len(self._tries) > _KNOWN_TAGS:
+                self._tries.popitem(last=False)
+            return found
 
     def await_end(self, sessions: Sessions, tag: str) -> None:
         """Until nothing of the statement runs any more, or Spark was given up to end it."""
@@ -127,11 +124,10 @@ class Halting:
 
 
 def _halt_tasks(session: SparkSession, stages: set[int]) -> None:
-    assert session._jvm is not None
-    for thread in session._jvm.java.lang.Thread.getAllStackTraces().keySet().toArray():
+    for thread, stage, _ in threads_of_tasks(session):
         # A thread keeps the name of its last task while it waits for the next: one that is stopped there would take
         # that task with it, and whoever waits for it would wait for ever.
-        if _stage_of(thread.getName()) in stages and _is_in(session._jvm, thread, _AT_A_TASK):
+        if stage in stages and _is_in(session._jvm, thread, _AT_A_TASK):
             _stop(thread)
 
 
@@ -140,11 +136,6 @@ def _is_in(jvm: Any, thread: Any, code: str) -> bool:
     picture = jvm.java.lang.Throwable()
     picture.setStackTrace(thread.getStackTrace())
     return code in str(jvm.org.apache.spark.util.Utils.exceptionString(picture))
-
-
-def _stage_of(name: str) -> int | None:
-    found = _TASK.match(name)
-    return int(found[1]) if found else None
 
 
 def _stop(thread: Any) -> None:

@@ -6,7 +6,6 @@ attributes. This module is the only one that touches them.
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import shutil
@@ -22,6 +21,8 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession, SQLContext
+
+from snowmelt.core.ending import Ending, at_end
 
 _END_SECONDS = 2.0
 """How long the process may take to end by itself."""
@@ -40,8 +41,7 @@ def launch(settings: Mapping[str, str], log: Path) -> None:
         gateway = launch_gateway(conf, {"stderr": target, "start_new_session": True})  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
     logging.getLogger().addFilter(_is_news)
-    atexit.unregister(end)
-    atexit.register(end)
+    at_end(Ending.END_JAVA, end)
 
 
 @contextmanager

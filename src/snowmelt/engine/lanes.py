@@ -22,9 +22,12 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.config import QuickMode, QuickSettings
+from snowmelt.core.watching import Progress
+from snowmelt.engine.cancelled import CancelledTags
 from snowmelt.engine.model import FrameView, Lane, TableFiles
 from snowmelt.engine.quick.comparing import difference, is_comparable
-from snowmelt.engine.quick.lane import QuickLane, translated
+from snowmelt.engine.quick.lane import Noted, QuickLane, Translations
+from snowmelt.engine.quick.scopes import Query
 from snowmelt.engine.quick.types import NotQuick
 from snowmelt.sql.dialect import to_spark_sql
 from snowmelt.storage.columns import local_path
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 _KNOWN_TAGS = 2_000
 _KNOWN_REASONS = 1_000
+_COMPARED = "compared:"
+"""Begins the tag of what Spark computes only to be compared: those jobs are not the statement's."""
 _SMALL = frozenset({Lane.LIGHT, Lane.TINY})
 
 
@@ -83,12 +88,12 @@ class Engine:
         self, settings: Mapping[str, str], work_dir: Path, storage_uri: str, token_key: str,
         cancel_seconds: float = 5.0, quick: QuickSettings | None = None, silence_seconds: float = 60.0,
     ) -> None:  # fmt: skip
-        self._made = (settings, work_dir, storage_uri, token_key, cancel_seconds, silence_seconds)
+        self._cancelled = CancelledTags()
+        self._made = (settings, work_dir, storage_uri, token_key, cancel_seconds, silence_seconds, self._cancelled)
         self._settings = quick or QuickSettings()
         root = local_path(storage_uri) if storage_uri.startswith(("file://", "/")) else None
         self._quick = QuickLane(memory=self._settings.memory, seconds=self._settings.seconds, root=root)
         self._uses: OrderedDict[str, LaneUse] = OrderedDict()
-        self._cancelled: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
         self._sampled = random.Random()
         self.figures = QuickFigures()
@@ -105,19 +110,26 @@ class Engine:
     def to_arrow(
         self, query: exp.Expr | str, tables: Sequence[TableFiles] = (), *, lane: Lane = Lane.HEAVY,
         tag: str | None = None, pool: str | None = None, inputs: Mapping[str, pa.Table] | None = None,
-        for_spark: Callable[[exp.Expr], exp.Expr] | None = None,
+        for_spark: Callable[[exp.Expr], exp.Expr] | None = None, known: Translations | None = None,
+        noted: Noted | None = None,
     ) -> pa.Table:  # fmt: skip
         """The result of a query, a tree of Spark SQL, over the named tables. `inputs` are Arrow tables it may name too.
 
         `for_spark` gives the tree as Spark should have it, where that differs. A text goes to Spark in any case.
+        `known`: what the quick lane translated this very tree to before, if it reads nothing but `inputs`, all of them.
+        `noted` is told what the quick lane was asked, for `again`.
         """
 
-        def by_spark() -> pa.Table:
+        def by_spark(tag: str | None = tag) -> pa.Table:
             tree = for_spark(query) if for_spark is not None and isinstance(query, exp.Expr) else query
             text = tree if isinstance(tree, str) else to_spark_sql(tree)
             return self.spark.to_arrow(text, tables, lane=lane, tag=tag, pool=pool, inputs=inputs)
 
-        found = self.quickly(query, tables, lane=lane, tag=tag, inputs=inputs) if isinstance(query, exp.Expr) else None
+        found = (
+            self.quickly(query, tables, lane=lane, tag=tag, inputs=inputs, known=known, noted=noted)
+            if isinstance(query, exp.Expr)
+            else None
+        )
         if found is None:
             self._use(tag).spark += 1
             return by_spark()
@@ -126,20 +138,29 @@ class Engine:
 
     def quickly(
         self, query: exp.Expr, tables: Sequence[TableFiles], *, lane: Lane, tag: str | None = None,
-        inputs: Mapping[str, pa.Table] | None = None,
+        inputs: Mapping[str, pa.Table] | None = None, known: Translations | None = None, noted: Noted | None = None,
     ) -> pa.Table | None:  # fmt: skip
         """The result by the quick lane; None when that is for Spark to compute."""
         if not self._may_be_quick(lane):
             return None
-        self._check(tag)
+        return self._by_quick(tag, lambda: self._quick.run(query, tables, inputs or {}, tag, known, noted))
+
+    def again(self, query: Query, tag: str | None = None) -> pa.Table | None:
+        """The result of what was noted before; None when the whole query has to be asked."""
+        if self.mode is QuickMode.OFF or self._is_sampled():
+            return None
+        return self._by_quick(tag, lambda: self._quick.again(query, tag))
+
+    def _by_quick(self, tag: str | None, work: Callable[[], pa.Table]) -> pa.Table | None:
+        self._cancelled.check(tag)
         try:
-            found = self._quick.run(query, tables, inputs or {}, tag)
+            found = work()
         except NotQuick as reason:
-            self._check(tag)
+            self._cancelled.check(tag)
             self.figures.refuse(str(reason))
             self._use(tag).reason = str(reason)
             return None
-        self._check(tag)
+        self._cancelled.check(tag)
         self._use(tag).quick += 1
         self.figures.queries += 1
         return found
@@ -151,9 +172,9 @@ class Engine:
         share = self._settings.compared
         return share > 0 and self._sampled.random() < share
 
-    def _proven(self, found: pa.Table, by_spark: Callable[[], pa.Table], tag: str | None) -> pa.Table:
+    def _proven(self, found: pa.Table, by_spark: Callable[[str | None], pa.Table], tag: str | None) -> pa.Table:
         """Spark's rows, after both were compared. The first difference ends the quick lane's work in this process."""
-        wanted = by_spark()
+        wanted = by_spark(None if tag is None else _COMPARED + tag)
         self.figures.compared += 1
         what = difference(found, wanted)
         if what is None:
@@ -191,24 +212,18 @@ class Engine:
         if not self._may_be_quick(lane):
             return "it reads more than small_query_bytes"
         try:
-            translated(query, tables, inputs)
+            self._quick.translate(query, tables, inputs)
         except NotQuick as reason:
             return str(reason)
         return None
 
-    def _check(self, tag: str | None) -> None:
-        if tag is not None and tag in self._cancelled:
-            raise errors.cancelled()
-
     def cancel(self, tag: str) -> None:
         """Stops what the statement does that runs under the tag, and lets it start no more."""
-        with self._lock:
-            self._cancelled[tag] = None
-            while len(self._cancelled) > _KNOWN_TAGS:
-                self._cancelled.popitem(last=False)
+        self._cancelled.note(tag)
         self._quick.cancel(tag)
         if "spark" in self.__dict__:
-            self.spark.cancel(tag)
+            for name in (tag, _COMPARED + tag):
+                self.spark.cancel(name)
 
     # -- what only Spark does -------------------------------------------------------------------------------------
 
@@ -248,6 +263,10 @@ class Engine:
     def jobs(self, tags: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """As Spark's engine has it; none before Spark was needed."""
         return self.spark.jobs(tags) if "spark" in self.__dict__ else {}
+
+    def progress(self, tag: str) -> Progress | None:
+        """As Spark's engine has it; None before Spark was needed."""
+        return self.spark.progress(tag) if "spark" in self.__dict__ else None
 
     @property
     def started(self) -> threading.Event:

@@ -11,7 +11,7 @@ from snowmelt.state.model import Column
 _FEW_FILES = 1_000
 _FEW_ROWS = 50_000
 _FEW_LOOKUPS = 2_000_000
-"""Of a row's file among the files."""
+"""How many times a row's file may be looked up among the files."""
 
 
 class Lane(StrEnum):
@@ -56,7 +56,7 @@ class TableFiles:
     origins: bool = False
     """With `positions`: those where a row was born, in files that carry them. See `storage.origins`."""
     bytes: int = 0
-    """Of the files together."""
+    """The size of all files together."""
     ddl: str | None = None
     """The columns as Spark writes them, for files of ours that are no table's."""
     sources: tuple[ColumnSource, ...] | None = None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.lazy import lazy_imports
+from snowmelt.core.watching import Progress
 from snowmelt.engine.archive import with_archive
 from snowmelt.engine.jars import ensure_jars, require_java
 from snowmelt.engine.pools import pools_xml
@@ -36,6 +38,9 @@ _FIXED = {
     # A recursive FLATTEN is unrolled, which makes deep expressions.
     "spark.sql.analyzer.maxIterations": "1000",
     "spark.sql.timeType.enabled": "true",
+    # Recursive queries end by themselves, or by the timeout of the statement.
+    "spark.sql.cteRecursionLevelLimit": "100000",
+    "spark.sql.cteRecursionRowLimit": "-1",
     # ${…} in a text is that text.
     "spark.sql.variable.substitute": "false",
     # Parquet files that Spark writes for us to read have a VARIANT as its two parts, and not in columns of their own.
@@ -188,6 +193,7 @@ def choose_pool(session: SparkSession, pool: str | None) -> None:
 
 
 _LATE_MILLISECONDS = 200
+_TASK = re.compile(r"Executor task launch worker for task \S+ in stage (\d+)\.\d+ \(TID (\d+)\)")
 
 
 def active_stages(session: SparkSession, tag: str) -> set[int]:
@@ -197,6 +203,29 @@ def active_stages(session: SparkSession, tag: str) -> set[int]:
     stages = {stage for job in jobs if job.isDefined() for stage in job.get().stageIds()}
     found = {stage: tracker.getStageInfo(stage) for stage in stages}
     return {stage for stage, info in found.items() if info.isDefined() and info.get().numActiveTasks() > 0}
+
+
+def threads_of_tasks(session: SparkSession) -> Iterator[tuple[Any, int, int]]:
+    """Java's threads that bear the name of a task, at it or waiting for the next one, with its stage and its number."""
+    assert session._jvm is not None
+    for thread in session._jvm.java.lang.Thread.getAllStackTraces().keySet().toArray():
+        if found := _TASK.match(str(thread.getName())):
+            yield thread, int(found[1]), int(found[2])
+
+
+def progress_of(session: SparkSession, tag: str) -> Progress | None:
+    """How far the jobs under the tag are; None before the first one. Stages that were skipped do not count."""
+    tracker = session.sparkContext._jsc.sc().statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForTag(tag)]
+    numbers = {stage for job in jobs if job.isDefined() for stage in job.get().stageIds()}
+    found = [info.get() for info in map(tracker.getStageInfo, sorted(numbers)) if info.isDefined()]
+    if not found:
+        return None
+    tasks = [(stage.numCompletedTasks(), stage.numTasks()) for stage in found]
+    return Progress(
+        stages_done=sum(done == all_ for done, all_ in tasks), stages=len(tasks),
+        tasks_done=sum(done for done, _ in tasks), tasks=sum(all_ for _, all_ in tasks),
+    )  # fmt: skip
 
 
 def plan(frame: DataFrame) -> None:

@@ -19,13 +19,22 @@ from snowmelt.extract_load.destinations.snowmelt import (
     TableLoader,
 )
 from snowmelt.extract_load.destinations.tables import SqlLoader, load_statements
+from snowmelt.extract_load.drift import ColumnChange, Field, compare_columns
 from snowmelt.extract_load.endpoints import Endpoint, endpoint_of, read_endpoints
 from snowmelt.extract_load.gating import Gate, GateResult, check_gates
 from snowmelt.extract_load.making import make_extractor, make_loader
 from snowmelt.extract_load.problems import SourceRefusedError, SourceUnavailableError
 from snowmelt.extract_load.records import Batch, Record, Rejected, RejectedRecordError, Rows, Whole
 from snowmelt.extract_load.running import Flow, FlowResult, run_flow
-from snowmelt.extract_load.schemas import Field, FollowSchema, SchemaDriftError, SchemaPolicy, infer_fields
+from snowmelt.extract_load.schemas import (
+    FollowSchema,
+    SchemaDriftError,
+    SchemaPolicy,
+    column_changes,
+    infer_fields,
+    saw_records,
+)
+from snowmelt.extract_load.shaping import AddColumns, CastColumns
 from snowmelt.extract_load.sources.base import Extractor
 from snowmelt.extract_load.sources.databases import DatabaseExtractor, MysqlExtractor
 from snowmelt.extract_load.sources.files import FilesExtractor
@@ -49,11 +58,14 @@ __all__ = [
     "RAW_DDL",
     "READINGS_DDL",
     "SENT_DDL",
+    "AddColumns",
     "ApiKeyAuth",
     "Batch",
     "BearerAuth",
+    "CastColumns",
     "Chain",
     "ChannelLoader",
+    "ColumnChange",
     "CursorPaging",
     "DatabaseExtractor",
     "DeadLetterLoader",
@@ -99,6 +111,8 @@ __all__ = [
     "Transformer",
     "Whole",
     "check_gates",
+    "column_changes",
+    "compare_columns",
     "endpoint_of",
     "infer_fields",
     "load_statements",
@@ -106,4 +120,5 @@ __all__ = [
     "make_loader",
     "read_endpoints",
     "run_flow",
+    "saw_records",
 ]

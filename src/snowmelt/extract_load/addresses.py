@@ -48,7 +48,7 @@ def database_errors(engine: Engine) -> Iterator[None]:
     try:
         yield
     except NoSuchTableError as error:
-        raise errors.configuration(f"{where} has no table {error}.", hint="Look at its name and schema.") from None
+        raise errors.configuration(f"{where} has no table {error}.", hint="Check its name and schema.") from None
     except DBAPIError as error:
         operational = isinstance(error, OperationalError) or error.connection_invalidated
         raise problem(where, error.orig or error, operational=operational) from None

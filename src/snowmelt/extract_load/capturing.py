@@ -70,7 +70,7 @@ def check_capture(connection: Captures, name: str) -> dict[str, Any]:
         )
     if standing["state"] == "FAILED":
         raise errors.connector_stopped(
-            f"The connector {name} has failed: {standing['error']}", hint="Mend what it says, and run again."
+            f"The connector {name} has failed: {standing['error']}", hint="Fix what it reports, then run again."
         )
     if standing["state"] == "PAUSED":
         raise errors.connector_stopped(
@@ -117,7 +117,7 @@ def _follow(connection: Captures, name: str, known: dict[str, Any], statement: s
         raise errors.configuration(
             f"The connector {name} captures the database {known['database']}, and the address is that of another one.",
             hint=f"Changes of two databases are not one history: DROP CONNECTOR {name}, and give its raw table another "
-            "name, or mend the address.",
+            "name, or fix the address.",
         )
     tables = ", ".join(literal(table) for table in options.tables or ())
     parts = {"HOST": options.host, "USER": options.user, "SSL_MODE": options.ssl_mode}

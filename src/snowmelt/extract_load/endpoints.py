@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from snowmelt.core import errors
+from snowmelt.core.yaml_text import load_yaml
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRET_NAMES = re.compile(r"password|token|secret|passphrase|api_?key|value$|\.pem$", re.IGNORECASE)
@@ -50,7 +51,7 @@ def read_endpoints(path: Path, environment: Mapping[str, str] | None = None) -> 
     """By name. Raises for a variable that is not set, and for a secret that stands in the file itself."""
     text = path.read_text(encoding="utf-8")
     try:
-        data = yaml.safe_load(text) or {}
+        data = load_yaml(text) or {}
     except yaml.YAMLError as error:
         raise errors.configuration(f"{path.name} is not valid YAML: {error}") from None
     if not isinstance(data, dict):

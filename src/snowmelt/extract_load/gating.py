@@ -1,4 +1,4 @@
-"""Gates: queries that count what breaks a rule. A critical one that is broken stops the run."""
+"""Gates: queries that count what breaks a rule. A broken one fails the run; a critical one stops it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,13 @@ class GateResult:
 
     @property
     def stops(self) -> bool:
+        """Nothing is published."""
         return not self.passed and self.gate.severity == "critical"
+
+    @property
+    def fails(self) -> bool:
+        """The run has failed; a warning is told, and no more."""
+        return not self.passed and self.gate.severity != "warn"
 
 
 def check_gates(gates: Iterable[Gate], count: Callable[[str], float | None]) -> list[GateResult]:

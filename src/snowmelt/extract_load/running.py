@@ -16,8 +16,9 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.extract_load.destinations.base import Loader
 from snowmelt.extract_load.destinations.snowmelt import DeadLetterLoader
+from snowmelt.extract_load.drift import ColumnChange
 from snowmelt.extract_load.records import Batch, Rejected
-from snowmelt.extract_load.schemas import discarded_values
+from snowmelt.extract_load.schemas import column_changes, discarded_values
 from snowmelt.extract_load.sources.base import Extractor
 from snowmelt.extract_load.transforming import Transformed, Transformer
 
@@ -43,6 +44,8 @@ class FlowResult:
     """Left out by the schema policy discard_value."""
     batches: int = 0
     place: str | None = None
+    column_changes: list[ColumnChange] = field(default_factory=list)
+    """How the source's columns differ from those that are known, under every policy."""
 
 
 def run_flow(flow: Flow) -> FlowResult:
@@ -64,6 +67,9 @@ def run_flow(flow: Flow) -> FlowResult:
     result.discarded_values = discarded_values(flow.transformer) - discarded
     if result.discarded_values:
         log.warning("discarded values", count=result.discarded_values)
+    result.column_changes = column_changes(flow.transformer)
+    for change in result.column_changes:
+        log.warning("schema change", change=str(change), records=change.count)
     log.info("done", rows=result.rows, rejected=result.rejected, batches=result.batches)
     return result
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -11,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.extract_load.columns import is_documents
+from snowmelt.extract_load.columns import is_documents, values_of
+from snowmelt.extract_load.drift import ColumnChange, Field, SeenColumns
 from snowmelt.extract_load.fitting import column_fits
 from snowmelt.extract_load.kinds import fits, is_time, type_of
 from snowmelt.extract_load.records import Record, RejectedRecordError, Rows
@@ -29,14 +29,6 @@ class SchemaPolicy(StrEnum):
     """The record becomes a dead letter."""
     DISCARD_VALUE = "discard_value"
     """The record goes on without the value; how many were left out is counted and logged."""
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    name: str
-    type: str = "VARCHAR"
-    """As SQL writes it here."""
-    nullable: bool = True
 
 
 class SchemaDriftError(SnowmeltError):
@@ -57,9 +49,12 @@ class FollowSchema(Transformer):
         self.policy = policy
         self.discarded = 0
         """Values that were left out."""
+        self.seen = SeenColumns(fields)
+        """How the columns that came differ from those that are known, under every policy."""
 
     def transform(self, record: Record) -> Record | None:
         made: Record = {}
+        self.seen.records(record)
         for name, value in record.items():
             field = self.fields.get(name.lower())
             if field is None:
@@ -76,8 +71,11 @@ class FollowSchema(Transformer):
         if not self._by_columns(FollowSchema, rows) or not len(rows) or not self._is_as_known(rows.table):
             return super().transform_rows(rows)
         table = rows.table
+        self.seen.records(table.column_names, table.num_rows)
+        new = [name for name in table.column_names if name.lower() not in self.fields]
+        for name in new:
+            self.seen.new(name, _sample(table, name), table.num_rows)
         if self.policy is SchemaPolicy.DISCARD_VALUE:
-            new = [name for name in table.column_names if name.lower() not in self.fields]
             self.discarded += len(new) * table.num_rows
             table = table.drop_columns(new)
         rejected = self._without_value(table)
@@ -110,11 +108,13 @@ class FollowSchema(Transformer):
         return found
 
     def _take_new(self, made: Record, name: str, value: Any) -> None:
+        self.seen.new(name, value)
         if self._drifts(f"column {name} is new"):
             made[name] = value
 
     def _take_retyped(self, made: Record, name: str, value: Any, field: Field) -> None:
         kind = type_of(value)
+        self.seen.retyped(field, kind)
         if self._drifts(f"column {name} holds {kind} instead of {field.type}"):
             made[f"{name}__{kind.partition('(')[0].lower()}"] = value
         made[name] = None
@@ -146,6 +146,27 @@ def discarded_values(transformer: Transformer | None) -> int:
     if isinstance(transformer, Chain):
         return sum(discarded_values(step) for step in transformer.steps)
     return transformer.discarded if isinstance(transformer, FollowSchema) else 0
+
+
+def column_changes(transformer: Transformer | None) -> list[ColumnChange]:
+    """How the columns that came differ from those that the schemas in a chain know."""
+    if isinstance(transformer, Chain):
+        return [change for step in transformer.steps for change in column_changes(step)]
+    return transformer.seen.changes() if isinstance(transformer, FollowSchema) else []
+
+
+def saw_records(transformer: Transformer | None) -> bool:
+    """Whether a schema in a chain has seen any record: only then something is known of the source's columns."""
+    if isinstance(transformer, Chain):
+        return any(map(saw_records, transformer.steps))
+    return isinstance(transformer, FollowSchema) and transformer.seen.any
+
+
+def _sample(table: pa.Table, name: str) -> Any:
+    """A value of the column, if there is one that is not NULL."""
+    index = table.column_names.index(name)
+    values = table.column(index).drop_null()[:1]
+    return next(iter(values_of(values, table.schema.field(index))), None)
 
 
 # -- columns that nobody described ------------------------------------------------------------------------------------

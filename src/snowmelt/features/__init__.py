@@ -1,4 +1,5 @@
 """One folder for each feature: its kinds of objects, statements, definitions, commands, listings and rights.
 
-A feature imports the runtime, never the other way round. `snowmelt.accounts` lists the features.
+`snowmelt.accounts` lists the features. Not here: what every statement goes through (`snowmelt.runtime`), and what
+imports no account.
 """

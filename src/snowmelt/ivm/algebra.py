@@ -13,6 +13,7 @@ from enum import StrEnum
 from sqlglot import exp
 
 from snowmelt.core.types import DataType
+from snowmelt.sql.dialect import copied
 
 WEIGHT = "__w"
 """The column of a change that says how often its row came (above 0) or went (below 0)."""
@@ -42,7 +43,7 @@ class PlanColumn:
 
     @property
     def ref(self) -> exp.Column:
-        return exp.column(exp.Identifier(this=self.id, quoted=True))
+        return exp.Column(this=exp.Identifier(this=self.id, quoted=True))
 
     @property
     def is_variant(self) -> bool:
@@ -85,7 +86,7 @@ def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
 
 
 def all_of(conditions: Sequence[exp.Expr]) -> exp.Expr:
-    return exp.and_(*(condition.copy() for condition in conditions)) if conditions else exp.true()
+    return exp.and_(*map(copied, conditions), copy=False) if conditions else exp.true()
 
 
 def equal_columns(condition: exp.Expr) -> tuple[str, str] | None:

@@ -20,7 +20,7 @@ from snowmelt.ivm.operators.scan import Scan
 from snowmelt.ivm.operators.unnest import Unnest
 from snowmelt.ivm.operators.window import Window
 from snowmelt.ivm.reasons import NotIncrementalError, Reason
-from snowmelt.ivm.trees import aggregates_in, has_subquery, number, quoted, windows_in
+from snowmelt.ivm.trees import aggregates_in, column_of, has_subquery, number, windows_in
 from snowmelt.sql.notes import note_of
 
 
@@ -109,7 +109,7 @@ class Sources(Expressions):
         names = [column.name for column in named] or ["id"]
         if any(item.find_all(exp.Column)):
             raise NotIncrementalError(Reason.UNSUPPORTED_OPERATOR, "VALUES over columns", "Write it as UNION ALL.")
-        query = exp.select(*[exp.column(quoted(name)) for name in names]).from_(item.copy())
+        query = exp.select(*[column_of(name) for name in names]).from_(item.copy())
         return constant(query, names, self.lowerer.fresh)
 
 

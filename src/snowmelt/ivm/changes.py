@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When, table_name
 from snowmelt.ivm.rendering import Renderer, Restriction, Rows, moves
-from snowmelt.ivm.trees import call, number, quoted
+from snowmelt.ivm.trees import call, column_of, number, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Rules:
 
     def netted(self, query: exp.Select, columns: Sequence[PlanColumn]) -> exp.Select:
         """Equal rows as one, with the sum of their weights; those that cancel out are gone."""
-        total = call("sum", exp.column(quoted(WEIGHT)))
+        total = call("sum", column_of(WEIGHT))
         grouped = exp.select(*[
             exp.alias_(call("any_value", c.ref) if c.is_variant else c.ref, quoted(c.id)) for c in columns
         ], exp.alias_(total, quoted(WEIGHT)))  # fmt: skip
@@ -140,7 +140,7 @@ class Rules:
 
 
 def weighted(query: exp.Select) -> exp.Select:
-    return query.select(exp.column(quoted(WEIGHT)), copy=False)
+    return query.select(column_of(WEIGHT), copy=False)
 
 
 def with_value(query: exp.Select, name: str, value: int) -> exp.Select:

@@ -22,6 +22,7 @@ _SMOOTHING = 0.5
 _FORGETTING = 0.95
 """Each full refresh lowers the measured time of incremental ones by this factor. Otherwise a first one that was slow,
 with Spark just started or the machine busy, would never be tried again."""
+_SUDDENLY = 3.0
 _MOST_SCALING = 20.0
 
 
@@ -31,7 +32,7 @@ class Work:
 
     changed_rows: int
     source_rows: int
-    """Of all tables that the query reads."""
+    """The number of rows in all tables that the query reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,14 @@ class Measured:
         believed = None if self.incremental_ms is None else self.incremental_ms * _FORGETTING
         return Measured(_smoothed(self.full_ms, milliseconds), source_rows, believed, self.incremental_rows)
 
-    def with_incremental(self, milliseconds: float, changed_rows: int) -> Measured:
+    def with_incremental(self, milliseconds: float, changed_rows: int, *, compiled: bool = False) -> Measured:
+        """`compiled`: it had to make its plan, which those that follow have. Of a small change that is most of it.
+
+        A small one that suddenly takes long met a busy machine: it is believed when the next one does too.
+        """
+        if changed_rows <= _FEW_ROWS:
+            known = _FIXED_MS if self.incremental_ms is None else self.incremental_ms
+            milliseconds = min(milliseconds, known if compiled else _SUDDENLY * known)
         return Measured(self.full_ms, self.full_rows, _smoothed(self.incremental_ms, milliseconds), changed_rows)
 
 

@@ -65,7 +65,7 @@ class Scope:
 
 
 class Lowerer(Protocol):
-    """Who lowers a whole query, for those who lower a part of one."""
+    """Lowers a whole query. Modules that lower parts of queries call it for subqueries."""
 
     tables: Tables
     decorrelation: Decorrelation

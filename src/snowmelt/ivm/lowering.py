@@ -34,7 +34,7 @@ def lower(query: exp.Expr, tables: Tables) -> View:
 
 
 def _left_over(query: exp.Expr) -> NotIncrementalError:
-    """Of a subquery that names columns of a query around it, where no rule takes them there."""
+    """The error for a subquery that uses columns of an outer query in a way that no rule handles."""
     outer = [join.args.get("on") for join in query.find_all(exp.Join) if join.side]
     if any(on is not None and on.find(exp.Query) is not None for on in outer):
         what, instead = "correlated subquery in ON of an outer join", "Join the subquery's table in FROM instead."
@@ -87,6 +87,11 @@ class Lowering:
             tree = tree.this
         with_ = tree.args.get("with_")
         if with_ is not None:
+            if with_.args.get("recursive"):
+                raise NotIncrementalError(
+                    Reason.UNSUPPORTED_OPERATOR, "recursive query (WITH RECURSIVE, CONNECT BY)",
+                    "One changed row may change any level: it is computed anew.",
+                )  # fmt: skip
             ctes = dict(ctes)
             for cte in with_.expressions:
                 ctes[cte.alias] = self.query(cte.this, outer, ctes)

@@ -18,7 +18,7 @@ from snowmelt.ivm.rendering import Renderer, Restriction, Stage, moves
 from snowmelt.ivm.state_rows import initial
 from snowmelt.ivm.states import State
 from snowmelt.ivm.top_rows import TopRows
-from snowmelt.ivm.trees import quoted
+from snowmelt.ivm.trees import column_of, quoted
 from snowmelt.sql.notes import note_of
 
 
@@ -173,7 +173,7 @@ class Planner:
         )
 
     def _weighted_out(self, rules: Rules, query: exp.Select) -> exp.Select:
-        return self._named(rules.renderer, query).select(exp.column(quoted(WEIGHT)), copy=False)
+        return self._named(rules.renderer, query).select(column_of(WEIGHT), copy=False)
 
 
 def states_of(root: Operator, types: Mapping[str, Mapping[str, str]] | None = None) -> dict[int, State]:

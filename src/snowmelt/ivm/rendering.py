@@ -15,7 +15,8 @@ from sqlglot import exp
 
 from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When, all_of, equal_columns
 from snowmelt.ivm.states import State
-from snowmelt.ivm.trees import mapped, quoted, same
+from snowmelt.ivm.trees import column_of, mapped, quoted, same
+from snowmelt.sql.dialect import copied
 from snowmelt.sql.notes import note_of
 
 _Node = TypeVar("_Node", bound="Rows")
@@ -210,9 +211,8 @@ class Renderer:
     def of(self, source: exp.Expr, columns: Sequence[PlanColumn], names: Sequence[str] | None = None) -> exp.Select:
         """SELECT columns FROM a table or query in which they may have other names."""
         origin = names or [column.id for column in columns]
-        return exp.select(*[named(exp.column(quoted(n)), c.id) for n, c in zip(origin, columns, strict=True)]).from_(
-            self.source(source)
-        )
+        values = [named(column_of(name), column.id) for name, column in zip(origin, columns, strict=True)]
+        return select_from(self.source(source), values)
 
     def of_table(self, table: str, columns: Sequence[PlanColumn], names: Sequence[str] | None = None) -> exp.Select:
         """The same of a table, a stage or a state by its name."""
@@ -220,7 +220,7 @@ class Renderer:
 
     def grouped(self, keys: Sequence[PlanColumn], values: Sequence[exp.Expr], below: exp.Expr) -> exp.Select:
         """The values of each group."""
-        query = exp.select(*selected(keys), *values).from_(self.source(below))
+        query = select_from(self.source(below), [*selected(keys), *map(copied, values)])
         if keys:
             query.set("group", exp.Group(expressions=[key.ref for key in keys]))
         return query
@@ -232,17 +232,17 @@ class Renderer:
         tree: exp.Query = branches[0]
         for branch in branches[1:]:
             tree = exp.Union(this=tree, expression=branch, distinct=False)
-        return exp.select(*[named(exp.column(quoted(name)), name) for name in names]).from_(self.source(tree))
+        return select_from(self.source(tree), [named(column_of(name), name) for name in names])
 
     def restricted(self, query: exp.Select, restriction: Restriction) -> exp.Select:
         """Only those rows of a query that are in the restriction's stage."""
         alias = self.alias()
         mine = query.args["from_"].this.alias
         query.set("expressions", [
-            named(exp.column(quoted(item.alias), table=quoted(mine)), item.alias) for item in query.expressions
+            named(column_of(item.alias, mine), item.alias) for item in query.expressions
         ])  # fmt: skip
         on = all_of([
-            same(exp.column(quoted(own), table=quoted(mine)), exp.column(quoted(theirs), table=quoted(alias)))
+            same(column_of(own, mine), column_of(theirs, alias))
             for own, theirs in restriction.pairs
         ])  # fmt: skip
         keys = exp.Table(this=quoted(restriction.stage), alias=exp.TableAlias(this=quoted(alias)))
@@ -252,7 +252,7 @@ class Renderer:
     def at(self, tree: exp.Expr, when: When) -> exp.Expr:
         """The expression with what the clock said at that side."""
         if not moves(tree):
-            return tree.copy()
+            return copied(tree)
 
         def change(node: exp.Expr) -> exp.Expr | None:
             clock = note_of(node).clock
@@ -274,13 +274,18 @@ def total_order(order: Sequence[exp.Expr], columns: Sequence[PlanColumn]) -> lis
     return [*given, *(exp.Ordered(this=column.ref, nulls_first=True) for column in rest)]
 
 
+def select_from(source: exp.Expr, values: Sequence[exp.Expr]) -> exp.Select:
+    """A SELECT that is made of these values themselves, not of copies."""
+    return exp.select(*values).from_(source, copy=False)
+
+
 def named(tree: exp.Expr, name: str) -> exp.Expr:
     return exp.alias_(tree, quoted(name), copy=False)
 
 
 def selected(columns: Sequence[PlanColumn], *, weighted: bool = False) -> list[exp.Expr]:
     """Columns under their own ids, and the weight where rows have one."""
-    weight: list[exp.Expr] = [exp.column(quoted(WEIGHT))] if weighted else []
+    weight: list[exp.Expr] = [column_of(WEIGHT)] if weighted else []
     return [*(named(column.ref, column.id) for column in columns), *weight]
 
 

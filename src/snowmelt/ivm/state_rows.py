@@ -13,7 +13,7 @@ from sqlglot import exp
 from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When
 from snowmelt.ivm.rendering import Renderer, Restriction, Rows, named, selected
 from snowmelt.ivm.states import AGE, ROWS, Partial, State
-from snowmelt.ivm.trees import call, is_null, number, quoted, same
+from snowmelt.ivm.trees import call, column_of, is_null, number, quoted, same
 
 _OLD, _LOST, _AGAIN = "old_", "lost_", "again_"
 """Prefixes for the columns of joined relations, so that all names are unique and need no qualifier."""
@@ -41,7 +41,7 @@ def stored(renderer: Renderer, state: State, restriction: Restriction | None) ->
 
 def addition(renderer: Renderer, state: State, change: exp.Select) -> exp.Select:
     """What a change of its input adds to a state; of extremes, those of what came and of what went."""
-    values = [named(call("sum", exp.column(quoted(WEIGHT))), ROWS)]
+    values = [named(call("sum", column_of(WEIGHT)), ROWS)]
     for partial in state.partials:
         values.append(named(state.typed(partial.name, renderer.at(partial.change, When.NEW)), partial.name))
         if partial.gone is not None:
@@ -62,7 +62,7 @@ def finished(
     totals = [named(state.together(name), name) for name in state.names]
     sums = renderer.grouped(keys, totals, renderer.united(branches, [column.id for column in state.columns]))
     if keys:
-        there = exp.NEQ(this=call("sum", exp.column(quoted(ROWS))), expression=number(0))
+        there = exp.NEQ(this=call("sum", column_of(ROWS)), expression=number(0))
         sums.set("having", exp.Having(this=there))
     finals = [named(final.copy(), name) for name, final in state.finals.items()]
     return exp.select(*selected(keys), *finals).from_(renderer.source(sums))
@@ -101,7 +101,7 @@ def _lost(renderer: Renderer, state: State, keys: Restriction | None) -> exp.Sel
 
 def _is_lost(partial: Partial) -> exp.Expr:
     """Whether a row that may have been the extreme went, and none came that reaches as far."""
-    gone, came, old = (exp.column(quoted(n)) for n in (partial.gone_name, partial.name, _OLD + partial.name))
+    gone, came, old = (column_of(n) for n in (partial.gone_name, partial.name, _OLD + partial.name))
     behind, beyond = (exp.GT, exp.LTE) if partial.is_least else (exp.LT, exp.GTE)
     kept = exp.or_(behind(this=gone, expression=old), beyond(this=came, expression=old.copy()))
     went = exp.Not(this=is_null(gone))
@@ -121,17 +121,17 @@ def _again(renderer: Renderer, state: State, below: Rows, lost: str) -> exp.Sele
 
 def _added(renderer: Renderer, state: State, joined: Sequence[tuple[exp.Select, str]]) -> exp.Select:
     read_again = len(joined) > 1
-    values: list[exp.Expr] = [*selected(state.node.keys), exp.column(quoted(ROWS))]
+    values: list[exp.Expr] = [*selected(state.node.keys), column_of(ROWS)]
     for partial in state.partials:
-        value: exp.Expr = exp.column(quoted(partial.name))
+        value: exp.Expr = column_of(partial.name)
         if partial.is_extreme:
-            old, again = (exp.column(quoted(start + partial.name)) for start in (_OLD, _AGAIN))
+            old, again = (column_of(start + partial.name) for start in (_OLD, _AGAIN))
             value = call("least" if partial.is_least else "greatest", value, old)
             if read_again:
-                lost = exp.Not(this=is_null(exp.column(quoted(_LOST + _MARK))))
+                lost = exp.Not(this=is_null(column_of(_LOST + _MARK)))
                 value = exp.Case(ifs=[exp.If(this=lost, true=again)], default=value)
         values.append(exp.alias_(value, quoted(partial.name)))
-    age = exp.Add(this=call("coalesce", exp.column(quoted(_OLD + AGE)), number(0)), expression=number(1))
+    age = exp.Add(this=call("coalesce", column_of(_OLD + AGE), number(0)), expression=number(1))
     values.append(exp.alias_(exp.cast(age, "BIGINT"), quoted(AGE)))
     return _joined(renderer, state, joined).select(*values, copy=False)
 
@@ -142,9 +142,9 @@ def _joined(renderer: Renderer, state: State, others: Sequence[tuple[exp.Select,
     joins = []
     for other, start in others:
         names = [item.alias_or_name for item in other.expressions]
-        columns = [exp.alias_(exp.column(quoted(name)), quoted(start + name)) for name in names]
+        columns = [exp.alias_(column_of(name), quoted(start + name)) for name in names]
         renamed = exp.select(*columns).from_(renderer.source(other))
-        on = [same(key.ref, exp.column(quoted(start + key.id))) for key in state.node.keys]
+        on = [same(key.ref, column_of(start + key.id)) for key in state.node.keys]
         joins.append(exp.Join(this=renderer.source(renamed), side="LEFT", on=exp.and_(*on) if on else exp.true()))
     query.set("joins", joins)
     return query

@@ -13,7 +13,8 @@ from sqlglot import exp
 
 from snowmelt.core.types import DataType, Kind
 from snowmelt.ivm.algebra import WEIGHT, Item, PlanColumn
-from snowmelt.ivm.trees import call, is_null, number, quoted
+from snowmelt.ivm.trees import call, column_of, is_null, number
+from snowmelt.sql.dialect import copied
 from snowmelt.sql.notes import note_of
 
 ROWS = "n"
@@ -107,11 +108,11 @@ class State:
 
     def together(self, name: str) -> exp.Expr:
         """The column over all rows of a group."""
-        column = exp.column(quoted(name))
+        column = column_of(name)
         if name == AGE:
             return call("max", column)
         if any(partial.name == name for partial in self.extremes):
-            return call("max_by", column, exp.column(quoted(AGE)))
+            return call("max_by", column, column_of(AGE))
         return self.typed(name, call("sum", column))
 
     def typed(self, name: str, tree: exp.Expr) -> exp.Expr:
@@ -130,7 +131,7 @@ def state_of(name: str, node: Grouped, below: Sequence[PlanColumn], types: Mappi
 
     def partial(initial: exp.Expr, change: exp.Expr, gone: exp.Expr | None = None) -> exp.Expr:
         made = partials.setdefault(initial, Partial(f"p{len(partials) + 1}", initial, change, gone))
-        return exp.column(quoted(made.name))
+        return column_of(made.name)
 
     for item in node.items:
         final = _final(item.value, known, partial)
@@ -170,7 +171,7 @@ def _final(value: exp.Expr, known: Mapping[str, PlanColumn], partial: _Partials)
 
 def _count(arguments: list[exp.Expr], partial: _Partials) -> exp.Expr:
     if all(isinstance(argument, exp.Literal | exp.Star) for argument in arguments):
-        return exp.column(quoted(ROWS))
+        return column_of(ROWS)
     present = exp.and_(*[exp.Not(this=is_null(_tight(a))) for a in arguments])
     return _counted(present, partial)
 
@@ -224,8 +225,8 @@ def type_of(tree: exp.Expr, known: Mapping[str, PlanColumn]) -> DataType | None:
 
 
 def _weight() -> exp.Expr:
-    return exp.column(quoted(WEIGHT))
+    return column_of(WEIGHT)
 
 
 def _tight(tree: exp.Expr) -> exp.Expr:
-    return exp.Paren(this=tree.copy()) if isinstance(tree, exp.Binary | exp.Unary | exp.Case) else tree.copy()
+    return exp.Paren(this=copied(tree)) if isinstance(tree, exp.Binary | exp.Unary | exp.Case) else copied(tree)

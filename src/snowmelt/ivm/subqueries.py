@@ -14,7 +14,7 @@ from snowmelt.ivm.operators.base import Joined, Names, Operator
 from snowmelt.ivm.operators.inner_join import InnerJoin
 from snowmelt.ivm.operators.join import Join, JoinKind
 from snowmelt.ivm.operators.project import Project
-from snowmelt.ivm.trees import call, number, quoted, same
+from snowmelt.ivm.trees import call, column_of, number, same
 
 _TOO_MANY = "SNOWMELT:090150:22000:Single-row subquery returns more than one row."
 
@@ -69,7 +69,7 @@ class Decorrelation:
         wanted = tuple(column for column in outer.columns if column.id in names)
         values = Aggregate(Project(outer, passed(wanted)), wanted, ())
         joined, own = _OuterValues(self._fresh, values).join(inner)
-        return joined, [same(exp.column(quoted(name)), column.ref) for name, column in own.items()]
+        return joined, [same(column_of(name), column.ref) for name, column in own.items()]
 
 
 class _OuterValues:

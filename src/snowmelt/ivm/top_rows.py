@@ -14,7 +14,7 @@ from snowmelt.core.types import Kind
 from snowmelt.ivm.algebra import TARGET, WEIGHT, PlanColumn
 from snowmelt.ivm.changes import Change, Rules, weighted, with_value
 from snowmelt.ivm.rendering import total_order
-from snowmelt.ivm.trees import number, quoted
+from snowmelt.ivm.trees import column_of, number
 
 LAST = "__last"
 _MOST_ROWS = 10_000
@@ -61,7 +61,7 @@ def top_rows(
 
     rows = renderer.united([with_value(present(), WEIGHT, 1), change.query.copy()], [*ids, WEIGHT])
     there = with_value(weighted(renderer.of(rules.netted(rows, columns), columns)), LAST, 0)
-    there.set("where", exp.Where(this=exp.GT(this=exp.column(quoted(WEIGHT)), expression=number(0))))
+    there.set("where", exp.Where(this=exp.GT(this=column_of(WEIGHT), expression=number(0))))
     total = exp.Order(expressions=total_order(order, columns))
     end = renderer.of(present(), columns)
     end.set("order", total)
@@ -70,6 +70,6 @@ def top_rows(
     ended = with_value(with_value(renderer.of(end, columns), WEIGHT, 0), LAST, 1)
     both = renderer.united([there, ended], [*ids, WEIGHT, LAST])
     # Behind the rows that equal the last one: they are not behind it.
-    both.set("order", exp.Order(expressions=[*total.copy().expressions, exp.Ordered(this=exp.column(quoted(LAST)))]))
+    both.set("order", exp.Order(expressions=[*total.copy().expressions, exp.Ordered(this=column_of(LAST))]))
     both.set("limit", exp.Limit(expression=number(limit + 1)))
     return TopRows(both, tuple((names[id_], id_) for id_ in ids), limit)

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from snowmelt.core.types import Kind
 from snowmelt.ivm.algebra import PlanColumn
+from snowmelt.sql.dialect import copied
 from snowmelt.sql.notes import note_of
 from snowmelt.sql.windows import SPARK_WINDOWED
 
@@ -51,7 +52,7 @@ def substituted(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
 def _substitute(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr | None:
     if not isinstance(node, exp.Column) or node.name not in values:
         return None
-    value = values[node.name].copy()
+    value = copied(values[node.name])
     return exp.Paren(this=value) if isinstance(value, exp.Binary | exp.Unary | exp.Case | exp.In) else value
 
 
@@ -125,12 +126,18 @@ def quoted(name: str) -> exp.Identifier:
     return exp.Identifier(this=name, quoted=True)
 
 
+def column_of(name: str, table: str | None = None) -> exp.Column:
+    if table is None:
+        return exp.Column(this=quoted(name))
+    return exp.Column(this=quoted(name), table=quoted(table))
+
+
 def is_null(tree: exp.Expr) -> exp.Expr:
-    return exp.Is(this=tree.copy(), expression=exp.null())
+    return exp.Is(this=copied(tree), expression=exp.null())
 
 
 def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
-    return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
+    return exp.Anonymous(this=name, expressions=[copied(argument) for argument in arguments])
 
 
 def number(value: int) -> exp.Expr:
@@ -139,7 +146,7 @@ def number(value: int) -> exp.Expr:
 
 def same(left: exp.Expr, right: exp.Expr) -> exp.Expr:
     """Equal, or both NULL."""
-    return exp.NullSafeEQ(this=left.copy(), expression=right.copy())
+    return exp.NullSafeEQ(this=copied(left), expression=copied(right))
 
 
 def is_exact(call: exp.Expr, below: Sequence[PlanColumn]) -> bool:

@@ -37,7 +37,7 @@ class Tell:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AlertVerdict:
     standings: dict[str, AlertStanding]
     """As they are now, before anybody was told anything."""
     gone: tuple[str, ...]
@@ -51,7 +51,7 @@ def evaluate(
     before: Mapping[str, AlertStanding],
     now: datetime,
     unheard_of: Collection[str] = (),
-) -> Verdict:
+) -> AlertVerdict:
     """`unheard_of`: sources of which a series that is not there says nothing, since the process may not know it yet.
 
     What such a series said before stands, and nobody is told anything, until it is there again.
@@ -79,7 +79,7 @@ def evaluate(
     tell += [_resolved(known[item.rule], item) for item in ended if _heard(item) and item.rule in known]
     gone = [item.key for item in ended if not _heard(item) or item.rule not in known]
     gone += [item.key for item in before.values() if is_silence(item) and not _silences(item, now)]
-    return Verdict(standings, tuple(gone), tuple(tell))
+    return AlertVerdict(standings, tuple(gone), tuple(tell))
 
 
 def _heard(standing: AlertStanding) -> bool:

@@ -30,9 +30,9 @@ class TableCost:
     """Dynamic tables that read it."""
     clustered: bool
     refreshes: int
-    """Those that had something to do."""
+    """Refreshes that had something to do."""
     idle_refreshes: int
-    """Those that found nothing changed: they cost no Spark."""
+    """Refreshes that found nothing changed. They used no Spark."""
     failed: int
     spark_seconds: float
     credits: float
@@ -70,7 +70,7 @@ class TableCost:
 
 def _advice(cost: TableCost) -> Iterator[str]:
     if cost.failed and cost.failed >= cost.refreshes:
-        yield f"{cost.failed} refreshes failed: mend the query first, each attempt is paid for."
+        yield f"{cost.failed} refreshes failed: fix the query first, each attempt is paid for."
     if not cost.refreshes:
         return
     yield from _about_mode(cost)

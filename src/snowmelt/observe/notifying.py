@@ -38,7 +38,7 @@ class Message:
     severity: MessageSeverity = MessageSeverity.INFO
     mime: str = "text/plain"
     recipients: tuple[str, ...] = ()
-    """Of e-mail; empty for those that the address names."""
+    """Recipients of an e-mail. Empty: those in the address itself."""
 
 
 def send(address: str, message: Message) -> str | None:

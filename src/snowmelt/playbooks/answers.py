@@ -14,6 +14,7 @@ from typing import Annotated
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from snowmelt.core.yaml_text import load_yaml
 from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks.inputs import Scalar
 from snowmelt.playbooks.model import Decision
@@ -52,7 +53,7 @@ def load_answers(path: Path | None) -> Answers:
     if path is None:
         return Answers()
     try:
-        return Answers.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader) or {})
+        return Answers.model_validate(load_yaml(path.read_text(encoding="utf-8"), yaml.BaseLoader) or {})
     except OSError as error:
         raise playbook_errors.playbook(f"{path} can't be read: {error.strerror}.") from None
     except yaml.YAMLError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from snowmelt.core.backoff import pause_after
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
 from snowmelt.playbooks import errors as playbook_errors
@@ -69,7 +70,7 @@ class Performer:
             except SnowmeltError as error:
                 self._recover(step, error, claim, values, fixed, more=attempt < step.attempts)
                 if step.wait_seconds:
-                    self._wait(min(step.wait_seconds * 2 ** (attempt - 1), _LONGEST_WAIT))
+                    self._wait(pause_after(attempt, step.wait_seconds, _LONGEST_WAIT))
         raise AssertionError("the last attempt returns or raises")
 
     def _check(self, step: PlaybookStep, result: Result) -> None:

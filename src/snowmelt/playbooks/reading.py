@@ -9,6 +9,7 @@ from functools import partial
 import yaml
 from pydantic import ValidationError
 
+from snowmelt.core.yaml_text import compose_yaml, load_yaml
 from snowmelt.playbooks.conditions import parse_condition
 from snowmelt.playbooks.markdown import Section, parse_sections, split_front_matter
 from snowmelt.playbooks.model import Capture, Expectation, FrontMatter, Playbook, PlaybookStep, Probe, Problem, Sql
@@ -48,7 +49,7 @@ def read_playbook(text: str) -> tuple[Playbook | None, list[Problem]]:
 
 def _front_matter(reader: Reader, text: str) -> FrontMatter | None:
     try:
-        values = yaml.safe_load(text)
+        values = load_yaml(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         reader.wrong(2 + (mark.line if mark else 0), f"the front matter is not valid YAML: {error.problem}")
@@ -64,7 +65,7 @@ def _front_matter(reader: Reader, text: str) -> FrontMatter | None:
 
 def _line_of(text: str, path: tuple[int | str, ...]) -> int:
     """Where a key of the front matter stands, or as much of its path as there is."""
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    node = compose_yaml(text)
     line = 0
     for part in path:
         pairs = node.value if isinstance(node, yaml.MappingNode) else []

@@ -6,6 +6,7 @@ import re
 from functools import partial
 from typing import TypeVar
 
+from snowmelt.core.kinds import OWN_TYPES
 from snowmelt.playbooks.markdown import Section
 from snowmelt.playbooks.model import (
     Checkpoint,
@@ -18,16 +19,19 @@ from snowmelt.playbooks.model import (
     When,
 )
 from snowmelt.playbooks.reader import Reader, slug
+from snowmelt.sql.statements.kinds import grammar
 
 _Word = TypeVar("_Word", CheckpointSeverity, When)
 
-KINDS = (
-    "DYNAMIC TABLE", "DATA PRODUCT", "FILE FORMAT", "TABLE", "VIEW", "STREAM", "TASK", "CONNECTOR", "CONTRACT",
-    "SEQUENCE", "STAGE", "SCHEMA", "DATABASE", "WAREHOUSE",
-)  # fmt: skip
-"""What a step can create and undoing can drop; longer names first, so that the first that fits is right."""
 _HEADER = ("pattern", "recovery", "retryable", "what to do")
 _ASSIGNMENT = re.compile(r"(\w+)\s*=\s*(.+)")
+
+
+def _kinds() -> list[str]:
+    """What a step can create and undoing can drop; longer names first, so that the first that fits is right."""
+    named = grammar()
+    mine = (kind for kind in named.types if kind in OWN_TYPES or named.name_parts[kind] == 3)
+    return sorted((kind.value for kind in mine if kind not in named.with_arguments), key=lambda kind: -len(kind))
 
 
 def read_checkpoint(reader: Reader, section: Section | None) -> Checkpoint | None:
@@ -96,9 +100,9 @@ def read_creates(reader: Reader, section: Section | None) -> tuple[Created, ...]
     created: list[Created] = []
     for item in section.items if section is not None else ():
         text = item.text.strip("`")
-        kind = next((kind for kind in KINDS if text.upper().startswith(f"{kind} ")), None)
+        kind = next((kind for kind in _kinds() if text.upper().startswith(f"{kind} ")), None)
         if kind is None:
-            reader.wrong(item.line, f"'{text}' does not begin with a kind of object: {', '.join(KINDS)}")
+            reader.wrong(item.line, f"'{text}' does not begin with a kind of object: {', '.join(_kinds())}")
             continue
         created.append(Created(kind, text[len(kind) :].strip().strip("`"), item.line))
     return tuple(created)

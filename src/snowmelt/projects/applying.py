@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.projects import errors as project_errors
-from snowmelt.projects.catalog import Catalog
+from snowmelt.projects.catalog import LiveCatalog
 from snowmelt.projects.definitions import CONTAINERS
 from snowmelt.projects.plan import Action, PlanStep, ProjectPlan
 
@@ -14,7 +14,7 @@ Announce = Callable[[PlanStep, int, int], None]
 """A step that begins: the step, its number, how many there are."""
 
 
-def apply_plan(plan: ProjectPlan, catalog: Catalog, *, allow_drop: bool, announce: Announce) -> None:
+def apply_plan(plan: ProjectPlan, catalog: LiveCatalog, *, allow_drop: bool, announce: Announce) -> None:
     """Stops at the first statement that fails; what was done until then stays done."""
     if plan.destructive and not allow_drop:
         raise project_errors.project(
@@ -42,7 +42,7 @@ def _descriptions(steps: Sequence[PlanStep]) -> list[str]:
     return [f"{step.action} {step.name}" for step in steps]
 
 
-def _apply_step(plan: ProjectPlan, step: PlanStep, catalog: Catalog) -> None:
+def _apply_step(plan: ProjectPlan, step: PlanStep, catalog: LiveCatalog) -> None:
     if step.kind in CONTAINERS:
         catalog.execute(step.statement)
         catalog.forget()

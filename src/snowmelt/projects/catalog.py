@@ -41,7 +41,7 @@ class Noted:
 
 
 @dataclass
-class Catalog:
+class LiveCatalog:
     execute: Execute
     home: Home
     _present: dict[tuple[str, str], AnyCreate | None] = field(default_factory=dict)

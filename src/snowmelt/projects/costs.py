@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from snowmelt.core.names import ObjectName
-from snowmelt.projects.catalog import Catalog
+from snowmelt.projects.catalog import LiveCatalog
 from snowmelt.projects.definitions import AnyCreate, Definition
 from snowmelt.projects.ordering import sources_of
 from snowmelt.sql import spark_frames
@@ -17,7 +17,7 @@ from snowmelt.sql.statements.views import CreateView
 
 
 class Costs:
-    def __init__(self, catalog: Catalog, definitions: Sequence[Definition]) -> None:
+    def __init__(self, catalog: LiveCatalog, definitions: Sequence[Definition]) -> None:
         self._catalog = catalog
         self._definitions = {item.object: item for item in definitions if item.object is not None}
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import parse_type
+from snowmelt.features.scripting.statements import CreateRoutine
 from snowmelt.projects import errors as project_errors
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.sql.dialect import parse_snowflake
@@ -14,7 +15,6 @@ from snowmelt.sql.statements.base import CreateStatement, NameRef, ObjectType, S
 from snowmelt.sql.statements.databases_schemas import CreateDatabase, CreateSchema
 from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
 from snowmelt.sql.statements.parse import parse_statement
-from snowmelt.sql.statements.routines import CreateRoutine
 from snowmelt.sql.statements.sequences import CreateSequence
 from snowmelt.sql.statements.tables import CreateTable
 from snowmelt.sql.statements.views import CreateView
@@ -27,8 +27,7 @@ AnyCreate = (
     | CreateView | CreateWarehouse
 )  # fmt: skip
 _KINDS: dict[type[Statement], ObjectType] = {
-    CreateDatabase: ObjectType.DATABASE, CreateDynamicTable: ObjectType.DYNAMIC_TABLE,
-    CreateSchema: ObjectType.SCHEMA, CreateSequence: ObjectType.SEQUENCE,
+    CreateDatabase: ObjectType.DATABASE, CreateSchema: ObjectType.SCHEMA, CreateSequence: ObjectType.SEQUENCE,
      CreateTable: ObjectType.TABLE,
     CreateView: ObjectType.VIEW, CreateWarehouse: ObjectType.WAREHOUSE,
 }  # fmt: skip
@@ -38,7 +37,7 @@ RELATIONS = frozenset({ObjectType.TABLE, ObjectType.VIEW, ObjectType.DYNAMIC_TAB
 
 
 def _kinds() -> dict[type[Statement], ObjectType]:
-    held = ((kind, kind.in_projects) for kind in all_kinds().descriptions)
+    held = ((kind, kind.in_projects) for kind in all_kinds().all)
     return _KINDS | {how.statement: kind.name for kind, how in held if how is not None}
 
 
@@ -98,11 +97,8 @@ class Definition:
 def read_definition(sql: SqlText, location: str, home: Home) -> Definition:
     """Raises for anything that is not a CREATE of something that lasts."""
     statement = parse_statement(sql)
-    if isinstance(statement, CreateRoutine):
-        kind = ObjectType(statement.kind)
-    elif (known := _kinds().get(type(statement))) is not None:
-        kind = known
-    else:
+    kind = _kinds().get(type(statement))
+    if kind is None:
         word = tokenize(sql).tokens[0].word or "this"
         raise project_errors.project(f"A project holds definitions (CREATE …), and no {word} statement.")
     assert isinstance(statement, AnyCreate)

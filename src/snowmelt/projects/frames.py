@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from sqlglot import exp
 
@@ -146,7 +147,7 @@ class DataFrame:
         (alias,) = outer._lineage
         return replace(outer, _lineage={**dict.fromkeys(self._lineage, alias), alias: alias})
 
-    def _projected(self, trees: Sequence[exp.Expr], group: Sequence[exp.Expr] = ()) -> DataFrame:
+    def _projected(self, trees: Sequence[exp.Expr], group: Sequence[exp.Expr] = ()) -> Self:
         """Closed, with these projections; `self` is open."""
         query = self._query.copy()
         assert isinstance(query, exp.Select)
@@ -314,7 +315,7 @@ class DataFrame:
         tree = kind(this=sides[0], expression=sides[1], distinct=distinct)
         return replace(left, _query=tree, _lineage={**left._lineage, **right._lineage})
 
-    def groupBy(self, *items: ColumnExpression | str) -> GroupedData:  # noqa: N802 (PySpark's name)
+    def groupBy(self, *items: ColumnExpression | str) -> GroupedData[DataFrame]:  # noqa: N802 (PySpark's name)
         frame = self._open()
         return GroupedData(frame, tuple(frame._here(as_column(item).tree) for item in flat(items)))
 

@@ -12,6 +12,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName, split_name
 from snowmelt.features.contracts.statements import CreateContract
 from snowmelt.features.data_products.statements import CreateDataProduct
+from snowmelt.features.scripting.statements import CreateRoutine
 from snowmelt.features.streams.statements import CreateStream
 from snowmelt.features.tasks.statements import CreateTask
 from snowmelt.projects import errors as project_errors
@@ -23,7 +24,6 @@ from snowmelt.sql.reads import tables_in
 from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.statements.columns import ForeignKeySpec
 from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
-from snowmelt.sql.statements.routines import CreateRoutine
 from snowmelt.sql.statements.tables import CreateTable
 from snowmelt.sql.statements.views import CreateView
 

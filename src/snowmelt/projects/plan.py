@@ -13,7 +13,7 @@ from snowmelt.features.contracts.statements import CreateContract
 from snowmelt.features.streams.statements import CreateStream
 from snowmelt.projects import comparing
 from snowmelt.projects import errors as project_errors
-from snowmelt.projects.catalog import Catalog, Noted
+from snowmelt.projects.catalog import LiveCatalog, Noted
 from snowmelt.projects.comparing import Difference, Effect
 from snowmelt.projects.config import ProjectConfig
 from snowmelt.projects.costs import Costs
@@ -25,11 +25,7 @@ from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
 from snowmelt.sql.statements.tables import CreateTable
 from snowmelt.sql.statements.views import CreateView
 
-DROP_ORDER = {
-    ObjectType.DYNAMIC_TABLE: 60, ObjectType.VIEW: 70, ObjectType.TABLE: 80,
-    ObjectType.PROCEDURE: 100, ObjectType.FUNCTION: 110,
-    ObjectType.SEQUENCE: 140,
-}  # fmt: skip
+DROP_ORDER = {ObjectType.VIEW: 70, ObjectType.TABLE: 80, ObjectType.SEQUENCE: 140}
 """What is dropped first. Features say where theirs stand among these."""
 _FIXED = frozenset({ObjectType.SEQUENCE})
 """Kinds that hold something which a new one would not have: numbers handed out."""
@@ -89,7 +85,7 @@ class ProjectPlan:
         }  # fmt: skip
 
 
-def make_plan(config: ProjectConfig, definitions: Sequence[Definition], catalog: Catalog) -> ProjectPlan:
+def make_plan(config: ProjectConfig, definitions: Sequence[Definition], catalog: LiveCatalog) -> ProjectPlan:
     home = catalog.home
     project = f"{config.name} in {SchemaName(home.database, home.schema)}"
     noted = {(item.kind, item.name): item for item in catalog.noted(project)}
@@ -105,7 +101,7 @@ def make_plan(config: ProjectConfig, definitions: Sequence[Definition], catalog:
     return ProjectPlan(project, tuple(steps), planner.unchanged, tuple(planner.unfinished))
 
 
-def _containers(catalog: Catalog, definitions: Sequence[Definition]) -> list[PlanStep]:
+def _containers(catalog: LiveCatalog, definitions: Sequence[Definition]) -> list[PlanStep]:
     """The project's own database and schema, where they are missing and nobody defines them."""
     home = catalog.home
     defined = {(item.kind, item.name) for item in definitions}
@@ -124,7 +120,7 @@ def _containers(catalog: Catalog, definitions: Sequence[Definition]) -> list[Pla
 
 @dataclass(slots=True)
 class _Planner:
-    catalog: Catalog
+    catalog: LiveCatalog
     noted: dict[tuple[ObjectType, str], Noted]
     going: set[str]
     """Names that are dropped: the objects that have them are as good as gone."""
@@ -210,7 +206,7 @@ class _Planner:
         elif _is_fixed(definition.kind):
             if known is not None and known.fingerprint:
                 raise project_errors.project(
-                    f"{definition.location}: {definition.name} was defined otherwise, and a {definition.kind.lower()} "
+                    f"{definition.location}: {definition.name} differs from before, and a {definition.kind.lower()} "
                     "can't be replaced without losing what it holds.",
                     hint="Use ALTER, or DROP it yourself, and let the project create it again.",
                 )
@@ -246,7 +242,7 @@ class _Planner:
         )  # fmt: skip
 
 
-def _differences(definition: Definition, present: AnyCreate, catalog: Catalog) -> list[Difference]:
+def _differences(definition: Definition, present: AnyCreate, catalog: LiveCatalog) -> list[Difference]:
     match definition.statement, present:
         case CreateTable() as wanted, CreateTable() as has:
             return comparing.table(wanted, has, catalog.home)
@@ -261,7 +257,7 @@ def _drops(
     config: ProjectConfig,
     definitions: Sequence[Definition],
     noted: dict[tuple[ObjectType, str], Noted],
-    catalog: Catalog,
+    catalog: LiveCatalog,
 ) -> list[PlanStep]:
     """What the project created and no longer defines."""
     defined = {definition.key for definition in definitions}
@@ -297,5 +293,4 @@ def _is_fixed(kind: ObjectType) -> bool:
 
 
 def _in_projects(kind: ObjectType) -> InProjects | None:
-    own = all_kinds().by_name.get(kind)
-    return own.in_projects if own is not None else None
+    return next((own.in_projects for own in all_kinds().all if own.name is kind), None)

@@ -23,6 +23,7 @@ from snowmelt.observe.tracing import Tracing
 from snowmelt.runtime import parameters, tokens
 from snowmelt.runtime.events import Events, Lifecycle
 from snowmelt.runtime.feature import Features, Services
+from snowmelt.runtime.kept_queries import KeptQueries
 from snowmelt.runtime.locks import TableLocks
 from snowmelt.runtime.metering import Metering
 from snowmelt.runtime.objects import SYSTEM_ROLE, create_database
@@ -106,6 +107,7 @@ class Account:
             self._closing.callback(_quietly, self.journal.close)
             self.metering = Metering(self.state, clock)
             self.results = ResultCache()
+            self.kept_queries = KeptQueries()
             self.key_filters = KeyFilters(data_dir / "keys")
             self.tracing = Tracing(settings.tracing, data_dir)
             self._closing.callback(self.tracing.close)
@@ -115,6 +117,7 @@ class Account:
             self._bootstrap()
             self.load_parameters()
             self.metering.start()
+            self.journal.write_beside(self.metering.save)
             self._closing.callback(_quietly, self.metering.stop)
             features.opened(self)
             self._closing = self._closing.pop_all()

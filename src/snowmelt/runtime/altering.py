@@ -18,7 +18,8 @@ from snowmelt.runtime.retyping import retyped
 from snowmelt.sql.bound import fold_identifier
 from snowmelt.sql.dialect import as_written, identifier, parse_snowflake
 from snowmelt.sql.statements import alter_table as actions
-from snowmelt.sql.statements.changes import Action, SetColumnComment
+from snowmelt.sql.statements.base import Action
+from snowmelt.sql.statements.changes import SetColumnComment
 from snowmelt.sql.statements.columns import CheckSpec, ColumnSpec, Constraint, PrimaryKey
 from snowmelt.sql.tokens import SqlText, tokenize
 from snowmelt.state.model import CatalogObject, Check, Column, ForeignKey, Key, TableDefinition
@@ -63,7 +64,7 @@ class Alteration:
     def apply(self, action: Action) -> None:
         handler = _ACTIONS.get(type(action))
         if handler is None:
-            raise errors.unsupported(f"ALTER TABLE … {type(action).__name__}")
+            raise errors.unsupported_action("TABLE", action)
         handler(self, action)
 
     # -- columns --------------------------------------------------------------------------------------------------
@@ -301,10 +302,8 @@ class Alteration:
         )
 
     def cluster_by(self, action: actions.ClusterBy) -> None:
-        for key in action.keys:
-            for name in _names(key.text):
-                self._existing(name)
-        self._set(cluster_by=tuple(key.text for key in action.keys))
+        keys = declaring.clustering_key(self.run, self.table.name, self.definition.columns, action.keys)
+        self._set(cluster_by=keys)
 
     def set_recluster(self, _: actions.SetRecluster) -> None:
         """Rows are not reordered behind anybody's back here, so there is nothing to suspend or resume."""

@@ -1,9 +1,9 @@
-"""Values for `?` and `:1`: put in as literals, at the token level, so that no value can become SQL."""
+"""Values for `?`, `:1` and `:name`: put in as literals, at the token level, so that no value can become SQL."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -36,7 +36,8 @@ class Template:
         return max(self.numbers, default=-1) + 1
 
 
-def template(text: str) -> Template:
+def template(text: str, names: Mapping[str, int] | None = None) -> Template:
+    """`names` are those of values that have one, in capitals, each with its index; no other name is a placeholder."""
     tokens = tokenize(text).tokens
     pieces: list[str] = []
     numbers: list[int] = []
@@ -46,34 +47,40 @@ def template(text: str) -> Template:
         if token.text == "?":
             number, width = used, 1
             used += 1
-        elif (
-            token.text == ":"
-            and index + 1 < len(tokens)
-            and tokens[index + 1].text.isdigit()
-            and _starts_value(tokens, index)
-        ):
-            number, width = int(tokens[index + 1].text) - 1, 1 + len(tokens[index + 1].text)
         else:
-            continue
+            found = _named(tokens, index, names or {})
+            if found is None:
+                continue
+            number, width = found, 1 + len(tokens[index + 1].text)
         pieces.append(text[position : token.start])
         numbers.append(number)
         position = token.start + width
     return Template((*pieces, text[position:]), tuple(numbers))
 
 
-def substitute(text: str, values: Sequence[Any]) -> str:
+def _named(tokens: Sequence[Token], index: int, names: Mapping[str, int]) -> int | None:
+    """The value that `:1` or `:name` stands for, if it does for any."""
+    if tokens[index].text != ":" or index + 1 == len(tokens) or not _starts_value(tokens, index):
+        return None
+    following = tokens[index + 1].text
+    return int(following) - 1 if following.isdigit() else names.get(following.upper())
+
+
+def substitute(text: str, values: Sequence[Any], names: Mapping[str, int] | None = None) -> str:
     """The statement with its placeholders replaced. Raises when there are more placeholders than values."""
-    return template(text).fill(values)
+    return template(text, names).fill(values)
 
 
-def merged_insert(text: str, rows: Sequence[Sequence[Any]]) -> str | None:
+def merged_insert(
+    text: str, rows: Sequence[Sequence[Any]], names: Mapping[str, int] | None = None
+) -> str | None:  # fmt: skip
     """One INSERT with a row for each of `rows`, where the statement is INSERT … VALUES with one list of values."""
     tokens = [token for token in tokenize(text).tokens if token.text]
     values = next((index for index, token in enumerate(tokens) if token.word == "VALUES"), None)
     if not rows or values is None or tokens[0].word != "INSERT" or not _one_list(tokens[values + 1 :]):
         return None
     end = tokens[values].end
-    row = template(text[end:].rstrip().rstrip(";"))
+    row = template(text[end:].rstrip().rstrip(";"), names)
     return f"{text[:end]} {', '.join(row.fill(given) for given in rows)}"
 
 

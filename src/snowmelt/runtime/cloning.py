@@ -40,8 +40,8 @@ class ClonedTable:
     table: CatalogObject
     source: CatalogObject
     version: int
-    """Of the source."""
-    written: tables.Written
+    """The source's version."""
+    written: tables.FirstVersion
 
 
 def time_travel(point: TimePoint) -> TimeTravel:
@@ -65,7 +65,7 @@ def definition_at(state: StateReader, source: CatalogObject, version: int) -> Ta
     return source.definition if shape is None else shape.definition
 
 
-def link_files(run: Run, source: CatalogObject, version: int, table: CatalogObject) -> tables.Written:
+def link_files(run: Run, source: CatalogObject, version: int, table: CatalogObject) -> tables.FirstVersion:
     """The clone's Delta table, over the source's files."""
     assert isinstance(source.definition, TableDefinition)
     assert isinstance(table.definition, TableDefinition)
@@ -73,7 +73,7 @@ def link_files(run: Run, source: CatalogObject, version: int, table: CatalogObje
     location = table.definition.location
     with tables.removed_on_failure(run, table):
         cloned = store.clone(source.definition.location, version, location, run.transaction.tag(run.query_id))
-    return tables.Written(cloned, store.row_count(location, cloned), store.files(location, cloned).total_bytes)
+    return tables.FirstVersion(cloned, store.row_count(location, cloned), store.files(location, cloned).total_bytes)
 
 
 def inherit(run: Run, state: StateTransaction, source: CatalogObject, table: CatalogObject) -> None:
@@ -126,7 +126,7 @@ def clone_tables(run: Run, sources: list[CatalogObject], rename: Rename, at: dat
                 update={"id": new_id(), "name": name, "owner": run.session.role, "definition": definition,
                         "dropped_on": None},
             )  # fmt: skip
-            made.append(ClonedTable(table, source, found.version, tables.Written(0)))
+            made.append(ClonedTable(table, source, found.version, tables.FirstVersion(0)))
             made[-1] = ClonedTable(table, source, found.version, link_files(run, source, found.version, table))
             run.account.store.sync(location, made[-1].written.version, after=-1)
     except BaseException:

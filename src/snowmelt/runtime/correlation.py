@@ -19,7 +19,7 @@ DETAIL = "correlation_id"
 def of_versions(
     journal: QueryJournal, state: StateReader, read: Mapping[str, int], before: Mapping[str, int] | None = None
 ) -> str | None:
-    """Of what is read at these versions of tables; `before`: where it stood, if only what changed since counts."""
+    """The id of the newest change in these versions of tables. With `before`, only later changes count."""
     versions = [
         version
         for id, number in read.items()

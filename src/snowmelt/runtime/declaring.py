@@ -12,9 +12,10 @@ from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import DataType, Kind, parse_type
 from snowmelt.runtime import defaults
 from snowmelt.runtime.rights import enforcement
-from snowmelt.sql.bound import Bound, BoundQuery, Scope, Source, SourceColumn
+from snowmelt.sql.binders import Environment
+from snowmelt.sql.bound import Bound, BoundQuery, FromItem, Scope, SourceColumn
 from snowmelt.sql.dialect import identifier, parse_snowflake
-from snowmelt.sql.expressions import Environment, ExpressionBinder
+from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.statements.columns import (
     CheckSpec,
@@ -211,15 +212,31 @@ def _foreign_key(
     return ForeignKey(name=called, columns=spec.columns, references=target, referenced_columns=columns)
 
 
-def bind_check(environment: Environment, table: str, columns: Sequence[Column], expression: str) -> Bound:
-    """A CHECK as a condition over the table's columns."""
-    source = Source(
+def clustering_key(run: Run, table: ObjectName, columns: Sequence[Column], keys: Sequence[SqlText]) -> tuple[str, ...]:
+    """CLUSTER BY's expressions as the catalog keeps them, each of them checked against the table's columns."""
+    if not keys:
+        return ()
+    with run.environment() as environment:
+        binder = _row_binder(environment, table.name, columns)
+        for key in keys:
+            bound = binder.bind(parse_snowflake(key.text, line=key.line, column=key.column))
+            if bound.tree.find(exp.Query) is not None:
+                raise errors.unsupported("a subquery in a clustering key")
+    return tuple(key.text for key in keys)
+
+
+def _row_binder(environment: Environment, table: str, columns: Sequence[Column]) -> ExpressionBinder:
+    """Binds what is computed from one row of a table."""
+    source = FromItem(
         alias=table,
         columns=tuple(SourceColumn(c.name, c.type, exp.column(identifier(c.name))) for c in columns),
     )
-    binder = ExpressionBinder(environment, Scope(sources=[source]), QueryBinder(environment))
-    tree = parse_snowflake(expression)
-    bound = binder.boolean(tree)
+    return ExpressionBinder(environment, Scope(sources=[source]), QueryBinder(environment))
+
+
+def bind_check(environment: Environment, table: str, columns: Sequence[Column], expression: str) -> Bound:
+    """A CHECK as a condition over the table's columns."""
+    bound = _row_binder(environment, table, columns).boolean(parse_snowflake(expression))
     # Also one that the body of a function brings: it could take a column of the checked row for one of its own.
     if bound.tree.find(exp.Query) is not None:
         raise errors.unsupported("a subquery in a CHECK constraint")

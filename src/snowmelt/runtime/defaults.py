@@ -12,6 +12,7 @@ from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import DataType, Kind
 from snowmelt.runtime import errors as statement_errors
 from snowmelt.sql.bound import Scope, fold_identifier, position_of
+from snowmelt.sql.clauses import MEASURE
 from snowmelt.sql.coercion import literal_type
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import ExpressionBinder
@@ -68,7 +69,7 @@ def checked(run: Run, text: SqlText, column: str, type_: DataType) -> str:
     if type_.kind is Kind.BINARY and not isinstance(tree, exp.Null):
         raise errors.compilation("002263", "22000", "Default values are not allowed on 'BINARY' columns.")
     with run.environment() as environment:
-        binder = ExpressionBinder(environment, Scope(), QueryBinder(environment))
+        binder = ExpressionBinder(environment, Scope(), QueryBinder(environment), MEASURE)
         bound = binder.bind(tree)
         if bound.aggregate:
             raise errors.at_position(

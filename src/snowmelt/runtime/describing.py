@@ -9,7 +9,13 @@ from snowmelt.runtime.results import ResultColumn
 from snowmelt.runtime.rights.enforcement import authorise
 from snowmelt.sql.statements.base import Query, Statement
 from snowmelt.sql.statements.calls import Call
-from snowmelt.sql.statements.dml import DeleteStatement, InsertStatement, MergeStatement, UpdateStatement
+from snowmelt.sql.statements.dml import (
+    DeleteStatement,
+    InsertStatement,
+    MergeStatement,
+    MultiInsertStatement,
+    UpdateStatement,
+)
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -31,6 +37,9 @@ def described(run: Run, statement: Statement) -> tuple[ResultColumn, ...]:
     if metadata is not None:
         columns: tuple[ResultColumn, ...] = metadata(run, statement).columns
         return columns
+    if isinstance(statement, MultiInsertStatement):
+        names = dict.fromkeys(run.parts(item.target)[-1] for item in statement.targets)
+        return tuple(ResultColumn(f"number of rows inserted into {name}", types.int64()) for name in names)
     if isinstance(statement, Call):
         return (ResultColumn(run.parts(statement.name)[-1], types.VARCHAR),)
     counted = _COUNTED.get(type(statement))

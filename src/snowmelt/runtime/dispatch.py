@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _ATTEMPTS = 6
 """How often a statement that meets other writers starts at least; after that its patience with them decides."""
 _LONGEST_PAUSE = 0.5
+_SUSPECT = 5
+"""How many deaths of Spark that others caused count as much as one that this statement may have caused."""
 _CONSUMING = frozenset({"UNLOAD", "CREATE_TABLE_AS_SELECT"})
 """What besides DML moves the offsets of the streams that it reads."""
 
@@ -57,7 +59,7 @@ def execute(run: Run, statement: Statement) -> Result:
         if transaction is not None:
             run.account.transactions.commit(transaction)
     try:
-        return _attempts(run)(_attempt, run, handler, statement)
+        return _repeat(run, handler, statement)
     except errors.StatementConflictError as error:
         # Not for the block or procedure around this statement to try again: its other statements did succeed.
         raise errors.once(error) from error
@@ -66,24 +68,33 @@ def execute(run: Run, statement: Statement) -> Result:
         raise
 
 
+def _repeat(run: Run, handler: Handler, statement: Statement) -> Result:
+    try:
+        return _attempt(run, handler, statement)
+    except errors.SnowmeltError as error:
+        if not _is_worth_another(run, error):
+            raise
+    _look_anew(run)
+    return _attempts(run)(_attempt, run, handler, statement)
+
+
 def _is_worth_another(run: Run, error: BaseException) -> bool:
     if not isinstance(error, errors.EngineLostError):
         return isinstance(error, errors.StatementConflictError)
     # Unless it is known that it was not, the statement may be what ended Spark: it gets one more chance.
-    worth = error.innocent or not run.repeated
-    run.repeated = run.repeated or not error.innocent
-    return worth and not run.cancelled
+    run.suspicion += 1 if error.innocent else _SUSPECT
+    return run.suspicion < 2 * _SUSPECT and not run.cancelled
 
 
 def _attempts(run: Run) -> Retrying:
-    """Starts a statement again for as long as it would wait for a lock: to its user both are the same.
+    """Starts a statement once more and again, for as long as it would wait for a lock: to its user both are the same.
 
     Another session altered the table while the statement waited for it, or another tool wrote it. Nothing of the
     statement remains then, so that it begins anew with the table as it is now.
     """
     return Retrying(
         retry=retry_if_exception(lambda error: _is_worth_another(run, error)),
-        stop=stop_all(stop_after_attempt(_ATTEMPTS), stop_after_delay(run.lock_timeout)),
+        stop=stop_all(stop_after_attempt(_ATTEMPTS - 1), stop_after_delay(run.lock_timeout)),
         wait=wait_random_exponential(multiplier=0.01, max=_LONGEST_PAUSE),
         before_sleep=lambda _: _look_anew(run),
         reraise=True,

@@ -115,3 +115,13 @@ def table_damaged(table: str, location: str, version: int) -> SnowmeltError:
         f"The files of table '{table}' are damaged: version {version} is missing at '{location}'.",
         hint="Restore the folder from a backup, or DROP the table.",
     )
+
+
+def not_incremental(operator: str, advice: str) -> SnowmeltError:
+    """A query that REFRESH_MODE = INCREMENTAL can't be had for."""
+    return compilation(
+        "002711", "0A000",
+        "The dynamic table is defined with REFRESH_MODE = INCREMENTAL, but the query is not supported for incremental "
+        f"refresh: {operator}.",
+        hint=advice,
+    )  # fmt: skip

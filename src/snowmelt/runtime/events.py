@@ -2,73 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Generic, ParamSpec
+from typing import TYPE_CHECKING
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
-from snowmelt.sql.statements.changes import Action
+from snowmelt.runtime.table_events import Event, TableEvents
+from snowmelt.sql.statements.base import Action
 from snowmelt.state.dynamic_model import DynamicRefresh
 from snowmelt.state.model import CatalogObject, Column, QueryRecord
 from snowmelt.state.quality_model import QualityResult
 from snowmelt.state.store import StateTransaction
-from snowmelt.storage.commits import CommitResult
 
 if TYPE_CHECKING:
     from snowmelt.runtime.results import Result
     from snowmelt.runtime.run import Run
 
-_P = ParamSpec("_P")
 
-
-class Event(Generic[_P]):
-    """Call it when it happens. Subscribers are called in order."""
-
-    def __init__(self) -> None:
-        self._subscribers: list[Callable[_P, object]] = []
-
-    def subscribe(self, subscriber: Callable[_P, object]) -> None:
-        self._subscribers.append(subscriber)
-
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> None:
-        for subscriber in self._subscribers:
-            subscriber(*args, **kwargs)
-
-
-class Around(Generic[_P]):
-    """Call it around what happens. Subscribers see how that begins and ends."""
-
-    def __init__(self) -> None:
-        self._subscribers: list[Callable[_P, AbstractContextManager[object]]] = []
-
-    def subscribe(self, subscriber: Callable[_P, AbstractContextManager[object]]) -> None:
-        self._subscribers.append(subscriber)
-
-    @contextmanager
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> Iterator[None]:
-        with ExitStack() as stack:
-            for subscriber in self._subscribers:
-                stack.enter_context(subscriber(*args, **kwargs))
-            yield
-
-
-class Events:
+class Events(TableEvents):
     """What has happened in one account. Subscribers must be quick and must not raise."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.statement_started: Event[[Run, QueryRecord]] = Event()
         self.statement_finished: Event[[Run, QueryRecord, Result]] = Event()
         self.statement_failed: Event[[Run, QueryRecord, SnowmeltError]] = Event()
         self.statement_recorded: Event[[QueryRecord]] = Event()
         """With its record as the history keeps it."""
-        self.table_written: Event[[str | None, CatalogObject, int, CommitResult]] = Event()
-        """A commit: by which query, to which table, on which version. Nobody may see it yet."""
-        self.table_reverted: Event[[str | None, CatalogObject]] = Event()
-        """All that a transaction wrote to a table is taken back, to be written in another way."""
-        self.rows_committed: Event[[]] = Event()
-        """Rows became visible."""
         self.refresh_ended: Event[[DynamicRefresh]] = Event()
         self.task_ended: Event[[ObjectName, str, str, datetime | None]] = Event()
         """Name, kind (TASK or ALERT), state, and when it began."""
@@ -106,6 +67,8 @@ class Lifecycle:
         self.emptied: Event[[Run, CatalogObject]] = Event()
         """TRUNCATE."""
         self.dropped: Event[[StateTransaction, CatalogObject]] = Event()
+        self.purged: Event[[StateTransaction, CatalogObject]] = Event()
+        """A dropped object can't be restored any more, and everything that was known of it goes."""
         self.restored: Event[[StateTransaction, CatalogObject]] = Event()
         self.swapped: Event[[StateTransaction, CatalogObject, CatalogObject]] = Event()
         """Two objects as they were; the catalog has their new names."""

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.runtime.kinds import Annotations, Clauses, Handler, KindDescription, Kinds, ShownRows, StatementGroup
+from snowmelt.runtime.kinds import (
+    Annotations,
+    Clauses,
+    DescribedKind,
+    Handler,
+    InformationView,
+    Kinds,
+    ShownRows,
+    StatementGroup,
+)
 
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
@@ -32,11 +41,11 @@ class SqlFunctions:
     """Functions of SQL that are answered by the account."""
 
     system: Mapping[str, SystemFunction] = field(default_factory=dict)
-    """Those whose value stands in a query as a constant, such as SYSTEM$ functions."""
+    """Functions whose value becomes a constant in the query, such as SYSTEM$ functions."""
     tables: tuple[TableFunction, ...] = ()
     """Table functions of INFORMATION_SCHEMA."""
     core: tuple[TableFunction, ...] = ()
-    """Those of the schema SNOWFLAKE.CORE."""
+    """Table functions of the schema SNOWFLAKE.CORE."""
     relations: Mapping[str, Callable[[StatementCatalog, Mapping[str, exp.Expr]], Relation]] = field(
         default_factory=dict
     )
@@ -46,7 +55,7 @@ class SqlFunctions:
 @dataclass(frozen=True, slots=True)
 class Feature:
     name: str
-    kinds: tuple[KindDescription, ...] = ()
+    kinds: tuple[DescribedKind, ...] = ()
     """The kinds of objects that it brings, with the handlers of their statements."""
     annotations: tuple[Annotations, ...] = ()
     """What it lets users say of objects of other kinds."""
@@ -56,6 +65,8 @@ class Feature:
     """Its statements that are about no kind of object of its own."""
     shows: tuple[ShownRows, ...] = ()
     """What SHOW lists of it, besides its kinds of objects."""
+    views: Callable[[], tuple[InformationView, ...]] = tuple
+    """The views of INFORMATION_SCHEMA that it brings."""
     drops: Mapping[ObjectType, Callable[[Run, Drop], str | None]] = field(default_factory=dict)
     """Drops what lives in no schema; the name of what is gone, None when nothing was there."""
     handlers: Mapping[type[Statement], Handler] = field(default_factory=dict)
@@ -89,10 +100,12 @@ class Features:
             tuple(each for feature in self for each in feature.clauses),
             tuple(each for feature in self for each in feature.groups),
             tuple(each for feature in self for each in feature.shows),
+            tuple(feature.views for feature in self),
         )
         of_kinds = [part.handlers for part in self.kinds.parts]
         self.handlers = _joined([self.listings, *(feature.handlers for feature in self), *of_kinds])
-        self.drops = _joined(feature.drops for feature in self)
+        of_account = {name: kind.drop for name, kind in self.kinds.of_account.items()}
+        self.drops = _joined([of_account, *(feature.drops for feature in self)])
         self.scripts = tuple(script for feature in self for script in feature.scripts)
         self.before = [feature.before for feature in self if feature.before is not None]
         self.inside = [feature.inside for feature in self if feature.inside is not None]

@@ -150,7 +150,7 @@ def loads(run: Run, state: StateReader, table: str, start: datetime, end: dateti
     if found is None:
         raise errors.not_found("Table", str(full))
     return [
-        _copy(state, found, load)
+        _copy(run, state, found, load)
         for load in state.loads.history(found.id, since=start)
         if end is None or load.loaded_at <= end
     ]
@@ -184,7 +184,14 @@ def versions(run: Run, table: str, start: datetime | None) -> list[Row]:
     ]
 
 
-def _copy(state: StateReader, table: CatalogObject, load: FileLoad) -> Row:
+def _first_error(run: Run, table: CatalogObject, load: FileLoad) -> str | None:
+    """What was wrong in a file quotes a value of it: for those who read the table, or fill it."""
+    whose = Owned(table.id, table.owner)
+    shown = any(run.authority.holds(privilege, whose) for privilege in ("SELECT", "INSERT"))
+    return load.first_error if shown else None
+
+
+def _copy(run: Run, state: StateReader, table: CatalogObject, load: FileLoad) -> Row:
     stage, file = stage_names.file_name(state, load.file)
     return {
         "FILE_NAME": file,
@@ -193,7 +200,7 @@ def _copy(state: StateReader, table: CatalogObject, load: FileLoad) -> Row:
         "ROW_COUNT": load.rows_loaded,
         "ROW_PARSED": load.rows_parsed,
         "FILE_SIZE": load.size,
-        "FIRST_ERROR_MESSAGE": load.first_error,
+        "FIRST_ERROR_MESSAGE": _first_error(run, table, load),
         "FIRST_ERROR_LINE_NUMBER": load.first_error_line,
         "FIRST_ERROR_COLUMN_NAME": load.first_error_column,
         "ERROR_COUNT": load.error_count,
@@ -204,7 +211,9 @@ def _copy(state: StateReader, table: CatalogObject, load: FileLoad) -> Row:
     }
 
 
-def load_history(state: StateReader, table: CatalogObject, found: list[FileLoad]) -> Iterator[dict[str, Any]]:
+def load_history(
+    run: Run, state: StateReader, table: CatalogObject, found: list[FileLoad]
+) -> Iterator[dict[str, Any]]:  # fmt: skip
     """The same loads in the words of INFORMATION_SCHEMA.LOAD_HISTORY."""
     for load in found:
         yield {
@@ -215,7 +224,7 @@ def load_history(state: StateReader, table: CatalogObject, found: list[FileLoad]
             "STATUS": load.status.replace("_", " "),
             "ROW_COUNT": load.rows_loaded,
             "ROW_PARSED": load.rows_parsed,
-            "FIRST_ERROR_MESSAGE": load.first_error,
+            "FIRST_ERROR_MESSAGE": _first_error(run, table, load),
             "FIRST_ERROR_LINE_NUMBER": load.first_error_line,
             "FIRST_ERROR_COL_NAME": load.first_error_column,
             "ERROR_COUNT": load.error_count,

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from snowmelt.runtime.metadata.columns import Row, cells
 from snowmelt.runtime.results import ResultColumn, table_result
+from snowmelt.runtime.statement import WithInputs
 from snowmelt.sql.relations import Relation, RelationColumn
 
-if TYPE_CHECKING:
-    from snowmelt.runtime.run import Run
 
-
-def attach(run: Run, key: str, build: Callable[[], pa.Table]) -> str:
+def attach(run: WithInputs, key: str, build: Callable[[], pa.Table]) -> str:
     """The name under which the statement's query reads the table; one built before under the same key is used again.
 
     Names are unique in the account: statements of many sessions share one Spark session.

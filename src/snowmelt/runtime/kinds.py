@@ -17,18 +17,20 @@ from snowmelt.core.names import ObjectName
 from snowmelt.runtime.metadata.columns import Columns, Row
 from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.results import DONE, Result
-from snowmelt.runtime.rights.asks import Ask, Request
+from snowmelt.runtime.rights.asks import Ask, RightsRequest
 from snowmelt.sql.statements import kinds as syntax
-from snowmelt.sql.statements.base import CreateStatement, ObjectType, Statement
-from snowmelt.sql.statements.changes import Action, Annotation
+from snowmelt.sql.statements.base import Action, Annotation, ObjectType, Statement
+from snowmelt.sql.statements.changes import Drop
+from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state import definitions
-from snowmelt.state.model import CatalogObject, ParameterLevel
+from snowmelt.state.model import CatalogObject, Database, ParameterLevel
 from snowmelt.state.record import Definition
+from snowmelt.state.sight import Owned
 from snowmelt.state.store import StateReader, StateTransaction
 
 Run = Any
 """A `runtime.run.Run`, which is above this module: functions in descriptions declare it."""
-Requests = Callable[[Any], Request | Sequence[Request]]
+Requests = Callable[[Any], RightsRequest | Sequence[RightsRequest]]
 Rename = Callable[[ObjectName], ObjectName]
 Handler = Callable[[Run, Any], Result]
 
@@ -37,7 +39,7 @@ Handler = Callable[[Run, Any], Result]
 class InProjects:
     """How `snowmelt apply` creates, changes and drops a kind."""
 
-    statement: type[CreateStatement]
+    statement: type[Statement]
     drop_order: int
     """What is dropped first has the lowest: see `projects.plan.DROP_ORDER`."""
     is_fixed: bool = False
@@ -47,29 +49,19 @@ class InProjects:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KindDescription:
-    """All that the runtime knows of a kind. Objects of it live in schemas."""
+class DescribedKind:
+    """What there is to say of every kind, wherever its objects live."""
 
     syntax: syntax.KindSyntax
     noun: str
     """How messages call it, such as `Data product`."""
-    created_noun: str | None = None
-    """Where the answer of CREATE calls it something else."""
-    definition: type[Definition]
     handlers: Mapping[type[Statement], Handler]
     listing: Listing
     """SHOW."""
     columns: Callable[[], Columns]
-    """Of SHOW."""
+    """The columns of SHOW."""
     terse: Callable[[], Columns] | None = None
-    """Of SHOW TERSE, where that differs."""
-    describe: Callable[[Run, StateReader, CatalogObject], tuple[Columns, Iterable[Row]]] | None = None
-    ddl: Callable[[CatalogObject, bool], str]
-    """The statement that creates the object again. The flag asks for its full name."""
-    script_order: int
-    """Where it stands in the script of a schema: see `ddl_scripts.SCRIPT_ORDER`."""
-    in_order: Callable[[list[CatalogObject]], list[CatalogObject]] | None = None
-    """Objects of one schema such that each comes behind those that it needs; by name where nothing is said."""
+    """The columns of SHOW TERSE, if they differ."""
     privileges: tuple[str, ...]
     """What can be granted on it, besides OWNERSHIP."""
     rules: Mapping[str, tuple[Ask, ...]]
@@ -79,6 +71,45 @@ class KindDescription:
     """Privileges on the account, and which role has them from the start."""
     is_renamed: bool = False
     """Whether RENAME may move it to another schema, which asks for CREATE there."""
+    in_projects: InProjects | None = None
+    """How a project handles it; None for what a project can't hold."""
+
+    @property
+    def name(self) -> ObjectType:
+        return self.syntax.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountKind(DescribedKind):
+    """A kind whose objects live in no database: users and roles. Rights know them by their names."""
+
+    find: Callable[[StateReader, str], Owned | None]
+    drop: Callable[[Run, Drop], str | None]
+    """The name of what is gone; None when nothing was there."""
+    change: Callable[[StateTransaction, str, Mapping[str, Any]], bool]
+    """Gives it another owner or comment; False when it is not there."""
+    describe: Callable[[Run, StateReader, str], tuple[Columns, Iterable[Row]]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableKind(DescribedKind):
+    """A kind that is a table to the catalog, with its name, its definition and its life: dynamic tables."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindDescription(DescribedKind):
+    """A kind whose objects live in schemas."""
+
+    created_noun: str | None = None
+    """Where the answer of CREATE calls it something else."""
+    definition: type[Definition]
+    describe: Callable[[Run, StateReader, CatalogObject], tuple[Columns, Iterable[Row]]] | None = None
+    ddl: Callable[[CatalogObject, bool], str]
+    """The statement that creates the object again. The flag asks for its full name."""
+    script_order: int
+    """Where it stands in the script of a schema: see `ddl_scripts.SCRIPT_ORDER`."""
+    in_order: Callable[[list[CatalogObject]], list[CatalogObject]] | None = None
+    """Objects of one schema such that each comes behind those that it needs; by name where nothing is said."""
     is_cloned: bool = True
     """Whether a clone of its schema has one too."""
     clone: Callable[[Run, StateTransaction, CatalogObject, Rename, Mapping[str, tuple[str, int]]], None] | None = None
@@ -96,12 +127,6 @@ class KindDescription:
     """Deletes what the state store keeps beside the object, once it is purged."""
     has_history: bool = False
     """Whether table functions have rows about it, which only those see who see the object."""
-    in_projects: InProjects | None = None
-    """How a project handles it; None for what a project can't hold."""
-
-    @property
-    def name(self) -> ObjectType:
-        return self.syntax.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,32 +165,61 @@ class ShownRows:
 
     word: str
     listing: Listing
-    columns: Callable[[], Columns]
+    columns: Callable[[ShowStatement], Columns]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InformationView:
+    """A view of INFORMATION_SCHEMA. Its rows are those of one database."""
+
+    name: str
+    columns: str
+    """As `metadata.columns` reads them."""
+    rows: Callable[[Run, StateReader, Database], Iterable[Row]]
 
 
 @dataclass(frozen=True, eq=False)
 class Kinds:
     """All that features describe, by what the runtime asks. Equal to itself alone, so that tables are kept for it."""
 
-    descriptions: tuple[KindDescription, ...]
+    all: tuple[DescribedKind, ...]
     annotations: tuple[Annotations, ...] = ()
     clauses: tuple[Clauses, ...] = ()
     groups: tuple[StatementGroup, ...] = ()
     shows: tuple[ShownRows, ...] = ()
+    information: tuple[Callable[[], tuple[InformationView, ...]], ...] = ()
+
+    @cached_property
+    def views(self) -> dict[str, InformationView]:
+        return {view.name: view for views in self.information for view in views()}
+
+    @cached_property
+    def descriptions(self) -> tuple[KindDescription, ...]:
+        """The descriptions of kinds that live in schemas."""
+        return tuple(kind for kind in self.all if isinstance(kind, KindDescription))
+
+    @cached_property
+    def of_account(self) -> dict[ObjectType, AccountKind]:
+        """The kinds that live in no database."""
+        return {kind.name: kind for kind in self.all if isinstance(kind, AccountKind)}
+
+    @cached_property
+    def nouns(self) -> dict[ObjectType, str]:
+        return {kind.name: kind.noun for kind in self.all}
 
     @cached_property
     def by_name(self) -> dict[ObjectType, KindDescription]:
         return {kind.name: kind for kind in self.descriptions}
 
     @cached_property
-    def by_plural(self) -> dict[str, KindDescription]:
-        words = ((kind, (kind.syntax.plural, *kind.syntax.shown_as)) for kind in self.descriptions)
+    def by_plural(self) -> dict[str, DescribedKind]:
+        words = ((kind, (kind.syntax.plural, *kind.syntax.shown_as)) for kind in self.all)
         return {word: kind for kind, own in words for word in own}
 
     @cached_property
-    def parts(self) -> tuple[KindDescription | StatementGroup, ...]:
+    def parts(self) -> tuple[DescribedKind | StatementGroup, ...]:
         """All that has statements."""
-        return (*self.descriptions, *self.groups)
+        return (*self.all, *self.groups)
 
     @cached_property
     def rules(self) -> dict[str, tuple[Ask, ...]]:
@@ -185,20 +239,20 @@ _KINDS: Composed[Kinds] = Composed()
 
 def install(kinds: Kinds) -> None:
     """Makes these the kinds of the whole process, in every layer that has a part of a description."""
-    names = [kind.name for kind in kinds.descriptions]
+    names = [kind.name for kind in kinds.all]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise errors.internal(f"Two features describe the kind {twice[0]}.")
     syntax.install(
         syntax.Grammar(
-            tuple(kind.syntax for kind in kinds.descriptions),
+            tuple(kind.syntax for kind in kinds.all),
             tuple(each.syntax for each in kinds.annotations),
             tuple(clause for each in kinds.clauses for clause in each.syntax),
             tuple(each.syntax for each in kinds.groups),
             tuple(each.word for each in kinds.shows),
         )
     )
-    definitions.install([kind.definition for kind in kinds.descriptions])
+    definitions.install(list(dict.fromkeys(kind.definition for kind in kinds.descriptions)))
     _KINDS.set(kinds)
 
 

@@ -2,7 +2,8 @@
 
 A warehouse comes up when a statement first needs Spark, and is down once it was idle for AUTO_SUSPEND seconds. No timer
 runs for that: the end of a span follows from its last use, and is written down when somebody looks. The last use itself
-is saved every few seconds at most, so a crash may lose that much of an open span.
+is saved in the background, every few seconds at most: no statement waits for it, and a crash may lose that much of an
+open span.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ MINIMUM = timedelta(seconds=60)
 """What a start costs at least."""
 _SAVE_EVERY = timedelta(seconds=5)
 _HOUR = timedelta(hours=1)
+_MOST_KNOWN = 1_000
 TIME_LIMIT, QUEUE_LIMIT = LIMITS = ("STATEMENT_TIMEOUT_IN_SECONDS", "STATEMENT_QUEUED_TIMEOUT_IN_SECONDS")
 """How long statements in a warehouse may take, and may wait before they begin."""
 _NINE_DIGITS = Decimal("0.000000001")
@@ -38,8 +40,8 @@ class _Open:
     span: WarehouseUsage
     auto_suspend: int
     """Seconds; 0 for never."""
+    saved_at: datetime
     running: int = 0
-    saved_at: datetime | None = None
 
     def end(self, now: datetime) -> datetime | None:
         """When it went down for lack of work; None while it is up."""
@@ -47,6 +49,9 @@ class _Open:
             return None
         end = self.span.last_used_at + timedelta(seconds=self.auto_suspend)
         return end if end <= now else None
+
+    def is_unsaved(self, now: datetime) -> bool:
+        return self.span.last_used_at > self.saved_at and now - self.saved_at >= _SAVE_EVERY
 
 
 class Metering:
@@ -57,6 +62,8 @@ class Metering:
         self._clock = clock
         self._lock = threading.RLock()
         self._open: dict[str, _Open] = {}
+        self._found: dict[str, tuple[int, Warehouse | None]] = {}
+        """By name, how many transactions there had been when it was read, and what was found."""
         self._limits: dict[tuple[str, str], int] | None = None
         """By name and parameter, what warehouses have of `LIMITS`; None when that has to be read again."""
 
@@ -92,8 +99,7 @@ class Metering:
         Brings the warehouse up if that is allowed. Raises when there is none, or it is down and stays down.
         """
         with self._lock:
-            with self._state.read() as reader:
-                warehouse = reader.warehouses.get(name) if name is not None else None
+            warehouse = self.warehouse(name) if name is not None else None
             if warehouse is None:
                 raise errors.no_active_warehouse()
             if self.state_of(warehouse) is WarehouseState.SUSPENDED:
@@ -109,6 +115,19 @@ class Metering:
             open_.running += 1
             open_.span = open_.span.model_copy(update={"last_used_at": max(self._clock.now(), open_.span.started_at)})
         return warehouse.id, pool_of(warehouse.id, warehouse.size)
+
+    def warehouse(self, name: str) -> Warehouse | None:
+        """The warehouse as it is now. Every statement asks."""
+        commits = self._state.commits()
+        known = self._found.get(name)
+        if known is not None and known[0] == commits:
+            return known[1]
+        with self._state.read() as reader:
+            found = reader.warehouses.get(name)
+        if commits is not None and len(self._found) < _MOST_KNOWN:
+            # Asked for before reading: if something was committed meanwhile, the next one reads again.
+            self._found[name] = commits, found
+        return found
 
     def rate(self, warehouse_id: str) -> int:
         """Credits an hour of a warehouse that is up; 0 when it is not."""
@@ -142,10 +161,17 @@ class Metering:
             now = self._clock.now()
             open_.running = max(open_.running - 1, 0)
             open_.span = open_.span.model_copy(update={"last_used_at": max(now, open_.span.last_used_at)})
-            if open_.saved_at is None or now - open_.saved_at >= _SAVE_EVERY:
-                open_.saved_at = now
+
+    def save(self) -> None:
+        """Writes down when warehouses that are up were last used, if that was not done lately. For the background."""
+        with self._lock:
+            now = self._clock.now()
+            used = [open_ for open_ in self._open.values() if open_.is_unsaved(now)]
+            if used:
                 with self._state.begin() as state:
-                    state.usage.record(open_.span)
+                    state.usage.record(*(open_.span for open_ in used))
+            for open_ in used:
+                open_.saved_at = now
 
     # -- changes --------------------------------------------------------------------------------------------------
 
@@ -211,7 +237,7 @@ class Metering:
             clusters=warehouse.min_cluster_count, started_at=state.now, last_used_at=state.now, continued=continued,
         )  # fmt: skip
         state.usage.record(span)
-        self._open[warehouse.id] = _Open(span, warehouse.auto_suspend or 0, saved_at=state.now)
+        self._open[warehouse.id] = _Open(span, warehouse.auto_suspend or 0, state.now)
 
     def _end_span(self, state: StateTransaction, warehouse_id: str, at: datetime) -> None:
         open_ = self._open.pop(warehouse_id, None)

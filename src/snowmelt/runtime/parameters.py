@@ -38,10 +38,12 @@ PARAMETERS = {
         Parameter("CLIENT_STAGE_ARRAY_BINDING_THRESHOLD", 0, "0: clients send rows of binds with the statement."),
         Parameter("CLIENT_TELEMETRY_ENABLED", False, "Whether clients send telemetry; it is thrown away here."),
         Parameter("CLIENT_TIMESTAMP_TYPE_MAPPING", "TIMESTAMP_LTZ", "Accepted for clients."),
+        Parameter("GO_QUERY_RESULT_FORMAT", "ARROW", "How clients written in Go get rows: ARROW or JSON."),
         Parameter("JDBC_QUERY_RESULT_FORMAT", "JSON", "Accepted for clients."),
         Parameter("JS_TREAT_INTEGER_AS_BIGINT", False, "Accepted for clients."),
         Parameter("ODBC_QUERY_RESULT_FORMAT", "JSON", "Accepted for clients."),
         Parameter("PYTHON_CONNECTOR_QUERY_RESULT_FORMAT", "ARROW", "How Python clients get rows: ARROW or JSON."),
+        Parameter("QUERY_RESULT_FORMAT", "ARROW", "JSON: no client gets Arrow, whatever its own parameter says."),
         Parameter("STATEMENT_QUEUED_TIMEOUT_IN_SECONDS", 0, "Seconds a statement may wait to be run; 0 for any."),
         Parameter("GEOGRAPHY_OUTPUT_FORMAT", "GeoJSON", "Accepted for clients."),
         Parameter("STRICT_JSON_OUTPUT", False, "Accepted for clients."),
@@ -95,7 +97,10 @@ _CHOICES = {
     "BINARY_OUTPUT_FORMAT": ("HEX", "BASE64"),
     "JDBC_QUERY_RESULT_FORMAT": ("ARROW", "JSON"),
     "ODBC_QUERY_RESULT_FORMAT": ("ARROW", "JSON"),
-    "PYTHON_CONNECTOR_QUERY_RESULT_FORMAT": ("ARROW", "JSON", "ARROW_FORCE"),
+    **dict.fromkeys(
+        ("GO_QUERY_RESULT_FORMAT", "PYTHON_CONNECTOR_QUERY_RESULT_FORMAT", "QUERY_RESULT_FORMAT"),
+        ("ARROW", "JSON", "ARROW_FORCE"),
+    ),
 }
 """The words that a parameter may be, in any case."""
 _ONLY = {"QUOTED_IDENTIFIERS_IGNORE_CASE": False, "TIMESTAMP_TYPE_MAPPING": "TIMESTAMP_NTZ"}

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 
 from snowmelt.core.types import DataType
 from snowmelt.engine.model import ColumnSource
+from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import Scope
 from snowmelt.sql.dialect import parse_snowflake, to_spark_sql
-from snowmelt.sql.expressions import Environment, ExpressionBinder
+from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.state.model import PastColumn, TableDefinition, TableShape
 

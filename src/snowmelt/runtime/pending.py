@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 
 from snowmelt.core.names import ObjectName
 from snowmelt.runtime.stream_windows import StreamWindow
@@ -80,13 +81,15 @@ class Transaction:
     name: str = field(default_factory=lambda: str(uuid.uuid4()))
     started_at: datetime | None = None
     snapshot_at: datetime | None = None
-    """Of an explicit one: when the newest of the commits happened that were there when it began."""
+    """For an explicit transaction: the time of the newest commit before it began."""
     windows: dict[str, StreamWindow] = field(default_factory=dict)
     """By id, the streams that it read; it reads the same from them each time."""
     aborted: bool = False
     """Rolled back by an error, as TRANSACTION_ABORT_ON_ERROR asks; nothing runs in it before COMMIT or ROLLBACK."""
     task_id: str | None = None
     """The task whose statements write in it."""
+    unflushed: list[Path] = field(default_factory=list)
+    """Files that it relies on once it is committed, and that no table's log names."""
     quarantined: dict[ObjectName, int] = field(default_factory=dict)
     """By table, the rows that its quality checks took out while it was committed."""
 

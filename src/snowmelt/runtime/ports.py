@@ -55,7 +55,7 @@ class ChangeReader(Protocol):
         ...
 
 
-class ContractOptions(Protocol):
+class HasContract(Protocol):
     """Options of a table or view that say which contract it is held to."""
 
     @property
@@ -68,12 +68,12 @@ class Contracts(Protocol):
     """Holds tables and views to contracts."""
 
     def wanted(
-        self, run: Run, options: ContractOptions, item: CatalogObject, columns: Sequence[Column]
+        self, run: Run, options: HasContract, item: CatalogObject, columns: Sequence[Column]
     ) -> ContractLink | None:
         """The link that CREATE asks for. Raises, naming each breach, when such an object does not satisfy it."""
         ...
 
-    def set_contract(self, run: Run, item: CatalogObject, options: ContractOptions, unset: Sequence[str] = ()) -> None:
+    def set_contract(self, run: Run, item: CatalogObject, options: HasContract, unset: Sequence[str] = ()) -> None:
         """What ALTER … SET CONTRACT and UNSET CONTRACT do; nothing when the statement says nothing about it."""
         ...
 

@@ -14,6 +14,7 @@ from snowmelt.state.store import StateStore
 from snowmelt.storage.table import DeltaStore
 
 _log = structlog.get_logger(__name__)
+_INTERRUPTED = "000605"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,10 @@ def recover(state_store: StateStore, store: DeltaStore) -> Recovered:
 
 
 def _tables(state_store: StateStore) -> tuple[list[CatalogObject], bool]:
-    """Every table, dropped ones too, and whether the state store was never used. No session outlives its process."""
+    """Every table, dropped ones too, and whether the state store was never used. No session outlives its process, and
+    no statement does."""
     with state_store.begin() as state:
+        state.queries.abandon_running(_INTERRUPTED, "The process ended while the statement ran.")
         objects = state.catalog.objects(include_dropped=True, all_sessions=True)
         for session_id in {item.session_id for item in objects if item.session_id is not None}:
             state.catalog.drop_session(session_id)

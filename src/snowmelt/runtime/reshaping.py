@@ -24,9 +24,10 @@ from snowmelt.core.faults import reached
 from snowmelt.core.types import DataType, Kind
 from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.resolver import StatementCatalog
+from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import Scope
 from snowmelt.sql.dialect import identifier, parse_snowflake, string, to_spark_sql
-from snowmelt.sql.expressions import Environment, ExpressionBinder
+from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.storage.commits import CommitResult, CommitTag

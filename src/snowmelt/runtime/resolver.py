@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -17,7 +18,9 @@ from snowmelt.runtime import errors as statement_errors
 from snowmelt.runtime import past_shapes, sequences, system_functions, table_functions
 from snowmelt.runtime.rights import enforcement
 from snowmelt.runtime.rights.authority import Authority
-from snowmelt.sql.expressions import Environment
+from snowmelt.runtime.variables import literal
+from snowmelt.sql.binders import Environment
+from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, ScalarRoutine, TimeTravel, ViewText
 from snowmelt.state.model import (
     RELATIONS,
@@ -78,7 +81,7 @@ class StatementCatalog:
     # -- rights ---------------------------------------------------------------------------------------------------
 
     def rights_of(self, owner: str | None) -> Authority:
-        """Those that the body of something has: its owner's, or, of nobody's, the ones around it."""
+        """The rights of a body: those of its owner or, if it has none, those of the statement around it."""
         return self.authority if owner is None else self.run.account.access.of_role(owner)
 
     def require(self, privilege: str, item: CatalogObject) -> None:
@@ -137,7 +140,14 @@ class StatementCatalog:
         return Relation(
             name=str(view.name),
             columns=tuple(RelationColumn(column.name, column.type) for column in definition.columns),
-            view=ViewText(str(view.name), definition.query, definition.database, definition.schema_, view.owner),
+            view=ViewText(
+                str(view.name),
+                definition.query,
+                definition.database,
+                definition.schema_,
+                view.owner,
+                sealed=not enforcement.may_read_definition(self.run, view),
+            ),
         )
 
     def _table(self, table: CatalogObject, definition: TableDefinition, when: TimeTravel | None) -> Relation:
@@ -227,8 +237,10 @@ class StatementCatalog:
                 raise errors.compilation("001007", "22023", f"Invalid data type [{value}] in AT(OFFSET => {value})")
             return self.run.now + timedelta(seconds=float(value))
         if isinstance(value, datetime):
-            zone = self.run.context.time_zone
-            return value if value.tzinfo is not None else value.replace(tzinfo=ZoneInfo(zone))
+            instant = value if value.tzinfo is not None else value.replace(tzinfo=ZoneInfo(self.run.context.time_zone))
+            if instant > self.run.now:
+                raise errors.future_data(instant)
+            return instant
         raise errors.compilation("001007", "22023", f"invalid type [{value}] for parameter 'TIMESTAMP'")
 
     # -- the rest -------------------------------------------------------------------------------------------------
@@ -262,6 +274,10 @@ class StatementCatalog:
         variable = self.run.local(name) if self.outermost else None
         return (variable.literal(), variable.type) if variable is not None else None
 
+    def distinct_values(self, query: BoundQuery) -> Sequence[exp.Expr]:
+        values = [row[0] for row in self.run.fetch(query).rows()]
+        return [literal(value, query.columns[0].type) for value in dict.fromkeys(values)]
+
     def routine(self, parts: tuple[str, ...]) -> list[ScalarRoutine]:
         if len(parts) > 3 or (len(parts) < 3 and (self.database is None or (len(parts) == 1 and self.schema is None))):
             return []
@@ -270,7 +286,10 @@ class StatementCatalog:
             self.require("USAGE", item)
             self.run.bodies[item.id] = item
         return [
-            scalar_routine(str(item.name), item.definition, item.owner)
+            replace(
+                scalar_routine(str(item.name), item.definition, item.owner),
+                sealed=not enforcement.may_read_definition(self.run, item),
+            )
             for item in found
             if isinstance(item.definition, RoutineDefinition)
         ]

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -278,3 +278,9 @@ class ResultCache:
         """The roles that a result was computed with; none for one that is not kept."""
         with self._lock:
             return self._askers.get(query_id, ("", frozenset()))[1]
+
+
+class Executes(Protocol):
+    """What runs a statement: a session, or a connection to a server."""
+
+    def execute(self, text: str, /) -> Result: ...

@@ -14,13 +14,16 @@ import pyarrow as pa
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.core.names import ObjectName, SchemaName, quote, split_name
+from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType
 from snowmelt.engine.model import FrameView, Lane, TableFiles
+from snowmelt.engine.quick.lane import Noted
 from snowmelt.govern.lineage.graph import Edge
 from snowmelt.runtime import constants, folding, spilling
 from snowmelt.runtime import errors as statement_errors
+from snowmelt.runtime.naming import StatementNames
 from snowmelt.runtime.pending import PendingTable, Savepoint, Transaction
+from snowmelt.runtime.query_shapes import Shape
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.runtime.results import Result, ResultColumn
 from snowmelt.runtime.rights.authority import Authority
@@ -29,9 +32,10 @@ from snowmelt.runtime.sequences import numbered
 from snowmelt.runtime.spark_usage import SparkUsage
 from snowmelt.runtime.stream_windows import StreamWindow
 from snowmelt.runtime.variables import Variable
+from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import BoundQuery, OutputColumn, Scope
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.sql.expressions import Environment, ExpressionBinder
+from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.output import presented
 from snowmelt.sql.queries import QueryBinder
@@ -47,10 +51,11 @@ if TYPE_CHECKING:
     from snowmelt.runtime.session import Session
 
 
-class Run:
+class Run(StatementNames):
     """What handlers work with. Lives as long as its statement."""
 
     def __init__(self, session: Session, sql: SqlText, query_id: str | None = None) -> None:
+        super().__init__(session)
         self.session = session
         self.account: Account = session.account
         self.sql = sql
@@ -60,11 +65,9 @@ class Run:
         self.now = self.account.clock.now()
         self.outer: Run | None = session.running
         """The block or CALL that runs this statement, if one does."""
-        self.sees_locals = True
-        """False for the definitions of views and functions, which outlive the variables around them."""
         self.cancelled = False
-        self.repeated = False
-        """Whether the statement was begun again because Spark's process ended."""
+        self.suspicion = 0
+        """Grows each time that Spark's process ends while the statement runs."""
         self.ended = threading.Event()
         self.tables: dict[str, TableFiles] = {}
         """Pinned table versions by the name of their Spark view."""
@@ -76,6 +79,8 @@ class Run:
         self._warehouse: tuple[str, str] | None = None
         """Id and scheduling pool of the warehouse, once the statement uses it."""
         self.usage = SparkUsage()
+        self.shape: Shape | None = None
+        """Of a query that may be like one that was run before."""
         self.sequences: dict[str, CatalogObject] = {}
         """The sequences whose NEXTVAL the statement mentions, by id."""
         self._statement_transaction: Transaction | None = None
@@ -170,8 +175,7 @@ class Run:
     def _usable_warehouse(self) -> str | None:
         """The session's warehouse, if its roles may use it."""
         name = self.session.warehouse
-        with self.state.read() as state:
-            found = state.warehouses.get(name) if name is not None else None
+        found = self.account.metering.warehouse(name) if name is not None else None
         usable = found is not None and self.authority.holds("USAGE", Owned(found.id, found.owner))
         return name if usable or (found is None and self.authority.sight is None) else None
 
@@ -188,60 +192,7 @@ class Run:
             shutil.rmtree(folder, ignore_errors=True)
         self.staged.clear()
 
-    # -- names ----------------------------------------------------------------------------------------------------
-
-    def parts(self, name: NameRef) -> tuple[str, ...]:
-        """The written parts, with IDENTIFIER($x) looked up."""
-        if name.variable is None:
-            return name.parts
-        variable = self._named_variable(name.variable)
-        parts = split_name(str(variable.value)) if variable is not None else None
-        if parts is None:
-            raise errors.invalid_identifier(name.variable, name.line, name.position)
-        return parts
-
-    def _named_variable(self, written: str) -> Variable | None:
-        """The value of `$X` or `:X`."""
-        name = written[1:]
-        if written.startswith("$"):
-            return self.session_variable(name)
-        return self.local(name)
-
-    def local(self, name: str) -> Variable | None:
-        """The value of `:name`, a variable of the scripting block around the statement."""
-        script = self.session.script if self.sees_locals else None
-        return script.local(name) if script is not None else None
-
-    def session_variable(self, name: str) -> Variable | None:
-        """The value of `$name`. Raises in a procedure with owner's rights, which may not see the caller's."""
-        if self.session.script is not None and self.session.script.owners_rights:
-            raise statement_errors.session_variable_not_allowed(name)
-        return self.session.variables.get(name)
-
-    def object_name(self, name: NameRef | tuple[str, ...], operation: str = "this operation") -> ObjectName:
-        """The full name, completed from the session."""
-        parts = self.parts(name) if isinstance(name, NameRef) else name
-        if len(parts) == 3:
-            return ObjectName(*parts)
-        if self.session.database is None:
-            raise statement_errors.no_current_database(operation)
-        if len(parts) == 2:
-            return ObjectName(self.session.database, parts[0], parts[1])
-        if self.session.schema is None:
-            raise statement_errors.no_current_schema(operation)
-        return ObjectName(self.session.database, self.session.schema, parts[0])
-
-    def written(self, name: NameRef) -> str:
-        """The name as a message shows it: with the parts that the statement has, and no more."""
-        return ".".join(quote(part) for part in self.parts(name))
-
-    def schema_name(self, name: NameRef | tuple[str, ...]) -> SchemaName:
-        parts = self.parts(name) if isinstance(name, NameRef) else name
-        if len(parts) == 2:
-            return SchemaName(parts[0], parts[1])
-        if self.session.database is None:
-            raise statement_errors.no_current_database("CREATE SCHEMA")
-        return SchemaName(self.session.database, parts[0])
+    # -- tables --------------------------------------------------------------------------------------------------
 
     def find_table(self, name: NameRef) -> CatalogObject:
         """The table that a DML statement names."""
@@ -301,8 +252,8 @@ class Run:
     def lane(self) -> Lane:
         return Lane.LIGHT if self.input_bytes <= self.account.settings.small_query_bytes else Lane.HEAVY
 
-    def fetch(self, bound: BoundQuery) -> Result:
-        """Runs a query and brings its rows."""
+    def fetch(self, bound: BoundQuery, noted: Noted | None = None) -> Result:
+        """Runs a query and brings its rows. `noted` is told what the quick lane was asked, if that gave them."""
         columns = tuple(ResultColumn(column.name, column.type) for column in bound.columns)
         bound = replace(bound, tree=numbered(self, bound.tree))
         folded = constants.fold_query(bound, columns)
@@ -317,6 +268,7 @@ class Run:
             tag=self.tag,
             pool=self.pool,
             inputs=self.inputs,
+            noted=noted,
         )
         return Result(columns, data, statement_type="SELECT")
 

@@ -2,57 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.core.types import parse_type
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.results import Result, kept, status
+from snowmelt.runtime.statement import ActingStatement, NamingStatement, StatementSession
 from snowmelt.sql.statements.base import NameRef, ObjectType
+from snowmelt.sql.statements.kinds import has_arguments
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state import definitions
 from snowmelt.state.contract_model import ContractLink
 from snowmelt.state.ids import new_id
-from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, RoutineDefinition, TableDefinition
+from snowmelt.state.model import RELATIONS, CatalogObject, Column, ObjectKind, RoutineDefinition, TableDefinition
 from snowmelt.state.record import Definition
-from snowmelt.state.store import StateReader
+from snowmelt.state.store import StateReader, StateTransaction
 
-if TYPE_CHECKING:
-    from snowmelt.runtime.run import Run
+
+class Replacing(Protocol):
+    """What is told of an object that takes the place of another one."""
+
+    @property
+    def replaced(self) -> Callable[[StateTransaction, CatalogObject, Sequence[Column], str], None]: ...
+
+
+class HasLifecycle(Protocol):
+    @property
+    def lifecycle(self) -> Replacing: ...
+
+
+class FindingStatement(NamingStatement, Protocol):
+    """A statement that looks for objects."""
+
+    @property
+    def session(self) -> StatementSession: ...
+
+
+class ChangingStatement(FindingStatement, ActingStatement, Protocol):
+    """A statement that creates and alters objects."""
+
+    @property
+    def account(self) -> HasLifecycle: ...
+
 
 _NOUNS = {
     ObjectType.DATABASE: "Database",
     ObjectType.SCHEMA: "Schema",
     ObjectType.TABLE: "Table",
-    ObjectType.DYNAMIC_TABLE: "Dynamic table",
     ObjectType.VIEW: "View",
     ObjectType.SEQUENCE: "Sequence",
-    ObjectType.FUNCTION: "Function",
-    ObjectType.PROCEDURE: "Procedure",
     ObjectType.WAREHOUSE: "Warehouse",
-    ObjectType.USER: "User",
-    ObjectType.ROLE: "Role",
 }
 """How messages call the kinds that no feature brings."""
-_CREATED = {ObjectType.PROCEDURE: "Function"}
-"""Where CREATE's answer calls them something else."""
 
 
 def noun(kind: ObjectType) -> str:
     """How messages call the kind."""
-    own = all_kinds().by_name.get(kind)
-    return own.noun if own is not None else _NOUNS[kind]
+    return all_kinds().nouns.get(kind) or _NOUNS[kind]
 
 
 def find(
-    run: Run, state: StateReader, kind: ObjectType, name: NameRef, arguments: tuple[SqlText, ...] | None = None
+    run: FindingStatement,
+    state: StateReader,
+    kind: ObjectType,
+    name: NameRef,
+    arguments: tuple[SqlText, ...] | None = None,
 ) -> CatalogObject | None:
     """The object that a statement means; a table where a view was meant, and the other way round, is an error."""
     wanted = kept_as(kind)
     full = run.object_name(name)
-    if wanted in (ObjectKind.FUNCTION, ObjectKind.PROCEDURE):
+    if has_arguments(wanted):
         return _routine(run, state, wanted, name, arguments or ())
     kinds = RELATIONS if wanted in RELATIONS else [wanted]
     found = state.catalog.find(full, kinds, run.session.id)
@@ -79,7 +101,7 @@ def shown_kind(item: CatalogObject) -> str:
 
 
 def _routine(
-    run: Run, state: StateReader, kind: ObjectKind, name: NameRef, arguments: tuple[SqlText, ...]
+    run: FindingStatement, state: StateReader, kind: ObjectKind, name: NameRef, arguments: tuple[SqlText, ...]
 ) -> CatalogObject | None:
     types = [parse_type(argument.text) for argument in arguments]
     wanted = [type_.kind if type_ is not None else None for type_ in types]
@@ -91,7 +113,11 @@ def _routine(
 
 
 def require(
-    run: Run, state: StateReader, kind: ObjectType, name: NameRef, arguments: tuple[SqlText, ...] | None = None
+    run: FindingStatement,
+    state: StateReader,
+    kind: ObjectType,
+    name: NameRef,
+    arguments: tuple[SqlText, ...] | None = None,
 ) -> CatalogObject:
     found = find(run, state, kind, name, arguments)
     if found is None:
@@ -99,14 +125,14 @@ def require(
     return found
 
 
-def to_alter(run: Run, kind: ObjectType, name: NameRef, *, if_exists: bool) -> CatalogObject | None:
+def to_alter(run: ChangingStatement, kind: ObjectType, name: NameRef, *, if_exists: bool) -> CatalogObject | None:
     """What an ALTER is about; None where there is no such object, and IF EXISTS says that this is fine."""
     with run.state.read() as state:
         return find(run, state, kind, name) if if_exists else require(run, state, kind, name)
 
 
 def missing(
-    run: Run, kind: ObjectType, name: NameRef, arguments: tuple[SqlText, ...] | None = None
+    run: FindingStatement, kind: ObjectType, name: NameRef, arguments: tuple[SqlText, ...] | None = None
 ) -> errors.SnowmeltError:
     shown = str(run.object_name(name))
     if arguments is not None:
@@ -115,8 +141,9 @@ def missing(
 
 
 def create(
-    run: Run, kind: ObjectType, name: NameRef, definition: Definition, *, or_replace: bool, if_not_exists: bool,
-    temporary: bool = False, comment: str | None = None, id: str | None = None, contract: ContractLink | None = None,
+    run: ChangingStatement, kind: ObjectType, name: NameRef, definition: Definition, *,
+    or_replace: bool, if_not_exists: bool, temporary: bool = False, comment: str | None = None, id: str | None = None,
+    contract: ContractLink | None = None,
 ) -> Result:  # fmt: skip
     """CREATE [OR REPLACE] [TEMPORARY] … [IF NOT EXISTS] for everything but tables and routines."""
     made = id or new_id()
@@ -156,12 +183,12 @@ def create(
             )
         )
     own = all_kinds().by_name.get(kind)
-    called = (own.created_noun if own is not None else _CREATED.get(kind)) or noun(kind)
+    called = (own.created_noun if own is not None else None) or noun(kind)
     return status(f"{called} {quote(full.name)} successfully created.", query_type)
 
 
 def alter(
-    run: Run, item: CatalogObject, definition: dict[str, Any] | Callable[[Any], dict[str, Any]], *,
+    run: ChangingStatement, item: CatalogObject, definition: dict[str, Any] | Callable[[Any], dict[str, Any]], *,
     comment: str | None = None, uncomment: bool = False,
 ) -> None:  # fmt: skip
     """Other values for parts of the definition, and another comment or none.

@@ -7,16 +7,14 @@ Numbers that a failed statement took are lost, as in Snowflake.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.runtime.statement import ComputingStatement
 from snowmelt.sql.dialect import identifier, integer, spark
 from snowmelt.state.model import CatalogObject, SequenceDefinition
-
-if TYPE_CHECKING:
-    from snowmelt.runtime.run import Run
 
 COUNTER = "NEXTVAL"
 """The name under which the state store counts for a sequence."""
@@ -24,13 +22,13 @@ _TABLE = "__nextval"
 Tree = TypeVar("Tree", bound=exp.Expr)
 
 
-def placeholder(run: Run, sequence: CatalogObject) -> exp.Column:
+def placeholder(run: ComputingStatement, sequence: CatalogObject) -> exp.Column:
     """What stands for one NEXTVAL in a bound tree. Every occurrence is another one: each has numbers of its own."""
     run.sequences[sequence.id] = sequence
     return exp.column(identifier(sequence.id), table=identifier(_TABLE))
 
 
-def take(run: Run, sequence: CatalogObject, count: int) -> int:
+def take(run: ComputingStatement, sequence: CatalogObject, count: int) -> int:
     """The first of `count` numbers of the sequence."""
     definition = sequence.definition
     assert isinstance(definition, SequenceDefinition)
@@ -38,15 +36,15 @@ def take(run: Run, sequence: CatalogObject, count: int) -> int:
         return state.counters.take(sequence.id, COUNTER, count, definition.start, definition.step)
 
 
-def numbers(run: Run, sequence: CatalogObject, count: int) -> range:
-    """So many numbers that nobody else gets."""
+def numbers(run: ComputingStatement, sequence: CatalogObject, count: int) -> range:
+    """Reserves `count` numbers that nobody else gets."""
     definition = sequence.definition
     assert isinstance(definition, SequenceDefinition)
     first = take(run, sequence, count)
     return range(first, first + count * definition.step, definition.step)
 
 
-def numbered(run: Run, tree: Tree) -> Tree:
+def numbered(run: ComputingStatement, tree: Tree) -> Tree:
     """The tree with numbers in place of every NEXTVAL."""
     if not run.sequences or not any(_is_placeholder(node) for node in tree.find_all(exp.Column)):
         return tree
@@ -79,7 +77,7 @@ def _is_placeholder(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and node.table == _TABLE
 
 
-def _replace(run: Run, node: exp.Column) -> None:
+def _replace(run: ComputingStatement, node: exp.Column) -> None:
     sequence = run.sequences[node.name]
     definition = sequence.definition
     assert isinstance(definition, SequenceDefinition)
@@ -111,7 +109,7 @@ def _clause(node: exp.Expr, select: exp.Select) -> str:
     return str(child.arg_key)
 
 
-def _count(run: Run, select: exp.Select) -> int:
+def _count(run: ComputingStatement, select: exp.Select) -> int:
     counted = unnumbered(select)
     for clause in ("order", "with_"):
         counted.set(clause, None)

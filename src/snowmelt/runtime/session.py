@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,22 +14,25 @@ import structlog
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.text import check_text, storable
+from snowmelt.core.watching import Progress, SessionNames
 from snowmelt.ingest.channels.ports import ChannelDoor
-from snowmelt.runtime import parameters, purposes
+from snowmelt.runtime import limits, parameters, pipes, purposes
 from snowmelt.runtime.binds import substitute
 from snowmelt.runtime.describing import described
 from snowmelt.runtime.dispatch import execute
+from snowmelt.runtime.kept_queries import may_be_shared
 from snowmelt.runtime.metering import QUEUE_LIMIT, TIME_LIMIT
 from snowmelt.runtime.pending import Transaction
+from snowmelt.runtime.query_shapes import shape_of
 from snowmelt.runtime.results import Result, ResultColumn
-from snowmelt.runtime.rights import grounds
+from snowmelt.runtime.rights import lasting
 from snowmelt.runtime.rights.authority import Authority
 from snowmelt.runtime.rights.grounds import Grounds
 from snowmelt.runtime.rights.redaction import cleaned, redacted
 from snowmelt.runtime.run import Run
 from snowmelt.runtime.running_tasks import RunningTask
 from snowmelt.runtime.variables import Locals, Variable
-from snowmelt.sql.statements.base import Statement
+from snowmelt.sql.statements.base import Query, Statement
 from snowmelt.sql.statements.classify import classify
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.tokens import SqlText, split_statements
@@ -85,6 +88,8 @@ class Session:
         self.query_ids: list[str] = []
         self.spills = False
         """Whether large results may lie in files: for who reads them piece by piece."""
+        self.hides: tuple[int, bool] | None = None
+        """By the catalog's generation, whether temporary objects of the session may hide what others see."""
         self.roles_used: frozenset[str] = frozenset()
         """Whose rights the statement that runs now has had so far."""
         self.closed = False
@@ -104,11 +109,13 @@ class Session:
             sql = text if isinstance(text, SqlText) else SqlText(text)
             if binds:
                 sql = replace(sql, text=substitute(sql.text, binds), around=sql.sent)
+            if pipes.PIPE in sql.text:
+                return pipes.execute_chain(pipes.chained(sql), self._execute, query_id)
             return self._execute(sql, query_id)
 
     def check_open(self) -> None:
         """Raises when the session has ended, or what it rests on has."""
-        grounds.check(self)
+        lasting.check(self)
 
     def describe(self, text: SqlText) -> tuple[str, tuple[ResultColumn, ...]]:
         """The query type and the columns of the result that a statement would have. It leaves no trace."""
@@ -185,16 +192,23 @@ class Session:
         """Stops the statement that runs now, from another thread."""
         self._stop()
 
+    @property
+    def names(self) -> SessionNames:
+        return SessionNames(self.user, self.role, self.database, self.schema, self.warehouse)
+
+    def progress(self) -> Progress | None:
+        """How far Spark is with the statement that runs now, for other threads."""
+        return None if (run := self.running) is None else self.account.engine.progress(run.tag)
+
     def _stop(self, within: Run | None = None) -> None:
-        """Stops what runs now and the blocks and procedures around it, up to one of them."""
-        run = self.running
-        stopped: list[Run] = []
+        """Stops what runs now and the blocks and procedures around it, up to one of them. Again does nothing more."""
+        run, stopped, fresh = self.running, list[Run](), False
         while run is not None:
-            run.cancelled = True
+            fresh, run.cancelled = fresh or not run.cancelled, True
             stopped.append(run)
             run = run.outer if run is not within else None
         self.account.locks.wake()
-        if stopped:
+        if fresh:
             threading.Thread(target=self._until_stopped, args=(stopped,), daemon=True).start()
 
     def _until_stopped(self, runs: list[Run]) -> None:
@@ -208,18 +222,18 @@ class Session:
                 self.account.engine.cancel(run.tag)
             ended = runs[-1].ended.wait(_STOP_AGAIN)
 
-    def close(self, patience: float = -1.0) -> None:
+    def close(self, patience: float = -1.0) -> bool:
         """Rolls back what is open and drops what was temporary, when the statement that runs has ended.
 
-        One that does not end within `patience` seconds is left alone: what it began is undone at the next start.
+        False when it did not within `patience` seconds. If nobody tries again, the next start undoes what it began.
         """
         if not self._lock.acquire(timeout=patience):
-            _log.warning("statement_did_not_end", session_id=self.id)
-            return
+            return False
         try:
             self._close()
         finally:
             self._lock.release()
+        return True
 
     def _close(self) -> None:
         if self.closed:
@@ -230,6 +244,9 @@ class Session:
             self.transaction = None
         self.account.forget(self)
         try:
+            with self.account.state.read() as reader:
+                if not reader.whole_catalog.has_temporary(self.id):
+                    return
             with self.account.state.begin() as state:
                 dropped = state.catalog.drop_session(self.id)
         except SnowmeltError as error:
@@ -249,11 +266,14 @@ class Session:
             return self._record_run(run, lambda: (query_type, work))
 
     def _execute(self, sql: SqlText, query_id: str | None) -> Result:
+        shared = may_be_shared(self)
         run = Run(self, sql, query_id)
 
         def prepare() -> tuple[str, Callable[[], Result]]:
             check_text(sql.text)
-            statement = parse_statement(sql)
+            run.shape = shape_of(sql.text) if shared else None
+            known = run.shape is not None and self.account.kept_queries.knows(run, run.shape)
+            statement = Query(sql) if known else parse_statement(sql)
             return classify(statement).query_type, lambda: self._in_slot(run, statement)
 
         return self._record_run(run, prepare)
@@ -332,40 +352,13 @@ class Session:
             record.query_type, query_id=run.query_id, session_id=self.id, warehouse=self.warehouse, user=self.user
         )
 
-    def _limit(self, parameter: str) -> int:
-        """The session's limit in seconds or its warehouse's: the smaller one counts; 0 for none."""
-        limits = (int(self.parameter(parameter)), self.account.metering.limit(self.warehouse, parameter))
-        return min((given for given in limits if given), default=0)
-
     @property
     def patience(self) -> int:
         """Seconds that a statement may wait before it begins; 0 for any time."""
-        return self._limit(QUEUE_LIMIT)
+        return limits.seconds(self, QUEUE_LIMIT)
 
-    @contextmanager
-    def _time_limit(self, run: Run) -> Iterator[None]:
-        """Stops the statement after STATEMENT_TIMEOUT_IN_SECONDS, if a limit was set."""
-        limit = self._limit(TIME_LIMIT)
-        if limit in (0, parameters.default(TIME_LIMIT)):
-            yield
-            return
-        expired = threading.Event()
-
-        def stop() -> None:
-            expired.set()
-            self._stop(within=run)
-
-        timer = threading.Timer(limit, stop)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        except SnowmeltError as error:
-            if expired.is_set():
-                raise errors.timed_out(limit) from error
-            raise
-        finally:
-            timer.cancel()
+    def _time_limit(self, run: Run) -> AbstractContextManager[None]:
+        return limits.stopping(limits.seconds(self, TIME_LIMIT), lambda: self._stop(within=run))
 
     def _remember(self, query_id: str) -> None:
         del self.query_ids[:-_KEPT_QUERY_IDS]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class SparkUsage:
-    """Of one statement, without those that it runs itself: they have records of their own."""
+    """What one statement used of Spark. Statements that it runs itself have records of their own."""
 
     seconds: float = 0.0
     credits: float = 0.0

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,14 +14,29 @@ from sqlglot import exp
 
 from snowmelt.core.types import Kind
 from snowmelt.engine.model import Lane, TableFiles
+from snowmelt.runtime.protocols import DataDirectory
 from snowmelt.runtime.results import Result, ResultColumn, SpilledRows, arrow_type
+from snowmelt.runtime.statement import ComputingStatement
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import to_spark_sql
 from snowmelt.sql.output import presented
 
-if TYPE_CHECKING:
-    from snowmelt.runtime.account import Account
-    from snowmelt.runtime.run import Run
+
+class SpillingSession(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def spills(self) -> bool: ...
+
+
+class SpillingStatement(ComputingStatement, Protocol):
+    """A statement whose result may be too large for memory."""
+
+    @property
+    def session(self) -> SpillingSession: ...
+    @property
+    def outer(self) -> object | None: ...
+
 
 FOLDER = "results"
 _FEW_ROWS = 100_000
@@ -30,12 +45,12 @@ _NOT_IN_FILES = frozenset({Kind.NULL, Kind.TIME})
 """What Parquet files of Spark do not hold as results have it."""
 
 
-def folder_of(account: Account, session_id: str) -> Path:
+def folder_of(account: DataDirectory, session_id: str) -> Path:
     """Where the large results of a session lie until it ends."""
     return account.data_dir / FOLDER / session_id
 
 
-def worth_it(run: Run, bound: BoundQuery) -> bool:
+def worth_it(run: SpillingStatement, bound: BoundQuery) -> bool:
     """Whether the result of a query may be too large for memory, and files can hold it."""
     local = run.account.settings.storage_root is None
     if not run.session.spills or run.outer is not None or not local:
@@ -67,7 +82,7 @@ def _bytes_held(files: Sequence[str], rows: int) -> int:
     return 0
 
 
-def spill(run: Run, bound: BoundQuery, columns: Sequence[ResultColumn]) -> Result:
+def spill(run: SpillingStatement, bound: BoundQuery, columns: Sequence[ResultColumn]) -> Result:
     """The query's result, in files unless it is small."""
     folder = folder_of(run.account, run.session.id) / f"rows-{run.query_id}"
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +104,7 @@ def spill(run: Run, bound: BoundQuery, columns: Sequence[ResultColumn]) -> Resul
     return replace(result, data=held, spilled=None)
 
 
-def attached(run: Run, query_id: str, result: Result) -> str | None:
+def attached(run: SpillingStatement, query_id: str, result: Result) -> str | None:
     """The name under which a query reads a result that lies in files; None when they are gone."""
     rows = result.spilled
     if rows is None or not all(Path(file).is_file() for file in rows.files):

@@ -15,7 +15,9 @@ from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
 from snowmelt.runtime.metadata.columns import EPOCH
 from snowmelt.runtime.results import Result, ResultColumn, table_result
+from snowmelt.runtime.rights.enforcement import require_object
 from snowmelt.runtime.variables import literal
+from snowmelt.sql.functions import documented
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.store import StateReader
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 Arguments = Sequence[Any]
+_PREFIX = "SYSTEM$"
+_NEAR = 0.7
+"""How alike two names have to be to be taken for a misspelling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +65,14 @@ def _function(run: Run, name: str, given: int) -> SystemFunction | None:
     known: Mapping[str, SystemFunction] = run.account.features.system_functions
     function = known.get(name)
     if function is None:
-        if name.startswith("SYSTEM$"):
-            nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-            raise errors.unknown_function(name, nearest[0] if nearest else None)
+        if name.startswith(_PREFIX):
+            word = name.removeprefix(_PREFIX)
+            if word in documented.beside()[_PREFIX]:
+                raise errors.unsupported(f"the function {name}")
+            # All of them begin alike: what follows has to be near.
+            words = {other.removeprefix(_PREFIX): other for other in known}
+            nearest = difflib.get_close_matches(word, words, n=1, cutoff=_NEAR)
+            raise errors.unknown_function(name, words[nearest[0]] if nearest else None)
         return None
     if given < function.least:
         raise errors.not_enough_arguments(name, function.least, given)
@@ -87,7 +97,10 @@ def text(value: Any, parameter: str) -> str:
     return value
 
 
-def table_argument(run: Run, state: StateReader, written: str, function: str) -> tuple[CatalogObject, TableDefinition]:
+def table_argument(
+    run: Run, state: StateReader, written: str, function: str, privilege: str | None
+) -> tuple[CatalogObject, TableDefinition]:
+    """The table that an argument names. `privilege`: what the caller needs on it, beyond seeing it."""
     parts = split_name(written)
     if parts is None or len(parts) > 3:
         raise errors.invalid_value(written, "table_name")
@@ -97,6 +110,8 @@ def table_argument(run: Run, state: StateReader, written: str, function: str) ->
         raise errors.not_found("Table", str(full))
     if not isinstance(found.definition, TableDefinition):
         raise errors.unsupported(f"{function} of a view", hint="Ask for the tables in its query.")
+    if privilege is not None:
+        require_object(run, privilege, found)
     return found, found.definition
 
 

@@ -17,8 +17,10 @@ from snowmelt.runtime import inputs, spilling
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.metadata.columns import Columns, Row
 from snowmelt.runtime.rights.definitions import rows_without_secrets
+from snowmelt.sql.functions import documented
 from snowmelt.sql.relations import Relation
-from snowmelt.state.model import RELATIONS
+from snowmelt.state.model import RELATIONS, CatalogObject, Warehouse
+from snowmelt.state.sight import Owned
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -28,7 +30,13 @@ MAX_RESULTS = 10_000
 _ANYWHERE = frozenset({"INFER_SCHEMA"})
 """Functions that belong to no schema."""
 _CORE = ["SNOWFLAKE", "CORE"]
-_REFUSED = frozenset({"VALIDATE", "VALIDATE_PIPE_LOAD"})
+_NEAR = 0.7
+"""How alike two names have to be to be taken for a misspelling."""
+_INSTEAD = {
+    "DIRECTORY": "LIST @stage shows the files of a stage.",
+    "GETNEXTVAL": "Write the sequence's NEXTVAL in the SELECT list.",
+    "VALIDATE": "COPY INTO … VALIDATION_MODE = RETURN_ERRORS shows the errors of files.",
+}
 """Snowflake has them, and people will look for them here."""
 
 
@@ -99,6 +107,8 @@ class TableFunction:
     about: str | None = None
     """The column that names what a row is about, beside DATABASE_NAME and SCHEMA_NAME: only those who may know of it
     get the row."""
+    inner: tuple[str, ...] = ()
+    """Columns that tell how it is made and what failed in it: for those who monitor or operate it."""
 
     def name_of(self, key: str) -> str | None:
         """The argument that a key means: its name, or its position."""
@@ -112,16 +122,16 @@ def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expr]
     *schema, last = name.split(".")
     if last == "RESULT_SCAN" and not schema:
         return _result_scan(run, arguments)
-    if last in _REFUSED:
-        raise errors.unsupported(last)
     in_core = schema == _CORE
     features = run.account.features
     function = (features.core_functions if in_core else features.table_functions).get(last)
     if function is None or (schema and not in_core and schema[-1] != "INFORMATION_SCHEMA"):
+        if function is None and last in documented.beside()["Table"]:
+            raise errors.unsupported(f"the table function {last}", hint=_INSTEAD.get(last))
         known = [
             "RESULT_SCAN", *features.table_functions, *(f"SNOWFLAKE.CORE.{core}" for core in features.core_functions),
         ]  # fmt: skip
-        nearest = difflib.get_close_matches(last, known, n=1, cutoff=0.6)
+        nearest = difflib.get_close_matches(last, known, n=1, cutoff=_NEAR)
         raise errors.unknown_function(name, nearest[0] if nearest else None)
     if not schema and last not in _ANYWHERE and run.session.schema != "INFORMATION_SCHEMA":
         raise errors.unknown_function(name, f"INFORMATION_SCHEMA.{last}")
@@ -142,21 +152,28 @@ def _rows(run: Run, state: StateReader, function: TableFunction, given: Argument
         return found
     with run.state.read() as seen:
         names = {_name(row, function.about) for row in found}
-        known = {name for name in names if _seen(seen, name)}
-    return [row for row in found if _name(row, function.about) in known]
+        known = {name: item for name in names if (item := _seen(seen, name)) is not None}
+    hidden = {
+        name for name, item in known.items()
+        if isinstance(item, CatalogObject) and not run.authority.looks_inside(Owned(item.id, item.owner))
+    }  # fmt: skip
+    nothing = dict.fromkeys(function.inner)
+    shown = [(row, _name(row, function.about)) for row in found]
+    return [{**row, **nothing} if name in hidden else row for row, name in shown if name in known]
 
 
 def _name(row: Row, about: str) -> tuple[str, ...]:
     return str(row.get("DATABASE_NAME", "")), str(row.get("SCHEMA_NAME", "")), str(row[about])
 
 
-def _seen(state: StateReader, name: tuple[str, ...]) -> bool:
+def _seen(state: StateReader, name: tuple[str, ...]) -> CatalogObject | Warehouse | None:
     if not name[0]:
-        return state.warehouses.get(name[-1]) is not None
+        return state.warehouses.get(name[-1])
     # Kinds in namespaces of their own are asked for one by one.
     described = [[kind.name] for kind in all_kinds().descriptions if kind.has_history]
     groups = (RELATIONS, *described)
-    return any(state.catalog.find(ObjectName(*name), kinds) is not None for kinds in groups)
+    found = (state.catalog.find(ObjectName(*name), kinds) for kinds in groups)
+    return next((item for item in found if item is not None), None)
 
 
 def _result_scan(run: Run, arguments: dict[str, exp.Expr]) -> Relation:

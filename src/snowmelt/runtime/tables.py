@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class FirstVersion:
     """The first version of a new table."""
 
     version: int
@@ -73,7 +73,7 @@ def definition_of(
         columns=tuple(columns),
         location="",
         transient=statement.transient,
-        cluster_by=tuple(item.text for item in statement.cluster_by),
+        cluster_by=declaring.clustering_key(run, name, columns, statement.cluster_by),
         change_tracking=bool(options.change_tracking),
         change_feed=options.change_tracking is not False,
         schema_evolution=bool(options.enable_schema_evolution),
@@ -82,11 +82,12 @@ def definition_of(
     return declaring.constrained(run, name, definition, constraints)
 
 
-def like_definition(source: CatalogObject, statement: CreateTable) -> TableDefinition:
+def like_definition(run: Run, source: CatalogObject, statement: CreateTable) -> TableDefinition:
     """An empty table of the same shape. Foreign keys stay with the source."""
     assert isinstance(source.definition, TableDefinition)
     options = statement.options
     retention.check(options.data_retention_time_in_days, transient=statement.transient or statement.temporary)
+    own_key = declaring.clustering_key(run, source.name, source.definition.columns, statement.cluster_by)
     return source.definition.model_copy(
         update={
             "spark_only": False,
@@ -95,7 +96,7 @@ def like_definition(source: CatalogObject, statement: CreateTable) -> TableDefin
             "change_feed": options.change_tracking is not False,
             "foreign_keys": (),
             "transient": statement.transient,
-            "cluster_by": tuple(item.text for item in statement.cluster_by) or source.definition.cluster_by,
+            "cluster_by": own_key or source.definition.cluster_by,
         }
     )
 
@@ -123,7 +124,7 @@ def new_table(
     )
 
 
-def create_storage(run: Run, table: CatalogObject) -> Written:
+def create_storage(run: Run, table: CatalogObject) -> FirstVersion:
     """The empty Delta table."""
     definition = table.definition
     assert isinstance(definition, TableDefinition)
@@ -132,7 +133,7 @@ def create_storage(run: Run, table: CatalogObject) -> Written:
         version = run.account.store.create(
             definition.location, definition.columns, change_feed=definition.change_feed, tag=tag
         )
-    return Written(version)
+    return FirstVersion(version)
 
 
 @contextmanager
@@ -149,7 +150,7 @@ def removed_on_failure(run: Run, table: CatalogObject) -> Iterator[None]:
         raise
 
 
-def create_filled(run: Run, table: CatalogObject, rows: exp.Select) -> Written:
+def create_filled(run: Run, table: CatalogObject, rows: exp.Select) -> FirstVersion:
     """The Delta table with the rows of a query, complete before anybody can see its name."""
     definition = table.definition
     assert isinstance(definition, TableDefinition)
@@ -169,7 +170,7 @@ def create_filled(run: Run, table: CatalogObject, rows: exp.Select) -> Written:
             store.append(definition.location, data, tag)
         reached("table-filled")
     version = store.latest_version(definition.location)
-    return Written(
+    return FirstVersion(
         version,
         store.row_count(definition.location, version),
         store.files(definition.location, version).total_bytes,
@@ -179,7 +180,7 @@ def create_filled(run: Run, table: CatalogObject, rows: exp.Select) -> Written:
 def publish(
     run: Run,
     table: CatalogObject,
-    written: Written,
+    written: FirstVersion,
     *,
     replacing: bool,
     retention_days: int | None = None,
@@ -220,7 +221,7 @@ def publish(
 
 
 def add_table(
-    run: Run, state: StateTransaction, table: CatalogObject, written: Written, retention_days: int | None = None
+    run: Run, state: StateTransaction, table: CatalogObject, written: FirstVersion, retention_days: int | None = None
 ) -> None:
     """The table with its first version, in a transaction of the caller's."""
     table = table.model_copy(update={"created_on": state.now, "altered_on": state.now})

@@ -16,10 +16,10 @@ import structlog
 
 from snowmelt.core import errors
 from snowmelt.core.faults import reached
-from snowmelt.runtime.events import Events
 from snowmelt.runtime.locks import TableLocks
 from snowmelt.runtime.pending import Mark, PendingTable, Savepoint, Transaction
 from snowmelt.runtime.settling import report_lost, settle
+from snowmelt.runtime.table_events import TableEvents
 from snowmelt.state.model import CatalogObject, TableVersion
 from snowmelt.state.store import StateStore
 from snowmelt.storage.commits import CommitResult
@@ -32,7 +32,7 @@ class TransactionManager:
     """Begins, commits and undoes. One for an account."""
 
     def __init__(
-        self, state: StateStore, store: DeltaStore, locks: TableLocks, events: Events, lock_timeout: float
+        self, state: StateStore, store: DeltaStore, locks: TableLocks, events: TableEvents, lock_timeout: float
     ) -> None:
         self._state = state
         self._store = store
@@ -163,16 +163,17 @@ class TransactionManager:
 
     def commit(self, transaction: Transaction) -> None:
         """Makes everything visible in one step, then lets the tables go."""
+        visible_since: datetime | None = None
         try:
             checked = [item for item in _changed(transaction) if item.definition.quality]
             if checked:
                 self.gate(transaction, checked)
             changed = _changed(transaction)
-            for item in changed:
-                self._store.sync(item.definition.location, item.version, after=item.base.version)
+            written = [(item.definition.location, item.base.version, item.version) for item in changed]
+            self._store.sync_together(written, transaction.unflushed)
             if changed or transaction.at_commit:
                 reached("before-flip")
-                self._flip(transaction, changed)
+                visible_since = self._flip(transaction, changed)
                 reached("after-flip")
         except BaseException as error:
             self.rollback(transaction, error)
@@ -181,10 +182,10 @@ class TransactionManager:
         self._end(transaction)
         for follow in following:
             follow()
-        if changed:
-            self._events.rows_committed()
+        if changed and visible_since is not None:
+            self._events.rows_committed(frozenset(item.table.id for item in changed), visible_since)
 
-    def _flip(self, transaction: Transaction, changed: list[PendingTable]) -> None:
+    def _flip(self, transaction: Transaction, changed: list[PendingTable]) -> datetime:
         with self._state.begin() as state:
             for item in changed:
                 for first, last in item.undone:
@@ -204,6 +205,7 @@ class TransactionManager:
             for action in transaction.at_commit:
                 action(state)
             reached("inside-flip")
+        return state.now
 
     def rollback(self, transaction: Transaction, cause: BaseException | None = None) -> None:
         """Undoes what the transaction wrote, then lets the tables go.

@@ -15,10 +15,11 @@ from snowmelt.core.names import quote
 from snowmelt.core.types import DataType, Kind
 from snowmelt.engine.model import Lane
 from snowmelt.runtime.sequences import numbered
-from snowmelt.sql.bound import Bound, BoundQuery, Scope, Source, SourceColumn
+from snowmelt.sql.binders import Environment
+from snowmelt.sql.bound import Bound, BoundQuery, FromItem, Scope, SourceColumn
 from snowmelt.sql.building import fail
 from snowmelt.sql.dialect import identifier, integer, parse_snowflake, spark, to_spark_sql
-from snowmelt.sql.expressions import Environment, ExpressionBinder
+from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.storage.commits import CommitResult
@@ -122,7 +123,7 @@ class RowWriter:
         for check in self.definition.checks:
             scope = Scope(
                 sources=[
-                    Source(
+                    FromItem(
                         alias=self.table.name.name,
                         columns=tuple(
                             SourceColumn(c.name, c.type, exp.Paren(this=binder.cast(values[c.name], c.type).tree))
@@ -208,7 +209,7 @@ class RowWriter:
         return data if data.num_rows <= limit else None
 
     def _reads_little(self, tree: exp.Select) -> bool:
-        """Of the tables that the statement has pinned, a query may read the small ones only."""
+        """Whether the query reads only small tables among those that the statement has pinned."""
         if self.run.lane is Lane.LIGHT:
             return True
         named = {table.name for table in tree.find_all(exp.Table)}

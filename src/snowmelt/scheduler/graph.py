@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum
 
@@ -34,13 +35,19 @@ class DynamicTable:
     """Ids of the dynamic tables it reads and is refreshed together with; none across a refresh boundary."""
     sources: tuple[str, ...] = ()
     """Ids of the base tables it reads: two tables over one source belong to one connected graph."""
+    beyond: tuple[str, ...] = ()
+    """Ids of the dynamic tables it reads across a refresh boundary."""
     state: SchedulingState = SchedulingState.ACTIVE
     data_timestamp: datetime | None = None
     """What the table stands at; None until it was first refreshed."""
     attempted: datetime | None = None
     """The newest data timestamp in its refresh history, however that refresh ended, SKIPPED included."""
+    worked: datetime | None = None
+    """The data timestamp of the latest refresh that found something to do."""
     refreshing: datetime | None = None
     """The data timestamp of the refresh under way or waiting for its turn, scheduled or manual."""
+    working: bool = False
+    """That refresh is expected to find something to do."""
     failures: int = 0
     """Scheduled failures in a row. A success and RESUME set it to 0."""
     durations: tuple[timedelta, ...] = ()
@@ -53,6 +60,8 @@ class Graph:
     """All dynamic tables of the account, in any order."""
 
     tables: tuple[DynamicTable, ...]
+    commits: Mapping[str, datetime] = field(default_factory=dict)
+    """When rows of a table last became visible, by its id, as far as anybody told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +71,12 @@ class Member:
     table: str
     name: str
     upstream: tuple[str, ...]
-    """Those of its upstream tables that the same round refreshes first. The others stand at the data timestamp."""
+    """The upstream tables that the same round refreshes first. The others already have the data timestamp."""
     completion_target: datetime | None
     """When its lag, or that of a table of the round that reads it, would pass the target; None: nobody's would."""
     expected_duration: timedelta
+    working: bool = False
+    """Something it is computed from has a commit that it does not show yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,5 +119,7 @@ class TickPlan:
     suspensions: tuple[Suspension, ...] = ()
     next_due: datetime | None = None
     """When the next tick can decide something new, if nothing changes before."""
+    openings: Mapping[str, datetime] = field(default_factory=dict)
+    """For each base table that scheduled tables read: from when on a commit to it makes one of them due at once."""
     waiting_for: frozenset[str] = frozenset()
     """Tables whose running refresh keeps due ones from starting: tick again as soon as one of them ends."""

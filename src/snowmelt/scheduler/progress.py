@@ -6,7 +6,7 @@ from snowmelt.scheduler.graph import Member, Round
 from snowmelt.scheduler.ports import RefreshState
 
 
-class Progress:
+class RoundProgress:
     """One round under way. A table starts when all tables it reads have succeeded; independent ones side by side."""
 
     def __init__(self, round_: Round) -> None:
@@ -20,11 +20,11 @@ class Progress:
         self.unfinished = set(self._members)
 
     def first(self) -> list[Member]:
-        """Those that may start right away."""
+        """The tables that may start right away."""
         return [self._members[table] for table, missing in self._missing.items() if not missing]
 
     def succeeded(self, table: str) -> list[Member]:
-        """Those that may start now that `table` is refreshed."""
+        """The tables that may start now that `table` is refreshed."""
         self.unfinished.discard(table)
         ready = []
         for reader in self._readers[table]:
@@ -34,7 +34,7 @@ class Progress:
         return ready
 
     def not_succeeded(self, table: str) -> list[str]:
-        """Those that can't be refreshed in this round because `table` was not, upstream ones first."""
+        """The tables that can't be refreshed in this round because `table` was not, upstream ones first."""
         self.unfinished.discard(table)
         lost: list[str] = []
         open_ends = [table]

@@ -7,31 +7,37 @@ it. It sleeps until something is due, a refresh ends, or somebody wakes it.
 from __future__ import annotations
 
 import heapq
-import threading
-import time
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
-from queue import Empty, SimpleQueue
+from time import monotonic
 
 import structlog
 
+from snowmelt.core.backoff import pause_after
 from snowmelt.core.clock import Clock
 from snowmelt.scheduler.graph import Graph, Member, Round, Skip, TickPlan
+from snowmelt.scheduler.loop import LONGEST_SLEEP, DecidingLoop
 from snowmelt.scheduler.ports import Catalog, FailedRefresh, Refresher, RefreshRequest, RefreshState
-from snowmelt.scheduler.progress import Progress, state_of_readers
+from snowmelt.scheduler.progress import RoundProgress, state_of_readers
 from snowmelt.scheduler.retries import Retries
 from snowmelt.scheduler.tick import tick
 
 _log = structlog.get_logger(__name__)
 
-_LONGEST_SLEEP = 60.0
-"""Seconds after which the runner looks at the clock again: it may have been set, or the machine may have slept."""
-
 _NEVER = datetime.max.replace(tzinfo=UTC)
 _RETRIES = Retries()
+
+
+_PAUSE_PER_TICK = 4
+"""A tick is followed by a pause of so many times what it took: deciding takes at most a fifth of the thread's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Committed:
+    tables: frozenset[str]
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ class _Begun:
 
 @dataclass(frozen=True, slots=True)
 class _Finished:
-    progress: Progress
+    progress: RoundProgress
     request: RefreshRequest
     state: RefreshState
     error: BaseException | None
@@ -55,7 +61,7 @@ class _Finished:
         return self.ended_at - self.request.ready_at > self.request.expected_duration
 
 
-class Runner:
+class Runner(DecidingLoop[_Committed | _Begun | _Finished]):
     """Refreshes what is due until it is stopped. All it must remember across a restart is in the catalog."""
 
     def __init__(
@@ -67,58 +73,43 @@ class Runner:
         *,
         retries: Retries = _RETRIES,
     ) -> None:
+        super().__init__("snowmelt-scheduler", "snowmelt-refresh", max_parallel)
         self._catalog = catalog
         self._refresher = refresher
         self._clock = clock
-        self._max_parallel = max_parallel
         self._retries = retries
-        self._inbox: SimpleQueue[_Begun | _Finished | None] = SimpleQueue()
-        """What happened; None is a wake-up."""
-        self._stopping = threading.Event()
-        self._stop_timeout = 0.0
-        self._cancel_timeout = 0.0
-        self._thread: threading.Thread | None = None
-        self._pool = ThreadPoolExecutor(max_parallel, thread_name_prefix="snowmelt-refresh")
         self._sequence = count()
         self._live: dict[str, datetime] = {}
         """The data timestamp of every table whose refresh has begun, waits for its turn, or is not recorded yet."""
-        self._ready: list[tuple[datetime, int, Progress, RefreshRequest]] = []
+        self._ready: list[tuple[datetime, int, RoundProgress, RefreshRequest]] = []
         """A heap: the refresh whose lag runs out first is first."""
         self._running: set[str] = set()
+        self._working: set[str] = set()
+        """Tables whose refresh under way is expected to find something."""
+        self._commits: dict[str, datetime] = {}
+        """The newest commit to each table, of which the runner was told. After a restart the ticks do without."""
+        self._openings: Mapping[str, datetime] = {}
         self._unrecorded: list[FailedRefresh] = []
         self._waiting_for: frozenset[str] = frozenset()
         self._next_tick: datetime = datetime.min.replace(tzinfo=UTC)
+        self._rests_until = 0.0
+        """By the monotonic clock. However often something wakes the runner, it does not decide before."""
+        self._woken = False
         self._replan = False
         """Refreshes ended otherwise than the last tick expected."""
         self._troubles = 0
         """Turns in a row in which the catalog failed."""
 
-    def start(self) -> None:
-        """Begin. May be called once."""
-        self._thread = threading.Thread(target=self._run, name="snowmelt-scheduler", daemon=True)
-        self._thread.start()
-
-    def wake(self) -> None:
-        """Something changed that may make a table due, or free: look now. Cheap, from any thread."""
-        self._inbox.put(None)
+    def note_commit(self, tables: frozenset[str], at: datetime) -> None:
+        """Rows of these tables became visible. Cheap, from any thread."""
+        self._inbox.put(_Committed(tables, at))
 
     def load(self) -> tuple[int, int]:
         """How many refreshes run, and how many wait for a worker."""
         return len(self._running), len(self._ready)
 
-    def stop(self, timeout: float, *, cancel_timeout: float = 10.0) -> bool:
-        """Start nothing more, give running refreshes `timeout` seconds to finish, then cancel them.
-
-        Whether none is left running. What had not begun is simply due when a runner starts again.
-        """
-        self._stop_timeout = timeout
-        self._cancel_timeout = cancel_timeout
-        self._stopping.set()
-        self.wake()
-        if self._thread is not None:
-            self._thread.join()
-        self._pool.shutdown(wait=not self._running)
-        return not self._running
+    def _at_work(self) -> Sized:
+        return self._running
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -131,42 +122,48 @@ class Runner:
         self._drain()
 
     def _turn(self) -> None:
-        woken, well = False, True
+        well = True
         for message in self._received(self._sleep()):
             match message:
+                case _Committed():
+                    self._look_at_commit(message)
                 case _Begun():
                     well &= self._start_round(message)
                 case _Finished():
-                    woken |= self._finished(message)
+                    self._woken |= self._finished(message)
                 case None:
-                    woken = True
+                    self._woken = True
         if self._stopping.is_set():
             return
         well &= self._record_unrecorded()
         replan = self._replan and not self._live
-        if woken or replan or self._troubles or self._clock.now() >= self._next_tick:
+        if replan or self._troubles or self._until_tick() <= 0.0:
             well &= self._tick()
         self._dispatch()
         self._troubles = 0 if well else self._troubles + 1
 
     def _sleep(self) -> float:
         """Seconds until something is due or, while the catalog fails, to be tried again: longer and longer."""
-        until_due = max((self._next_tick - self._clock.now()).total_seconds(), 0.0)
-        again = 0.5 * 2.0 ** min(self._troubles, 10) if self._troubles else _LONGEST_SLEEP
-        return min(until_due, again, _LONGEST_SLEEP)
+        until_due = max(self._until_tick(), 0.0)
+        again = pause_after(self._troubles, 1.0, LONGEST_SLEEP) or LONGEST_SLEEP
+        return min(until_due, again)
 
-    def _received(self, timeout: float) -> list[_Begun | _Finished | None]:
-        """All that happened, waiting for the first for at most `timeout` seconds."""
-        messages: list[_Begun | _Finished | None] = []
-        try:
-            messages.append(self._inbox.get(timeout=timeout))
-            while True:
-                messages.append(self._inbox.get_nowait())
-        except Empty:
-            return messages
+    def _until_tick(self) -> float:
+        until_due = 0.0 if self._woken else (self._next_tick - self._clock.now()).total_seconds()
+        return max(until_due, self._rests_until - monotonic())
+
+    def _look_at_commit(self, message: _Committed) -> None:
+        """A commit that makes a table due, now or later, brings the next tick forward."""
+        for table in message.tables:
+            self._commits[table] = message.at
+            opening = self._openings.get(table)
+            if opening is not None:
+                self._next_tick = min(self._next_tick, max(opening, message.at))
 
     def _tick(self) -> bool:
         """Decide and begin; whether the catalog did its part."""
+        began = monotonic()
+        self._woken = False
         try:
             graph = self._catalog.load()
         except Exception:
@@ -177,18 +174,26 @@ class Runner:
         graph = self._with_live(graph)
         plan = tick(graph, self._clock.now())
         self._next_tick = plan.next_due or _NEVER
+        self._openings = plan.openings
+        self._commits = {table: at for table, at in self._commits.items() if table in plan.openings}
         self._waiting_for = plan.waiting_for
         self._replan = False
         for round_ in plan.rounds:
             self._begin(round_)
-        return self._record_plan(plan)
+        well = self._record_plan(plan)
+        ended = monotonic()
+        self._rests_until = ended + _PAUSE_PER_TICK * (ended - began)
+        return well
 
     def _with_live(self, graph: Graph) -> Graph:
         """The catalog knows neither the refreshes that wait for their turn nor those that end at this moment."""
-        live = self._live
-        if not live:
-            return graph
-        return Graph(tuple(replace(t, refreshing=live[t.id]) if t.id in live else t for t in graph.tables))
+        live, working = self._live, self._working
+        return Graph(
+            tuple(
+                replace(t, refreshing=live[t.id], working=t.id in working) if t.id in live else t for t in graph.tables
+            ),
+            dict(self._commits),
+        )
 
     def _forget_dropped(self, graph: Graph) -> None:
         """What became of a table that is gone is of no interest, and might never be recorded."""
@@ -211,6 +216,8 @@ class Runner:
 
     def _begin(self, round_: Round) -> None:
         self._live.update(dict.fromkeys(round_.tables, round_.data_timestamp))
+        self._working.difference_update(round_.tables)
+        self._working.update(member.table for member in round_.members if member.working)
         self._pool.submit(self._prepare, round_)
 
     def _prepare(self, round_: Round) -> None:
@@ -229,12 +236,12 @@ class Runner:
             for table in round_.tables:
                 self._live.pop(table, None)
             return False
-        progress = Progress(round_)
+        progress = RoundProgress(round_)
         self._live.update(dict.fromkeys(round_.tables, round_.data_timestamp))
         self._make_ready(progress, progress.first())
         return True
 
-    def _make_ready(self, progress: Progress, members: Iterable[Member]) -> None:
+    def _make_ready(self, progress: RoundProgress, members: Iterable[Member]) -> None:
         now = self._clock.now()
         for member in members:
             request = RefreshRequest(
@@ -286,7 +293,7 @@ class Runner:
             return False
         return True
 
-    def _refresh(self, progress: Progress, request: RefreshRequest) -> None:
+    def _refresh(self, progress: RoundProgress, request: RefreshRequest) -> None:
         """On a worker: refresh, with retries, and say what came of it. The message is sent whatever happens."""
         started_at = self._clock.now()
         state, error = RefreshState.FAILED, None
@@ -312,9 +319,8 @@ class Runner:
             _log.warning("refreshes did not end", tables=sorted(self._running))
 
     def _await_running(self, timeout: float) -> None:
-        deadline = time.monotonic() + timeout
-        while self._running and (left := deadline - time.monotonic()) > 0:
-            for message in self._received(left):
+        for messages in self._received_until_idle(timeout):
+            for message in messages:
                 if isinstance(message, _Finished):
                     self._finished(message)
         self._ready.clear()

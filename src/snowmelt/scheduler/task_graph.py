@@ -12,7 +12,7 @@ from snowmelt.core.schedules import Schedule
 
 
 class TaskState(StrEnum):
-    """Of a task that has begun in a run."""
+    """The state of a task that has begun in a run."""
 
     EXECUTING = "EXECUTING"
     SUCCEEDED = "SUCCEEDED"
@@ -43,13 +43,13 @@ class TaskNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TaskProgress:
     state: TaskState
     since: datetime
 
 
 @dataclass(frozen=True)
-class GraphRun:
+class OpenGraphRun:
     """One attempt to run a graph, which has not ended."""
 
     id: str
@@ -60,8 +60,8 @@ class GraphRun:
     waiting: bool = False
     """It was asked for, and has not begun."""
     attempt: int = 1
-    progress: Mapping[str, Progress] = field(default_factory=dict)
-    """Of the tasks that have begun, and of those that an earlier attempt completed."""
+    progress: Mapping[str, TaskProgress] = field(default_factory=dict)
+    """How far each task is that has begun, or that an earlier attempt completed."""
 
     def state(self, task: str) -> TaskState | None:
         found = self.progress.get(task)
@@ -139,7 +139,7 @@ class Root:
 @dataclass(frozen=True, slots=True)
 class Graphs:
     roots: tuple[Root, ...]
-    runs: tuple[GraphRun, ...]
+    runs: tuple[OpenGraphRun, ...]
     """The oldest first."""
 
 

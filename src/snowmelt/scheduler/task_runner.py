@@ -6,26 +6,22 @@ catalog: a decision is recorded before it is carried out, so that a process that
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from queue import Empty, SimpleQueue
 from typing import Generic, Protocol, TypeVar
 
 import structlog
 
 from snowmelt.core.backoff import Backoff
 from snowmelt.core.clock import Clock
+from snowmelt.scheduler.loop import LONGEST_SLEEP, DecidingLoop
 from snowmelt.scheduler.task_graph import Decision, Graphs, StartTask, TimeOut
 from snowmelt.scheduler.task_tick import tick
 
 _log = structlog.get_logger(__name__)
 
-_FIRST_PAUSE, _LONGEST_SLEEP = 1.0, 60.0
-"""Seconds after which the runner looks at the clock again: it may have been set, or the machine may have slept."""
+_FIRST_PAUSE = 1.0
 
 Start = TypeVar("Start")
 Ended = TypeVar("Ended")
@@ -60,52 +56,25 @@ class _Message(Generic[Ended]):
     ended: Ended
 
 
-class TaskRunner(Generic[Start, Ended]):
+class TaskRunner(DecidingLoop[_Message[Ended]], Generic[Start, Ended]):
     def __init__(self, catalog: TaskCatalog[Start, Ended], clock: Clock, max_parallel: int) -> None:
+        super().__init__("snowmelt-tasks", "snowmelt-task", max_parallel)
         self._catalog = catalog
         self._clock = clock
-        self._max_parallel = max_parallel
-        self._inbox: SimpleQueue[_Message[Ended] | None] = SimpleQueue()
-        """What ended; None is a wake-up."""
-        self._pool = ThreadPoolExecutor(max_parallel, thread_name_prefix="snowmelt-task")
         self._running = 0
         self._unrecorded: list[Ended] = []
-        self._stopping = threading.Event()
-        self._stop_timeout = 0.0
-        self._cancel_timeout = 0.0
-        self._thread: threading.Thread | None = None
         self._next_due: datetime | None = None
-        self._backoff = Backoff(_FIRST_PAUSE, _LONGEST_SLEEP)
+        self._backoff = Backoff(_FIRST_PAUSE, LONGEST_SLEEP)
         """Turns in a row in which the catalog failed."""
 
-    def start(self) -> None:
-        """Begin. May be called once."""
-        self._thread = threading.Thread(target=self._run, name="snowmelt-tasks", daemon=True)
-        self._thread.start()
-
-    def wake(self) -> None:
-        """Something changed that may make a task due: look now. Cheap, from any thread."""
-        self._inbox.put(None)
-
-    def stop(self, timeout: float, *, cancel_timeout: float = 10.0) -> bool:
-        """Start nothing more, give running tasks `timeout` seconds to finish, then cancel them.
-
-        Whether none is left running. What had not begun goes on when a runner starts again.
-        """
-        self._stop_timeout = timeout
-        self._cancel_timeout = cancel_timeout
-        self._stopping.set()
-        self.wake()
-        if self._thread is not None:
-            self._thread.join()
-        self._pool.shutdown(wait=not self._running)
-        return not self._running
+    def _at_work(self) -> int:
+        return self._running
 
     def run_until_idle(self) -> None:
         """Without a thread: carry out what is due now and all that follows from it, in the caller's time."""
         while self._decide() or self._running:
             if self._running:
-                self._take(self._received(_LONGEST_SLEEP))
+                self._take(self._received(LONGEST_SLEEP))
         self._pool.shutdown()
 
     # -- the thread -----------------------------------------------------------------------------------------------
@@ -162,23 +131,13 @@ class TaskRunner(Generic[Start, Ended]):
         self._inbox.put(_Message(self._catalog.execute(start)))
 
     def _sleep(self) -> float:
-        waits = [_LONGEST_SLEEP]
+        waits = [LONGEST_SLEEP]
         if self._next_due is not None:
             waits.append(max((self._next_due - self._clock.now()).total_seconds(), 0.0))
         polls = self._catalog.polls()
         if polls is not None:
             waits.append(polls.total_seconds())
         return min(waits)
-
-    def _received(self, timeout: float) -> list[_Message[Ended] | None]:
-        """All that happened, waiting for the first for at most `timeout` seconds."""
-        messages: list[_Message[Ended] | None] = []
-        try:
-            messages.append(self._inbox.get(timeout=timeout))
-            while True:
-                messages.append(self._inbox.get_nowait())
-        except Empty:
-            return messages
 
     def _take(self, messages: Sequence[_Message[Ended] | None]) -> None:
         for message in messages:
@@ -203,10 +162,9 @@ class TaskRunner(Generic[Start, Ended]):
             _log.warning("tasks did not end", count=self._running)
 
     def _await_running(self, timeout: float) -> None:
-        deadline = time.monotonic() + timeout
-        while self._running and (left := deadline - time.monotonic()) > 0:
+        for messages in self._received_until_idle(timeout):
             try:
-                self._take(self._received(left))
+                self._take(messages)
             except Exception:
                 _log.exception("the end of a task could not be recorded")
                 return

@@ -14,9 +14,9 @@ from snowmelt.scheduler.task_graph import (
     BeginRun,
     Decision,
     EndRun,
-    GraphRun,
     Graphs,
     NewRun,
+    OpenGraphRun,
     Overlap,
     PassOver,
     Root,
@@ -51,7 +51,7 @@ def _fails_too_often(root: Root) -> bool:
 # -- runs that have begun ---------------------------------------------------------------------------------------------
 
 
-def _go_on(run: GraphRun, root: Root | None, now: datetime, *, may_retry: bool) -> list[Decision]:
+def _go_on(run: OpenGraphRun, root: Root | None, now: datetime, *, may_retry: bool) -> list[Decision]:
     overdue = [node for node in _all_tasks(run) if _is_overdue(run, node, now)]
     decisions: list[Decision] = [TimeOut(run.id, node.id) for node in overdue]
     ready = [node for node in run.tasks if _is_ready(run, node)]
@@ -67,7 +67,7 @@ def _go_on(run: GraphRun, root: Root | None, now: datetime, *, may_retry: bool) 
     return [*decisions, EndRun(run.id, state, retry)]
 
 
-def _is_ready(run: GraphRun, node: TaskNode) -> bool:
+def _is_ready(run: OpenGraphRun, node: TaskNode) -> bool:
     """Whether a task is to start: suspended ones never are, but the root runs when its graph does."""
     if node.id in run.progress or not (node.started or node.id == run.root):
         return False
@@ -76,14 +76,14 @@ def _is_ready(run: GraphRun, node: TaskNode) -> bool:
     return all(name in run.passed for name in node.predecessors)
 
 
-def _is_overdue(run: GraphRun, node: TaskNode, now: datetime) -> bool:
+def _is_overdue(run: OpenGraphRun, node: TaskNode, now: datetime) -> bool:
     found = run.progress.get(node.id)
     if found is None or node.timeout is None or found.state is not TaskState.EXECUTING:
         return False
     return now >= found.since + node.timeout
 
 
-def _outcome(run: GraphRun) -> TaskState:
+def _outcome(run: OpenGraphRun) -> TaskState:
     states = {item.state for item in run.progress.values()}
     if run.state(run.root) is TaskState.SKIPPED:
         return TaskState.SKIPPED
@@ -92,14 +92,14 @@ def _outcome(run: GraphRun) -> TaskState:
     return TaskState.CANCELLED if TaskState.CANCELLED in states else TaskState.SUCCEEDED
 
 
-def _all_tasks(run: GraphRun) -> Iterable[TaskNode]:
+def _all_tasks(run: OpenGraphRun) -> Iterable[TaskNode]:
     return run.tasks if run.finalizer is None else (*run.tasks, run.finalizer)
 
 
 # -- runs that are to begin -------------------------------------------------------------------------------------------
 
 
-def _begin(root: Root, runs: list[GraphRun], now: datetime, suspended: bool) -> list[Decision]:
+def _begin(root: Root, runs: list[OpenGraphRun], now: datetime, suspended: bool) -> list[Decision]:
     """At most one run of a graph begins at a tick: those that were asked for come before the schedule's."""
     waiting = [run for run in runs if run.waiting]
     free = _may_begin(root.overlap, [run for run in runs if not run.waiting])
@@ -115,7 +115,7 @@ def _begin(root: Root, runs: list[GraphRun], now: datetime, suspended: bool) -> 
     return decisions
 
 
-def _may_begin(overlap: Overlap, running: list[GraphRun]) -> bool:
+def _may_begin(overlap: Overlap, running: list[OpenGraphRun]) -> bool:
     if overlap is Overlap.NONE:
         return not running
     if overlap is Overlap.CHILDREN:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from snowmelt.scheduler.changes import openings, stands_at, unseen_commits
 from snowmelt.scheduler.graph import Downstream, DynamicTable, Graph, Member, Round, Skip, Suspension, TickPlan
 from snowmelt.scheduler.periods import (
     GRAIN,
@@ -38,36 +39,31 @@ def tick(graph: Graph, now: datetime) -> TickPlan:
     reasons = unscheduled(shape)
     lags = effective_lags(shape, reasons)
     timings = _timings(shape, lags)
-    due = {id_: _due(shape.tables[id_], timing) for id_, timing in timings.items()}
+    unseen = unseen_commits(shape, graph.commits)
+    on_time = {id_: _due(shape.tables[id_], timing) for id_, timing in timings.items()}
+    opens = {id_: _opens(shape.tables[id_], timing) for id_, timing in timings.items()}
+    due = {id_: min(tick_, max(unseen[id_], opens[id_])) if id_ in unseen else tick_ for id_, tick_ in on_time.items()}
     at = micros(now)
     busy = _busy(shape)
-    starting = _Rounds(shape, lags, at)
+    starting = _Rounds(shape, lags, unseen, at)
     for group in connected(shape, [id_ for id_, tick_ in due.items() if tick_ <= at and id_ not in busy]):
         starting.plan(group)
     blocked = [id_ for id_, tick_ in due.items() if tick_ <= at and id_ in busy]
-    skips = [_skip(shape.tables[id_], timings[id_], due[id_], busy[id_], at) for id_ in blocked]
+    skips = [_skip(shape.tables[id_], timings[id_], on_time[id_], busy[id_], at) for id_ in blocked]
     later = [tick_ for tick_ in due.values() if tick_ > at]
     later += [tick_after(at, timings[id_].period) for id_ in blocked]
-    later += [timings[t].after(micros(r.data_timestamp)) for r in starting.rounds for t in r.tables if t in timings]
+    started = {t: timings[t].after(micros(r.data_timestamp)) for r in starting.rounds for t in r.tables if t in timings}
+    later += started.values()
     later += starting.not_before
+    opens.update((id_, tick_) for id_, tick_ in started.items() if id_ in unseen)
     return TickPlan(
         rounds=tuple(starting.rounds),
         skips=tuple(skip for skip in skips if skip is not None),
         suspensions=tuple(Suspension(t.id, t.name, t.failures) for t in graph.tables if failed_too_often(t)),
         next_due=instant(min(later)) if later else None,
+        openings={base: instant(opening) for base, opening in openings(shape, opens).items()},
         waiting_for=_holders(shape, blocked),
     )
-
-
-def manual_round(graph: Graph, tables: Iterable[str], now: datetime) -> Round:
-    """What a manual refresh of `tables` refreshes: they and all upstream of them, suspended or not, at `now`.
-
-    A disabled table is refreshed alone.
-    """
-    shape = topology(graph)
-    members = with_upstream(shape, tables) & shape.position.keys()
-    targets = effective_lags(shape, unscheduled(shape))
-    return _round(shape, members, targets, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +78,7 @@ class _Timing:
 
 
 def _timings(shape: Topology, lags: Mapping[str, timedelta]) -> dict[str, _Timing]:
-    """Of each table with a lag of its own. The DOWNSTREAM ones come along when a reader is refreshed."""
+    """The timing of each table with a lag of its own. DOWNSTREAM tables are refreshed with their readers."""
     timings: dict[str, _Timing] = {}
     completion: dict[str, int] = {}
     for id_ in shape.order:
@@ -100,10 +96,21 @@ def _due(table: DynamicTable, timing: _Timing) -> int:
     retry = 0 if table.attempted is None else tick_after(micros(table.attempted), timing.period)
     if table.data_timestamp is None:
         return retry
-    stands_at = micros(table.data_timestamp)
-    if table.refreshing is not None:
-        stands_at = max(stands_at, micros(table.refreshing))
-    return max(timing.after(stands_at), retry)
+    return max(timing.after(stands_at(table)), retry)
+
+
+def _opens(table: DynamicTable, timing: _Timing) -> int:
+    """From when on an unseen commit makes a table due: as if it stood at its last refresh that found something.
+
+    So tables without changes wait for the next one, and a table that always has some is refreshed as often as its lag
+    needs it, and no more. After a failure the next tick comes first, whatever is committed.
+    """
+    if table.data_timestamp is None:
+        return 0
+    worked = table.refreshing if table.refreshing is not None and table.working else table.worked
+    opening = 0 if worked is None else timing.after(micros(worked))
+    failed = table.attempted is not None and micros(table.attempted) > stands_at(table)
+    return max(opening, _due(table, timing)) if failed else opening
 
 
 def _busy(shape: Topology) -> dict[str, int]:
@@ -139,11 +146,12 @@ def _skip(table: DynamicTable, timing: _Timing, due: int, obstacle: int, at: int
 class _Rounds:
     """The rounds that start now."""
 
-    def __init__(self, shape: Topology, lags: Mapping[str, timedelta], at: int) -> None:
+    def __init__(self, shape: Topology, lags: Mapping[str, timedelta], unseen: Mapping[str, int], at: int) -> None:
         self.rounds: list[Round] = []
         self.not_before: list[int] = []
         self._shape = shape
         self._lags = lags
+        self._unseen = unseen
         self._at = at
 
     def plan(self, due: Iterable[str]) -> None:
@@ -155,14 +163,15 @@ class _Rounds:
             return
         stamp = instant(data_timestamp)
         members = {table for table in members if self._shape.tables[table].data_timestamp != stamp}
-        self.rounds.append(_round(self._shape, members, self._lags, stamp))
+        self.rounds.append(_round(self._shape, members, self._lags, self._unseen, stamp))
 
     def _data_timestamp(self, members: Iterable[str]) -> int | None:
         """The last tick of all, which every table due on time shares. Just now for tables without data, whose sources
-        may be younger than that tick, and for those refreshed by hand since."""
+        may be younger than that tick, for those refreshed by hand since, and where something was committed since."""
         tables = [self._shape.tables[table] for table in members]
         last_tick = tick_at_or_before(self._at, GRAIN)
-        if all(table.data_timestamp is not None and _may_take(table, last_tick) for table in tables):
+        newer = any(last_tick < self._unseen.get(table.id, 0) <= self._at for table in tables)
+        if not newer and all(table.data_timestamp is not None and _may_take(table, last_tick) for table in tables):
             return last_tick
         return self._at if all(_may_take(table, self._at) for table in tables) else None
 
@@ -178,7 +187,13 @@ def _newest(table: DynamicTable) -> int:
     return max((micros(t) for t in (table.data_timestamp, table.attempted) if t is not None), default=0)
 
 
-def _round(shape: Topology, members: set[str], lags: Mapping[str, timedelta], data_timestamp: datetime) -> Round:
+def _round(
+    shape: Topology,
+    members: set[str],
+    lags: Mapping[str, timedelta],
+    unseen: Mapping[str, int],
+    data_timestamp: datetime,
+) -> Round:
     order = sorted(members, key=shape.position.__getitem__)
     targets: dict[str, datetime] = {}
     for table in reversed(order):
@@ -196,6 +211,7 @@ def _round(shape: Topology, members: set[str], lags: Mapping[str, timedelta], da
                 upstream=tuple(read for read in shape.upstream[table] if read in members),
                 completion_target=targets.get(table),
                 expected_duration=expected_duration(shape.tables[table].durations) * MICROSECOND,
+                working=table in unseen,
             )
             for table in order
         ),

@@ -59,7 +59,7 @@ class Rules:
 @dataclass(frozen=True, slots=True)
 class Budget:
     bytes: int
-    """Of data files that may be read to be put together."""
+    """How many bytes of data files compaction may read."""
     full: bool = False
     """Nothing of it was used lately: then one job may be larger than it."""
     jobs: int = 100
@@ -92,22 +92,22 @@ class Vacuum:
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """Of what was dropped longer ago than its retention."""
+    """Remove objects that were dropped longer ago than their retention."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrimHistories:
-    """Of what is recorded longer ago than the settings say."""
+    """Remove records that are older than the settings allow."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveLeftovers:
-    """Of results and drafts that nobody fetches any more."""
+    """Remove results and drafts that nobody will fetch any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class TidyStore:
-    """Of the state store's own file."""
+    """Give free space in the state store's file back to the disk."""
 
 
 Job: TypeAlias = Compact | Checkpoint | Vacuum | Purge | TrimHistories | RemoveLeftovers | TidyStore

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import anyio.to_thread
@@ -23,22 +24,23 @@ from snowmelt.core.slots import LARGE_WAITING
 from snowmelt.engine.application import EngineState
 from snowmelt.features.observing.service import Observing
 from snowmelt.runtime.account import Account
-from snowmelt.runtime.rights import grounds
+from snowmelt.runtime.rights import lasting
 from snowmelt.runtime.rights.authentication import Authenticator, Identity
 from snowmelt.runtime.rights.founding import ADMIN
 from snowmelt.runtime.rights.privileges import ACCOUNTADMIN
 from snowmelt.runtime.session import Session
-from snowmelt.serve.authentication import LoginAttempt
-from snowmelt.serve.browsers import NoBrowsers
+from snowmelt.serve.browsers import OnlyOurPage
 from snowmelt.serve.channels import ChannelEndpoints
+from snowmelt.serve.console.routes import Console
 from snowmelt.serve.credentials import Credentials
 from snowmelt.serve.limits import BodyLimits, Limits
-from snowmelt.serve.logins import Logins
 from snowmelt.serve.metrics import MetricsEndpoint
+from snowmelt.serve.protocol.authentication import LoginAttempt
 from snowmelt.serve.protocol.bodies import malformed, read_body
 from snowmelt.serve.protocol.door import HELD, Door
+from snowmelt.serve.protocol.logins import Logins
 from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes
-from snowmelt.serve.wire import result_to_json
+from snowmelt.serve.wire import names_to_json, result_to_json
 
 _SLASHES = re.compile("/{2,}")
 _STATUS = {"390111": 401, "390189": 400, "391920": 413, "390201": 429, "390202": 429}
@@ -74,6 +76,8 @@ class Server:
         self._limiter: CapacityLimiter | None = None
         self.logins = Logins(self.authenticator)
         self.door = Door(account, self.logins, lifetimes, held)
+        self.console = Console(account, self.logins, self.door.sessions)
+        self.door.closing = self.console.visitors.door_closed
         account.services[Observing].server_load = self.door.load
         self.routes = [
             *self.door.routes(),
@@ -83,13 +87,27 @@ class Server:
             Route("/api/v1/sessions", self.open_session, methods=["POST"]),
             Route("/api/v1/sessions/current", self.close_session, methods=["DELETE"]),
             Route("/api/v1/statements", self.execute, methods=["POST"]),
+            Route("/api/v1/statements/current", self.progress, methods=["GET"]),
+            Route("/api/v1/statements/current", self.cancel, methods=["DELETE"]),
+            *self.console.routes(),
         ]
-        self.app: ASGIApp = NoBrowsers(_OneSlash(BodyLimits(Starlette(routes=self.routes), limits)), hosts)
+        self._routed = Starlette(routes=self.routes)
+        self.app: ASGIApp = OnlyOurPage(_OneSlash(BodyLimits(self._routed, limits)), hosts)
+
+    def mount(self, path: str, endpoint: ASGIApp) -> None:
+        """Adds what an application above the server answers at a path."""
+        self._routed.router.routes.insert(0, Route(path, endpoint, methods=None))
 
     def hang_up(self) -> None:
         """The server is being stopped: whoever waits for an answer gets one, and nothing new is begun."""
         self.stopping.set()
+        self.console.hang_up()
         self.door.hang_up(self.account.settings.stop_seconds * _LAST_WORDS)
+
+    def stop(self) -> None:
+        """Cancels what runs, and ends every session whose statement ends in time."""
+        self.console.stop()
+        self.door.stop()
 
     async def healthz(self, _: Request) -> Response:
         """200 when a statement of any kind would run now; metadata statements and log-ins are answered before that."""
@@ -108,7 +126,9 @@ class Server:
             opened, token = await self._log_in(body, request.client.host if request.client else "")
         except SnowmeltError as error:
             return _refused(error, _STATUS.get(error.code, 401))
-        return JSONResponse({"token": token, "session_id": opened.session.id})
+        return JSONResponse(
+            {"token": token, "session_id": opened.session.id, "session": names_to_json(opened.session.names)}
+        )
 
     def _opened(self, identity: Identity, body: Mapping[str, Any]) -> tuple[DoorSession, str]:
         session = self.account.session(
@@ -131,10 +151,23 @@ class Server:
             if not self.credentials.accepts_token(token):
                 raise errors.incorrect_login()
             return await run_in_threadpool(self._opened, Identity(ADMIN, ACCOUNTADMIN, ()), body)
+        jwt = _text(body, "jwt")
         attempt = LoginAttempt(
-            _text(body, "user") or "", password=_text(body, "password") or "", role=_text(body, "role"), address=address
-        )
+            _text(body, "user") or "", "SNOWFLAKE" if jwt is None else "SNOWFLAKE_JWT",
+            password=_text(body, "password") or "", token=jwt or _text(body, "token"), role=_text(body, "role"),
+            address=address,
+        )  # fmt: skip
         return await self.logins.log_in(attempt, lambda identity: self._opened(identity, body))
+
+    async def open_by_token(self, token: str, address: str) -> DoorSession:
+        """A session with the rights of an access token. Raises when it is none that holds."""
+        self.door.sessions.check_room()
+        attempt = LoginAttempt("", "PROGRAMMATIC_ACCESS_TOKEN", token=token, address=address)
+        opened, _ = await self.logins.log_in(attempt, lambda identity: self._opened(identity, {}))
+        return opened
+
+    async def close_opened(self, opened: DoorSession) -> None:
+        await run_in_threadpool(self.door.sessions.close, opened)
 
     async def close_session(self, request: Request) -> Response:
         try:
@@ -146,7 +179,7 @@ class Server:
 
     def _found(self, request: Request) -> DoorSession:
         found = self.door.sessions.by_token(_bearer(request), own=True)
-        grounds.check(found.session)
+        lasting.check(found.session)
         return found
 
     def _session(self, request: Request) -> Session:
@@ -155,8 +188,13 @@ class Server:
     def _statements(self) -> CapacityLimiter:
         """Threads of our own API's statements. How many of them are at work, the account's places decide."""
         if self._limiter is None:
-            self._limiter = CapacityLimiter(2 * self.account.settings.parallel_statements + LARGE_WAITING)
+            self._limiter = CapacityLimiter(self.most_statements)
         return self._limiter
+
+    @property
+    def most_statements(self) -> int:
+        """How many statements of one way in may have a thread, those that wait for a slot included."""
+        return 2 * self.account.settings.parallel_statements + LARGE_WAITING
 
     async def execute(self, request: Request) -> Response:
         if self.stopping.is_set():
@@ -175,7 +213,26 @@ class Server:
             return _refused(error, 200)
         finally:
             self.door.sessions.keep(found)
-        return JSONResponse(await run_in_threadpool(lambda: {"result": result_to_json(result)}))
+        names = names_to_json(found.session.names)
+        return JSONResponse(await run_in_threadpool(lambda: {"result": result_to_json(result), "session": names}))
+
+    async def cancel(self, request: Request) -> Response:
+        """Stops the statement that runs in the session, if one does. It ends with an error where it was sent."""
+        try:
+            found = self._found(request)
+        except SnowmeltError as error:
+            return _refused(error, 401)
+        await run_in_threadpool(found.session.cancel)
+        return JSONResponse({"cancelled": True})
+
+    async def progress(self, request: Request) -> Response:
+        """How far Spark is with the statement that runs in the session."""
+        try:
+            found = self._found(request)
+        except SnowmeltError as error:
+            return _refused(error, 401)
+        progress = await run_in_threadpool(found.session.progress)
+        return JSONResponse({"progress": None if progress is None else asdict(progress)})
 
 
 def _refused(error: SnowmeltError, status: int) -> Response:

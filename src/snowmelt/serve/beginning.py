@@ -6,7 +6,9 @@ Nothing that takes long to import may be imported here. The rest of the server i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 from snowmelt.core import private_files
 from snowmelt.core.config import Settings
@@ -29,5 +31,11 @@ def begin(data_dir: Path, settings: Settings) -> Begun:
     path = data_dir.expanduser().resolve()
     private_files.prepare(path)
     ownership = Ownership(path)
+    Thread(target=_import_arrow, name="snowmelt-arrow", daemon=True).start()
     APPLICATION.join(settings.spark, path / SPARK_FOLDER, settings.silence_seconds)
     return Begun(ownership, settings)
+
+
+def _import_arrow() -> None:
+    """Its first array imports pandas, where that is installed: no statement should wait for it."""
+    import_module("pyarrow").array([])

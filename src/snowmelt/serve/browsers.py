@@ -1,4 +1,7 @@
-"""No page in a browser may reach the server: not by its address, and not by a name that was pointed at this machine."""
+"""Which pages in a browser may reach the server: its own, and no other one.
+
+Not by the server's address, and not by a name that was pointed at this machine.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,18 @@ _HEADERS = (
 )
 _ONLY_TLS = (b"strict-transport-security", b"max-age=31536000")
 _FROM_A_PAGE = frozenset({b"cross-site", b"same-site", b"same-origin"})
+_OWN_API = "/api/v1/console/"
+_OWN_FILES = "/assets/"
+_OPENED = frozenset({"/", "/favicon.svg"})
+"""What an address bar asks for, or a link on any page: it has no data in it."""
 
 
-class NoBrowsers:
-    """Refuses what a page in a browser sent, and requests under a foreign name; puts safe headers on every answer.
+class OnlyOurPage:
+    """Refuses what other pages in a browser sent, and requests under a foreign name; puts safe headers on every answer.
 
-    Nothing here is a page, so no page has a reason to ask. Programs send no Origin. A page whose own name was pointed
-    at this machine (DNS rebinding) shows by the Host header, which a page can't choose.
+    The console may ask for its files and its own API, and nothing else here: no other route has a reason to be asked by
+    a page. Programs send no Origin. A page whose own name was pointed at this machine (DNS rebinding) shows by the Host
+    header, which a page can't choose.
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str] | None = None) -> None:
@@ -58,9 +66,9 @@ class NoBrowsers:
 
     def _refusal(self, scope: Scope) -> SnowmeltError | None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        if b"origin" in headers or headers.get(b"sec-fetch-site", b"").strip().lower() in _FROM_A_PAGE:
-            return _refused("Pages in a browser may not use this server.")
         host = headers.get(b"host", b"").decode("latin-1")
+        if not _may_ask(scope, headers, host):
+            return _refused("Pages in a browser may not use this server.")
         if self._hosts is not None and not self._is_ours(_name(host)):
             return _refused(
                 f"The server is not known as '{host[:100]}'.", "Call it localhost, or name it in allowed_hosts."
@@ -70,6 +78,18 @@ class NoBrowsers:
     def _is_ours(self, name: str) -> bool:
         assert self._hosts is not None
         return name in self._hosts or is_loopback(name)
+
+
+def _may_ask(scope: Scope, headers: dict[bytes, bytes], host: str) -> bool:
+    """Whether a program sent the request, or a page that may ask for this."""
+    origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site", b"").strip().lower()
+    if origin is None and site not in _FROM_A_PAGE:
+        return True
+    path = scope["path"]
+    if path in _OPENED and scope["method"] == "GET":
+        return True
+    ours = origin is None or origin.decode("latin-1").lower() == f"{scope.get('scheme', 'http')}://{host}".lower()
+    return path.startswith((_OWN_API, _OWN_FILES)) and ours and site in (b"same-origin", b"")
 
 
 def is_loopback(name: str) -> bool:

@@ -17,7 +17,7 @@ from snowmelt.core.error_json import error_to_json
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest.channels import wire
 from snowmelt.ingest.channels.errors import ChannelInvalidError
-from snowmelt.ingest.channels.ports import Batch, ChannelDoor, Ticket
+from snowmelt.ingest.channels.ports import ChannelBatch, ChannelDoor, Ticket
 from snowmelt.runtime.session import Session
 from snowmelt.serve.protocol.bodies import read_body, read_bytes, too_large
 
@@ -67,7 +67,7 @@ class ChannelEndpoints:
 
             def work(door: ChannelDoor) -> dict[str, Any]:
                 parts = wire.parts_from_arrow(body) if is_arrow else wire.parts_from_json(body)
-                return wire.appended_to_json(door.append(ticket, Batch(number, parts, start, end)))
+                return wire.appended_to_json(door.append(ticket, ChannelBatch(number, parts, start, end)))
 
             return work
 

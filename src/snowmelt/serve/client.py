@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +10,32 @@ import httpx
 
 from snowmelt.core import errors
 from snowmelt.core.error_json import error_from_json
+from snowmelt.core.watching import Progress
 from snowmelt.runtime.results import Result
 from snowmelt.serve.credentials import ADMIN, read_local_token
-from snowmelt.serve.wire import result_from_json
+from snowmelt.serve.wire import names_from_json, result_from_json
 from snowmelt.sql.tokens import SqlText
+
+_CURRENT = "/api/v1/statements/current"
 
 
 class RemoteSession:
-    """A session on a server. Close it when done."""
+    """A session on a server. `cancel` and `progress` are for other threads. Close it when done."""
 
-    def __init__(self, url: str, credentials: dict[str, str], names: dict[str, str | None]) -> None:
+    def __init__(
+        self, url: str, credentials: Mapping[str, str | None], names: Mapping[str, str | None] | None = None
+    ) -> None:
+        """`credentials`: `user` with `password`, `token` or `jwt`, or the `local_token` of a directory's owner."""
         self._url = url
+        self._content = {**credentials, **(names or {})}
         self._http = httpx.Client(base_url=url, timeout=httpx.Timeout(None, connect=10.0))
         try:
-            body = self._post(
-                "/api/v1/sessions", {**credentials, **names}, "The server at {url} does not answer: {why}."
-            )
+            body = self._post("/api/v1/sessions", self._content, "The server at {url} does not answer: {why}.")
         except BaseException:
             self._http.close()
             raise
         self._http.headers["authorization"] = f"Bearer {body['token']}"
+        self.names = names_from_json(body["session"])
 
     @classmethod
     def with_password(cls, url: str, password: str, **names: str | None) -> RemoteSession:
@@ -46,18 +52,34 @@ class RemoteSession:
             {"sql": text.sent if isinstance(text, SqlText) else text, "binds": binds},
             "The connection to the server at {url} was lost: {why}. Whether the statement took effect is not known.",
         )
+        self.names = names_from_json(body["session"])
         return result_from_json(body["result"])
 
-    def close(self) -> None:
-        try:
-            self._http.delete("/api/v1/sessions/current")
-        except httpx.HTTPError:
-            # The session ended with its server.
-            return
-        finally:
-            self._http.close()
+    def cancel(self) -> None:
+        """Stops the statement that runs now. A server that is gone has stopped it."""
+        self._ask("DELETE", _CURRENT)
 
-    def _post(self, path: str, content: dict[str, Any], lost: str) -> dict[str, Any]:
+    def progress(self) -> Progress | None:
+        found = self._ask("GET", _CURRENT).get("progress")
+        return None if found is None else Progress(**found)
+
+    def another(self) -> RemoteSession:
+        """Another session of the same user."""
+        return RemoteSession(self._url, self._content)
+
+    def close(self) -> None:
+        self._ask("DELETE", "/api/v1/sessions/current")
+        self._http.close()
+
+    def _ask(self, method: str, path: str) -> dict[str, Any]:
+        """The answer to what may go unanswered."""
+        try:
+            body: dict[str, Any] = self._http.request(method, path, timeout=10.0).json()
+        except (httpx.HTTPError, ValueError):
+            return {}
+        return body
+
+    def _post(self, path: str, content: Mapping[str, Any], lost: str) -> dict[str, Any]:
         """The answer's content. `lost` is what to say when there is none."""
         try:
             answer = self._http.post(path, json=content)

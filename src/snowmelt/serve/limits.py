@@ -20,9 +20,11 @@ _log = structlog.get_logger(__name__)
 _CLOSE = (b"connection", b"close")
 PUBLIC = frozenset(
     {"/session/v1/login-request", "/session/token-request", "/telemetry/send/sessionless", "/api/v1/sessions",
-     "/healthz", "/metrics"}
+     "/api/v1/console/session", "/healthz", "/metrics"}
 )  # fmt: skip
 """The routes that need no session, or make one. Their bodies are small."""
+_SMALL = PUBLIC | {"/mcp"}
+"""With what an application above the server mounts, where each request makes a session."""
 FILES = "/stage-files/"
 """Below it, bodies are files: they go to disk piece by piece, and never are in memory."""
 
@@ -47,13 +49,13 @@ class Limits:
     def bytes_of(self, path: str) -> int:
         if path.startswith(FILES):
             return self.file_bytes
-        return self.public_bytes if path in PUBLIC else self.body_bytes
+        return self.public_bytes if path in _SMALL else self.body_bytes
 
     def seconds_of(self, path: str) -> float | None:
         """For the whole body; a file may take as long as its pieces keep coming."""
         if path.startswith(FILES):
             return None
-        return self.public_seconds if path in PUBLIC else self.body_seconds
+        return self.public_seconds if path in _SMALL else self.body_seconds
 
 
 class RefusedBodyError(SnowmeltError):

@@ -36,8 +36,10 @@ _BACKLOG = 1024
 """Connections that may wait to be taken: a hundred clients at once are no attack."""
 
 
-def serve(begun: Begun, address: Address, *, announce: Callable[[str], None]) -> None:
-    """Answers until stopped."""
+def serve(
+    begun: Begun, address: Address, *, announce: Callable[[str], None], mounts: Callable[[Server], None] | None = None
+) -> None:  # fmt: skip
+    """Answers until stopped. `mounts` adds what applications above the server answer."""
     with _stopped_by_signal(), open_owned(begun.ownership, begun.settings) as account:
         credentials, made = load_credentials(account.data_dir)
         if os.environ.get(PASSWORD_VARIABLE):
@@ -60,11 +62,13 @@ def serve(begun: Begun, address: Address, *, announce: Callable[[str], None]) ->
         account.ownership.announce(url)
         announce(f"Snowmelt serves {account.data_dir} at {url}")
         server = Server(account, credentials, hosts=address.hosts(account.settings.allowed_hosts))
+        if mounts is not None:
+            mounts(server)
         try:
             _answering(server, address).run(sockets=[listener])
         finally:
             archive.stop()
-            server.door.stop()
+            server.stop()
 
 
 @contextmanager
@@ -77,9 +81,10 @@ def serving_beside(server: Server, address: Address) -> Iterator[int]:
     try:
         yield listener.getsockname()[1]
     finally:
+        server.console.hang_up()
         running.should_exit = True
         thread.join(_STOPPING_SECONDS)
-        server.door.stop()
+        server.stop()
         listener.close()
 
 

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
 
 from snowmelt.core.types import DataType, Kind
+from snowmelt.core.watching import SessionNames
 from snowmelt.runtime.results import Result, ResultColumn
+
+
+def names_to_json(names: SessionNames) -> dict[str, Any]:
+    return asdict(names)
+
+
+def names_from_json(body: dict[str, Any]) -> SessionNames:
+    return SessionNames(**body)
 
 
 def result_to_json(result: Result) -> dict[str, Any]:

@@ -56,6 +56,7 @@ class CommonTable:
 
     key: str
     query: BoundQuery
+    recursive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class SourceColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FromItem:
     """One item of FROM. `alias` is None when it can't be named (a bare subquery)."""
 
     alias: str | None
@@ -89,7 +90,7 @@ class Scope:
     """Where a SELECT looks names up: its sources, its CTEs, its own aliases, then the enclosing scope."""
 
     parent: Scope | None = None
-    sources: list[Source] = field(default_factory=list)
+    sources: list[FromItem] = field(default_factory=list)
     ctes: dict[str, CommonTable] = field(default_factory=dict)
     aliases: dict[str, exp.Expr] = field(default_factory=dict)
     """SELECT aliases that other clauses may use, as written."""
@@ -97,6 +98,8 @@ class Scope:
     """Aliases being expanded now: one inside itself means a column, not the alias."""
     merged: dict[str, Bound] = field(default_factory=dict)
     """Columns of USING and NATURAL joins, once for both sides."""
+    stand_ins: dict[exp.Expr, exp.Expr] = field(default_factory=dict)
+    """VARIANT values that the query groups by, and the aggregates that stand for them outside of aggregates."""
     arguments: dict[str, Bound] = field(default_factory=dict)
     """Arguments of the SQL function whose body is being bound; lambda parameters."""
     caller: Scope | None = None
@@ -140,7 +143,7 @@ class Scope:
                 yield from scope.caller._around()
             scope = scope.parent
 
-    def visible(self) -> Iterator[tuple[Source, SourceColumn]]:
+    def visible(self) -> Iterator[tuple[FromItem, SourceColumn]]:
         for source in self.sources:
             for column in source.columns:
                 if column.name not in source.hidden:

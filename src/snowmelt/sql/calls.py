@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -13,20 +12,20 @@ from snowmelt.core import errors, types
 from snowmelt.core.names import quote
 from snowmelt.core.types import DataType, Kind
 from snowmelt.sql import coercion, notes, routines
+from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Bound, Scope, fold_identifier, position_of
+from snowmelt.sql.clauses import LAMBDA, Clause
 from snowmelt.sql.dialect import string
 from snowmelt.sql.functions.catalog import FUNCTIONS, lookup
+from snowmelt.sql.functions.generators import SEQUENCES
 from snowmelt.sql.functions.registry import MODIFIERS, Call, Function, FunctionKind
 from snowmelt.sql.node_arguments import only
 from snowmelt.sql.relations import ScalarRoutine
 from snowmelt.sql.stars import chooser, star_of
 
-if TYPE_CHECKING:
-    from snowmelt.sql.expressions import ExpressionBinder
-
 
 def bind_call(
-    binder: ExpressionBinder,
+    binder: BindsExpressions,
     node: exp.Anonymous,
     qualifier: tuple[str, ...] = (),
     *,
@@ -54,7 +53,7 @@ def bind_call(
             _refuse_modified(name, modified=modified)
             return _bind_routine(binder, found, node)
     function = lookup(".".join((*qualifier, name)))
-    arguments, distinct = _arguments(binder, node)
+    arguments, distinct = _arguments(binder, function, node)
     if arguments and isinstance(arguments[0], exp.IgnoreNulls | exp.RespectNulls):
         nulls = "IGNORE" if isinstance(arguments[0], exp.IgnoreNulls) else "RESPECT"
         arguments[0] = arguments[0].this
@@ -62,7 +61,10 @@ def bind_call(
     _check_count(function, arguments)
     if function.kind is FunctionKind.WINDOW and binder.window is None:
         raise errors.compilation("002303", "42601", f"Window function [{name}] requires an OVER clause")
-    inside = binder.in_scope(binder.scope)
+    aggregates = function.kind is FunctionKind.AGGREGATE and binder.window is None
+    if aggregates:
+        binder.clause.allow_aggregate(node)
+    inside = binder.in_clause(_inside(binder, name, aggregates=aggregates))
     bounds = [_bind_argument(inside, function, index, argument) for index, argument in enumerate(arguments)]
     bounds = _common_arguments(inside, function, bounds)
     call = Call(
@@ -78,9 +80,10 @@ def bind_call(
         ignore_nulls=nulls == "IGNORE",
         window=binder.window is not None,
     )
-    aggregates = function.kind is FunctionKind.AGGREGATE and binder.window is None
     type_ = _refined_type(function, call)
     tree = _noted(function, call, type_)
+    if name in SEQUENCES:
+        tree = _numbered(binder, name, tree)
     if function.volatile:
         position = position_of(node)
         notes.note_position(tree, position.line, position.position)
@@ -90,6 +93,24 @@ def bind_call(
         aggregate=aggregates or any(bound.aggregate for bound in bounds),
         volatile=function.volatile or any(bound.volatile for bound in bounds),
     )
+
+
+def _numbered(binder: BindsExpressions, name: str, tree: exp.Expr) -> exp.Expr:
+    """SEQ4() and its like read the number that GENERATOR and DUAL give a row. Rows of other sources have none."""
+    if any(not source.columns for source in binder.scope.sources):
+        return tree
+    if binder.scope.sources:
+        raise errors.unsupported(
+            f"{name} over rows that are not GENERATOR's", hint="Use ROW_NUMBER() OVER (ORDER BY …)."
+        )
+    return notes.volatile(exp.Var(this="0L"), name)
+
+
+def _inside(binder: BindsExpressions, name: str, *, aggregates: bool) -> Clause:
+    """Where the arguments of a call stand."""
+    if aggregates:
+        return binder.clause.inside_aggregate(name)
+    return binder.clause if binder.window is None else binder.clause.inside_window()
 
 
 def _noted(function: Function, call: Call, type_: DataType) -> exp.Expr:
@@ -110,11 +131,11 @@ def _refined_type(function: Function, call: Call) -> DataType:
     return function.typed(call) if function.typed is not None else call.returns
 
 
-def bind_within_group(binder: ExpressionBinder, node: exp.WithinGroup) -> Bound:
+def bind_within_group(binder: BindsExpressions, node: exp.WithinGroup) -> Bound:
     call = node.this
     if not isinstance(call, exp.Anonymous):
         raise errors.unsupported("WITHIN GROUP here")
-    inside = binder.in_scope(binder.scope)
+    inside = binder.in_clause(_inside(binder, call.name.upper(), aggregates=binder.window is None))
     values = [inside.bind(item.this) for item in node.expression.expressions]
     order = tuple(
         exp.Ordered(
@@ -125,23 +146,58 @@ def bind_within_group(binder: ExpressionBinder, node: exp.WithinGroup) -> Bound:
     return bind_call(binder, call, order=order, order_types=tuple(value.type for value in values))
 
 
-def _arguments(binder: ExpressionBinder, node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
+def _arguments(binder: BindsExpressions, function: Function, node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
+    """The arguments, and whether DISTINCT stands before them."""
     arguments = list(node.expressions)
-    distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
-    if distinct:
-        arguments = [*arguments[0].expressions, *arguments[1:]]
-    for argument in arguments:
-        if isinstance(argument, exp.Kwarg):
-            raise errors.unsupported(f"named arguments of {node.name.upper()}")
-    star = star_of(arguments[0]) if len(arguments) == 1 else None
+    distinct = [index for index, argument in enumerate(arguments) if isinstance(argument, exp.Distinct)]
+    for index in distinct:
+        arguments[index : index + 1] = arguments[index].expressions
+    if "list" in function.accepts:
+        first, *others = arguments or [exp.Tuple(expressions=[])]
+        arguments = [*_named(function, others), *_members(binder, first)]
+    else:
+        arguments = _named(function, arguments)
+    return _stars(binder, node.name.upper(), arguments), bool(distinct)
+
+
+def _named(function: Function, arguments: list[exp.Expr]) -> list[exp.Expr]:
+    """`name => value` in the place of that name. What is left out between has the name's default."""
+    given = {item.this.name.upper(): item.expression for item in arguments if isinstance(item, exp.Kwarg)}
+    placed = [item for item in arguments if not isinstance(item, exp.Kwarg)]
+    if given and not function.names:
+        raise errors.unsupported(f"named arguments of {function.name}", hint="Give them in their order.")
+    for name, default in function.names[len(placed) :]:
+        value = given.pop(name.upper(), string(default) if default is not None else None)
+        if value is None:
+            break
+        placed.append(value)
+    if given:
+        raise errors.compilation("001044", "42P13", f"Invalid argument name '{next(iter(given))}' for {function.name}")
+    return placed
+
+
+def _members(binder: BindsExpressions, item: exp.Expr) -> list[exp.Expr]:
+    """What a list in parentheses names: `(a, b)`, `(*)`, `a`."""
+    if isinstance(item, exp.Tuple):
+        return list(item.expressions)
+    inner = item.this if isinstance(item, exp.Paren) else item
+    star = star_of(inner)
+    return [inner] if star is None else _star_pairs(binder, inner, star)[1::2]
+
+
+def _stars(binder: BindsExpressions, name: str, arguments: list[exp.Expr]) -> list[exp.Expr]:
+    """With the columns in place of a star behind the other arguments."""
+    star = star_of(arguments[-1]) if arguments else None
+    if star is None:
+        return arguments
     # COUNT(*) counts rows; COUNT(t.*) and COUNT(* EXCLUDE c) count rows without a NULL in those columns.
-    if star is not None and not (node.name.upper() == "COUNT" and star is arguments[0] and not any(star.args.values())):
-        pairs = _star_pairs(binder, arguments[0], star)
-        arguments = pairs if node.name.upper().startswith("OBJECT_CONSTRUCT") else pairs[1::2]
-    return arguments, distinct
+    if name == "COUNT" and star is arguments[-1] and not any(star.args.values()):
+        return arguments
+    pairs = _star_pairs(binder, arguments[-1], star)
+    return [*arguments[:-1], *(pairs if name.startswith("OBJECT_CONSTRUCT") else pairs[1::2])]
 
 
-def _star_pairs(binder: ExpressionBinder, item: exp.Expr, star: exp.Star) -> list[exp.Expr]:
+def _star_pairs(binder: BindsExpressions, item: exp.Expr, star: exp.Star) -> list[exp.Expr]:
     """For OBJECT_CONSTRUCT(*), HASH(*) and their like: every column's name and value, in turn."""
     only(star, "except_", "ilike")
     wanted = tuple(fold_identifier(part) for part in item.parts[:-1]) if isinstance(item, exp.Column) else ()
@@ -161,7 +217,7 @@ def _star_pairs(binder: ExpressionBinder, item: exp.Expr, star: exp.Star) -> lis
     return pairs
 
 
-def _check_modifiers(function: Function, binder: ExpressionBinder, *, distinct: bool, order: bool, nulls: bool) -> None:
+def _check_modifiers(function: Function, binder: BindsExpressions, *, distinct: bool, order: bool, nulls: bool) -> None:
     for name, given in (("distinct", distinct), ("order", order), ("nulls", nulls)):
         if given and name not in function.accepts:
             raise errors.unsupported(f"{MODIFIERS[name]} {function.name}")
@@ -182,7 +238,7 @@ def _check_count(function: Function, arguments: Sequence[exp.Expr]) -> None:
         raise errors.too_many_arguments(shown, function.max_args, len(arguments))
 
 
-def _bind_argument(binder: ExpressionBinder, function: Function, index: int, node: exp.Expr) -> Bound:
+def _bind_argument(binder: BindsExpressions, function: Function, index: int, node: exp.Expr) -> Bound:
     word = function.takes[min(index, len(function.takes) - 1)] if function.takes else "any"
     if word == "word":
         if isinstance(node, exp.Column) and node.table:
@@ -199,7 +255,7 @@ def _bind_argument(binder: ExpressionBinder, function: Function, index: int, nod
     return replace(bound, tree=tree, type=type_)
 
 
-def _common_arguments(binder: ExpressionBinder, function: Function, bounds: list[Bound]) -> list[Bound]:
+def _common_arguments(binder: BindsExpressions, function: Function, bounds: list[Bound]) -> list[Bound]:
     """Casts the arguments whose word is `same` to their common type."""
     words = [function.takes[min(index, len(function.takes) - 1)] for index in range(len(bounds))]
     chosen = [index for index, word in enumerate(words) if word == "same"]
@@ -212,7 +268,7 @@ def _common_arguments(binder: ExpressionBinder, function: Function, bounds: list
     return result
 
 
-def _bind_lambda(binder: ExpressionBinder, node: exp.Lambda) -> Bound:
+def _bind_lambda(binder: BindsExpressions, node: exp.Lambda) -> Bound:
     names = [parameter.name for parameter in node.expressions]
     scope = Scope(parent=binder.scope)
     parameters = [scope.declare_parameter(name.upper(), types.VARIANT) for name in names]
@@ -223,12 +279,12 @@ def _bind_lambda(binder: ExpressionBinder, node: exp.Lambda) -> Bound:
             else part
         )
     )
-    bound = binder.in_scope(scope).bind(body)
+    bound = binder.in_scope(scope).in_clause(LAMBDA).bind(body)
     tree = exp.Lambda(this=bound.tree, expressions=list(parameters))
     return replace(bound, tree=tree)
 
 
-def _constant(binder: ExpressionBinder, node: exp.Expr) -> exp.Expr:
+def _constant(binder: BindsExpressions, node: exp.Expr) -> exp.Expr:
     """A variable counts as the constant it holds."""
     if isinstance(node, exp.Parameter) and not isinstance(node.this, exp.Literal):
         return binder.environment.relations.variable(node.name.upper()) or node
@@ -238,8 +294,8 @@ def _constant(binder: ExpressionBinder, node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _bind_routine(binder: ExpressionBinder, found: list[ScalarRoutine], node: exp.Anonymous) -> Bound:
-    inside = binder.in_scope(binder.scope)
+def _bind_routine(binder: BindsExpressions, found: list[ScalarRoutine], node: exp.Anonymous) -> Bound:
+    inside = binder.in_clause(binder.clause)
     routine, arguments = routines.match(inside, found, node)
     if routine.returns is None:
         raise errors.compilation("002142", "42601", f"Table function {routine.name} must stand in TABLE(…)")

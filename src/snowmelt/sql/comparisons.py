@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.sql import coercion
+from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Bound, describe, merge_flags, tight
 from snowmelt.sql.dialect import identifier
 
-if TYPE_CHECKING:
-    from snowmelt.sql.expressions import ExpressionBinder
 
-
-def row_comparison(binder: ExpressionBinder, node: exp.Expr) -> Bound:
+def row_comparison(binder: BindsExpressions, node: exp.Expr) -> Bound:
     if not isinstance(node, exp.EQ | exp.NEQ) or len(node.this.expressions) != len(node.expression.expressions):
         raise errors.unsupported("comparison of rows other than = and <>")
     pairs = [
@@ -26,19 +22,62 @@ def row_comparison(binder: ExpressionBinder, node: exp.Expr) -> Bound:
     return merge_flags(exp.not_(tree) if isinstance(node, exp.NEQ) else tree, types.BOOLEAN, pairs)
 
 
-def quantified(binder: ExpressionBinder, node: exp.Expr) -> Bound:
-    """`x = ANY (subquery)` is IN; `x <> ALL (subquery)` is NOT IN."""
+_FLIPPED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.EQ: exp.NEQ, exp.NEQ: exp.EQ, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.GT: exp.LTE, exp.LTE: exp.GT,
+}  # fmt: skip
+
+
+def quantified(binder: BindsExpressions, node: exp.Expr) -> Bound:
+    """`x = ANY (subquery)` is IN, `x <> ALL (subquery)` is NOT IN.
+
+    The others ask what is true of the rows: `x > ANY (…)` is TRUE if it is for one row, or else NULL if it is unknown
+    for one, or else FALSE. `x > ALL (…)` is the opposite of `x <= ANY (…)`.
+    """
     quantifier = node.expression
-    inner = quantifier.this
-    if isinstance(node, exp.EQ) and isinstance(quantifier, exp.Any):
-        return is_in(binder, exp.In(this=node.this, query=inner))
-    if isinstance(node, exp.NEQ) and isinstance(quantifier, exp.All):
-        bound = is_in(binder, exp.In(this=node.this, query=inner))
+    inner = quantifier.this.unnest() if isinstance(quantifier.this, exp.Subquery) else quantifier.this
+    if not isinstance(inner, exp.Query):
+        raise errors.unsupported("ANY or ALL of a list", hint="Use IN, or compare with GREATEST or LEAST of the list.")
+    if isinstance(quantifier, exp.All):
+        opposite = _FLIPPED[type(node)](this=node.this, expression=exp.Any(this=inner))
+        bound = quantified(binder, opposite)
         return bound.with_tree(exp.Not(this=exp.Paren(this=bound.tree)))
-    raise errors.unsupported(f"{'ANY' if isinstance(quantifier, exp.Any) else 'ALL'} with this operator")
+    if isinstance(node, exp.EQ):
+        return is_in(binder, exp.In(this=node.this, query=inner))
+    return _any_row(binder, node, inner)
 
 
-def is_test(binder: ExpressionBinder, node: exp.Is) -> Bound:
+def _any_row(binder: BindsExpressions, node: exp.Expr, inner: exp.Expr) -> Bound:
+    """By the extremes of the rows: one aggregate tells all, and needs no row of the subquery twice."""
+    rows = exp.Subquery(this=inner.copy(), alias=exp.TableAlias(this=identifier("__any"), columns=[identifier("V")]))
+    value = exp.column(identifier("V"), table=identifier("__any"))
+
+    def asked(function: str, *arguments: exp.Expr) -> exp.Expr:
+        called = exp.Anonymous(this=function, expressions=list(arguments) or [value.copy()])
+        return exp.Subquery(this=exp.select(called).from_(rows.copy()))
+
+    least, most = asked("MIN"), asked("MAX")
+    unknown = exp.GT(this=asked("COUNT_IF", exp.Is(this=value.copy(), expression=exp.Null())),
+                     expression=exp.Literal.number(0))  # fmt: skip
+    found: exp.Expr
+    if isinstance(node, exp.NEQ):
+        found = exp.Or(this=exp.NEQ(this=node.this.copy(), expression=least),
+                       expression=exp.NEQ(this=node.this.copy(), expression=most))  # fmt: skip
+    else:
+        extreme = least if isinstance(node, exp.GT | exp.GTE) else most
+        found = type(node)(this=node.this.copy(), expression=extreme)
+    some = exp.Exists(this=exp.select(exp.Literal.number(1)).from_(rows.copy()))
+    missing = exp.And(this=some, expression=exp.Is(this=exp.Paren(this=node.this.copy()), expression=exp.Null()))
+    case = exp.Case(
+        ifs=[
+            exp.If(this=found, true=exp.true()),
+            exp.If(this=exp.Or(this=unknown, expression=exp.Paren(this=missing)), true=exp.Null()),
+        ],
+        default=exp.false(),
+    )
+    return binder.boolean(case)
+
+
+def is_test(binder: BindsExpressions, node: exp.Is) -> Bound:
     target = node.expression
     if isinstance(target, exp.Null):
         value = binder.bind(node.this)
@@ -49,14 +88,14 @@ def is_test(binder: ExpressionBinder, node: exp.Is) -> Bound:
     raise errors.unsupported(describe(node))
 
 
-def between(binder: ExpressionBinder, node: exp.Between) -> Bound:
+def between(binder: BindsExpressions, node: exp.Between) -> Bound:
     low = exp.GTE(this=node.this, expression=node.args["low"])
     high = exp.LTE(this=node.this.copy(), expression=node.args["high"])
     first, second = binder.bind(low), binder.bind(high)
     return merge_flags(exp.Paren(this=exp.and_(first.tree, second.tree)), types.BOOLEAN, (first, second))
 
 
-def is_in(binder: ExpressionBinder, node: exp.In) -> Bound:
+def is_in(binder: BindsExpressions, node: exp.In) -> Bound:
     query = node.args.get("query")
     if query is not None:
         return _in_query(binder, node, query)
@@ -79,7 +118,7 @@ def is_in(binder: ExpressionBinder, node: exp.In) -> Bound:
     return merge_flags(tree, types.BOOLEAN, [subject, *casted])
 
 
-def _in_query(binder: ExpressionBinder, node: exp.In, query: exp.Expr) -> Bound:
+def _in_query(binder: BindsExpressions, node: exp.In, query: exp.Expr) -> Bound:
     subjects = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
     bound = binder.queries.subquery(query, binder.scope)
     if len(bound.columns) != len(subjects):
@@ -102,12 +141,12 @@ def _in_query(binder: ExpressionBinder, node: exp.In, query: exp.Expr) -> Bound:
     return merge_flags(exp.In(this=left_tree, query=exp.Subquery(this=inner)), types.BOOLEAN, values)
 
 
-def exists(binder: ExpressionBinder, node: exp.Exists) -> Bound:
+def exists(binder: BindsExpressions, node: exp.Exists) -> Bound:
     bound = binder.queries.subquery(node.this, binder.scope)
     return Bound(exp.Exists(this=bound.tree), types.BOOLEAN, volatile=bound.volatile)
 
 
-def scalar_subquery(binder: ExpressionBinder, node: exp.Subquery) -> Bound:
+def scalar_subquery(binder: BindsExpressions, node: exp.Subquery) -> Bound:
     bound = binder.queries.subquery(node, binder.scope)
     if len(bound.columns) != 1:
         raise errors.compilation("001790", "42601", "a scalar subquery must return one column")

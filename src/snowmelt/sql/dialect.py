@@ -8,6 +8,7 @@ translation of functions between dialects was measured to be silently wrong for 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -22,19 +23,26 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parser import Parser
 from sqlglot.parsers.snowflake import SnowflakeParser
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from snowmelt.core import errors
 from snowmelt.sql.correlation import fit_subqueries
+from snowmelt.sql.loose_words import outer_marks, refuse_loose_words, unexpected
 from snowmelt.sql.memberships import is_value, three_valued
 from snowmelt.sql.node_arguments import refuse_unread
 
 _SLOT = re.compile(r"_\d+")
 _TEXT = "text"
 """The note on an item of a SELECT list that holds its text."""
+FROM_LAST = "from_last"
+"""The note on NTH_VALUE(…) FROM LAST."""
+SEALED = "snowmelt_sealed"
+"""A call that gives its argument, and that Spark's optimizer moves no predicate past."""
 _LOOSE = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Case)
 """What needs parentheses when it becomes an operand."""
 
+_AT_END = "<EOF> "
+"""Begins the description of an error where the text ends too early."""
 _KEPT_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "POSITION")
 """Calls whose arguments are not a plain list, and so need a parser of their own."""
 
@@ -48,9 +56,25 @@ class _SnowflakeParser(SnowflakeParser):
         token: kind for token, kind in SnowflakeParser.NO_PAREN_FUNCTIONS.items() if kind is not exp.Localtime
     }
 
+    def raise_error(self, message: str, token: Token | None = None) -> None:
+        """Without a token it is about the next one. Behind the last one there is none, and the error says so."""
+        at_end = not self._curr and (not token or token is self._prev)
+        super().raise_error(f"{_AT_END}{message}" if at_end else message, *([token] if token else []))
+
     def build_cast(self, strict: bool, **kwargs: Any) -> exp.Expr:
         # Every cast is a cast: Snowflake's dialect would make a function call of TRY_CAST(x AS BOOLEAN).
         return Parser.build_cast(self, strict, **kwargs)
+
+    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
+        if (
+            isinstance(this, exp.Anonymous)
+            and this.name.upper() == "NTH_VALUE"
+            and self._match_text_seq("FROM", "LAST")
+        ):
+            this.meta[FROM_LAST] = True
+        elif isinstance(this, exp.Anonymous) and this.name.upper() == "NTH_VALUE":
+            self._match_text_seq("FROM", "FIRST")
+        return super()._parse_window(this, alias)
 
     def _parse_limit(
         self, this: exp.Expr | None = None, top: bool = False, skip_limit_token: bool = False
@@ -63,8 +87,49 @@ class _SnowflakeParser(SnowflakeParser):
             self.raise_error("Unexpected ','", [token for token in read if token.token_type is TokenType.COMMA][-1])
         return limit
 
+    def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
+        start = self._index
+        group = super()._parse_group(skip_group_by_token)
+        if group is not None and "all" in group.args and (group.expressions or not group.args["all"]):
+            # GROUP BY DISTINCT, or GROUP BY ALL with more behind it, of which sqlglot notes no more than that.
+            words = (TokenType.ALL, TokenType.DISTINCT)
+            raise unexpected(next(token for token in self._tokens[start:] if token.token_type in words))
+        return group
+
+    def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        if this is not None and self._match(TokenType.L_BRACE, advance=False):
+            # sqlglot would leave out what stands before an object in braces.
+            raise unexpected(self._curr)
+        return super()._parse_bracket(this)
+
+    def _parse_lambda_arg(self) -> exp.Expr | None:
+        argument = super()._parse_lambda_arg()
+        if isinstance(argument, exp.Cast) and self._match(TokenType.FARROW, advance=False):
+            # A parameter of a lambda may have a type. The name of an argument, as in INPUT => v, has none.
+            raise unexpected(self._prev)
+        return argument
+
+    def _parse_star_op(self, *keywords: str) -> list[exp.Expr] | None:
+        start = self._index
+        found = super()._parse_star_op(*keywords)
+        if not found and self._index > start:
+            raise unexpected(self._tokens[start])
+        return found
+
+    def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
+        refuse_loose_words(raw_tokens)
+        trees = super().parse(raw_tokens, sql)
+        marks = outer_marks(raw_tokens)
+        if marks and len(marks) != sum(column.args.get("join_mark") is True for column in _columns(trees)):
+            # It stands where only a name is taken, and went with the rest of the column.
+            raise unexpected(marks[0])
+        return trees
+
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
-        return self._parse_csv(self._parse_projection), None
+        items = self._parse_csv(self._parse_projection)
+        if not items:
+            self.raise_error("A SELECT list has at least one item")
+        return items, None
 
     def _parse_projection(self) -> exp.Expr | None:
         """An item of a SELECT list. One without a name of its own notes its text, which becomes its name."""
@@ -73,6 +138,10 @@ class _SnowflakeParser(SnowflakeParser):
         if item is not None and not isinstance(item, exp.Alias | exp.Column | exp.Star):
             item.meta[_TEXT] = self._find_sql(start, self._prev)
         return item
+
+
+def _columns(trees: list[exp.Expr | None]) -> Iterator[exp.Column]:
+    return (column for tree in trees if tree is not None for column in tree.find_all(exp.Column))
 
 
 class SnowflakeSource(Snowflake):
@@ -94,7 +163,11 @@ class _SparkGenerator(SparkGenerator):
     EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
 
     def anonymous_sql(self, expression: exp.Anonymous) -> str:
-        return f"{expression.this}({self.expressions(expression, flat=True)})"
+        arguments = self.expressions(expression, flat=True)
+        if expression.this == SEALED:
+            # Spark moves nothing past a column that is not the same at every look. (`rand() >= 0` it knows to be true.)
+            return f"CASE WHEN monotonically_increasing_id() >= 0 THEN {arguments} END"
+        return f"{expression.this}({arguments})"
 
     def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
         # As written: the Spark dialect looks for JSON functions in each cast, which costs more than all the rest.
@@ -153,6 +226,8 @@ def parse_snowflake(text: str, *, line: int = 1, column: int = 0) -> exp.Expr:
     except ParseError as error:
         where = error.errors[0] if error.errors else {}
         at_line, end, token = where.get("line") or 1, where.get("col") or 0, where.get("highlight") or ""
+        if (where.get("description") or "").startswith(_AT_END):
+            token = ""
         raise _syntax_error(at_line, end, token, line, column) from error
     except TokenError as error:
         raise errors.syntax_error(line, column, text.strip()[:20]) from error

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from sqlglot import exp
 
@@ -13,24 +13,12 @@ from snowmelt.core import errors, types
 from snowmelt.core.names import quote, split_name
 from snowmelt.core.types import DataType, Kind
 from snowmelt.sql import casts, coercion, comparisons, operators, variants
+from snowmelt.sql.binders import BindsQueries, Environment
 from snowmelt.sql.bound import Bound, Scope, describe, fold_identifier, merge_flags, position_of, tight
 from snowmelt.sql.calls import bind_call, bind_within_group
+from snowmelt.sql.clauses import ONE_ROW, Clause
 from snowmelt.sql.dialect import identifier, spark, string
-from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.notes import typed, volatile
-from snowmelt.sql.relations import Relations
-
-if TYPE_CHECKING:
-    from snowmelt.sql.queries import QueryBinder
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """What stays the same while one statement is bound."""
-
-    relations: Relations
-    context: SessionContext
-
 
 _COMPARISONS: dict[type[exp.Expr], type[exp.Expr]] = {
     kind: kind for kind in (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
@@ -44,21 +32,31 @@ _CONTEXT_WORDS = {
 
 
 class ExpressionBinder:
-    """Binds expressions in one scope. `queries` binds the subqueries found on the way."""
+    """Binds expressions of one clause in one scope. `queries` binds the subqueries found on the way."""
 
-    def __init__(self, environment: Environment, scope: Scope, queries: QueryBinder) -> None:
+    def __init__(self, environment: Environment, scope: Scope, queries: BindsQueries, clause: Clause = ONE_ROW) -> None:
         self.environment = environment
         self.context = environment.context
         self.scope = scope
         self.queries = queries
+        self.clause = clause
         self.window: exp.Window | None = None
         """The OVER (…) around the call being bound, if any."""
 
     def in_scope(self, scope: Scope) -> ExpressionBinder:
-        return ExpressionBinder(self.environment, scope, self.queries)
+        return ExpressionBinder(self.environment, scope, self.queries, self.clause)
+
+    def in_clause(self, clause: Clause) -> ExpressionBinder:
+        return ExpressionBinder(self.environment, self.scope, self.queries, clause)
+
+    def in_body(self, environment: Environment, scope: Scope, queries: BindsQueries) -> ExpressionBinder:
+        """A binder for a function's body."""
+        return ExpressionBinder(environment, scope, queries)
 
     def bind(self, node: exp.Expr) -> Bound:
         bound = self._bind(node)
+        if self.scope.stand_ins and self.clause.aggregates and bound.tree in self.scope.stand_ins:
+            bound = replace(bound, tree=self.scope.stand_ins[bound.tree].copy(), aggregate=True)
         typed(bound.tree, bound.type)
         return bound
 
@@ -263,7 +261,8 @@ class ExpressionBinder:
         return bind_call(self, call, tuple(parts))
 
     def _window_node(self, node: exp.Window) -> Bound:
-        from_call = self.in_scope(self.scope)
+        self.clause.allow_window(node)
+        from_call = self.in_clause(self.clause)
         from_call.window = node
         bound = from_call.bind(node.this)
         return self.queries.windows.wrap(self, node, bound)

@@ -9,6 +9,7 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.core.types import DataType
+from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.relations import ChangeSpan, Relation, Relations, ScalarRoutine, TimeTravel
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ class NoRelations:
 
     def routine(self, parts: tuple[str, ...]) -> list[ScalarRoutine]:
         return []
+
+    def distinct_values(self, query: BoundQuery) -> Sequence[exp.Expr]:
+        raise errors.unsupported("PIVOT … IN (ANY) where no query can run", hint="List the values.")
 
     def within(self, database: str, schema: str, owner: str | None) -> Relations:
         return self

@@ -5,7 +5,7 @@ SYMMETRIC` and notes them as arguments of nodes. An argument that nobody reads w
 word. So the tree of every text is held against the tables below, once, where it is parsed (`refuse_unread`).
 
 - `READ`: the node classes that can be bound, each with the arguments that binding reads. A class that is not there is
-  refused as a whole. `tests/unit/sql/test_node_arguments.py` proves the claim: it takes each argument away from a query
+  refused as a whole. `tests/sql/test_node_arguments.py` proves the claim: it takes each argument away from a query
   that has it, and the bound query must be another one.
 - `WITHOUT_EFFECT`: what the parser notes for other dialects, or what changes no row. Each with its reason.
 - `WORDS`: how the refused arguments of those classes are called. The same test fails on an argument of sqlglot's that
@@ -16,8 +16,6 @@ A node that is bound in more than one place is held to what that place reads, wi
 """
 
 from __future__ import annotations
-
-import re
 
 from sqlglot import exp
 
@@ -31,34 +29,41 @@ _BINARY = (
 )  # fmt: skip
 _UNARY = (
     exp.From, exp.Where, exp.Having, exp.Qualify, exp.Paren, exp.Not, exp.Neg, exp.Any, exp.All, exp.Exists,
-    exp.IgnoreNulls, exp.RespectNulls, exp.Parameter, exp.Placeholder, exp.Var, exp.RawString, exp.National,
+    exp.IgnoreNulls, exp.RespectNulls, exp.Prior, exp.ConnectByRoot, exp.Parameter, exp.Placeholder,
+    exp.Var, exp.RawString, exp.National,
     exp.HexString, exp.Boolean, exp.DataTypeParam, exp.JSONPathKey, exp.JSONPathSubscript,
 )  # fmt: skip
 _LISTS = (
-    exp.Tuple, exp.Array, exp.Struct, exp.Order, exp.GroupingSets, exp.Rollup, exp.Cube, exp.With, exp.JSONPath,
+    exp.Tuple, exp.Array, exp.Struct, exp.Order, exp.GroupingSets, exp.Rollup, exp.Cube, exp.JSONPath,
 )  # fmt: skip
 _BARE = (
     exp.Null, exp.JSONPathRoot, exp.LimitOptions, exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime,
     exp.CurrentUser, exp.CurrentRole,
 )  # fmt: skip
-_SET_OPERATION = "with_ this expression distinct order limit offset"
+_SET_OPERATION = "with_ this expression distinct order limit offset by_name"
 
 _READ: dict[_Node, str] = {
     **dict.fromkeys(_BINARY, "this expression"),
     **dict.fromkeys(_UNARY, "this"),
     **dict.fromkeys(_LISTS, "expressions"),
     **dict.fromkeys(_BARE, ""),
-    exp.Select: "with_ expressions distinct from_ joins where group having qualify order limit offset",
-    exp.Subquery: "this alias with_ joins order limit offset",
+    exp.Select: "with_ expressions distinct from_ joins where group having qualify order limit offset connect",
+    exp.Connect: "start connect",
+    exp.Subquery: "this alias with_ joins order limit offset pivots sample",
     exp.Union: _SET_OPERATION,
     exp.Except: _SET_OPERATION,
     exp.Intersect: _SET_OPERATION,
-    exp.Values: "expressions alias order limit offset",
+    exp.Values: "expressions alias order limit offset pivots",
+    exp.With: "expressions recursive",
     exp.CTE: "this alias",
-    exp.Table: "this alias db catalog joins format pattern when changes",
+    exp.Table: "this alias db catalog joins format pattern when changes pivots sample",
+    exp.Pivot: "alias expressions fields unpivot include_nulls default_on_null",
+    exp.PivotAlias: "this alias",
+    exp.PivotAny: "this",
+    exp.TableSample: "method percent size seed",
     exp.TableAlias: "this columns",
     exp.Lateral: "this alias",
-    exp.Join: "this on side kind using method",
+    exp.Join: "this on side kind using method match_condition",
     exp.HistoricalData: "this kind expression",
     exp.Changes: "information at_before end",
     exp.Group: "expressions all",
@@ -113,22 +118,27 @@ WITHOUT_EFFECT: dict[tuple[_Node, str], str] = {
     (exp.Fetch, "limit_options"): "held to account as a node of its own",
     (exp.Limit, "limit_options"): "held to account as a node of its own",
     (exp.LimitOptions, "rows"): f"ROW or ROWS: {_WORD}",
-    (exp.With, "recursive"): "Snowflake has it optional; a CTE that reads itself is refused by name",
     (exp.Window, "over"): "the word OVER",
+    (exp.Pivot, "columns"): "names that the parser makes up; `pivots` has Snowflake's",
+    (exp.Pivot, "identify_pivot_strings"): _DIALECT,
+    (exp.Pivot, "prefixed_pivot_columns"): _DIALECT,
+    (exp.Pivot, "pivot_column_naming"): _DIALECT,
+    (exp.Pivot, "value_columns_first"): _DIALECT,
     (exp.Join, "directed"): "asks for an order of work, not for other rows",
     (exp.HexString, "is_integer"): _DIALECT,
     (exp.JSONPathKey, "quoted"): "keys are told apart by case, quoted or not",
 }
 
 _CLAUSES = {
-    "match": "MATCH_RECOGNIZE", "laterals": "LATERAL VIEW", "connect": "CONNECT BY", "pivots": "PIVOT / UNPIVOT",
+    "match": "MATCH_RECOGNIZE", "laterals": "LATERAL VIEW", "connect": "CONNECT BY here",
+    "pivots": "PIVOT / UNPIVOT here",
     "prewhere": "PREWHERE", "where": "WHERE here", "group": "GROUP BY here", "having": "HAVING here",
     "qualify": "QUALIFY here", "windows": "named windows", "distribute": "DISTRIBUTE BY", "sort": "SORT BY",
-    "cluster": "CLUSTER BY", "locks": "FOR UPDATE", "sample": "SAMPLE", "settings": "SETTINGS", "format": "FORMAT",
+    "cluster": "CLUSTER BY", "locks": "FOR UPDATE", "sample": "SAMPLE here", "settings": "SETTINGS", "format": "FORMAT",
     "options": "OPTION", "for_": "FOR XML", "joins": "JOIN here", "with_": "WITH here", "order": "ORDER BY here",
     "limit": "LIMIT here", "offset": "OFFSET here",
 }  # fmt: skip
-_SET_WORDS = {**_CLAUSES, "by_name": "UNION BY NAME", "side": "LEFT or FULL UNION", "kind": "UNION CORRESPONDING",
+_SET_WORDS = {**_CLAUSES, "side": "LEFT or FULL UNION", "kind": "UNION CORRESPONDING",
               "on": "UNION … ON"}  # fmt: skip
 _CAST_WORDS = {"format": "CAST … FORMAT", "safe": "SAFE_CAST", "action": "CAST … WITH ACTION",
                "default": "CAST … DEFAULT ON CONVERSION ERROR"}  # fmt: skip
@@ -137,23 +147,29 @@ WORDS: dict[_Node, dict[str, str]] = {
     exp.Select: {**_CLAUSES, "kind": "SELECT AS", "hint": "optimizer hints", "into": "SELECT INTO",
                  "operation_modifiers": "SELECT modifiers", "exclude": "EXCLUDE behind the SELECT list"},
     exp.Subquery: {**_CLAUSES, "alias": "an alias of a table or join in parentheses"},
+    exp.Connect: {"nocycle": "NOCYCLE"},
     exp.Union: _SET_WORDS,
     exp.Except: _SET_WORDS,
     exp.Intersect: _SET_WORDS,
-    exp.Values: {"pivots": "PIVOT / UNPIVOT"},
+    exp.Pivot: {"this": "PIVOT as a statement", "using": "PIVOT … USING", "group": "PIVOT … GROUP BY",
+                "into": "PIVOT … INTO", "with_": "WITH in PIVOT"},
+    exp.TableSample: {"expressions": "SAMPLE with several numbers", "rows": "SAMPLE … ROWS here",
+                      "bucket_numerator": "SAMPLE of buckets", "bucket_denominator": "SAMPLE of buckets",
+                      "bucket_field": "SAMPLE of buckets"},
     exp.With: {"search": "SEARCH … FIRST BY", "cycle": "CYCLE … SET", "udfs": "functions in WITH"},
     exp.CTE: {"scalar": "scalar CTE", "materialized": "MATERIALIZED", "key_expressions": "USING KEY"},
-    exp.Table: {"laterals": "LATERAL VIEW", "pivots": "PIVOT / UNPIVOT", "hints": "table hints",
+    exp.Table: {"laterals": "LATERAL VIEW", "hints": "table hints",
                 "indexed": "INDEXED BY", "system_time": "FOR SYSTEM_TIME", "version": "VERSION AS OF",
                 "ordinality": "WITH ORDINALITY", "only": "ONLY",
-                "partition": "PARTITION (…)", "rows_from": "ROWS FROM", "sample": "SAMPLE"},
+                "partition": "PARTITION (…)", "rows_from": "ROWS FROM"},
     exp.Lateral: {"view": "LATERAL VIEW", "outer": "LATERAL VIEW OUTER", "cross_apply": "CROSS APPLY",
                   "ordinality": "WITH ORDINALITY"},
-    exp.Join: {"global_": "GLOBAL JOIN", "hint": "join hints", "match_condition": "ASOF JOIN",
+    exp.Join: {"global_": "GLOBAL JOIN", "hint": "join hints",
                "nearest": "NEAREST JOIN", "expressions": "JOIN of a list", "pivots": "PIVOT / UNPIVOT"},
     exp.Group: {"totals": "WITH TOTALS", "rollup": "WITH ROLLUP", "cube": "WITH CUBE",
                 "grouping_sets": "GROUPING SETS behind the keys"},
-    exp.Order: {"this": "ORDER BY inside a call", "siblings": "ORDER SIBLINGS BY"},
+    exp.Order: {"this": "ORDER BY inside a call; write WITHIN GROUP (ORDER BY …) behind it",
+                "siblings": "ORDER SIBLINGS BY"},
     exp.Ordered: {"with_fill": "WITH FILL"},
     exp.Limit: {"this": "LIMIT inside a call", "offset": "LIMIT offset, count", "expressions": "LIMIT … BY"},
     exp.Offset: {"this": "OFFSET here", "expressions": "OFFSET … BY"},
@@ -194,7 +210,7 @@ WORDS: dict[_Node, dict[str, str]] = {
 VALUES: dict[tuple[_Node, str], frozenset[str]] = {
     (exp.Join, "side"): frozenset({"LEFT", "RIGHT", "FULL"}),
     (exp.Join, "kind"): frozenset({"INNER", "OUTER", "CROSS"}),
-    (exp.Join, "method"): frozenset({"NATURAL"}),
+    (exp.Join, "method"): frozenset({"NATURAL", "ASOF"}),
     (exp.WindowSpec, "kind"): frozenset({"ROWS", "RANGE"}),
     (exp.WindowSpec, "start_side"): frozenset({"PRECEDING", "FOLLOWING"}),
     (exp.WindowSpec, "end_side"): frozenset({"PRECEDING", "FOLLOWING"}),
@@ -209,19 +225,20 @@ _ALLOWED: dict[_Node, frozenset[str]] = {
 }
 
 _CLASS_WORDS: dict[_Node, str] = {
-    exp.Prior: "PRIOR", exp.Filter: "FILTER (WHERE …)", exp.BitwiseOr: "the operator |",
+    exp.Filter: "FILTER (WHERE …)", exp.BitwiseOr: "the operator |",
     exp.BitwiseAnd: "the operator &", exp.BitwiseXor: "the operator ^", exp.BitwiseNot: "the operator ~",
     exp.Pivot: "PIVOT / UNPIVOT",
     exp.TableSample: "SAMPLE", exp.IntDiv: "the operator DIV", exp.JSONExtractScalar: "the operator ->>",
     exp.JSONBExtract: "the operator #>", exp.Aliases: "several aliases of one expression", exp.Slice: "array slices",
     exp.StrToDate: "CAST … FORMAT", exp.StrToTime: "CAST … FORMAT", exp.TimeToStr: "CAST … FORMAT",
+    exp.ColumnDef: "structured types such as OBJECT(a INT)",
     exp.MatchRecognize: "MATCH_RECOGNIZE", exp.IntervalSpan: "INTERVAL … TO …", exp.Into: "SELECT INTO",
 }  # fmt: skip
 
 
 def name_of(kind: _Node) -> str:
     """What a class of nodes is called in an error."""
-    return _CLASS_WORDS.get(kind) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).upper()
+    return _CLASS_WORDS.get(kind) or errors.words_of(kind)
 
 
 def argument_name(kind: _Node, argument: str) -> str:

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.core.types import Kind
 from snowmelt.sql import arithmetic, intervals, patterns, variant_arithmetic, variants
+from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Bound, merge_flags, position_of, tight
 from snowmelt.sql.calls import bind_call
 from snowmelt.sql.dialect import integer, string
 from snowmelt.sql.stars import star_of
 from snowmelt.sql.typewords import type_of_ast
 
-if TYPE_CHECKING:
-    from snowmelt.sql.expressions import ExpressionBinder
-
 ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 
 
-def negation(binder: ExpressionBinder, node: exp.Not) -> Bound:
+def negation(binder: BindsExpressions, node: exp.Not) -> Bound:
     bound = binder.boolean(node.this)
     return bound.with_tree(exp.Not(this=tight(bound.tree)), types.BOOLEAN)
 
 
-def logical(binder: ExpressionBinder, node: exp.Connector) -> Bound:
+def logical(binder: BindsExpressions, node: exp.Connector) -> Bound:
     # Long chains of AND are parsed left-deep: flatten them so that depth does not become recursion.
     operands = [binder.boolean(part) for part in node.flatten()]
     tree = operands[0].tree
@@ -36,7 +33,7 @@ def logical(binder: ExpressionBinder, node: exp.Connector) -> Bound:
     return merge_flags(tree, types.BOOLEAN, operands)
 
 
-def negative(binder: ExpressionBinder, node: exp.Neg) -> Bound:
+def negative(binder: BindsExpressions, node: exp.Neg) -> Bound:
     bound = binder.bind(node.this)
     if bound.type.kind is Kind.VARIANT and binder.scope.in_lambda:
         return _exactly(binder, "-", Bound(integer(0), types.INTEGER), bound)
@@ -45,7 +42,7 @@ def negative(binder: ExpressionBinder, node: exp.Neg) -> Bound:
     return bound.with_tree(exp.Neg(this=tight(bound.tree)))
 
 
-def calculation(binder: ExpressionBinder, node: exp.Expr) -> Bound:
+def calculation(binder: BindsExpressions, node: exp.Expr) -> Bound:
     operator = ARITHMETIC[type(node)]
     for side, other, sign in ((node.expression, node.this, 1), (node.this, node.expression, 1)):
         if isinstance(side, exp.Interval) and operator in "+-":
@@ -68,12 +65,12 @@ def _over_variants(left: types.DataType, right: types.DataType) -> bool:
     return Kind.VARIANT in kinds and all(type_.kind is Kind.VARIANT or type_.is_numeric for type_ in (left, right))
 
 
-def _exactly(binder: ExpressionBinder, operator: str, left: Bound, right: Bound) -> Bound:
+def _exactly(binder: BindsExpressions, operator: str, left: Bound, right: Bound) -> Bound:
     tree = variant_arithmetic.emit(operator, left.tree, left.type, right.tree, right.type, binder.context)
     return merge_flags(tree, types.VARIANT, (left, right))
 
 
-def _operand(binder: ExpressionBinder, value: Bound, other: Bound) -> Bound:
+def _operand(binder: BindsExpressions, value: Bound, other: Bound) -> Bound:
     """Text and VARIANT become numbers, unless the other side is a date (`date_column - '2024-01-01'`)."""
     if value.type.kind in (Kind.VARCHAR, Kind.VARIANT, Kind.BOOLEAN):
         if other.type.kind is Kind.DATE and value.type.kind is Kind.VARCHAR:
@@ -84,7 +81,7 @@ def _operand(binder: ExpressionBinder, value: Bound, other: Bound) -> Bound:
     return value
 
 
-def concat(binder: ExpressionBinder, node: exp.DPipe) -> Bound:
+def concat(binder: BindsExpressions, node: exp.DPipe) -> Bound:
     parts = [binder.bind(part) for part in node.flatten()]
     if all(part.type.kind is Kind.BINARY for part in parts):
         type_ = types.BINARY
@@ -97,7 +94,7 @@ def concat(binder: ExpressionBinder, node: exp.DPipe) -> Bound:
     return merge_flags(tree, type_, parts)
 
 
-def case(binder: ExpressionBinder, node: exp.Case) -> Bound:
+def case(binder: BindsExpressions, node: exp.Case) -> Bound:
     conditions: list[Bound] = []
     results: list[Bound] = []
     subject = node.this
@@ -119,23 +116,23 @@ def case(binder: ExpressionBinder, node: exp.Case) -> Bound:
     return merge_flags(tree, type_, [*conditions, *results])
 
 
-def cast_node(binder: ExpressionBinder, node: exp.Cast) -> Bound:
+def cast_node(binder: BindsExpressions, node: exp.Cast) -> Bound:
     target = type_of_ast(node.to)
     return binder.cast(binder.bind(node.this), target, attempt=isinstance(node, exp.TryCast))
 
 
-def extract(binder: ExpressionBinder, node: exp.Extract) -> Bound:
+def extract(binder: BindsExpressions, node: exp.Extract) -> Bound:
     return bind_call(binder, exp.Anonymous(this="DATE_PART", expressions=[string(node.name), node.expression]))
 
 
-def position(binder: ExpressionBinder, node: exp.StrPosition) -> Bound:
+def position(binder: BindsExpressions, node: exp.StrPosition) -> Bound:
     arguments = [node.args["substr"], node.this]
     if node.args.get("position") is not None:
         arguments.append(node.args["position"])
     return bind_call(binder, exp.Anonymous(this="POSITION", expressions=arguments))
 
 
-def path(binder: ExpressionBinder, node: exp.JSONExtract) -> Bound:
+def path(binder: BindsExpressions, node: exp.JSONExtract) -> Bound:
     if not node.args.get("variant_extract"):
         raise errors.unsupported("the operator ->", hint="Write v:path.")
     value = binder.bind(node.this)
@@ -144,7 +141,7 @@ def path(binder: ExpressionBinder, node: exp.JSONExtract) -> Bound:
     return value.with_tree(variants.get_path(value.tree, elements), types.VARIANT)
 
 
-def bracket(binder: ExpressionBinder, node: exp.Bracket) -> Bound:
+def bracket(binder: BindsExpressions, node: exp.Bracket) -> Bound:
     value = binder.bind(node.this)
     if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.JSONExtract):
         raise errors.unsupported("array slices in brackets", hint="Use ARRAY_SLICE.")
@@ -158,7 +155,7 @@ def bracket(binder: ExpressionBinder, node: exp.Bracket) -> Bound:
     return merge_flags(tree, types.VARIANT, (value, index))
 
 
-def like(binder: ExpressionBinder, node: exp.Expr, escape: exp.Expr | None = None) -> Bound:
+def like(binder: BindsExpressions, node: exp.Expr, escape: exp.Expr | None = None) -> Bound:
     subject = _text_of(binder, node.this)
     insensitive = isinstance(node, exp.ILike)
     escape_tree = binder.bind(escape).tree if escape is not None else None
@@ -174,25 +171,25 @@ def like(binder: ExpressionBinder, node: exp.Expr, escape: exp.Expr | None = Non
     return merge_flags(tree, types.BOOLEAN, (subject, pattern))
 
 
-def escape(binder: ExpressionBinder, node: exp.Escape) -> Bound:
+def escape(binder: BindsExpressions, node: exp.Escape) -> Bound:
     return like(binder, node.this, node.expression)
 
 
-def rlike(binder: ExpressionBinder, node: exp.RegexpLike) -> Bound:
+def rlike(binder: BindsExpressions, node: exp.RegexpLike) -> Bound:
     subject, pattern = _text_of(binder, node.this), _text_of(binder, node.expression)
     return merge_flags(patterns.rlike(subject.tree, pattern.tree), types.BOOLEAN, (subject, pattern))
 
 
-def _text_of(binder: ExpressionBinder, node: exp.Expr) -> Bound:
+def _text_of(binder: BindsExpressions, node: exp.Expr) -> Bound:
     bound = binder.bind(node)
     return bound if bound.type.kind is Kind.VARCHAR else binder.cast(bound, types.VARCHAR)
 
 
-def array_literal(binder: ExpressionBinder, node: exp.Array) -> Bound:
+def array_literal(binder: BindsExpressions, node: exp.Array) -> Bound:
     return bind_call(binder, exp.Anonymous(this="ARRAY_CONSTRUCT", expressions=node.expressions))
 
 
-def object_literal(binder: ExpressionBinder, node: exp.Struct) -> Bound:
+def object_literal(binder: BindsExpressions, node: exp.Struct) -> Bound:
     if len(node.expressions) == 1 and star_of(node.expressions[0]) is not None:
         return bind_call(binder, exp.Anonymous(this="OBJECT_CONSTRUCT", expressions=node.expressions))
     arguments: list[exp.Expr] = []
@@ -204,11 +201,11 @@ def object_literal(binder: ExpressionBinder, node: exp.Struct) -> Bound:
     return bind_call(binder, exp.Anonymous(this="OBJECT_CONSTRUCT", expressions=arguments))
 
 
-def interval(binder: ExpressionBinder, node: exp.Interval) -> Bound:
+def interval(binder: BindsExpressions, node: exp.Interval) -> Bound:
     raise errors.unsupported("INTERVAL outside of + and -")
 
 
-def parentheses(binder: ExpressionBinder, node: exp.Paren) -> Bound:
+def parentheses(binder: BindsExpressions, node: exp.Paren) -> Bound:
     bound = binder.bind(node.this)
     return bound.with_tree(exp.Paren(this=bound.tree))
 

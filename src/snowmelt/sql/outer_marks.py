@@ -16,13 +16,13 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
+from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Scope, fold_identifier, position_of
-from snowmelt.sql.expressions import ExpressionBinder
 
 _MARK = "join_mark"
 
 
-def apply_marks(select: exp.Select, target: exp.Select, expressions: ExpressionBinder) -> exp.Expr | None:
+def apply_marks(select: exp.Select, target: exp.Select, expressions: BindsExpressions) -> exp.Expr | None:
     """Turns the marked predicates of WHERE into joins of `target`, whose FROM is bound; gives the rest of WHERE."""
     where = select.args.get("where")
     if where is None:
@@ -108,7 +108,7 @@ class _Marks:
 _HINT = "Write it as LEFT JOIN … ON."
 
 
-def _join(target: exp.Select, marks: _Marks, expressions: ExpressionBinder) -> None:
+def _join(target: exp.Select, marks: _Marks, expressions: BindsExpressions) -> None:
     joins: list[exp.Join] = target.args.get("joins") or []
     trees: list[exp.Expr] = [target.args["from_"].this, *[join.this for join in joins]]
     if len(trees) == 1:
@@ -119,7 +119,7 @@ def _join(target: exp.Select, marks: _Marks, expressions: ExpressionBinder) -> N
     target.set("joins", bound)
 
 
-def _bound_join(tree: exp.Expr, predicates: list[exp.Expr] | None, expressions: ExpressionBinder) -> exp.Join:
+def _bound_join(tree: exp.Expr, predicates: list[exp.Expr] | None, expressions: BindsExpressions) -> exp.Join:
     if predicates is None:
         return exp.Join(this=tree, kind="CROSS" if isinstance(tree, exp.Lateral) else "INNER")
     if isinstance(tree, exp.Lateral):

@@ -29,6 +29,8 @@ _REPEAT = re.compile(r"\{(\d+)(?:(,)(\d*))?\}")
 _NAMED_CLASS = re.compile(r"\[:(\^?)([a-z]+):\]")
 _HEX = re.compile(r"\\x(?:\{([0-9A-Fa-f]+)\}|([0-9A-Fa-f]{2}))")
 _MAX_REPEAT = 1000
+_LEFT = r"(?=((?s:.+)\z)|(?<=((?s:.)))\z)"
+"""Reads nothing, and has what is left of the subject, or its last character if nothing is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,18 @@ class Pattern:
     may_be_empty: bool
     """Whether it can match the empty string."""
     flags: Flags
+    rest: int = 0
+    """The group that has what is left of the subject at the `edge`; the next one, its last character if nothing is."""
+    skippable: frozenset[int] = frozenset()
+    """Groups that a match may pass over."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEdge:
+    """Where a group begins, or what is right behind it."""
+
+    group: int
+    behind: bool
 
 
 def parse_flags(text: str) -> Flags:
@@ -75,14 +89,16 @@ def parse_flags(text: str) -> Flags:
     )
 
 
-def translate(pattern: str, flags: Flags | None = None) -> Pattern:
+def translate(pattern: str, flags: Flags | None = None, edge: GroupEdge | None = None) -> Pattern:
     """The pattern for Java; an error with Snowflake's code when it is not a valid one."""
     chosen = flags or Flags()
-    reader = _Reader(pattern, chosen)
+    reader = _Reader(pattern, chosen, edge)
     piece = reader.alternation()
     if reader.position < len(pattern):
         raise reader.error("unexpected )", pattern[reader.position :])
-    return Pattern(piece.text, piece.silent, reader.groups, piece.may_be_empty, chosen)
+    return Pattern(
+        piece.text, piece.silent, reader.groups, piece.may_be_empty, chosen, reader.rest, frozenset(reader.skippable)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +115,12 @@ class _Piece:
 
 
 class _Reader:
-    def __init__(self, pattern: str, flags: Flags) -> None:
+    def __init__(self, pattern: str, flags: Flags, edge: GroupEdge | None) -> None:
         self.pattern = pattern
         self.flags = flags
+        self.edge = edge
+        self.rest = 0
+        self.skippable: set[int] = set()
         self.position = 0
         self.groups = 0
 
@@ -114,10 +133,13 @@ class _Reader:
         return self.pattern[self.position : self.position + 1]
 
     def alternation(self) -> _Piece:
+        before = self.groups
         branches = [self.sequence()]
         while self.peek() == "|":
             self.position += 1
             branches.append(self.sequence())
+        if len(branches) > 1:
+            self._skip_since(before)
         return _Piece(
             "|".join(branch.text for branch in branches),
             "|".join(branch.silent for branch in branches),
@@ -127,19 +149,26 @@ class _Reader:
     def sequence(self) -> _Piece:
         pieces: list[_Piece] = []
         while self.peek() not in ("", "|", ")"):
-            pieces.append(self.repetition(self.atom()))
+            before = self.groups
+            pieces.append(self.repetition(self.atom(), before))
         return _Piece(
             "".join(piece.text for piece in pieces),
             "".join(piece.silent for piece in pieces),
             all(piece.may_be_empty for piece in pieces),
         )
 
-    def repetition(self, piece: _Piece) -> _Piece:
+    def _skip_since(self, before: int) -> None:
+        self.skippable.update(range(before + 1, self.groups + 1))
+
+    def repetition(self, piece: _Piece, before: int) -> _Piece:
+        """`before`: how many groups there were when the piece began."""
         repeated = False
         while True:
             sign, optional = self.quantifier()
             if not sign:
                 return piece
+            if optional:
+                self._skip_since(before)
             # Java would read a second sign as "lazy" or "possessive".
             piece = (piece.grouped() if repeated else piece).repeated(sign, optional=optional)
             repeated = True
@@ -182,7 +211,14 @@ class _Reader:
         if self.peek() == "?":
             raise self.error("no argument for repetition operator", "?")
         self.groups += 1
+        edge = self.edge if self.edge is not None and self.edge.group == self.groups else None
+        if edge is not None and not edge.behind:
+            self.rest = self.groups + 1
         inner = self.alternation()
+        if edge is not None:
+            self.rest = self.rest or self.groups + 1
+            parts = (f"(?:{inner.text})", _LEFT) if edge.behind else (_LEFT, f"(?:{inner.text})")
+            inner = _Piece("".join(parts), inner.silent, inner.may_be_empty)
         if self.peek() != ")":
             raise self.error("missing )", self.pattern[start:])
         self.position += 1

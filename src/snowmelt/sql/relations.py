@@ -9,6 +9,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from snowmelt.core.types import DataType
+from snowmelt.sql.bound import BoundQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class ViewText:
     schema: str
     owner: str | None = None
     """The role whose rights the query has."""
+    sealed: bool = False
+    """Whether it is SECURE and another role's: then nothing of the query around it is computed inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,8 @@ class ScalarRoutine:
     """RETURNS NULL ON NULL INPUT."""
     owner: str | None = None
     """The role whose rights the body has; None for those of whoever calls it."""
+    sealed: bool = False
+    """As of a view."""
 
 
 class Relations(Protocol):
@@ -128,6 +133,10 @@ class Relations(Protocol):
 
     def routine(self, parts: tuple[str, ...]) -> list[ScalarRoutine]:
         """The user-defined functions of that name."""
+        ...
+
+    def distinct_values(self, query: BoundQuery) -> Sequence[exp.Expr]:
+        """The distinct values of a query with one column, in its order, as Snowflake literals. It is run for this."""
         ...
 
     def within(self, database: str, schema: str, owner: str | None) -> Relations:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.sql import overloads
+from snowmelt.sql.binders import BindsExpressions, BindsQueries, Environment
 from snowmelt.sql.bound import Bound, BoundQuery, Scope
 from snowmelt.sql.building import bind
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.relations import ScalarRoutine
-
-if TYPE_CHECKING:
-    from snowmelt.sql.expressions import Environment, ExpressionBinder
-    from snowmelt.sql.queries import QueryBinder
+from snowmelt.sql.sealing import sealed
 
 
 def match(
-    binder: ExpressionBinder, routines: list[ScalarRoutine], node: exp.Anonymous
+    binder: BindsExpressions, routines: list[ScalarRoutine], node: exp.Anonymous
 ) -> tuple[ScalarRoutine, dict[str, Bound]]:
     """The overload whose argument types fit best, with its bound arguments by name."""
     named: dict[str, Bound] = {}
@@ -49,7 +46,7 @@ def match(
     return routine, bound
 
 
-def inline(binder: ExpressionBinder, routine: ScalarRoutine, arguments: dict[str, Bound]) -> Bound:
+def inline(binder: BindsExpressions, routine: ScalarRoutine, arguments: dict[str, Bound]) -> Bound:
     """The value of a call: the body, cast to the declared type."""
     assert routine.returns is not None
     returns = routine.returns
@@ -62,7 +59,7 @@ def inline(binder: ExpressionBinder, routine: ScalarRoutine, arguments: dict[str
     def body(*values: exp.Expr) -> exp.Expr:
         held = {name: replace(v, tree=t) for (name, v), t in zip(arguments.items(), values, strict=True)}
         environment, queries = _inside(binder.queries, routine)
-        inner = type(binder)(environment, _scope(held, binder.scope), queries)
+        inner = binder.in_body(environment, _scope(held, binder.scope), queries)
         bound = inner.bind(exp.Subquery(this=tree) if isinstance(tree, exp.Query) else tree)
         result = binder.cast(bound, returns)
         flags.append(result)
@@ -81,7 +78,7 @@ def inline(binder: ExpressionBinder, routine: ScalarRoutine, arguments: dict[str
 
 
 def inline_table(
-    queries: QueryBinder, routine: ScalarRoutine, arguments: dict[str, Bound], caller: Scope
+    queries: BindsQueries, routine: ScalarRoutine, arguments: dict[str, Bound], caller: Scope
 ) -> BoundQuery:
     """The rows of a table function's call, with the declared types."""
     assert routine.returns_table is not None
@@ -97,10 +94,11 @@ def inline_table(
             "42601",
             f"Table function {routine.name} declares {len(declared)} column(s), its body has {len(bound.columns)}.",
         )
-    return inner.cast_columns(bound, [column.type for column in declared])
+    rows = inner.cast_columns(bound, [column.type for column in declared])
+    return sealed(rows) if routine.sealed else rows
 
 
-def check(queries: QueryBinder, binder: ExpressionBinder, routine: ScalarRoutine) -> None:
+def check(queries: BindsQueries, binder: BindsExpressions, routine: ScalarRoutine) -> None:
     """Binds a body with arguments of the declared types; raises what is wrong with it."""
     arguments = {name: binder.cast(binder.bind(exp.Null()), type_) for name, type_ in routine.arguments}
     if routine.returns_table is not None:
@@ -109,7 +107,7 @@ def check(queries: QueryBinder, binder: ExpressionBinder, routine: ScalarRoutine
         inline(binder, routine, arguments)
 
 
-def _inside(queries: QueryBinder, routine: ScalarRoutine) -> tuple[Environment, QueryBinder]:
+def _inside(queries: BindsQueries, routine: ScalarRoutine) -> tuple[Environment, BindsQueries]:
     outer = queries.environment
     environment = replace(outer, relations=outer.relations.within(routine.database, routine.schema, routine.owner))
     shown = ", ".join(str(type_.kind) for _, type_ in routine.arguments)

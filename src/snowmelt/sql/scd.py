@@ -52,7 +52,7 @@ class EventColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class ScdEvents:
     """A dimension's events: where they are, and the part that each of their columns has."""
 
     dimension: Dimension
@@ -62,9 +62,9 @@ class Events:
     others: tuple[EventColumn, ...]
     """All else that the table takes over from the events."""
     tracked: frozenset[str]
-    """Those of the others whose change makes a version."""
+    """The other columns whose change makes a new version."""
     sequence: DataType
-    """Of what the events are ordered by."""
+    """The type of the value that orders the events."""
 
     @property
     def columns(self) -> tuple[EventColumn, ...]:
@@ -77,7 +77,7 @@ def probe_of(dimension: Dimension, source: str) -> str:
     return _reading(query, source).sql(dialect="snowflake")
 
 
-def events_of(dimension: Dimension, source: str, probed: Sequence[EventColumn]) -> Events:
+def events_of(dimension: Dimension, source: str, probed: Sequence[EventColumn]) -> ScdEvents:
     """Sorts the columns of the source by their part in the dimension; raises when they can't make one.
 
     `probed`: the columns of `probe_of`. A column that SEQUENCE BY or DELETE WHEN reads, or a stream's own, is about the
@@ -104,7 +104,7 @@ def events_of(dimension: Dimension, source: str, probed: Sequence[EventColumn]) 
     wanted = {column.name for column in others} if dimension.track is None else set(dimension.track)
     tracked = frozenset(wanted - set(dimension.track_except))
     key = tuple(by_name[name] for name in dimension.key)
-    events = Events(dimension, source, key, others, tracked, order.type)
+    events = ScdEvents(dimension, source, key, others, tracked, order.type)
     _check_names(events)
     return events
 
@@ -115,7 +115,7 @@ def _read_by(dimension: Dimension) -> set[str]:
     return {fold_identifier(node.this) for tree in trees for node in tree.find_all(exp.Column)}
 
 
-def _check_names(events: Events) -> None:
+def _check_names(events: ScdEvents) -> None:
     own: set[str] = set()
     if events.dimension.type == 2:
         own = {SURROGATE_KEY, VALID_FROM, VALID_TO, IS_CURRENT}
@@ -143,7 +143,7 @@ def column_names(dimension: Dimension, source_columns: Iterable[str]) -> list[st
             return [*names, *(PREVIOUS + column.name for column in _tracked(events)), VALID_FROM]
 
 
-def query_of(events: Events) -> str:
+def query_of(events: ScdEvents) -> str:
     """The dimension as one query, in Snowflake's SQL."""
     made_by = {1: _newest, 2: _history, 3: _with_previous}
     return made_by[events.dimension.type](events).sql(dialect="snowflake", normalize_functions=False)
@@ -152,7 +152,7 @@ def query_of(events: Events) -> str:
 # -- events -----------------------------------------------------------------------------------------------------------
 
 
-def ordered_events(events: Events) -> exp.Select:
+def ordered_events(events: ScdEvents) -> exp.Select:
     """Every event with its position in the order and whether it ends its key's life."""
     dimension = events.dimension
     deleted: exp.Expr = exp.false()
@@ -182,7 +182,7 @@ def _verbatim(text: str) -> exp.Expr:
     return exp.Paren(this=exp.Var(this=text))
 
 
-def _full_order(events: Events, *, newest_first: bool) -> list[exp.Expr]:
+def _full_order(events: ScdEvents, *, newest_first: bool) -> list[exp.Expr]:
     """No two different events are equal in it: the sequence, then deletions last, then the values of the columns."""
     ties = [_column(_tie(index)) for index in range(len(events.dimension.sequence) - 1)]
     values = [_comparable(column) for column in events.others]
@@ -192,20 +192,20 @@ def _full_order(events: Events, *, newest_first: bool) -> list[exp.Expr]:
     ]
 
 
-def _newest(events: Events) -> exp.Select:
+def _newest(events: ScdEvents) -> exp.Select:
     """Type 1."""
     rank = _over(_call("ROW_NUMBER"), events, _full_order(events, newest_first=True))
     kept = _ordered(events, rank.eq(1))
     return exp.select(*_columns(events.columns)).from_(_subquery(kept)).where(exp.not_(_column(DELETED)))
 
 
-def _decisive(events: Events) -> exp.Select:
+def _decisive(events: ScdEvents) -> exp.Select:
     """One event for each key and instant: the last of those that have the same."""
     following = _over(_call("LEAD", _column(SEQUENCE)), events, _full_order(events, newest_first=False))
     return _ordered(events, exp.NullSafeNEQ(this=following, expression=_column(SEQUENCE)))
 
 
-def _ordered(events: Events, condition: exp.Expr) -> exp.Select:
+def _ordered(events: ScdEvents, condition: exp.Expr) -> exp.Select:
     """The events that have a position in the order and fulfil a condition over it."""
     has_sequence = exp.not_(exp.Is(this=_column(SEQUENCE), expression=exp.null()))
     query = exp.select(*_columns(events.columns), _column(SEQUENCE), _column(DELETED))
@@ -217,7 +217,7 @@ def _ordered(events: Events, condition: exp.Expr) -> exp.Select:
 # -- versions ---------------------------------------------------------------------------------------------------------
 
 
-def _starting(events: Events) -> exp.Select:
+def _starting(events: ScdEvents) -> exp.Select:
     """The decisive events, and which of them begin a version or a time without one: the others say nothing new."""
     deleted = _column(DELETED)
     turns = _differs_from_last(events, deleted)
@@ -229,12 +229,12 @@ def _starting(events: Events) -> exp.Select:
     ).from_(_subquery(_decisive(events)))
 
 
-def _differs_from_last(events: Events, value: exp.Expr) -> exp.Expr:
+def _differs_from_last(events: ScdEvents, value: exp.Expr) -> exp.Expr:
     last = _over(_call("LAG", value.copy()), events, [_column(SEQUENCE)])
     return exp.NullSafeNEQ(this=last, expression=value.copy())
 
 
-def _spans(events: Events) -> exp.Select:
+def _spans(events: ScdEvents) -> exp.Select:
     """The last event of each version and of each time without one, with when that began and ended.
 
     It is the last one because columns that are not tracked have its values.
@@ -255,7 +255,7 @@ def _spans(events: Events) -> exp.Select:
     )  # fmt: skip
 
 
-def _history(events: Events) -> exp.Select:
+def _history(events: ScdEvents) -> exp.Select:
     """Type 2."""
     current = exp.Is(this=_column(VALID_TO), expression=exp.null())
     return (
@@ -271,7 +271,7 @@ def _history(events: Events) -> exp.Select:
     )  # fmt: skip
 
 
-def _with_previous(events: Events) -> exp.Select:
+def _with_previous(events: ScdEvents) -> exp.Select:
     """Type 3: the current version with what its tracked columns were in the one before, in the same life of the key."""
     order = [_column(VALID_FROM)]
     previous = [
@@ -294,7 +294,7 @@ def _with_previous(events: Events) -> exp.Select:
     )
 
 
-def _surrogate(events: Events) -> exp.Expr:
+def _surrogate(events: ScdEvents) -> exp.Expr:
     """A digest of the key and of when the version began, each with its length so that no two read the same."""
     parts: list[exp.Expr] = []
     for index, column in enumerate([*events.key, EventColumn(VALID_FROM, events.sequence)]):
@@ -326,7 +326,7 @@ def _columns(columns: Iterable[EventColumn]) -> list[exp.Expr]:
     return [_column(column.name) for column in columns]
 
 
-def _tracked(events: Events) -> list[EventColumn]:
+def _tracked(events: ScdEvents) -> list[EventColumn]:
     return [column for column in events.others if column.name in events.tracked]
 
 
@@ -345,7 +345,7 @@ def _call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
 
 
 def _over(
-    function: exp.Expr, events: Events, order: Sequence[exp.Expr], frame: exp.WindowSpec | None = None
+    function: exp.Expr, events: ScdEvents, order: Sequence[exp.Expr], frame: exp.WindowSpec | None = None
 ) -> exp.Window:
     """A window over the events of one key."""
     keys = [_comparable(column) for column in events.key]

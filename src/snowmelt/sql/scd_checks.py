@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from snowmelt.core.names import quote
-from snowmelt.sql.scd import DELETED, SEQUENCE, Events, ordered_events
+from snowmelt.sql.scd import DELETED, SEQUENCE, ScdEvents, ordered_events
 
 FOUND = ("versions", "two_current", "overlaps", "empty", "wrongly_current", "gaps")
 """What `versions_query` counts, column by column."""
@@ -36,7 +36,7 @@ def versions_query(table: str, key: Sequence[str]) -> str:
     return _COUNTS.format(spans=_spans(table, key))
 
 
-def explained_gaps_query(table: str, events: Events) -> str:
+def explained_gaps_query(table: str, events: ScdEvents) -> str:
     """How many gaps begin with a deletion among the events."""
     key = [column.name for column in events.key]
     same_key = " AND ".join(f"EQUAL_NULL(SPANS.{quote(name)}, DELETIONS.{quote(name)})" for name in key)
@@ -45,12 +45,12 @@ def explained_gaps_query(table: str, events: Events) -> str:
     )
 
 
-def unplaced_query(events: Events) -> str:
+def unplaced_query(events: ScdEvents) -> str:
     """How many events have no position in the order, so that they count for nothing."""
     return _UNPLACED.format(**_about_events(events))
 
 
-def _about_events(events: Events) -> dict[str, str]:
+def _about_events(events: ScdEvents) -> dict[str, str]:
     return {"events": ordered_events(events).sql(dialect="snowflake"), "sequence": quote(SEQUENCE)}
 
 

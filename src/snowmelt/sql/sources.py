@@ -1,45 +1,45 @@
-"""Binding of FROM: tables, views, subqueries, VALUES, table functions, FLATTEN, and joins."""
+"""Binding of FROM: tables, views, subqueries, VALUES, table functions and joins."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from snowmelt.core import errors, types
+from snowmelt.core import errors
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
-from snowmelt.sql import flatten as flattening
-from snowmelt.sql import routines
-from snowmelt.sql.bound import Bound, BoundQuery, Scope, Source, SourceColumn, fold_identifier, position_of
-from snowmelt.sql.dialect import identifier, spark
+from snowmelt.sql import routines, table_calls
+from snowmelt.sql.binders import BindsExpressions, BindsQueries
+from snowmelt.sql.bound import BoundQuery, FromItem, Scope, SourceColumn, fold_identifier, position_of
+from snowmelt.sql.clauses import ON
+from snowmelt.sql.dialect import identifier
 from snowmelt.sql.node_arguments import only
 from snowmelt.sql.notes import typed
-from snowmelt.sql.relations import ChangeSpan, Relation, ScalarRoutine, TimeTravel
+from snowmelt.sql.relations import Relation, ScalarRoutine
 from snowmelt.sql.rows import rows_relation
-from snowmelt.sql.variants import from_result_text
-
-if TYPE_CHECKING:
-    from snowmelt.sql.expressions import ExpressionBinder
-    from snowmelt.sql.queries import QueryBinder
-
-FLATTEN_COLUMNS: tuple[tuple[str, DataType], ...] = (
-    ("SEQ", types.INTEGER),
-    ("KEY", types.VARCHAR),
-    ("PATH", types.VARCHAR),
-    ("INDEX", types.INTEGER),
-    ("VALUE", types.VARIANT),
-    ("THIS", types.VARIANT),
+from snowmelt.sql.source_clauses import (
+    LiftedColumns,
+    change_span,
+    named_arguments,
+    parts_of,
+    time_travel,
+    ungrouped,
+    with_variants,
 )
-SEQUENCE_COLUMN = "__seq"
-"""Row numbers of a GENERATOR, from 0: what SEQ4() and its like read."""
+from snowmelt.sql.using import bind_using, shared_names
+
+with lazy_imports():
+    from snowmelt.sql import pivots, samples
+    from snowmelt.sql.asof_joins import bind_asof
 
 
 class SourceBinder:
     """Binds the FROM clause of one SELECT into its scope."""
 
-    def __init__(self, queries: QueryBinder, scope: Scope, expressions: ExpressionBinder) -> None:
+    def __init__(self, queries: BindsQueries, scope: Scope, expressions: BindsExpressions) -> None:
         self.queries = queries
         self.scope = scope
         self.expressions = expressions
@@ -50,7 +50,7 @@ class SourceBinder:
         from_ = select.args.get("from_")
         if from_ is None:
             return
-        first, joins = _ungrouped(from_.this)
+        first, joins = ungrouped(from_.this)
         self._join_all(first, [*joins, *(select.args.get("joins") or [])], target)
 
     def _join_all(self, first: exp.Expr, joins: list[exp.Join], target: exp.Select) -> None:
@@ -70,22 +70,20 @@ class SourceBinder:
             # A column of that name outside would be taken for the merged one.
             raise errors.unsupported("USING or NATURAL in a join in parentheses", hint="Write ON, or a subquery.")
         alias = self.scope.spark_alias(None)
-        projections: list[exp.Expr] = []
-
-        def lifted(tree: exp.Expr, type_: DataType) -> exp.Expr:
-            key = f"c{len(projections) + 1}"
-            projections.append(typed(exp.alias_(tree.copy(), identifier(key)), type_))
-            return typed(exp.column(identifier(key), table=identifier(alias)), type_)
-
+        lifted = LiftedColumns(alias)
         for source in scope.sources:
             columns = [replace(column, tree=lifted(column.tree, column.type)) for column in source.columns]
             self._add(replace(source, columns=tuple(columns), key=alias))
-        target.set("expressions", projections)
+        target.set("expressions", lifted.projections)
         return exp.Subquery(this=target, alias=exp.TableAlias(this=identifier(alias)))
 
     # -- items ----------------------------------------------------------------------------------------------------
 
     def _item(self, node: exp.Expr) -> exp.Expr:
+        if node.args.get("pivots"):
+            return self._pivoted(node)
+        if node.args.get("sample"):
+            return self._sampled(node)
         if isinstance(node, exp.Table):
             return self._table(node)
         if isinstance(node, exp.Subquery):
@@ -95,6 +93,44 @@ class SourceBinder:
         if isinstance(node, exp.Lateral):
             return self._lateral(node)
         raise errors.unsupported(f"{type(node).__name__} in FROM")
+
+    def _pivoted(self, node: exp.Expr) -> exp.Expr:
+        """PIVOT and UNPIVOT, one behind the other, each over what stands before it."""
+        source: exp.Expr = node.copy()
+        source.set("pivots", None)
+        source.set("joins", None)
+        alias = node.args.get("alias")
+        query = exp.select("*").from_(source)
+        for pivot in node.args["pivots"]:
+            columns = self._apart(query).columns
+            query = pivots.rewritten(pivot, query.args["from_"].this, columns, self._values_of)
+            alias = pivot.args.get("alias") or alias
+            if pivot is not node.args["pivots"][-1]:
+                named = exp.TableAlias(this=identifier("__pivoted"), columns=alias.columns if alias else [])
+                query = exp.select("*").from_(exp.Subquery(this=query, alias=named))
+        bound = self._apart(query)
+        if alias is not None and not node.args["pivots"][-1].args.get("alias"):
+            alias = exp.TableAlias(this=alias.this.copy())
+        return self._derived(exp.Subquery(this=bound.tree), bound, exp.Subquery(alias=alias), parts_of(node))
+
+    def _sampled(self, node: exp.Expr) -> exp.Expr:
+        source = node.copy()
+        source.set("sample", None)
+        source.set("alias", None)
+        source.set("joins", None)
+        bound = self._apart(exp.select("*").from_(source))
+        tree = samples.sampled(self.expressions, node.args["sample"], bound)
+        return self._derived(exp.Subquery(this=tree), bound, node, parts_of(node))
+
+    def _apart(self, query: exp.Expr) -> BoundQuery:
+        """A query that stands in FROM, and sees nothing of what stands beside it."""
+        return self.queries.bind(query, Scope(parent=_only_ctes(self.scope)))
+
+    def _values_of(self, query: exp.Expr) -> Sequence[exp.Expr]:
+        bound = self._apart(query)
+        if len(bound.columns) != 1:
+            raise errors.compilation("001789", "42601", "the subquery of PIVOT must return one column")
+        return self.queries.environment.relations.distinct_values(bound)
 
     def _table(self, node: exp.Table) -> exp.Expr:
         this = node.this
@@ -127,16 +163,27 @@ class SourceBinder:
     def _named(self, parts: tuple[str, ...], node: exp.Expr) -> exp.Expr:
         if node.args.get("changes"):
             only(node, "this", "db", "catalog", "alias", "joins", "changes")
-        span = _change_span(node)
+        span = change_span(node)
         if span is not None:
             return self._relation(self.queries.environment.relations.changes(parts, span), node, parts)
-        when = _time_travel(node.args.get("when"))
+        when = time_travel(node.args.get("when"))
         if len(parts) == 1 and when is None:
             cte = self.scope.cte(parts[0])
             if cte is not None:
                 return self._derived(exp.Table(this=identifier(cte.key)), cte.query, node, parts)
+        if parts == ("DUAL",) and when is None:
+            return self._dual(node)
         relation = self.queries.environment.relations.relation(parts, when)
         return self._relation(relation, node, parts)
+
+    def _dual(self, node: exp.Expr) -> exp.Expr:
+        """One row. A table of that name counts more, as it does in Snowflake."""
+        try:
+            relation = self.queries.environment.relations.relation(("DUAL",), None)
+        except errors.SnowmeltError:
+            rows = exp.select(exp.alias_(exp.Var(this="0L"), identifier(table_calls.SEQUENCE_COLUMN)))
+            return self.aliased(exp.Subquery(this=rows), [], node, ("DUAL",))
+        return self._relation(relation, node, ("DUAL",))
 
     def _relation(self, relation: Relation, node: exp.Expr, parts: tuple[str, ...]) -> exp.Expr:
         if relation.view is not None:
@@ -147,8 +194,8 @@ class SourceBinder:
             reference = exp.Subquery(this=relation.query.copy())
         columns = [(column.name, column.key or column.name, column.type) for column in relation.columns]
         if relation.json_text:
-            reference = _with_variants(reference, columns)
-        return self._aliased(reference, columns, node, parts)
+            reference = with_variants(reference, columns)
+        return self.aliased(reference, columns, node, parts)
 
     def _staged(self, node: exp.Table) -> exp.Expr:
         """`@stage/path (FILE_FORMAT => f, PATTERN => '…')`."""
@@ -171,9 +218,9 @@ class SourceBinder:
 
     def _derived(self, tree: exp.Expr, bound: BoundQuery, node: exp.Expr, parts: tuple[str, ...]) -> exp.Expr:
         columns = [(column.name, column.key, column.type) for column in bound.columns]
-        return self._aliased(tree, columns, node, parts)
+        return self.aliased(tree, columns, node, parts)
 
-    def _aliased(
+    def aliased(
         self,
         tree: exp.Expr,
         columns: list[tuple[str, str, DataType]],
@@ -190,7 +237,7 @@ class SourceBinder:
         if len(renamed) > len(columns):
             raise errors.compilation("002057", "42601", f"{visible} has {len(columns)} column(s), not {len(renamed)}")
         spark_alias = self.scope.spark_alias(visible)
-        source = Source(
+        source = FromItem(
             alias=visible,
             columns=tuple(
                 SourceColumn(
@@ -207,7 +254,7 @@ class SourceBinder:
         tree.set("alias", exp.TableAlias(this=identifier(spark_alias)))
         return tree
 
-    def _add(self, source: Source) -> None:
+    def _add(self, source: FromItem) -> None:
         self.scope.sources.append(source)
 
     def _values(self, node: exp.Values) -> exp.Expr:
@@ -228,7 +275,7 @@ class SourceBinder:
             columns.append((f"COLUMN{index + 1}", f"COLUMN{index + 1}", type_))
         names = [key for _, key, _ in columns]
         inner = exp.select(*[exp.column(identifier(name)) for name in names]).from_(rows_relation(cells, names))
-        return self._aliased(exp.Subquery(this=inner), columns, node, ())
+        return self.aliased(exp.Subquery(this=inner), columns, node, ())
 
     # -- table functions ------------------------------------------------------------------------------------------
 
@@ -256,117 +303,18 @@ class SourceBinder:
             raise errors.unsupported(f"{type(call).__name__} in TABLE(…)")
         only(node, "this", "alias", "joins")
         name = call.name.upper()
-        arguments = _named_arguments(call)
+        arguments = named_arguments(call)
         if name == "FLATTEN":
-            return self._flatten(arguments, node)
+            return table_calls.flatten(self, arguments, node)
         if name == "GENERATOR":
-            return self._generator(arguments, node)
+            return table_calls.generator(self, arguments, node)
         if name in ("SPLIT_TO_TABLE", "STRTOK_SPLIT_TO_TABLE"):
-            return self._split_to_table(name, call, node)
+            return table_calls.split_to_table(self, name, call, node)
         found = self.queries.environment.relations.routine((*parts, name))
         if found:
             return self._routine(found, call, node)
         relation = self.queries.environment.relations.table_function(".".join((*parts, name)), arguments)
         return self._relation(relation, node, ())
-
-    def _flatten(self, arguments: dict[str, exp.Expr], node: exp.Expr) -> exp.Expr:
-        given = _by_name("FLATTEN", arguments, ("INPUT", "PATH", "OUTER", "RECURSIVE", "MODE"))
-        if "INPUT" not in given:
-            raise errors.not_enough_arguments("FLATTEN", 1, 0)
-        value = self.expressions.bind(given["INPUT"])
-        value = value if value.type.is_semi_structured else self.expressions.cast(value, types.VARIANT)
-        path_text = self._constant("PATH", given.get("PATH"))
-        recursive = self._flag("RECURSIVE", given.get("RECURSIVE"))
-        wanted = _flatten_columns(node, recursive=recursive)
-        rows = flattening.flatten(
-            value.tree,
-            path=path_text,
-            outer=self._flag("OUTER", given.get("OUTER")),
-            recursive=recursive,
-            mode=(self._constant("MODE", given.get("MODE")) or "BOTH").upper(),
-            columns=wanted,
-        )
-        fields = [(name, type_) for name, type_ in FLATTEN_COLUMNS if name in wanted]
-        number = self._row_number() if _mentions(node, "SEQ") else None
-        tree = self._inline(rows, fields, node)
-        source = self.scope.sources[-1]
-        columns = {column.name: column for column in source.columns}
-        if number is not None:
-            columns["SEQ"] = replace(columns["SEQ"], tree=number)
-        if "THIS" not in columns:
-            # The same in every row: added here, where it costs nothing unless it is used.
-            this = flattening.flattened_value(value.tree, path_text)
-            columns["THIS"] = SourceColumn("THIS", types.VARIANT, this)
-        ordered = tuple(columns[name] for name, _ in FLATTEN_COLUMNS if name in columns)
-        self.scope.sources[-1] = replace(source, columns=ordered)
-        return tree
-
-    def _constant(self, name: str, node: exp.Expr | None) -> str | None:
-        """The text of an argument that must be a constant or a variable; None when it is left out."""
-        if node is None:
-            return None
-        tree = self.expressions.bind(node).tree
-        if not isinstance(tree, exp.Literal) or not tree.is_string:
-            raise errors.invalid_value(node.sql(dialect="snowflake"), f"{name}: a text constant")
-        return str(tree.this)
-
-    def _flag(self, name: str, node: exp.Expr | None) -> bool:
-        if node is None:
-            return False
-        tree = self.expressions.boolean(node).tree
-        if not isinstance(tree, exp.Boolean):
-            raise errors.invalid_value(node.sql(dialect="snowflake"), f"{name}: TRUE or FALSE")
-        return bool(tree.this)
-
-    def _row_number(self) -> exp.Expr | None:
-        """A number for each row that is flattened, for SEQ; None when there is only one, which is number 1."""
-        if not self.scope.sources:
-            return None
-        first = self.target.args["from_"].this if self.target.args.get("from_") is not None else None
-        if len(self.scope.sources) > 1 or not isinstance(first, exp.Table | exp.Subquery):
-            raise errors.unsupported("SEQ of a FLATTEN behind a join", hint="Flatten one table in a subquery first.")
-        alias = first.args["alias"].copy()
-        number = exp.alias_(spark("monotonically_increasing_id() + 1"), identifier("__row"))
-        inner = exp.select(exp.Star(), number).from_(first.copy())
-        first.replace(exp.Subquery(this=inner, alias=alias))
-        return exp.column(identifier("__row"), table=identifier(alias.this.name))
-
-    def _inline(self, rows: exp.Expr, columns: list[tuple[str, DataType]], node: exp.Expr) -> exp.Expr:
-        """A lateral join with the rows of an ARRAY<STRUCT<…>>."""
-        named = self._aliased(exp.Table(this=identifier("x")), [(n, n, t) for n, t in columns], node, ())
-        alias = named.args["alias"].this.name
-        inner = exp.Anonymous(this="inline", expressions=[rows])
-        names = [typed(identifier(name), type_) for name, type_ in columns]
-        return exp.Lateral(this=inner, alias=exp.TableAlias(this=identifier(alias), columns=names))
-
-    def _split_to_table(self, name: str, call: exp.Anonymous, node: exp.Expr) -> exp.Expr:
-        if len(call.expressions) != 2:
-            raise errors.not_enough_arguments(name, 2, len(call.expressions))
-        text, separator = (self.expressions.cast(self.expressions.bind(a), types.VARCHAR) for a in call.expressions)
-        template = (
-            "split(_0, concat('\\\\Q', _1, '\\\\E'), -1)"
-            if name == "SPLIT_TO_TABLE"
-            else "filter(split(_0, concat('[', regexp_replace(_1, '([\\\\[\\\\]\\\\\\\\^-])', '\\\\\\\\$1'), ']')), "
-            "p -> p <> '')"
-        )
-        parts = spark(template, text.tree, separator.tree)
-        rows = spark(
-            "transform(_0, (x, i) -> named_struct('SEQ', 1L, 'INDEX', cast(i + 1 as bigint), 'VALUE', x))",
-            parts,
-        )
-        columns = [("SEQ", types.INTEGER), ("INDEX", types.INTEGER), ("VALUE", types.VARCHAR)]
-        return self._inline(rows, columns, node)
-
-    def _generator(self, arguments: dict[str, exp.Expr], node: exp.Expr) -> exp.Expr:
-        given = _by_name("GENERATOR", arguments, ("ROWCOUNT", "TIMELIMIT"))
-        count = given.get("ROWCOUNT")
-        if count is None or "TIMELIMIT" in given:
-            raise errors.unsupported("GENERATOR with TIMELIMIT or without ROWCOUNT")
-        bound = self.expressions.bind(count)
-        bound = bound if bound.type.int64 else self.expressions.cast(bound, types.INTEGER)
-        rows = exp.Table(this=exp.Anonymous(this="range", expressions=[bound.tree]))
-        inner = exp.select(exp.alias_(exp.column("id"), SEQUENCE_COLUMN)).from_(rows)
-        return self._aliased(exp.Subquery(this=inner), [], node, ())
 
     def _routine(self, found: list[ScalarRoutine], call: exp.Anonymous, node: exp.Expr) -> exp.Expr:
         routine, given = routines.match(self.expressions, found, call)
@@ -377,7 +325,7 @@ class SourceBinder:
             (column.name, produced.key, column.type)
             for column, produced in zip(routine.returns_table, bound.columns, strict=True)
         ]
-        tree = self._aliased(exp.Subquery(this=bound.tree), declared, node, ())
+        tree = self.aliased(exp.Subquery(this=bound.tree), declared, node, ())
         alias = tree.args.pop("alias")
         return exp.Lateral(this=tree, alias=alias)
 
@@ -385,10 +333,13 @@ class SourceBinder:
 
     def _join(self, join: exp.Join) -> exp.Join:
         method = str(join.args.get("method") or "").upper()
+        if method == "ASOF":
+            return self._asof_join(join)
+        only(join, "this", "on", "side", "kind", "using", "method")
         if method == "NATURAL":
             only(join, "this", "side", "kind", "method")
         before = list(self.scope.sources)
-        first, nested = _ungrouped(join.this)
+        first, nested = ungrouped(join.this)
         tree = self._grouped(first, nested) if nested else self._item(first)
         added = self.scope.sources[len(before) :]
         side = str(join.args.get("side") or "").upper()
@@ -397,11 +348,11 @@ class SourceBinder:
         using = join.args.get("using") or []
         names = [fold_identifier(part) for part in using]
         if method == "NATURAL":
-            names = _shared_names(before, added)
+            names = shared_names(before, added)
         if names:
-            bound.set("on", self._using(names, before, added, side))
+            bound.set("on", bind_using(self.expressions, names, before, added, side))
         elif join.args.get("on") is not None:
-            bound.set("on", self.expressions.boolean(join.args["on"]).tree)
+            bound.set("on", self.expressions.in_clause(ON).boolean(join.args["on"]).tree)
         elif side and not isinstance(tree, exp.Lateral):
             bound.set("on", exp.true())
         if not side and bound.args.get("on") is None:
@@ -410,119 +361,33 @@ class SourceBinder:
             bound.set("kind", "CROSS" if kind == "CROSS" or isinstance(tree, exp.Lateral) else "INNER")
         return bound
 
-    def _using(self, names: list[str], before: list[Source], added: list[Source], side: str) -> exp.Expr:
-        conditions: list[exp.Expr] = []
-        for name in names:
-            left = self._one_side(name, before)
-            right = self._one_side(name, added)
-            conditions.append(self.expressions.compare(exp.EQ, left, right).tree)
-            merged = {"RIGHT": right, "FULL": None}.get(side, left)
-            if merged is None:
-                values, type_ = self.expressions.same_type([left, right])
-                merged = Bound(spark("coalesce(_0, _1)", values[0].tree, values[1].tree), type_)
-            self.scope.merged[name] = merged
-            self._hide(name, added if side != "RIGHT" else before)
-        return exp.and_(*conditions)
-
-    def _one_side(self, name: str, sources: list[Source]) -> Bound:
-        if name in self.scope.merged and any(
-            name in s.hidden or any(c.name == name for c in s.columns) for s in sources
-        ):
-            first = self.scope.sources[0]
-            if sources and sources[0] == first:
-                return self.scope.merged[name]
-        found = [c for s in sources for c in s.columns if c.name == name and name not in s.hidden]
-        if not found:
-            raise errors.invalid_identifier(name, 1, 0)
-        return Bound(found[0].tree.copy(), found[0].type)
-
-    def _hide(self, name: str, sources: list[Source]) -> None:
-        for index, source in enumerate(self.scope.sources):
-            if any(source is hidden or source == hidden for hidden in sources):
-                self.scope.sources[index] = replace(source, hidden=source.hidden | {name})
-
-
-def _ungrouped(node: exp.Expr) -> tuple[exp.Expr, list[exp.Join]]:
-    """The first item of a FROM clause or of a join in parentheses, and the joins behind it."""
-    joins: list[exp.Join] = list(node.args.get("joins") or [])
-    if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery | exp.Values | exp.Lateral):
-        only(node, "this", "joins")
-        first, inner = _ungrouped(node.this)
-        return first, [*inner, *joins]
-    return node, joins
-
-
-def _with_variants(reference: exp.Expr, columns: list[tuple[str, str, DataType]]) -> exp.Expr:
-    """The relation with its JSON texts parsed."""
-    projections = []
-    for _, key, type_ in columns:
-        value = exp.column(identifier(key))
-        parsed = from_result_text(value) if type_.is_semi_structured else value
-        projections.append(exp.alias_(parsed, identifier(key)))
-    return exp.Subquery(this=exp.select(*projections).from_(reference))
-
-
-def _mentions(node: exp.Expr, name: str) -> bool:
-    """Whether the statement names such a column anywhere."""
-    return any(column.name.upper() == name for column in node.root().find_all(exp.Column))
-
-
-def _flatten_columns(node: exp.Expr, *, recursive: bool) -> list[str]:
-    """What the flattened rows must carry; THIS makes them several times dearer."""
-    wanted = [name for name, _ in FLATTEN_COLUMNS if name != "THIS"]
-    has_star = any(not isinstance(star.parent, exp.Anonymous) for star in node.root().find_all(exp.Star))
-    return [*wanted, "THIS"] if recursive and (has_star or _mentions(node, "THIS")) else wanted
+    def _asof_join(self, join: exp.Join) -> exp.Join:
+        only(join, "this", "on", "using", "method", "match_condition", "side")
+        before = list(self.scope.sources)
+        scope = Scope(parent=_only_ctes(self.scope))
+        inner = SourceBinder(self.queries, scope, self.expressions.in_scope(scope))
+        target = exp.Select()
+        inner._join_all(*ungrouped(join.this), target)
+        names = [fold_identifier(part) for part in join.args.get("using") or []]
+        clause = self.expressions.in_clause(ON)
+        asof = bind_asof(clause, join, inner.expressions.in_clause(ON), before, names)
+        alias = self.scope.spark_alias(None)
+        lifted = LiftedColumns(alias)
+        for source in scope.sources:
+            columns = [replace(column, tree=lifted(column.tree, column.type)) for column in source.columns]
+            hidden = source.hidden | frozenset(names)
+            self._add(replace(source, columns=tuple(columns), key=alias, hidden=hidden))
+        keys = [lifted(key.tree, key.type) for _, key in asof.keys]
+        value = lifted(asof.right.tree, asof.right.type)
+        neighbour = lifted(asof.neighbour(), asof.right.type)
+        for name, (left, _) in zip(names, asof.keys[len(asof.keys) - len(names) :], strict=True):
+            self.scope.merged.setdefault(name, left)
+        target.set("expressions", lifted.projections)
+        target.set("where", exp.Where(this=asof.known()))
+        right = exp.Subquery(this=target, alias=exp.TableAlias(this=identifier(alias)))
+        return exp.Join(this=right, side="LEFT", on=asof.condition(value, neighbour, keys))
 
 
 def _only_ctes(scope: Scope) -> Scope:
     """What a derived table may see of the scope around it: common table expressions, and outer scopes."""
     return Scope(parent=scope.parent, ctes=scope.ctes, arguments=scope.arguments)
-
-
-def _shared_names(before: list[Source], added: list[Source]) -> list[str]:
-    right = {column.name for source in added for column in source.columns}
-    return list(dict.fromkeys(c.name for s in before for c in s.columns if c.name in right))
-
-
-def _change_span(node: exp.Expr) -> ChangeSpan | None:
-    changes = node.args.get("changes")
-    if changes is None:
-        return None
-    information = changes.args["information"].name.upper()
-    start = _time_travel(changes.args.get("at_before"))
-    if information not in ("DEFAULT", "APPEND_ONLY"):
-        raise errors.invalid_value(information, "INFORMATION")
-    if start is None:
-        raise errors.compilation("001003", "42000", "CHANGES needs AT or BEFORE behind it.")
-    return ChangeSpan(information == "APPEND_ONLY", start, _time_travel(changes.args.get("end")))
-
-
-def _time_travel(when: exp.Expr | None) -> TimeTravel | None:
-    if when is None:
-        return None
-    return TimeTravel(
-        before=str(when.this).upper() == "BEFORE",
-        kind=str(when.args["kind"]).upper(),
-        expression=when.expression,
-    )
-
-
-def _named_arguments(call: exp.Anonymous) -> dict[str, exp.Expr]:
-    arguments: dict[str, exp.Expr] = {}
-    for index, argument in enumerate(call.expressions):
-        if isinstance(argument, exp.Kwarg | exp.PropertyEQ):
-            arguments[argument.this.name.upper()] = argument.expression
-        else:
-            arguments[str(index)] = argument
-    return arguments
-
-
-def _by_name(function: str, arguments: dict[str, exp.Expr], names: tuple[str, ...]) -> dict[str, exp.Expr]:
-    """The arguments of a table function by its names for them; an error for one that it does not have."""
-    found: dict[str, exp.Expr] = {}
-    for key, value in arguments.items():
-        name = names[int(key)] if key.isdigit() and int(key) < len(names) else key
-        if name not in names:
-            raise errors.compilation("001044", "42P13", f"{function} has no argument {name}.")
-        found[name] = value
-    return found

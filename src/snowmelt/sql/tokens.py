@@ -110,9 +110,13 @@ _OPENINGS = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 
+_ONE_STATEMENT = re.compile(r"[A-Za-z](?:[ \t\n!#%&(-,.0-:<-\[\]-~]|-(?!-)|/(?![/*])|'[ -&(-\[\]-~]*')*(?<=[!-~])")
+"""Plainly one statement, without a comment, and nothing before or behind it: what most clients send."""
+_SHORT = 10_000
+
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TokenizedText:
     """A text with its tokens, able to say where in the user's script each of them stands."""
 
     sql: SqlText
@@ -135,7 +139,7 @@ class Source:
         return errors.syntax_error(line, position, self.sql.text[token.start : token.end])
 
 
-def tokenize(sql: SqlText | str) -> Source:
+def tokenize(sql: SqlText | str) -> TokenizedText:
     """The tokens of a text, without comments and white space. What is left open is a syntax error."""
     if isinstance(sql, str):
         sql = SqlText(sql)
@@ -144,14 +148,14 @@ def tokenize(sql: SqlText | str) -> Source:
     try:
         raw = _Tokenizer(dialect="snowflake").tokenize(_without_wild_cards(text))
     except TokenError:
-        raise _left_open(Source(sql, (), line_starts)) from None
+        raise _left_open(TokenizedText(sql, (), line_starts)) from None
     tokens: list[Token] = []
     for item in raw:
         kind = _KINDS.get(item.token_type, TokenKind.SYMBOL)
         word = item.text.upper() if kind in (TokenKind.WORD, TokenKind.SYMBOL) else ""
         tokens.append(Token(kind, item.text, word, item.start, item.end + 1))
     tokens.append(Token(TokenKind.END, "", "", len(text), len(text)))
-    return Source(sql, tuple(tokens), line_starts)
+    return TokenizedText(sql, tuple(tokens), line_starts)
 
 
 def _without_wild_cards(text: str) -> str:
@@ -169,7 +173,7 @@ def _without_wild_cards(text: str) -> str:
     return _OPENINGS.sub(hide, text)
 
 
-def _left_open(source: Source) -> errors.SnowmeltError:
+def _left_open(source: TokenizedText) -> errors.SnowmeltError:
     for match in _OPENINGS.finditer(source.sql.text):
         if match.lastgroup is not None:
             start = match.start()
@@ -186,6 +190,8 @@ def split_statements(text: str) -> list[SqlText]:
 
     A comment was sent for the statement whose `;` comes next, and for the last one if none does.
     """
+    if len(text) <= _SHORT and _ONE_STATEMENT.fullmatch(text):
+        return [SqlText(text, around=text)]
     source = tokenize(text)
     statements: list[SqlText] = []
     spans: list[tuple[int, int]] = []

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Bound, position_of
+from snowmelt.sql.dialect import FROM_LAST
 from snowmelt.sql.notes import note_position
-
-if TYPE_CHECKING:
-    from snowmelt.sql.expressions import ExpressionBinder
 
 _WHOLE_PARTITION = {"FIRST_VALUE", "LAST_VALUE", "NTH_VALUE"}
 """Without a frame of their own these see the whole partition in Snowflake; in Spark only up to the current row."""
@@ -100,11 +97,15 @@ class WindowBinder:
     aggregate inside, not to the whole.
     """
 
-    def wrap(self, binder: ExpressionBinder, node: exp.Window, bound: Bound) -> Bound:
-        inside = binder.in_scope(binder.scope)
+    def wrap(self, binder: BindsExpressions, node: exp.Window, bound: Bound) -> Bound:
+        inside = binder.in_clause(binder.clause.inside_window())
         partition = [inside.orderable(inside.bind(part)) for part in node.args.get("partition_by") or []]
         order_node = node.args.get("order")
         order = [self._ordered(inside, item) for item in order_node.expressions] if order_node is not None else []
+        if _call_of(node).meta.get(FROM_LAST):
+            order = [(_reversed(item), value) for item, value in order]
+            if node.args.get("spec") is not None:
+                raise errors.unsupported("NTH_VALUE … FROM LAST with a frame", hint="Reverse the order instead.")
         frame = self._frame(node, has_order=bool(order))
         tree = _attach(
             bound.tree,
@@ -126,7 +127,7 @@ class WindowBinder:
             volatile=any(part.volatile for part in parts),
         )
 
-    def _ordered(self, binder: ExpressionBinder, item: exp.Expr) -> tuple[exp.Ordered, Bound]:
+    def _ordered(self, binder: BindsExpressions, item: exp.Expr) -> tuple[exp.Ordered, Bound]:
         value = binder.orderable(binder.bind(item.this if isinstance(item, exp.Ordered) else item))
         ordered = exp.Ordered(
             this=value.tree, desc=item.args.get("desc"), nulls_first=bool(item.args.get("nulls_first"))
@@ -146,6 +147,10 @@ class WindowBinder:
         if has_order and name in _ROW_BY_ROW:
             return exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
         return None
+
+
+def _reversed(item: exp.Ordered) -> exp.Ordered:
+    return exp.Ordered(this=item.this, desc=not item.args.get("desc"), nulls_first=not item.args.get("nulls_first"))
 
 
 def _call_of(node: exp.Window) -> exp.Expr:

@@ -74,7 +74,7 @@ class Grant(Record):
     on_kind: str
     """ACCOUNT, ROLE, USER, WAREHOUSE, DATABASE, SCHEMA, TABLE, DYNAMIC TABLE, …"""
     on_id: str
-    """Of the object; the name of a role or user; empty for the account."""
+    """The object's id; for a role or user its name; empty for the account."""
     grantee_kind: GranteeKind
     grantee: str
     grant_option: bool = False

@@ -14,8 +14,9 @@ from snowmelt.core.text import check_name
 from snowmelt.state import new_rights
 from snowmelt.state.containers import Containers
 from snowmelt.state.model import SELECTABLE, CatalogObject, ObjectKind, RoutineDefinition
+from snowmelt.state.prepared import Prepared, Record
 from snowmelt.state.record import Definition
-from snowmelt.state.repository import AnyRow
+from snowmelt.state.repository import AnyRow, chunks
 from snowmelt.state.sight import Owned
 from snowmelt.state.tables import DATABASES, OBJECTS, SCHEMAS
 
@@ -38,7 +39,8 @@ _OBJECTS = select(
 ).select_from(
     DATABASES.join(SCHEMAS, SCHEMAS.c.database_id == DATABASES.c.id).join(OBJECTS, OBJECTS.c.schema_id == SCHEMAS.c.id)
 )
-_BY_ID = _OBJECTS.where(OBJECTS.c.id == bindparam("id"))
+_BY_ID = Prepared(_OBJECTS.where(OBJECTS.c.id == bindparam("id")))
+_BY_IDS = Prepared(_OBJECTS.where(OBJECTS.c.id.in_(bindparam("ids", expanding=True))))
 _NAMED = _OBJECTS.where(
     DATABASES.c.name == bindparam("database"),
     DATABASES.c.dropped_on.is_(None),
@@ -49,8 +51,10 @@ _NAMED = _OBJECTS.where(
     or_(OBJECTS.c.session_id.is_(None), OBJECTS.c.session_id == bindparam("session")),
 )
 # A temporary object comes first: it hides a permanent one.
-_LIVE = _NAMED.where(OBJECTS.c.dropped_on.is_(None)).order_by(OBJECTS.c.session_id.is_(None), OBJECTS.c.slot)
-_FIND = _LIVE.limit(1)
+_IN_ORDER = _NAMED.where(OBJECTS.c.dropped_on.is_(None)).order_by(OBJECTS.c.session_id.is_(None), OBJECTS.c.slot)
+_LIVE = Prepared(_IN_ORDER)
+_FIND = Prepared(_IN_ORDER.limit(1))
+_TEMPORARY = Prepared(select(OBJECTS.c.id).where(OBJECTS.c.session_id == bindparam("session")).limit(1))
 _DROPPED = (
     _NAMED.where(OBJECTS.c.dropped_on.is_not(None))
     .order_by(OBJECTS.c.session_id.is_(None), OBJECTS.c.dropped_on.desc(), OBJECTS.c.created_on.desc())
@@ -68,18 +72,23 @@ class Catalog(Containers):
 
         Of several routines that share the name, some one: use `routines`.
         """
-        row = self._execute(_FIND, _naming(name, kinds, session_id)).first()
+        row = self._row(_FIND, _naming(name, kinds, session_id))
         return None if row is None or not self._sees_object(row) else _object(row)
 
     def routines(self, name: ObjectName, kind: ObjectKind, session_id: str | None = None) -> list[CatalogObject]:
         """All live functions or procedures of that name, one per list of argument types."""
-        found = self._execute(_LIVE, _naming(name, [kind], session_id))
+        found = self._rows(_LIVE, _naming(name, [kind], session_id))
         return [_object(row) for row in found if self._sees_object(row)]
 
     def by_id(self, id: str) -> CatalogObject | None:
         """The object, dropped or not, under the name it has or had last."""
-        row = self._execute(_BY_ID, {"id": id}).first()
+        row = self._row(_BY_ID, {"id": id})
         return None if row is None else _object(row)
+
+    def by_ids(self, ids: Collection[str]) -> dict[str, CatalogObject]:
+        """As `by_id`, of several; those that never were are left out."""
+        rows = [row for part in chunks(list(ids)) for row in self._rows(_BY_IDS, {"ids": part})]
+        return {found.id: found for found in map(_object, rows)}
 
     def objects(
         self,
@@ -204,6 +213,10 @@ class Catalog(Containers):
         with self._unless_taken(b.name):
             self._put(a, schema_b, b.name.name, scope.now)
 
+    def has_temporary(self, session_id: str) -> bool:
+        """Whether the session has temporary objects, dropped ones included."""
+        return self._row(_TEMPORARY, {"session": session_id}) is not None
+
     def drop_session(self, session_id: str) -> list[CatalogObject]:
         """Remove the session's temporary objects for good, dropped ones too, and return them."""
         self._writing()
@@ -218,12 +231,11 @@ class Catalog(Containers):
         self._changing()
         self._execute(delete(OBJECTS).where(OBJECTS.c.id == id))
 
-    def _sees_object(self, row: AnyRow) -> bool:
+    def _sees_object(self, row: Record | AnyRow) -> bool:
         if self._sight is None:
             return True
-        return self._sees(
-            Owned(row.database_id, row.database_owner), Owned(row.schema_id, row.schema_owner), Owned(row.id, row.owner)
-        )
+        own, containers = row[3:5], row[11:15]
+        return self._sees(Owned(*containers[:2]), Owned(*containers[2:]), Owned(*own))
 
     def _live(self, id: str) -> CatalogObject:
         object = self.by_id(id)
@@ -261,7 +273,7 @@ def _slot(definition: Definition, name: str, session_id: str | None) -> str:
     return json.dumps([namespace, session_id, name, arguments], ensure_ascii=False)
 
 
-def _object(row: AnyRow) -> CatalogObject:
+def _object(row: Record | AnyRow) -> CatalogObject:
     database, schema, name, id, owner, comment, session_id, created_on, altered_on, dropped_on, definition = row[:11]
     return CatalogObject.model_construct(
         id=id,

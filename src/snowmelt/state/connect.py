@@ -95,6 +95,8 @@ def _open_sqlite(url: URL) -> Engines:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
+        if connection.connection.driver_connection.in_transaction:  # type: ignore[union-attr]
+            return  # It takes part in one that `Connections` began.
         write = connection.get_execution_options().get(_WRITE, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
@@ -134,5 +136,21 @@ def tidy(engines: Engines, pages: int) -> None:
         finally:
             cursor.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
             cursor.close()
+    finally:
+        pooled.close()
+
+
+def rewrite(engines: Engines) -> None:
+    """Write SQLite's file anew without free pages, and end its log. PostgreSQL: its tables, without what is dead."""
+    if engines.write.dialect.name != "sqlite":
+        with engines.write.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+            connection.exec_driver_sql("VACUUM FULL")
+        return
+    pooled = engines.write.raw_connection()
+    try:
+        cursor = pooled.cursor()
+        cursor.execute("VACUUM")
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        cursor.close()
     finally:
         pooled.close()

@@ -11,6 +11,7 @@ from snowmelt.core.names import SchemaName, quote
 from snowmelt.core.text import check_name
 from snowmelt.state import new_rights
 from snowmelt.state.model import Database, Schema
+from snowmelt.state.prepared import Prepared
 from snowmelt.state.repository import AnyRow, Repository, WriteScope
 from snowmelt.state.sight import Owned
 from snowmelt.state.tables import DATABASES, LEDGER, OBJECTS, SCHEMAS
@@ -38,7 +39,7 @@ _NAMED_SCHEMA = _SCHEMAS.where(
 )
 _SCHEMA = _NAMED_SCHEMA.where(SCHEMAS.c.dropped_on.is_(None))
 _DROPPED_SCHEMA = _NAMED_SCHEMA.where(SCHEMAS.c.dropped_on.is_not(None)).order_by(SCHEMAS.c.dropped_on.desc()).limit(1)
-_GENERATION = select(LEDGER.c.generation)
+_GENERATION = Prepared(select(LEDGER.c.generation))
 
 
 class Containers(Repository):
@@ -58,7 +59,7 @@ class Containers(Repository):
         """
         if isinstance(self._scope, WriteScope):
             return self._scope.generation
-        return int(self._execute(_GENERATION).scalar_one())
+        return int(self._value(_GENERATION))
 
     # Databases
 

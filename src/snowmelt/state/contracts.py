@@ -52,6 +52,6 @@ class ContractLinks(Repository):
         self._execute(update(CONTRACT_LINKS).where(_C.object_id == object_id).values(object_id=to))
 
     def delete_for(self, id: str) -> None:
-        """Of an object or a contract that is forgotten for good."""
+        """Deletes the links of an object or contract that was purged."""
         self._writing()
         self._execute(delete(CONTRACT_LINKS).where(or_(_C.object_id == id, _C.contract_id == id)))

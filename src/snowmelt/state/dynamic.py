@@ -9,35 +9,41 @@ from sqlalchemy import bindparam, delete, insert, or_, select, update
 
 from snowmelt.core import errors
 from snowmelt.state.dynamic_model import DynamicGraphEntry, DynamicRefresh, DynamicState, RefreshState
+from snowmelt.state.prepared import Prepared
 from snowmelt.state.repository import Repository
 from snowmelt.state.tables import DYNAMIC_GRAPH, DYNAMIC_REFRESHES, DYNAMIC_TABLES
 
 _T = DYNAMIC_TABLES.c
 _R = DYNAMIC_REFRESHES.c
 _G = DYNAMIC_GRAPH.c
-_STATE = select(_T.record).where(_T.table_id == bindparam("table_id"))
+_STATE = Prepared(select(_T.record).where(_T.table_id == bindparam("table_id")))
+_STATES = Prepared(select(_T.table_id, _T.record))
 _SUCCEEDED = select(_R.record).where(
     _R.table_id == bindparam("table_id"), _R.state == RefreshState.SUCCEEDED.value, _R.version.is_not(None)
 )
 # A refresh by hand may follow a scheduled one at the same data timestamp; both have the same version then.
-_AS_OF = (
+_AS_OF = Prepared(
     _SUCCEEDED.where(_R.data_timestamp <= bindparam("at"))
     .order_by(_R.data_timestamp.desc(), _R.version.desc())
     .limit(1)
 )
-_LATEST = (
+_OF_VERSION = Prepared(
+    _SUCCEEDED.where(_R.version <= bindparam("version")).order_by(_R.version.desc(), _R.data_timestamp.desc()).limit(1)
+)
+_LATEST = Prepared(
     select(_R.record)
     .where(_R.table_id == bindparam("table_id"), _R.state != RefreshState.EXECUTING.value)
     .order_by(_R.data_timestamp.desc(), _R.id.desc())
     .limit(1)
 )
+_EXECUTING = Prepared(select(_R.record).where(_R.state == RefreshState.EXECUTING.value))
 
 
 class Dynamic(Repository):
     # -- where they stand -----------------------------------------------------------------------------------------
 
     def get(self, table_id: str) -> DynamicState | None:
-        record = self._execute(_STATE, {"table_id": table_id}).scalar()
+        record = self._value(_STATE, {"table_id": table_id})
         return None if record is None else DynamicState.model_validate_json(record)
 
     def require(self, table_id: str) -> DynamicState:
@@ -52,7 +58,7 @@ class Dynamic(Repository):
 
     def records(self) -> list[tuple[str, str]]:
         """What `all` reads, as it is stored, for those who know most of it already."""
-        return [(table_id, record) for table_id, record in self._execute(select(_T.table_id, _T.record))]
+        return [(table_id, record) for table_id, record in self._rows(_STATES)]
 
     def put(self, state: DynamicState) -> None:
         self._writing()
@@ -94,22 +100,21 @@ class Dynamic(Repository):
 
     def refresh_as_of(self, table_id: str, at: datetime) -> DynamicRefresh | None:
         """The refresh that made what the table holds for a data timestamp: the newest that succeeded by then."""
-        record = self._execute(_AS_OF, {"table_id": table_id, "at": at}).scalar()
+        record = self._value(_AS_OF, {"table_id": table_id, "at": at})
         return None if record is None else DynamicRefresh.model_validate_json(record)
 
     def refresh_of_version(self, table_id: str, version: int) -> DynamicRefresh | None:
         """The newest refresh after which the table had that version, or one that only its description sets apart."""
-        query = _SUCCEEDED.where(_R.version <= version).order_by(_R.version.desc(), _R.data_timestamp.desc()).limit(1)
-        record = self._execute(query, {"table_id": table_id}).scalar()
+        record = self._value(_OF_VERSION, {"table_id": table_id, "version": version})
         return None if record is None else DynamicRefresh.model_validate_json(record)
 
     def last_refresh(self, table_id: str) -> DynamicRefresh | None:
         """The newest refresh that ended, however it did."""
-        record = self._execute(_LATEST, {"table_id": table_id}).scalar()
+        record = self._value(_LATEST, {"table_id": table_id})
         return None if record is None else DynamicRefresh.model_validate_json(record)
 
     def newest(self, table_id: str, count: int) -> list[DynamicRefresh]:
-        """So many refreshes of a table, ended or not, the newest first."""
+        """The newest refreshes of a table, at most `count`, ended or not, the newest first."""
         query = select(_R.record).where(_R.table_id == table_id).order_by(_R.data_timestamp.desc(), _R.id.desc())
         return [DynamicRefresh.model_validate_json(record) for record in self._execute(query.limit(count)).scalars()]
 
@@ -123,8 +128,7 @@ class Dynamic(Repository):
         return [DynamicRefresh.model_validate_json(record) for record in records]
 
     def executing(self) -> list[DynamicRefresh]:
-        records = self._execute(select(_R.record).where(_R.state == RefreshState.EXECUTING.value)).scalars()
-        return [DynamicRefresh.model_validate_json(record) for record in records]
+        return [DynamicRefresh.model_validate_json(record) for (record,) in self._rows(_EXECUTING)]
 
     # -- the graph ------------------------------------------------------------------------------------------------
 

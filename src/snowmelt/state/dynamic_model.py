@@ -71,7 +71,7 @@ class Dependency(Record):
     columns: tuple[str, ...] = ()
     """A relation's columns when the dynamic table was created: one added later is not part of `*`."""
     fingerprint: str = ""
-    """Of a view's or function's definition: it tells whether what it means has changed."""
+    """A hash of a view's or function's definition. If it differs, the definition has changed."""
     bounded: bool = False
     """Read through DYNAMIC_TABLE_REFRESH_BOUNDARY: as anybody reads it, and no part of the graph."""
     direct: bool = True

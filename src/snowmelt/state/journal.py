@@ -15,7 +15,7 @@ from snowmelt.state.store import StateStore
 
 _log = structlog.get_logger(__name__)
 _PROBES = 20
-"""So many records that fail, and none that does not, are enough to say that the store is what fails."""
+"""If this many records fail and none succeeds, the store is at fault, not the records."""
 SparkJobs = Callable[[Iterable[str]], Mapping[str, tuple[int, ...]]]
 """By query id, the Spark jobs that ran for it so far."""
 
@@ -48,8 +48,13 @@ class QueryJournal:
         self._flushing = threading.Lock()
         self._wake = threading.Event()
         self._closing = threading.Event()
+        self._beside: list[Callable[[], None]] = []
         self._thread = threading.Thread(target=self._run, name="snowmelt-query-journal", daemon=True)
         self._thread.start()
+
+    def write_beside(self, write: Callable[[], None]) -> None:
+        """What else is written in the background, as often as the history is."""
+        self._beside.append(write)
 
     def start(self, query: QueryRecord) -> None:
         self._add(query)
@@ -181,10 +186,11 @@ class QueryJournal:
             self._wake.clear()
             if self._closing.is_set():
                 return
-            try:
-                self.flush()
-            except Exception as error:
-                _log.warning("query_journal_flush_failed", error=str(error), buffered=len(self._buffer))
+            for write in (self.flush, *self._beside):
+                try:
+                    write()
+                except Exception as error:
+                    _log.warning("background_write_failed", error=str(error), buffered=len(self._buffer))
 
 
 def _with_jobs(query: QueryRecord, jobs: Mapping[str, tuple[int, ...]]) -> QueryRecord:

@@ -16,7 +16,7 @@ from snowmelt.state.quality_model import QualityCheck
 from snowmelt.state.record import Definition, Record
 
 ObjectKind = ObjectType
-"""Of those, the kinds that live in schemas."""
+"""The kinds of objects that live in schemas."""
 RELATIONS = frozenset({ObjectKind.TABLE, ObjectKind.VIEW})
 """Kinds that hold rows or a query for them."""
 SELECTABLE = RELATIONS | {ObjectKind("STREAM")}
@@ -114,12 +114,6 @@ class StageDefinition(Definition):
     directory: bool = False
 
 
-class FileFormatDefinition(Definition):
-    kind: Literal["FILE FORMAT"] = "FILE FORMAT"
-    type: str
-    options: dict[str, str | int | bool | tuple[str, ...] | None] = Field(default_factory=dict)
-
-
 class SequenceDefinition(Definition):
     kind: Literal["SEQUENCE"] = "SEQUENCE"
     start: int = 1
@@ -157,9 +151,7 @@ class RoutineDefinition(Definition):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
-OWN_DEFINITIONS: tuple[type[Definition], ...] = (
-    TableDefinition, ViewDefinition, SequenceDefinition, RoutineDefinition,
-)  # fmt: skip
+OWN_DEFINITIONS: tuple[type[Definition], ...] = (TableDefinition, ViewDefinition, SequenceDefinition)
 """The kinds that no feature's folder brings."""
 
 
@@ -329,18 +321,18 @@ class QueryRecord(Record):
     lane_reason: str | None = None
     """Why a query of it was not for the quick lane."""
     correlation_id: str | None = None
-    """Of the newest change that it read from streams."""
+    """The id of the newest change that it read from streams."""
     purpose: Literal["QUERY", "REFRESH", "TASK", "ALERT"] = "QUERY"
     target: str | None = None
     """The dynamic table, task or alert that it ran for."""
     target_id: str | None = None
-    """Of that object: one of the same name that took its place later is another one."""
+    """The id of that object. A later object of the same name has another id."""
     spark_seconds: float = 0.0
     """How long it held its warehouse, without statements inside it."""
     credits: float = 0.0
     """That time at the warehouse's rate."""
     bytes_scanned: int = 0
-    """Of the tables and files that it read, as a whole."""
+    """The size of all tables and files that it read."""
 
 
 class FileLoad(Record):

@@ -20,7 +20,7 @@ class Observations(Repository):
     # -- freshness ------------------------------------------------------------------------------------------------
 
     def open_spans(self) -> list[FreshnessSpan]:
-        """Of every object the span that lasts."""
+        """The span of each object that has not ended."""
         records = self._execute(select(_F.record).where(_F.until.is_(None))).scalars()
         return [FreshnessSpan.model_validate_json(record) for record in records]
 

@@ -34,7 +34,7 @@ class ProjectObject(Record):
     claimed_at: datetime
     """What took the name later, while pending, is the project's."""
     fingerprint: str = ""
-    """Of the definition that was applied last."""
+    """A hash of the definition that was applied last."""
 
 
 class Projects(Repository):

@@ -8,10 +8,11 @@ from datetime import datetime
 from sqlalchemy import bindparam, select
 
 from snowmelt.state.model import QueryRecord
+from snowmelt.state.prepared import Prepared
 from snowmelt.state.repository import Repository
 from snowmelt.state.tables import QUERIES
 
-_GET = select(QUERIES.c.record).where(QUERIES.c.query_id == bindparam("id"))
+_GET = Prepared(select(QUERIES.c.record).where(QUERIES.c.query_id == bindparam("id")))
 _RUNNING = select(QUERIES.c.record).where(QUERIES.c.status == "running")
 
 Records = list[QueryRecord]
@@ -46,7 +47,7 @@ class Queries(Repository):
         )
 
     def get(self, query_id: str) -> QueryRecord | None:
-        record = self._execute(_GET, {"id": query_id}).scalar()
+        record = self._value(_GET, {"id": query_id})
         return None if record is None else QueryRecord.model_validate_json(record)
 
     def list(
@@ -73,11 +74,15 @@ class Queries(Repository):
             query = query.where(QUERIES.c.start_time <= until)
         return [QueryRecord.model_validate_json(record) for record in self._execute(query).scalars()]
 
-    def abandon_running(self, message: str) -> Records:
+    def abandon_running(self, code: str, message: str) -> Records:
         """Mark every running query as failed, and return them: for the start-up after a crash."""
         scope = self._writing()
         running = [QueryRecord.model_validate_json(record) for record in self._execute(_RUNNING).scalars()]
-        failed = {"status": "failed_with_error", "error_message": message, "end_time": scope.now}
+        if not running:
+            return []
+        failed = {
+            "status": "failed_with_error", "error_code": code, "error_message": message, "end_time": scope.now,
+        }  # fmt: skip
         abandoned = [query.model_copy(update=failed) for query in running]
         self.record(abandoned)
         return abandoned

@@ -9,29 +9,32 @@ from datetime import datetime
 from functools import cache
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, CursorResult, Executable, Row, Table
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import CursorResult, Executable, Row, Table
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.lazy import lazy_imports
+from snowmelt.state.prepared import Opened, Prepared, Record, Values
 from snowmelt.state.sight import Owned, Sight
+
+with lazy_imports():
+    from sqlalchemy.dialects import postgresql
 
 AnyRow: TypeAlias = "Row[*tuple[Any, ...]]"
 
+_NO_VALUES: Values = {}
 CHUNK = 500
 """Values in one IN list: databases limit how many a statement may carry."""
 
 
-@dataclass(slots=True)
-class Scope:
+class ReadScope(Opened):
     """One open database transaction."""
 
-    connection: Connection
-
 
 @dataclass(slots=True)
-class WriteScope(Scope):
+class WriteScope(ReadScope):
     now: datetime
     """The transaction's commit instant."""
     generation: int
@@ -46,7 +49,7 @@ class WriteScope(Scope):
 
 
 class Repository:
-    def __init__(self, scope: Scope, sight: Sight | None = None) -> None:
+    def __init__(self, scope: ReadScope, sight: Sight | None = None) -> None:
         """`sight`: whose eyes it has, where a repository has any; None sees everything."""
         self._scope = scope
         self._sight = sight
@@ -57,6 +60,20 @@ class Repository:
         values: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None,
     ) -> CursorResult[*tuple[Any, ...]]:
         return self._scope.connection.execute(statement, values)
+
+    def _rows(self, query: Prepared, values: Values = _NO_VALUES) -> list[Record]:
+        """The rows of a query that is asked again and again."""
+        return query.rows(self._scope, values)
+
+    def _row(self, query: Prepared, values: Values = _NO_VALUES) -> Record | None:
+        """The first of them."""
+        found = query.rows(self._scope, values)
+        return found[0] if found else None
+
+    def _value(self, query: Prepared, values: Values = _NO_VALUES) -> Any:
+        """The first column of the first of them; None when there is none."""
+        found = query.rows(self._scope, values)
+        return found[0][0] if found else None
 
     def _sees(self, *items: Owned) -> bool:
         """Whether whoever asks may know of something: of it, and of all that it is in."""
@@ -83,23 +100,23 @@ class Repository:
 
     def _upsert(self, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
         """Insert rows, replacing those with the same primary key."""
-        if rows:
-            self._execute(_upsert(table, self._scope.connection.dialect.name), rows)
+        for row in rows:
+            _upsert(table, self._scope.connection.dialect.name, tuple(row)).write(self._scope, row)
 
 
 @cache
-def _upsert(table: Table, dialect: str) -> Executable:
+def _upsert(table: Table, dialect: str, columns: tuple[str, ...]) -> Prepared:
     """The statement, made once: building it takes longer than the database needs for a row."""
     keys = [column.name for column in table.primary_key]
     others = [column.name for column in table.columns if not column.primary_key]
     insert = (postgresql if dialect == "postgresql" else sqlite).insert(table)
     kept = {name: insert.excluded[name] for name in others}
-    statement: Executable = (
+    statement = (
         insert.on_conflict_do_update(index_elements=keys, set_=kept)
         if others
         else insert.on_conflict_do_nothing(index_elements=keys)
     )
-    return statement
+    return Prepared(statement, columns)
 
 
 def already_exists_or(error: IntegrityError, name: object) -> SnowmeltError:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pydantic import TypeAdapter
-from sqlalchemy import bindparam, delete, select
+from sqlalchemy import bindparam, delete, func, select
 
 from snowmelt.state.model import PastColumn, TableShape
-from snowmelt.state.repository import AnyRow, Repository
+from snowmelt.state.prepared import Prepared, Record
+from snowmelt.state.repository import Repository, chunks
 from snowmelt.state.tables import TABLE_SHAPES
 
 _C = TABLE_SHAPES.c
 _OF_TABLE = select(_C.table_id, _C.last_version, _C.definition, _C.columns).where(_C.table_id == bindparam("of_table"))
-_AT = _OF_TABLE.where(_C.last_version >= bindparam("version")).order_by(_C.last_version).limit(1)
+_ALL = Prepared(_OF_TABLE.order_by(_C.last_version))
+_AT = Prepared(_OF_TABLE.where(_C.last_version >= bindparam("version")).order_by(_C.last_version).limit(1))
+_PAST = Prepared(
+    select(_C.table_id, func.max(_C.last_version))
+    .where(_C.table_id.in_(bindparam("table_ids", expanding=True)))
+    .group_by(_C.table_id)
+)
 _COLUMNS: TypeAdapter[tuple[PastColumn, ...]] = TypeAdapter(tuple[PastColumn, ...])
 
 
@@ -22,13 +29,19 @@ class Shapes(Repository):
 
     def at(self, table_id: str, version: int) -> TableShape | None:
         """The shape of that version; None when it is the one the table has now."""
-        row = self._execute(_AT, {"of_table": table_id, "version": version}).first()
+        row = self._row(_AT, {"of_table": table_id, "version": version})
         return None if row is None else _shape(row)
+
+    def past(self, table_ids: Collection[str]) -> dict[str, int]:
+        """Up to which version tables had another shape than now; those that never had are left out."""
+        found: dict[str, int] = {}
+        for part in chunks(list(table_ids)):
+            found.update((id, version) for id, version in self._rows(_PAST, {"table_ids": part}))
+        return found
 
     def all(self, table_id: str) -> list[TableShape]:
         """All past shapes of a table, the oldest first."""
-        rows = self._execute(_OF_TABLE.order_by(_C.last_version), {"of_table": table_id})
-        return [_shape(row) for row in rows]
+        return [_shape(row) for row in self._rows(_ALL, {"of_table": table_id})]
 
     def record(self, shapes: Iterable[TableShape]) -> None:
         """Add shapes, replacing those of the same table and version."""
@@ -54,7 +67,7 @@ class Shapes(Repository):
         self._execute(delete(TABLE_SHAPES).where(_C.table_id == table_id))
 
 
-def _shape(row: AnyRow) -> TableShape:
+def _shape(row: Record) -> TableShape:
     table_id, last_version, definition, columns = row
     return TableShape.model_construct(
         table_id=table_id,

@@ -22,4 +22,4 @@ class StreamState(Record):
     renewed_at: datetime
     """When it was last consumed, or known to be empty: staleness counts from here."""
     fingerprint: str = ""
-    """Of the views that it reads: when they mean something else, the offset means nothing."""
+    """A hash of the views that it reads. If a view changed, the stored offset is no longer valid."""

@@ -25,7 +25,7 @@ class Streams(Repository):
         return found
 
     def all(self) -> list[StreamState]:
-        """Of every stream, dropped ones included."""
+        """The states of all streams, dropped ones included."""
         return [StreamState.model_validate_json(record) for record in self._execute(select(_C.record)).scalars()]
 
     def put(self, state: StreamState) -> None:

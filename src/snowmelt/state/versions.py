@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import and_, bindparam, delete, func, insert, not_, select, update
+from sqlalchemy import and_, bindparam, delete, func, insert, literal_column, not_, select, update
 
 from snowmelt.core import errors
 from snowmelt.state.model import NO_ROWS, TableVersion
+from snowmelt.state.prepared import Prepared, Record
 from snowmelt.state.repository import AnyRow, Repository, chunks
 from snowmelt.state.tables import TABLE_VERSIONS, UNDONE_RANGES
 
@@ -29,28 +29,50 @@ _VERSIONS = select(
 )
 _OF_TABLE = _VERSIONS.where(_C.table_id == bindparam("table_id"))
 _NEWEST_FIRST = _OF_TABLE.order_by(_C.version.desc())
-_VISIBLE = _OF_TABLE.where(_C.superseded_by.is_(None))
-_SNAPSHOT = _VERSIONS.where(_C.table_id.in_(bindparam("table_ids", expanding=True)), _C.superseded_by.is_(None))
+_VISIBLE = Prepared(_OF_TABLE.where(_C.superseded_by.is_(None)))
+# In the words of the partial index: SQLite uses it for no others.
+_FOREIGN = select(_C.version).where(_C.table_id == bindparam("table_id"), literal_column("is_foreign"))
+_SNAPSHOT = Prepared(
+    _VERSIONS.where(_C.table_id.in_(bindparam("table_ids", expanding=True)), _C.superseded_by.is_(None))
+)
+_OLDEST = Prepared(select(func.min(_C.version)).where(_C.table_id == bindparam("table_id")))
+_OLDEST_OF = Prepared(
+    select(_C.table_id, func.min(_C.version))
+    .where(_C.table_id.in_(bindparam("table_ids", expanding=True)))
+    .group_by(_C.table_id)
+)
+_NOT_MOVED = Prepared(
+    select(_C.version)
+    .where(
+        _C.table_id == bindparam("table_id"),
+        _C.version > bindparam("after"),
+        _C.version <= bindparam("upto"),
+        _C.operation != MOVED,
+    )
+    .limit(1)
+)
 # The same order, as versions and instants rise together; but an index leads straight to an old instant.
 _LATEST_FIRST = _OF_TABLE.order_by(_C.committed_at.desc(), _C.version.desc())
-_AS_OF = _LATEST_FIRST.where(_C.committed_at <= bindparam("at")).limit(1)
-_EARLIER_THAN = _LATEST_FIRST.where(_C.committed_at < bindparam("at")).limit(1)
-_LOWER_THAN = _NEWEST_FIRST.where(_C.version < bindparam("version")).limit(1)
+_AS_OF = Prepared(_LATEST_FIRST.where(_C.committed_at <= bindparam("at")).limit(1))
+_EARLIER_THAN = Prepared(_LATEST_FIRST.where(_C.committed_at < bindparam("at")).limit(1))
+_LOWER_THAN = Prepared(_NEWEST_FIRST.where(_C.version < bindparam("version")).limit(1))
 _OF_QUERY = _VERSIONS.where(_C.query_id == bindparam("query_id")).order_by(_C.table_id, _C.version)
 _FIRST_OF_QUERY = select(func.min(_C.version)).where(
     _C.query_id == bindparam("query_id"), _C.table_id == bindparam("table_id")
 )
 _INSTANT_OF_QUERY = select(func.min(_C.committed_at)).where(_C.query_id == bindparam("query_id"))
-_SUPERSEDE = (
+_SUPERSEDE = Prepared(
     update(TABLE_VERSIONS)
     .where(_C.table_id == bindparam("table"), _C.superseded_by.is_(None))
     .values(superseded_by=bindparam("next"))
 )
-_INSERT = insert(TABLE_VERSIONS)
-_UNDONE = select(UNDONE_RANGES.c.first_version, UNDONE_RANGES.c.last_version).where(
-    UNDONE_RANGES.c.table_id == bindparam("table_id"),
-    UNDONE_RANGES.c.last_version > bindparam("after"),
-    UNDONE_RANGES.c.first_version <= bindparam("upto"),
+_INSERT = Prepared(insert(TABLE_VERSIONS))
+_UNDONE = Prepared(
+    select(UNDONE_RANGES.c.first_version, UNDONE_RANGES.c.last_version).where(
+        UNDONE_RANGES.c.table_id == bindparam("table_id"),
+        UNDONE_RANGES.c.last_version > bindparam("after"),
+        UNDONE_RANGES.c.first_version <= bindparam("upto"),
+    )
 )
 
 
@@ -65,7 +87,7 @@ class Versions(Repository):
         """The newest version of each of these tables; a table without any is left out."""
         found: dict[str, TableVersion] = {}
         for part in chunks(list(table_ids)):
-            for row in self._execute(_SNAPSHOT, {"table_ids": part}):
+            for row in self._rows(_SNAPSHOT, {"table_ids": part}):
                 found[row[0]] = _version(row)
         return found
 
@@ -101,18 +123,18 @@ class Versions(Repository):
         return [_version(row) for row in rows]
 
     def newest(self, table_id: str, count: int) -> list[TableVersion]:
-        """So many versions, the newest first."""
+        """The newest versions, at most `count`, the newest first."""
         return [_version(row) for row in self._execute(_NEWEST_FIRST.limit(count), {"table_id": table_id})]
 
     def newest_data(self, table_id: str, count: int) -> list[TableVersion]:
-        """So many versions that brought rows, the newest first."""
+        """The newest versions that changed rows, at most `count`, the newest first."""
         empty = and_(_C.operation == "CREATE TABLE", _C.row_count == 0)
         query = _NEWEST_FIRST.where(_C.operation.not_in(NO_ROWS), not_(empty)).limit(count)
         return [_version(row) for row in self._execute(query, {"table_id": table_id})]
 
     def foreign_since(self, table_id: str, version: int) -> bool:
         """Whether another tool wrote the table after that version."""
-        query = _OF_TABLE.where(_C.version > version, _C.is_foreign).limit(1)
+        query = _FOREIGN.where(_C.version > version).limit(1)
         return self._execute(query, {"table_id": table_id}).first() is not None
 
     def flip(self, version: TableVersion) -> None:
@@ -125,9 +147,9 @@ class Versions(Repository):
                     f"version {version.version} ({version.committed_at}) of table {version.table_id} cannot "
                     f"follow version {current.version} ({current.committed_at})."
                 )
-            self._execute(_SUPERSEDE, {"table": version.table_id, "next": version.version})
-        self._execute(
-            _INSERT,
+            _SUPERSEDE.write(self._scope, {"table": version.table_id, "next": version.version})
+        _INSERT.write(
+            self._scope,
             {
                 "table_id": version.table_id,
                 "version": version.version,
@@ -151,7 +173,7 @@ class Versions(Repository):
 
     def change_ranges(self, table_id: str, after: int, upto: int) -> list[tuple[int, int]]:
         """The inclusive ranges of Delta versions in (after, upto] that count: those not undone, ascending."""
-        rows = self._execute(_UNDONE, {"table_id": table_id, "after": after, "upto": upto})
+        rows = self._rows(_UNDONE, {"table_id": table_id, "after": after, "upto": upto})
         return subtract_ranges(after + 1, upto, [(first, last) for first, last in rows])
 
     def only_moved(self, table_id: str, after: int, upto: int) -> bool:
@@ -159,16 +181,20 @@ class Versions(Repository):
 
         Not when some of those versions were forgotten: nobody knows what they were.
         """
-        if self.forgotten(table_id, after):
+        if after > upto or self._rows(_NOT_MOVED, {"table_id": table_id, "after": after, "upto": upto}):
             return False
-        query = select(_C.version).where(
-            _C.table_id == table_id, _C.version > after, _C.version <= upto, _C.operation != MOVED
-        )
-        return after <= upto and self._execute(query.limit(1)).first() is None
+        return not self.forgotten(table_id, after)
 
     def oldest(self, table_id: str) -> int | None:
         """The oldest version that is known."""
-        found: int | None = self._execute(select(func.min(_C.version)).where(_C.table_id == table_id)).scalar()
+        found: int | None = self._value(_OLDEST, {"table_id": table_id})
+        return found
+
+    def oldest_of(self, table_ids: Collection[str]) -> dict[str, int]:
+        """As `oldest`, of several; a table without any is left out."""
+        found: dict[str, int] = {}
+        for part in chunks(list(table_ids)):
+            found.update((id, version) for id, version in self._rows(_OLDEST_OF, {"table_ids": part}))
         return found
 
     def forgotten(self, table_id: str, version: int) -> bool:
@@ -201,8 +227,8 @@ class Versions(Repository):
         self._execute(delete(TABLE_VERSIONS).where(_C.table_id == table_id))
         self._execute(delete(UNDONE_RANGES).where(UNDONE_RANGES.c.table_id == table_id))
 
-    def _first(self, query: Any, values: dict[str, object]) -> TableVersion | None:
-        row = self._execute(query, values).first()
+    def _first(self, query: Prepared, values: dict[str, object]) -> TableVersion | None:
+        row = self._row(query, values)
         return None if row is None else _version(row)
 
 
@@ -220,7 +246,7 @@ def subtract_ranges(first: int, last: int, removed: Iterable[tuple[int, int]]) -
     return left
 
 
-def _version(row: AnyRow) -> TableVersion:
+def _version(row: Record | AnyRow) -> TableVersion:
     table_id, version, committed_at, transaction_id, query_id, operation, rows, byte_count, foreign = row
     return TableVersion.model_construct(
         table_id=table_id,

@@ -8,18 +8,19 @@ from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.core.text import check_name
 from snowmelt.state.model import Warehouse
+from snowmelt.state.prepared import Prepared
 from snowmelt.state.repository import Repository
 from snowmelt.state.sight import Owned
 from snowmelt.state.tables import WAREHOUSES
 
-_GET = select(WAREHOUSES.c.record).where(WAREHOUSES.c.name == bindparam("warehouse"))
+_GET = Prepared(select(WAREHOUSES.c.record).where(WAREHOUSES.c.name == bindparam("warehouse")))
 
 
 class Warehouses(Repository):
     """Through a reader with a sight, those that it does not see are not there."""
 
     def get(self, name: str) -> Warehouse | None:
-        record = self._execute(_GET, {"warehouse": name}).scalar()
+        record = self._value(_GET, {"warehouse": name})
         return None if record is None else self._seen(Warehouse.model_validate_json(record))
 
     def list(self) -> list[Warehouse]:

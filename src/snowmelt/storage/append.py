@@ -10,7 +10,7 @@ import json
 import math
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -20,18 +20,23 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from deltalake.exceptions import CommitFailedError
 
 from snowmelt.core.errors import internal, null_in_column
 from snowmelt.core.faults import reached
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.storage.commits import AppTransaction, CommitTag
 from snowmelt.storage.log import Action, LocalLogStore, TransactionLog, commit_name, format_actions
 from snowmelt.storage.origins import ORIGINS, one_dictionary
 from snowmelt.storage.parquet import write_parquet
 from snowmelt.storage.schema import as_type
 
+with lazy_imports():
+    from snowmelt.storage import row_groups
+
 TARGET_FILE_BYTES = 256 * 1024 * 1024
-"""Of Arrow memory per file; on disk a file is several times smaller."""
+"""Bytes of Arrow memory that go into one file. On disk the file is several times smaller."""
 _STATISTICS_COLUMNS = 32
 _STATISTICS_TEXT = 32
 
@@ -147,17 +152,64 @@ def write_file(data: pa.Table, path: Path) -> Action:
     """Write one Parquet file, and return its `add` action."""
     write_parquet(one_dictionary(data), path)
     reached("data-file-written")
-    found = path.stat()
+    return _addition(path, statistics(_in_schema(data)))
+
+
+def spliced_file(
+    parts: Iterable[row_groups.FilePart], source: row_groups.CopiedFile, path: Path, schema: pa.Schema
+) -> Action | None:
+    """The same for row groups of another file and rows between them; None if there is none. See `row_groups.splice`."""
+    if not row_groups.splice(source, path, parts):
+        return None
+    reached("data-file-written")
+    return _addition(path, _statistics_of_file(path, schema))
+
+
+def _addition(path: Path, found: Mapping[str, Any]) -> Action:
+    written = path.stat()
     return {
         "add": {
             "path": path.name,
             "partitionValues": {},
-            "size": found.st_size,
-            "modificationTime": int(found.st_mtime * 1000),
+            "size": written.st_size,
+            "modificationTime": int(written.st_mtime * 1000),
             "dataChange": True,
-            "stats": json.dumps(statistics(_in_schema(data)), separators=(",", ":")),
+            "stats": json.dumps(found, separators=(",", ":")),
         }
     }
+
+
+def _statistics_of_file(path: Path, schema: pa.Schema) -> dict[str, Any]:
+    """As `statistics`, from those of the file's row groups, where these are exact: not of floating-point numbers."""
+    metadata = pq.read_metadata(path)
+    leaves = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
+    found: dict[str, Any] = {"numRecords": metadata.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
+    for field in list(schema)[:_STATISTICS_COLUMNS]:
+        if pa.types.is_nested(field.type):
+            continue
+        chunks = [metadata.row_group(number).column(leaves[field.name]) for number in range(metadata.num_row_groups)]
+        stated = [chunk.statistics for chunk in chunks]
+        if any(one is None or not one.has_null_count for one in stated):
+            continue
+        found["nullCount"][field.name] = sum(one.null_count for one in stated)
+        bounds = _stated_bounds(field.type, stated)
+        if bounds is not None:
+            found["minValues"][field.name], found["maxValues"][field.name] = bounds
+    return found
+
+
+def _stated_bounds(type_: pa.DataType, stated: Sequence[pq.Statistics]) -> tuple[Any, Any] | None:
+    if pa.types.is_boolean(type_) or pa.types.is_binary(type_) or pa.types.is_floating(type_):
+        return None
+    valued = [one for one in stated if one.num_values]
+    if not valued or not all(one.has_min_max for one in valued):
+        return None
+    try:
+        low, high = min(one.min for one in valued), max(one.max for one in valued)
+        exact = [_exact(pa.scalar(bound, type_).as_py()) for bound in (low, high)]
+    except (OverflowError, ValueError, TypeError, pa.ArrowException):
+        return None
+    return None if None in exact else (exact[0], exact[1])
 
 
 def _in_schema(data: pa.Table) -> pa.Table:

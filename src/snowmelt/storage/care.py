@@ -45,10 +45,6 @@ class TableCare:
     def log_entries(self, location: str) -> int:
         return len(vacuum.entries(self._handles.get(location)))
 
-    def cleanable(self, location: str, floor: int) -> int:
-        """How many entries of the log `clean_log` would remove."""
-        return vacuum.cleanable(self._handles.get(location), floor)
-
     def clean_log(self, location: str, floor: int) -> int:
         """Remove the entries of the log before the newest checkpoint that is not newer than `floor`."""
         handle = self._handles.get(location)

@@ -7,8 +7,9 @@ removed. See `storage.origins` for what identifies a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -17,9 +18,10 @@ import pyarrow.parquet as pq
 
 from snowmelt.storage.append import conform
 from snowmelt.storage.columns import local_path
-from snowmelt.storage.feed import CHANGE_TYPE
-from snowmelt.storage.log import Action
+from snowmelt.storage.feed import CHANGE_TYPE, COMMIT_VERSION, feed_schema
+from snowmelt.storage.log import Action, TransactionLog
 from snowmelt.storage.origins import KEPT_TAG, ORIGINS, born_in, kept_origins, with_origins
+from snowmelt.storage.schema import as_type
 from snowmelt.storage.snapshot import absolute
 
 SIGN = "__sign"
@@ -75,6 +77,64 @@ def commit_files(version: int, actions: Iterable[Action], folder: str) -> Commit
         elif "remove" in action and action["remove"].get("dataChange", True):
             found = replace(found, removed=(*found.removed, absolute(folder, unquote(action["remove"]["path"]))))
     return replace(found, added=(), removed=()) if found.images else found
+
+
+def feed_of_files(
+    commits: Sequence[CommitFiles], schema: pa.Schema, columns: Sequence[str]
+) -> pa.RecordBatchReader:  # fmt: skip
+    """The change feed of commits, for tables whose rows are exactly those of their files. See `feed.read_feed`."""
+    target = feed_schema(pa.schema([schema.field(name) for name in columns]))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for commit in commits:
+            for kind, uris in ((None, commit.images), ("insert", commit.added), ("delete", commit.removed)):
+                for uri in uris:
+                    yield from _file_batches(uri, kind, commit.version, target)
+
+    return pa.RecordBatchReader.from_batches(target, batches())
+
+
+def _file_batches(uri: str, kind: str | None, version: int, target: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """`kind`: what happened to all rows of the file; None if the file says it of each."""
+    with pq.ParquetFile(local_path(uri)) as opened:
+        present = set(opened.schema_arrow.names)
+        wanted = [name for name in target.names if name in present]
+        # A file that has none of the columns still has rows, which any other column counts.
+        for batch in opened.iter_batches(columns=wanted or opened.schema_arrow.names[:1]):
+            made = {CHANGE_TYPE: kind, COMMIT_VERSION: version}
+            yield pa.RecordBatch.from_arrays([_values(batch, field, wanted, made) for field in target], schema=target)
+
+
+def _values(batch: pa.RecordBatch, field: pa.Field, wanted: Sequence[str], made: Mapping[str, Any]) -> pa.Array:
+    if made.get(field.name) is not None:
+        return pa.repeat(pa.scalar(made[field.name], field.type), batch.num_rows)
+    return (
+        as_type(batch.column(field.name), field.type) if field.name in wanted else pa.nulls(batch.num_rows, field.type)
+    )
+
+
+def plain_commits(log: TransactionLog, uri: str, ranges: Sequence[tuple[int, int]]) -> list[CommitFiles] | None:
+    """What the commits of version ranges, both ends included, changed; None when only delta-rs can tell."""
+    found: list[CommitFiles] = []
+    try:
+        for version in (version for first, last in ranges for version in range(first, last + 1)):
+            actions = log.actions(version)
+            if not _is_plain(actions):
+                return None
+            found.append(commit_files(version, actions, uri))
+    except FileNotFoundError:
+        return None
+    return found
+
+
+def _is_plain(actions: Sequence[Action]) -> bool:
+    """Whether a commit leaves the table's description as it is and means its files with all of their rows."""
+    return not any(
+        "metaData" in action
+        or "protocol" in action
+        or any((action.get(kind) or {}).get("deletionVector") for kind in ("add", "remove"))
+        for action in actions
+    )
 
 
 def changed_rows(

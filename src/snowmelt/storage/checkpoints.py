@@ -37,7 +37,9 @@ class Checkpoints:
     def after_commit(self, handle: Handle, version: int) -> None:
         """Make a checkpoint of `version` soon, if it is one that gets one."""
         if version % CHECKPOINT_INTERVAL == 0:
-            self._worker.submit(make_checkpoint, handle, version)
+            # No pool takes work when the program ends, and the next commit that is due makes another one.
+            with contextlib.suppress(RuntimeError):
+                self._worker.submit(make_checkpoint, handle, version)
 
     def close(self) -> None:
         """Wait for those under way."""

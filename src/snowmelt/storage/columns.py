@@ -9,11 +9,13 @@ from __future__ import annotations
 import heapq
 import itertools
 import os
+import re
 import threading
 import time
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from types import TracebackType
 from typing import Any
 
@@ -21,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from snowmelt.storage.packing import KeptColumn, PartOfColumn, RowNumbers, packed
+from snowmelt.storage.packing import ChangedColumn, KeptColumn, PartOfColumn, RowNumbers, packed
 
 _MOST_BYTES = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4, 256 * 1024 * 1024)
 """A quarter of the machine's memory."""
@@ -29,10 +31,22 @@ _MOST_BYTES_EACH = 64 * 1024 * 1024
 _MOST_FOOTERS = 2048
 _LATELY_SECONDS = 900
 _MOST_REPLACED = 100_000
+_MARKED_VARIANT = re.compile(r"group field_id=-?\d+ (.*) \(Variant")
 WHOLE = -1
 """In place of a row group: all of the file."""
 ColumnKey = tuple[str, int, str]
 """A file, a row group, a column."""
+NewValues = tuple[RowNumbers, pa.Array]
+"""Rows in order, and what each of them has now."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptGroup:
+    """Rows of a new file, from the one numbered `start` on, and those of their columns that are in memory."""
+
+    start: int
+    rows: int
+    columns: Mapping[str, KeptColumn]
 
 
 class ColumnCache:
@@ -57,7 +71,7 @@ class ColumnCache:
         self._lock = threading.Lock()
 
     def find(self, keys: Iterable[ColumnKey]) -> dict[str, KeptColumn]:
-        """Those that are there, by their names."""
+        """The columns that are cached, by their names."""
         found = {}
         with self._lock:
             for key in keys:
@@ -85,13 +99,34 @@ class ColumnCache:
             if (path, WHOLE, name) not in self._kept:
                 self.keep((path, WHOLE, name), packed(rows.column(name).combine_chunks()))
 
-    def inherit(self, path: str, replaced: str, names: Iterable[str], gone: RowNumbers) -> None:
-        """Columns of a file that was just written in place of another one without some rows, and otherwise the same."""
+    def inherit(
+        self, path: str, replaced: str, names: Iterable[str], gone: RowNumbers, changed: Mapping[str, NewValues]
+    ) -> None:
+        """Columns of a file that was just written in place of another one, without some rows, with some other values,
+        and otherwise the same. Rows are those of the file that was replaced."""
         known = self._peek((replaced, WHOLE, name) for name in names)
-        for name, column in known.items():
-            inherited = column.without(gone)
+        for name, before in known.items():
+            column = before.with_values(*changed[name]) if name in changed else before
+            inherited = column.without(gone) if column is not None else None
             if inherited is not None:
                 self.keep((path, WHOLE, name), inherited)
+
+    def of_group(self, path: str, group: int) -> dict[str, KeptColumn]:
+        """The columns that are kept of one row group, by their names."""
+        with self._lock:
+            return {key[2]: self._kept[key] for key in self._of_file.get(path, ()) if key[1] == group}
+
+    def inherit_groups(self, path: str, parts: Iterable[KeptGroup]) -> None:
+        """Columns of a file that was just written from row groups of another one, where they became row groups."""
+        footer: Footer | None = None
+        for part in parts:
+            if not part.columns:
+                continue
+            footer = footer or _footer(path)
+            group = int(np.searchsorted(footer.starts, part.start))
+            if group < len(footer.rows) and (footer.starts[group], footer.rows[group]) == (part.start, part.rows):
+                for name, column in part.columns.items():
+                    self.keep((path, group, name), column)
 
     def _peek(self, keys: Iterable[ColumnKey]) -> dict[str, KeptColumn]:
         with self._lock:
@@ -128,7 +163,7 @@ class ColumnCache:
                 self._drop(self._least_needed())
 
     def _least_needed(self) -> ColumnKey:
-        """Of the file that was replaced the longest ago, if there is one; otherwise what was not read the longest."""
+        """A column of the file that was replaced the longest ago, or else the column that was not read the longest."""
         while self._oldest and self._oldest[0][1] not in self._of_file:
             heapq.heappop(self._oldest)
         return next(iter(self._of_file[self._oldest[0][1]] if self._oldest else self._kept))
@@ -153,11 +188,17 @@ class ColumnCache:
 
 def _parts(column: KeptColumn) -> tuple[KeptColumn, ...]:
     """What takes memory of its own."""
-    return (column, column.whole) if isinstance(column, PartOfColumn) else (column,)
+    match column:
+        case PartOfColumn():
+            return (column, *_parts(column.whole))
+        case ChangedColumn():
+            return (column, *_parts(column.before))
+        case _:
+            return (column,)
 
 
 COLUMNS = ColumnCache()
-"""Of this process."""
+"""The cache of this process."""
 
 
 class Footer:
@@ -175,6 +216,11 @@ class Footer:
     @property
     def total(self) -> int:
         return sum(self.rows)
+
+    @cached_property
+    def marked_variants(self) -> frozenset[str]:
+        """Columns of two parts that are marked as a VARIANT. pyarrow tells that in the schema's text only."""
+        return frozenset(_MARKED_VARIANT.findall(str(self.metadata.schema)))
 
     def bounds(self, group: int, name: str) -> tuple[Any, Any] | None:
         """The smallest and the largest value of a column in a row group, as far as the file says."""
@@ -249,6 +295,16 @@ class ColumnReader:
 def file_columns(path: str) -> frozenset[str]:
     """The names of the columns that a local file has."""
     return _footer(path).names
+
+
+def marked_variants(path: str) -> frozenset[str]:
+    """Columns of a local file that are marked as VARIANTs."""
+    return _footer(path).marked_variants
+
+
+def row_count(path: str) -> int:
+    """How many rows a local file has."""
+    return _footer(path).total
 
 
 def local_path(uri: str) -> str:

@@ -79,7 +79,7 @@ class CommitResult:
 
 
 @dataclass(frozen=True, slots=True)
-class MergeClause:
+class MergeBranch:
     """One WHEN of a MERGE. Expressions are DataFusion SQL over the two aliases of the `MergeSpec`."""
 
     when: Literal["matched", "not_matched", "not_matched_by_source"]
@@ -92,6 +92,6 @@ class MergeClause:
 @dataclass(frozen=True, slots=True)
 class MergeSpec:
     predicate: str
-    clauses: tuple[MergeClause, ...]
+    clauses: tuple[MergeBranch, ...]
     source_alias: str = "s"
     target_alias: str = "t"

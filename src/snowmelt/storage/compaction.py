@@ -21,7 +21,7 @@ from snowmelt.storage.rewrite import read_rows, removals
 from snowmelt.storage.snapshot import DataFile, FileList
 
 FEWEST_FILES = 32
-"""So many neighbours of the smallest kind make it worth while."""
+"""Compaction is worth while from this many small files in a row."""
 MOST_BYTES = 64 << 20
 """On disk, put together at a time."""
 _LARGE = 16 << 20

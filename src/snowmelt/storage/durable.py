@@ -8,32 +8,66 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
 from snowmelt.storage.layout import LOG_FOLDER
 from snowmelt.storage.log import Action, commit_name
 
+SIDE_BY_SIDE = 8
 
-def sync_commit(table: Path, version: int, actions: Sequence[Action], stop: Path) -> None:
-    """Flush the data files that the commit added, its log entry, and every folder between them and `stop`."""
-    folders = {table, table / LOG_FOLDER}
-    for action in actions:
-        described = action.get("add") or action.get("cdc")
-        if described is None:
-            continue
-        path = table / unquote(described["path"].removeprefix("file://"))
-        # Another tool may have replaced its own file and cleaned it away since.
-        with contextlib.suppress(FileNotFoundError):
-            flush(path)
-            folders.add(path.parent)
-    flush(table / LOG_FOLDER / commit_name(version))
-    # The folders of a new table are new themselves: their names lie in their parents.
-    if version == 0:
-        folders.update(parent for parent in table.parents if parent.is_relative_to(stop))
-    for folder in sorted(folders, key=lambda path: len(path.parts), reverse=True):
-        flush(folder)
+
+class Unflushed:
+    """What must be on disk before somebody relies on it. All is flushed together: the disk then writes it at once."""
+
+    def __init__(self, files: Iterable[Path] = ()) -> None:
+        self._files = list(files)
+        self._may_be_gone: list[Path] = []
+        self._folders = {file.parent for file in self._files}
+
+    def add_commit(self, table: Path, version: int, actions: Sequence[Action], stop: Path) -> None:
+        """The data files that the commit added, its log entry, and every folder between them and `stop`."""
+        described = [action.get("add") or action.get("cdc") for action in actions]
+        added = [table / unquote(one["path"].removeprefix("file://")) for one in described if one is not None]
+        # Another tool may have replaced its own files and cleaned them away since.
+        present = [path for path in added if path.exists()]
+        self._may_be_gone += present
+        self._files.append(table / LOG_FOLDER / commit_name(version))
+        self._folders.update([table, table / LOG_FOLDER, *(path.parent for path in present)])
+        # The folders of a new table are new themselves: their names lie in their parents.
+        if version == 0:
+            self._folders.update(parent for parent in table.parents if parent.is_relative_to(stop))
+
+    def flush(self) -> None:
+        # Content before the names that lead to it.
+        flush_all(self._files, may_be_gone=self._may_be_gone)
+        flush_all(self._folders)
+
+
+def flush_all(paths: Iterable[Path], *, may_be_gone: Iterable[Path] = ()) -> None:
+    """Returns when all of these are on disk. They are flushed side by side, so that the disk writes them at once."""
+    waiting: list[Future[None]] = []
+    for path, how in [*((path, _flush_if_there) for path in may_be_gone), *((path, flush) for path in paths)]:
+        try:
+            waiting.append(_flushers().submit(how, path))
+        except RuntimeError:
+            # The program ends, and Python has stopped all pools before accounts are closed.
+            how(path)
+    for done in waiting:
+        done.result()
+
+
+@cache
+def _flushers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="snowmelt-flush")
+
+
+def _flush_if_there(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        flush(path)
 
 
 def flush(path: Path) -> None:

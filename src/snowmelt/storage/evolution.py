@@ -16,6 +16,7 @@ from urllib.parse import quote
 import pyarrow as pa
 from deltalake.exceptions import CommitFailedError
 
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.state.model import Column
 from snowmelt.storage.append import TARGET_FILE_BYTES, conform, write_files
 from snowmelt.storage.commits import CommitTag
@@ -25,10 +26,12 @@ from snowmelt.storage.handles import Handle
 from snowmelt.storage.layout import StorageRoot
 from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
 from snowmelt.storage.origins import ORIGINS, with_origins
-from snowmelt.storage.rewrite_many import slices
 from snowmelt.storage.schema import VARIANT, as_type
 from snowmelt.storage.snapshot import FileList, TableMetadata
 from snowmelt.storage.variant import encode
+
+with lazy_imports():
+    from snowmelt.storage.rewrite_many import slices
 
 _MAPPING = "columnMapping"
 _WIDEST = 38

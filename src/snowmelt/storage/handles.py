@@ -42,7 +42,7 @@ class Handle:
             self._table = self.at(None)
             self._loaded_version = self._table.version()
         else:
-            self._check_entries(latest)
+            self._check_entries(latest, self._table.version())
             self._table.update_incremental()
         return self._table
 
@@ -63,9 +63,9 @@ class Handle:
             for each in range(version, max(pointed_checkpoint(self.log.store), -1), -1):
                 self.log.actions(each)
 
-    def _check_entries(self, version: int) -> None:
+    def _check_entries(self, version: int, after: int = -1) -> None:
         if isinstance(self.log.store, LocalLogStore):
-            check_entries(self.log.store, self.uri, version)
+            check_entries(self.log.store, self.uri, version, after)
 
     def mend(self) -> bool:
         """Sets aside what a power cut left of checkpoints; whether there was something."""

@@ -25,6 +25,7 @@ from snowmelt.storage.layout import LOG_FOLDER
 Action = dict[str, Any]
 MADE_BY_US = ".made-by-snowmelt"
 """In the log of a table that we made and whose first commit is not there any more."""
+_COUNT = "snowmeltActions"
 T = TypeVar("T")
 
 
@@ -50,10 +51,6 @@ class LocalLogStore:
 
     def read(self, name: str) -> bytes:
         return Path(self._prefix + name).read_bytes()
-
-    def is_empty(self, name: str) -> bool:
-        """Whether there is nothing in the file. Raises FileNotFoundError."""
-        return os.stat(self._prefix + name).st_size == 0  # noqa: PTH116
 
     def names(self) -> Iterator[str]:
         if self.folder.is_dir():
@@ -129,11 +126,21 @@ def commit_name(version: int) -> str:
 
 
 def parse_actions(content: bytes) -> list[Action]:
-    return [json.loads(line) for line in content.splitlines() if line.strip()]
+    """Raises ValueError when something of it is missing."""
+    found = [json.loads(line) for line in content.splitlines() if line.strip()]
+    info = next((action["commitInfo"] for action in found if "commitInfo" in action), None)
+    if info is not None and info.get(_COUNT, len(found)) != len(found):
+        raise ValueError(f"{len(found)} of {info[_COUNT]} actions")
+    return found
 
 
 def format_actions(actions: Sequence[Action]) -> bytes:
-    return "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions).encode()
+    """One to a line. The information on the commit says how many, since a text that ends with a line looks whole."""
+    counted = (
+        {"commitInfo": {**action["commitInfo"], _COUNT: len(actions)}} if "commitInfo" in action else action
+        for action in actions
+    )
+    return "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in counted).encode()
 
 
 def pointed_checkpoint(store: LogStore) -> int:

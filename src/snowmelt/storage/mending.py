@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import structlog
 
 from snowmelt.core import errors
-from snowmelt.storage.log import LocalLogStore, commit_name, pointed_checkpoint
+from snowmelt.storage.log import LocalLogStore, TransactionLog, commit_name, pointed_checkpoint
 
 _log = structlog.get_logger(__name__)
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
@@ -40,20 +40,21 @@ def mend_checkpoints(store: LocalLogStore, uri: str) -> bool:
     return bool(torn)
 
 
-def check_entries(store: LocalLogStore, uri: str, version: int) -> None:
-    """Raises when an entry of the log that is read for that version is empty, back to the nearest checkpoint.
+def check_entries(store: LocalLogStore, uri: str, version: int, after: int) -> None:
+    """Raises when an entry of the log that is read for that version is not whole.
 
-    delta-rs takes it for a commit that does nothing, and gives the rows of the version before. (An object store shows a
-    file whole or not at all.)
+    Those are looked at that come after another version, or after the nearest checkpoint.
+
+    delta-rs takes an empty one for a commit that does nothing, and one that ends with a line for all of it. (An object
+    store shows a file whole or not at all.)
     """
-    while version >= 0 and not store.exists(_name(version)):
+    log = TransactionLog(store, uri)
+    while version > after and not store.exists(_name(version)):
         try:
-            empty = store.is_empty(commit_name(version))
+            log.actions(version)
         except FileNotFoundError:
             # Cleaned away before a checkpoint of another kind; or missing, which delta-rs says.
             return
-        if empty:
-            raise errors.log_damaged(uri, f"the log entry of version {version} is empty")
         version -= 1
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
 
 from snowmelt.core.errors import internal
-from snowmelt.storage.commits import MergeClause, MergeSpec
+from snowmelt.storage.commits import MergeBranch, MergeSpec
 
 
 def run_merge(
@@ -63,7 +63,7 @@ def with_plain_delete(spec: MergeSpec) -> MergeSpec:
     predicate = spec.predicate
     if not any(condition is None for condition in conditions):
         predicate = f"({predicate}) AND ({' OR '.join(f'({condition})' for condition in conditions)})"
-    return replace(spec, predicate=predicate, clauses=(MergeClause("matched", "delete"),))
+    return replace(spec, predicate=predicate, clauses=(MergeBranch("matched", "delete"),))
 
 
 def quoted(column: str) -> str:

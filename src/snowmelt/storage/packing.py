@@ -26,6 +26,8 @@ _MOST_MARKS = 1 << 22
 """Values for which a table of yes and no is made, one entry for each."""
 _MOST_GONE = 0.1
 """The share of a column's rows beyond which it is not worth its memory for the others."""
+_MOST_CHANGED = 0.1
+"""The share of its values beyond which those that are others cost more than a column of their own."""
 RowNumbers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int64]
 
@@ -65,6 +67,10 @@ class KeptColumn(Protocol):
         """The column without these rows, in order and not repeated, sharing its memory; None when they are many."""
         ...
 
+    def with_values(self, rows: RowNumbers, values: pa.Array) -> KeptColumn | None:
+        """The column with other values in these rows, in order and not repeated; None when they are many."""
+        ...
+
 
 def packed(values: pa.Array) -> KeptColumn:
     if pa.types.is_string(values.type):
@@ -92,6 +98,9 @@ class _Whole:
         if not len(rows):
             return self
         return PartOfColumn(self, rows) if len(rows) <= len(self) * _MOST_GONE else None
+
+    def with_values(self: KeptColumn, rows: RowNumbers, values: pa.Array) -> KeptColumn | None:
+        return _changed(self, rows, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +263,9 @@ class PartOfColumn:
     def without(self, rows: RowNumbers) -> KeptColumn | None:
         return self.whole.without(np.union1d(self.gone, self._there(rows)))
 
+    def with_values(self, rows: RowNumbers, values: pa.Array) -> KeptColumn | None:
+        return _changed(self, rows, values)
+
     def _there(self, rows: RowNumbers) -> RowNumbers:
         """Where rows of this are in the whole."""
         left_before = self.gone - np.arange(len(self.gone))
@@ -266,6 +278,76 @@ class PartOfColumn:
         gone = self.gone.take(before, mode="clip") == rows
         here: RowNumbers = (rows - before)[~gone]
         return here
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedColumn:
+    """A column of a file that was written anew with other values in a few of its rows."""
+
+    before: KeptColumn
+    rows: RowNumbers
+    """The numbers of the rows whose values changed, in order; at least one."""
+    values: pa.Array
+
+    @property
+    def nbytes(self) -> int:
+        """Without those of the column before, which others have too."""
+        return int(self.rows.nbytes + self.values.nbytes)
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    @property
+    def in_order(self) -> bool:
+        return False
+
+    def take(self, rows: RowNumbers) -> pa.Array:
+        found = self.before.take(rows)
+        index = np.searchsorted(self.rows, rows)
+        changed = self.rows.take(index, mode="clip") == rows
+        if not changed.any():
+            return found
+        chosen = np.where(changed, len(rows) + index, np.arange(len(rows)))
+        return pa.concat_arrays([found, self.values]).take(pa.array(chosen))
+
+    def rows_with(self, keys: Numbers) -> RowNumbers | None:
+        found = self.before.rows_with(keys)
+        if found is None:
+            return None
+        return self._with(found, pc.is_in(self.values, value_set=pa.array(keys, self.values.type)))
+
+    def rows_where(self, test: Test) -> RowNumbers:
+        return self._with(self.before.rows_where(test), test.holds(self.values))
+
+    def _with(self, found: RowNumbers, passing: pa.Array) -> RowNumbers:
+        """What was found in the column before, as far as that is so still, and what is found in the new values."""
+        rows: RowNumbers = np.union1d(np.setdiff1d(found, self.rows, assume_unique=True), self.rows[_flags(passing)])
+        return rows
+
+    def of_type(self, type_: pa.DataType) -> KeptColumn:
+        found = self.before.of_type(type_)
+        return self if found is self.before else ChangedColumn(found, self.rows, as_type(self.values, type_))
+
+    def without(self, rows: RowNumbers) -> KeptColumn | None:
+        before = self.before.without(rows)
+        stays = np.isin(self.rows, rows, invert=True)
+        left = self.rows[stays] - np.searchsorted(rows, self.rows[stays])
+        if before is None or not len(left):
+            return before
+        return ChangedColumn(before, left, self.values.filter(pa.array(stays)))
+
+    def with_values(self, rows: RowNumbers, values: pa.Array) -> KeptColumn | None:
+        stays = np.isin(self.rows, rows, invert=True)
+        order = np.argsort(all_rows := np.concatenate((self.rows[stays], rows)))
+        all_values = pa.concat_arrays([self.values.filter(pa.array(stays)), values])
+        return _changed(self.before, all_rows[order], all_values.take(pa.array(order)))
+
+
+def _changed(column: KeptColumn, rows: RowNumbers, values: pa.Array) -> KeptColumn | None:
+    if not len(rows):
+        return column
+    few = len(rows) <= len(column) * _MOST_CHANGED
+    return ChangedColumn(column, rows, values) if few and column.take(rows[:0]).type == values.type else None
 
 
 def _numbers(values: pa.Array) -> Numbers | None:

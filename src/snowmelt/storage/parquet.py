@@ -16,7 +16,7 @@ _SAMPLE_ROWS = 4096
 _WORTH_A_DICTIONARY = 0.5
 
 
-def write_parquet(data: pa.Table, path: Path) -> None:
+def write_parquet(data: pa.Table, path: Path | pa.NativeFile, group_rows: int | None = None) -> None:
     # Decimals as integers are what Spark's vectorised reader is quickest with; Arrow's own schema is of no
     # use to the other readers.
     repetitive = _repetitive(data)
@@ -25,7 +25,7 @@ def write_parquet(data: pa.Table, path: Path) -> None:
         data,
         path,
         compression="zstd",
-        row_group_size=ROW_GROUP_ROWS,
+        row_group_size=group_rows or ROW_GROUP_ROWS,
         use_dictionary=repetitive,
         # Numbers of rows rise by one most of the time: as differences they take next to nothing.
         column_encoding={ORIGIN_ROW: "DELTA_BINARY_PACKED"} if moved else None,

@@ -36,7 +36,7 @@ _SMALL_FILE = 4 * 1024 * 1024
 """Touched files below this size are put together into one. Files of `PART_BYTES` are larger than that as a rule."""
 _SMALL_GROUP = 64 * 1024 * 1024
 PART_BYTES = 32 * 1024 * 1024
-"""Of memory per new file. Files of tables that are changed become small, so that the next change rewrites less."""
+"""Bytes of memory that go into one new file. They are small, so that the next change rewrites less."""
 _MOST_PIECES = 4096
 """Up to so many changes of a file keep every row in its place; with more, the new rows go to the end."""
 THREADS = 4
@@ -85,6 +85,10 @@ class RowEdit:
         updated = [rows for part in self.updated if (rows := _between(part, first, end)).num_rows]
         deleted = _between(self.deleted, first, end) if self.deleted is not None else None
         return RowEdit(deleted if deleted is not None and deleted.num_rows else None, updated)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.deleted is None and not self.updated
 
     @property
     def in_order(self) -> bool:

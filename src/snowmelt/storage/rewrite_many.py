@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Protocol
 
@@ -21,11 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from snowmelt.storage.append import conform, new_file, write_file
-from snowmelt.storage.columns import COLUMNS, local_path
+from snowmelt.storage.append import conform, new_file, spliced_file, write_file
+from snowmelt.storage.columns import COLUMNS, KeptGroup, NewValues, local_path
 from snowmelt.storage.log import Action
 from snowmelt.storage.origins import ORIGINS, as_origins, born_in, carries_origins, one_dictionary, with_origins
-from snowmelt.storage.packing import RowNumbers
+from snowmelt.storage.packing import KeptColumn, RowNumbers, packed
 from snowmelt.storage.rewrite import (
     CHANGE_FOLDER,
     PART_BYTES,
@@ -41,16 +41,20 @@ from snowmelt.storage.rewrite import (
     removals,
     write_feed,
 )
+from snowmelt.storage.row_groups import CopiedFile, FilePart, Footer, Widened, source_of
+from snowmelt.storage.schema import as_type
 from snowmelt.storage.snapshot import DataFile, FileList
 
 _SLICE_ROWS = 128 * 1024
+_SPLICED_GROUPS = 3
+"""A file with fewer row groups is written anew in no time."""
 
 
 class FileChanges(Protocol):
     """The changes of one file's rows, asked for once, from the first rows to the last."""
 
     def between(self, first: int, end: int) -> RowEdit:
-        """Those of the rows from `first` on, before `end`."""
+        """The edits of the rows from `first` to before `end`."""
         ...
 
 
@@ -82,9 +86,14 @@ def write_many(
     by_name = {file_name(file.path): file for file in files.files}
     touched = [by_name[name] for name in changes.by_file]
     work = _Rewriting(folder, files.metadata.arrow_schema, location, feed=files.metadata.change_feed, origins=origins)
-    with ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1), thread_name_prefix="snowmelt-rewrite") as workers:
+    # This thread takes the first group: of a few rows there is no other, and starting threads takes as long as writing.
+    groups = list(grouped(touched))
+    others = max(min(THREADS, os.cpu_count() or 1) - 1, 1)
+    with ThreadPoolExecutor(others, thread_name_prefix="snowmelt-rewrite") as workers:
         try:
-            jobs = [workers.submit(work.rewrite, group, changes.by_file) for group in grouped(touched)]
+            jobs = [workers.submit(work.rewrite, group, changes.by_file) for group in groups[1:]]
+            for group in groups[:1]:
+                work.rewrite(group, changes.by_file)
             # Without removals the feed is read from the added files themselves.
             work.insert(changes.inserted, images=work.feed and bool(touched))
             for job in jobs:
@@ -109,6 +118,10 @@ class _Rewriting:
 
     def rewrite(self, files: Sequence[DataFile], changes: Mapping[str, FileChanges]) -> None:
         """Puts what becomes of some files into new ones, and the images of changed rows into the change feed."""
+        if len(files) == 1 and (source := self._spliced_from(files[0])):
+            self._splice(source, files[0], changes[file_name(files[0].path)])
+            COLUMNS.replaced([local_path(files[0].uri)])
+            return
         rows = _Gathered(self._write_rows)
         moved = _Moved(files)
         for file in files:
@@ -124,6 +137,66 @@ class _Rewriting:
             rows.write = partial(self._write_rows, moved=moved)
         rows.flush()
         COLUMNS.replaced(local_path(file.uri) for file in files)
+
+    def _spliced_from(self, file: DataFile) -> CopiedFile | None:
+        """The file, if it is large, and as we would write it today but for the birthplaces of its rows."""
+        path = Path(local_path(file.uri))
+        if pq.read_metadata(path).num_row_groups < _SPLICED_GROUPS:
+            return None
+        return source_of(path, *self._footers)
+
+    @cached_property
+    def _footers(self) -> tuple[Footer, Footer | None]:
+        rows = self._schema.empty_table()
+        plain = Footer.as_written(rows)
+        return (Footer.as_written(with_origins(rows, "")), plain) if self._origins else (plain, None)
+
+    def _splice(self, source: CopiedFile, file: DataFile, changes: FileChanges) -> None:
+        """Puts what becomes of a file into a new one: row groups without changes are copied as they are."""
+        path = new_file(self._folder)
+        moved = _Moved([file])
+        self._written.append(path)
+        with pq.ParquetFile(source.path) as opened:
+            added = spliced_file(self._parts(opened, source, changes, moved), source, path, self._schema)
+        if added is None:
+            path.unlink()
+            return
+        self.actions.append(added)
+        COLUMNS.inherit_groups(str(path), moved.groups)
+        if moved.in_order:
+            gone = np.concatenate(moved.gone)
+            COLUMNS.inherit(str(path), str(source.path), self._schema.names, gone, moved.new_values(self._schema))
+
+    def _parts(
+        self, opened: pq.ParquetFile, source: CopiedFile, changes: FileChanges, moved: _Moved
+    ) -> Iterator[FilePart]:
+        """The row groups that stay as they are, and the rows of the others. Notes what became of them."""
+        name, first = source.path.name, 0
+        for number in range(opened.metadata.num_row_groups):
+            count = opened.metadata.row_group(number).num_rows
+            edit = changes.between(first, first + count)
+            moved.add(edit)
+            known = COLUMNS.of_group(str(source.path), number)
+            born = born_in(name, count, first) if source.lacks_columns else None
+            if edit.is_empty:
+                moved.add_group(count, known)
+                yield number if born is None else Widened(number, born)
+            else:
+                part = self._group(opened, number, name, born)
+                edited = edited_rows(part, _counted_from(edit, first), feed=self.feed)
+                for image in edited.images:
+                    self.images.add(image)
+                if edited.rows.num_rows:
+                    moved.add_group(edited.rows.num_rows, _packed(edited.rows, known))
+                    yield one_dictionary(edited.rows).combine_chunks()
+            first += count
+
+    def _group(self, opened: pq.ParquetFile, number: int, name: str, born: pa.Table | None) -> pa.Table:
+        found = opened.read_row_group(number)
+        rows = conform(found.select(self._schema.names), self._schema, self._location)
+        if not self._origins:
+            return rows
+        return with_origins(rows, name, as_origins(found.select(ORIGINS)) if born is None else born)
 
     def insert(self, inserted: Iterable[pa.Table], *, images: bool) -> None:
         def write(rows: pa.Table) -> None:
@@ -143,7 +216,7 @@ class _Rewriting:
         self.actions.append(write_file(rows, path))
         if moved is not None:
             same = [name for name in rows.column_names if name not in moved.changed]
-            COLUMNS.inherit(str(path), local_path(moved.files[0].uri), same, np.concatenate(moved.gone))
+            COLUMNS.inherit(str(path), local_path(moved.files[0].uri), same, np.concatenate(moved.gone), {})
         COLUMNS.keep_rows(str(path), rows, COLUMNS.asked_of(str(path), rows.column_names))
         return path
 
@@ -166,11 +239,30 @@ class _Moved:
         """Whether rows that stay follow each other as they did in one file."""
         self.changed: set[str] = set()
         self.gone: list[RowNumbers] = []
+        self._updated: list[pa.Table] = []
+        self.groups: list[KeptGroup] = []
+        """What becomes of row groups, in the order of the new file."""
+
+    def add_group(self, rows: int, columns: Mapping[str, KeptColumn]) -> None:
+        start = self.groups[-1].start + self.groups[-1].rows if self.groups else 0
+        self.groups.append(KeptGroup(start, rows, columns))
 
     def add(self, edit: RowEdit) -> None:
         self.in_order = self.in_order and edit.in_order
         self.changed |= edit.changed
         self.gone.append(edit.gone)
+        self._updated += edit.updated
+
+    def new_values(self, schema: pa.Schema) -> dict[str, NewValues]:
+        """For each column that changed, in which rows, and to what."""
+        return {name: self._new_values(schema.field(name)) for name in schema.names if name in self.changed}
+
+    def _new_values(self, column: pa.Field) -> NewValues:
+        parts = [part for part in self._updated if column.name in part.column_names]
+        rows = np.concatenate([part.column(ROW).to_numpy() for part in parts])
+        chunks = [as_type(part.column(column.name).combine_chunks(), column.type) for part in parts]
+        order = np.argsort(rows)
+        return rows[order], pa.concat_arrays(chunks).take(pa.array(order))
 
 
 class _Gathered:
@@ -206,6 +298,10 @@ class _Gathered:
             self.flushed = True
             # Rows that were changed here and there come in very many pieces.
             self.write(one_dictionary(pa.concat_tables(parts)).combine_chunks())
+
+
+def _packed(rows: pa.Table, names: Iterable[str]) -> dict[str, KeptColumn]:
+    return {name: packed(rows.column(name).combine_chunks()) for name in names if name in rows.column_names}
 
 
 def _counted_from(edit: RowEdit, first: int) -> RowEdit:

@@ -45,7 +45,7 @@ class TableMetadata:
     min_reader: int
     min_writer: int
     features: frozenset[str]
-    """Of readers and writers; a reader's feature is always a writer's too."""
+    """The table features that readers and writers need. What readers need, writers need too."""
     reader_features: frozenset[str]
 
     @cached_property
@@ -179,7 +179,8 @@ def load_file_list(table: DeltaTable, folder: str) -> FileList:
     """The file list of the version that `table` has loaded, from delta-rs' own reading of the log."""
     protocol, metadata = table.protocol(), table.metadata()
     features = frozenset(protocol.writer_features or ()) | frozenset(protocol.reader_features or ())
-    adds = pa.table(table.get_add_actions())
+    # `pa.table` would import pandas, only to ask whether this is one of its frames.
+    adds = pa.RecordBatchReader.from_stream(table.get_add_actions()).read_all()
     paths = [unquote(path) for path in adds.column("path").to_pylist()]
     with_vector = set()
     if "deletionVectors" in features:

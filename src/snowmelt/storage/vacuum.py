@@ -41,7 +41,7 @@ class Removed:
     files: int = 0
     bytes: int = 0
     entries: int = 0
-    """Of the log."""
+    """Entries of the log that were removed."""
 
     def __add__(self, other: Removed) -> Removed:
         return Removed(self.files + other.files, self.bytes + other.bytes, self.entries + other.entries)
@@ -144,12 +144,6 @@ def entries(handle: Handle) -> list[int]:
 def checkpoints(handle: Handle) -> list[int]:
     """The versions that have a checkpoint in one file, ascending."""
     return sorted(int(match[1]) for name in handle.log.store.names() if (match := _CHECKPOINT.fullmatch(name)))
-
-
-def cleanable(handle: Handle, floor: int) -> int:
-    """How many entries of the log could go."""
-    newest = max((version for version in checkpoints(handle) if version <= floor), default=0)
-    return sum(version < newest for version in entries(handle))
 
 
 def clean_log(handle: Handle, floor: int, files_at: FileList) -> int:

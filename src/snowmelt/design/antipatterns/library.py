@@ -20,9 +20,9 @@ from snowmelt.core.types import DataType, parse_type
 from snowmelt.features.streams.statements import CreateStream
 from snowmelt.features.tasks.statements import CreateTask
 from snowmelt.sql import scd
+from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.no_relations import NoRelations
 from snowmelt.sql.queries import QueryBinder

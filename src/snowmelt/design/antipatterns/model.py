@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 
-import yaml
+from snowmelt.core.yaml_text import load_yaml
 
 
 class Level(StrEnum):
@@ -51,7 +51,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     pattern: AntiPattern
     file: str
     """The file, or the name of the design or account."""
@@ -66,10 +66,19 @@ class Finding:
         return f"{self.file}:{self.line}" if self.line else self.object or self.file
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What was not judged: whoever reads a report must not take silence for a verdict."""
+
+    file: str
+    line: int
+    why: str
+
+
 @cache
 def known_antipatterns() -> dict[str, AntiPattern]:
     text = files("snowmelt.design.antipatterns").joinpath("antipatterns.yaml").read_text(encoding="utf-8")
-    rows = yaml.safe_load(text)
+    rows = load_yaml(text)
     return {
         row["id"]: AntiPattern(
             row["id"], row["title"], Level(row["severity"]), tuple(row["in"]), row["looks"], row["hurts"],
@@ -79,6 +88,6 @@ def known_antipatterns() -> dict[str, AntiPattern]:
     }  # fmt: skip
 
 
-def ordered(findings: Iterable[Finding]) -> list[Finding]:
+def ordered(findings: Iterable[LintFinding]) -> list[LintFinding]:
     """By location, then id; each once."""
     return sorted(set(findings), key=lambda item: (item.file, item.line, item.pattern.id, item.object, item.message))

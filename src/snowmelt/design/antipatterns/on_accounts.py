@@ -11,7 +11,7 @@ from snowmelt.core.lag import parse_lag
 from snowmelt.core.names import ObjectName, literal, quote
 from snowmelt.design.antipatterns.library import library
 from snowmelt.design.antipatterns.linting import lint_library
-from snowmelt.design.antipatterns.model import Finding, known_antipatterns, ordered
+from snowmelt.design.antipatterns.model import LintFinding, known_antipatterns, ordered
 from snowmelt.design.deciding import ALERT_FACTOR
 
 Ask = Callable[[str], Sequence[Mapping[str, Any]]]
@@ -20,16 +20,24 @@ _SOON = timedelta(days=1)
 _SYSTEM = ("SNOWFLAKE", "SNOWFLAKE_SAMPLE_DATA")
 
 
-def account_findings(ask: Ask, now: datetime | None = None) -> list[Finding]:
+def account_findings(ask: Ask, now: datetime | None = None) -> list[LintFinding]:
     now = now or datetime.now(UTC)
     found = list(_definitions(ask))
     for identifier, name, message in (*_dynamic_tables(ask, now), *_streams(ask, now)):
-        found.append(Finding(known_antipatterns()[identifier], "account", 0, name, message))
+        found.append(LintFinding(known_antipatterns()[identifier], "account", 0, name, message))
     return ordered(found)
 
 
-def _definitions(ask: Ask) -> Iterator[Finding]:
+def _definitions(ask: Ask) -> Iterator[LintFinding]:
     """What GET_DDL gives is judged as the files of a project are."""
+    for item in lint_library(library(definitions_of(ask))):
+        # The account itself answers what the text can only guess.
+        if item.pattern.id not in ("ES-01", "DW-02", "PD-05"):
+            yield LintFinding(item.pattern, "account", 0, item.object, item.message)
+
+
+def definitions_of(ask: Ask) -> list[tuple[str, str]]:
+    """The databases, each with its DDL."""
     texts = []
     for row in ask("SHOW DATABASES"):
         name = str(row["name"])
@@ -40,10 +48,7 @@ def _definitions(ask: Ask) -> Iterator[Finding]:
         except SnowmeltError:
             continue
         texts.append((name, str(ddl)))
-    for item in lint_library(library(texts)):
-        # The account itself answers what the text can only guess.
-        if item.pattern.id not in ("ES-01", "DW-02", "PD-05"):
-            yield Finding(item.pattern, "account", 0, item.object, item.message)
+    return texts
 
 
 def _dynamic_tables(ask: Ask, now: datetime) -> Iterator[tuple[str, str, str]]:

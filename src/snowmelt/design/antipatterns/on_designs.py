@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from snowmelt.design.antipatterns.library import library
 from snowmelt.design.antipatterns.linting import lint_library
-from snowmelt.design.antipatterns.model import Finding, known_antipatterns, ordered
+from snowmelt.design.antipatterns.model import LintFinding, known_antipatterns, ordered
 from snowmelt.design.antipatterns.on_statements import ADDRESS_WITH_PASSWORD
 from snowmelt.design.deciding import CHECKS_PER_INTERVAL
 from snowmelt.design.model import Design, Stage, StageKind
@@ -19,16 +19,16 @@ _SAID_ELSEWHERE = frozenset({"DW-03", "DO-06"})
 """What SQL alone can't tell of a design, whose contracts and descriptions stand beside it."""
 
 
-def design_findings(design: Design) -> list[Finding]:
+def design_findings(design: Design) -> list[LintFinding]:
     found = [
-        Finding(item.pattern, design.name, 0, item.object.lower(), item.message)
+        LintFinding(item.pattern, design.name, 0, item.object.lower(), item.message)
         for item in lint_library(library((stage.name, stage.sql) for stage in design.stages))
         if item.pattern.id not in _SAID_ELSEWHERE
     ]
     for identifier, name, message in (
         *_ends(design), *_stages(design), *_sources(design), *_published(design), *_observed(design), *_known(design),
     ):  # fmt: skip
-        found.append(Finding(known_antipatterns()[identifier], design.name, 0, name, message))
+        found.append(LintFinding(known_antipatterns()[identifier], design.name, 0, name, message))
     return ordered(found)
 
 
@@ -73,7 +73,8 @@ def _sources(design: Design) -> Iterator[_Found]:
 
 
 def _published(design: Design) -> Iterator[_Found]:
-    gated = {gate.rule.table.lower() for gate in design.quality}
+    # How fresh a table is, and which columns its source has, says nothing of its rows.
+    gated = {gate.rule.table.lower() for gate in design.quality if gate.dimension not in ("freshness", "schema")}
     watched = {alert.name.lower() for alert in design.alerts}
     for name in dict.fromkeys(name for sink in design.sinks for name in sink.reads):
         stage = design.stage(name)

@@ -8,12 +8,12 @@ from pathlib import PurePath
 from typing import Any
 
 from snowmelt.core.version import VERSION
-from snowmelt.design.antipatterns.model import AntiPattern, Finding, known_antipatterns
+from snowmelt.design.antipatterns.model import AntiPattern, LintFinding, known_antipatterns
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def to_json(findings: Iterable[Finding]) -> str:
+def to_json(findings: Iterable[LintFinding]) -> str:
     rows = [
         {"id": item.pattern.id, "level": item.pattern.level, "title": item.pattern.title, "file": item.file,
          "line": item.line, "object": item.object, "message": item.message, "why": item.pattern.hurts,
@@ -23,7 +23,7 @@ def to_json(findings: Iterable[Finding]) -> str:
     return json.dumps(rows, indent=2) + "\n"
 
 
-def to_sarif(findings: Iterable[Finding]) -> str:
+def to_sarif(findings: Iterable[LintFinding]) -> str:
     patterns = list(known_antipatterns().values())
     indexes = {pattern.id: index for index, pattern in enumerate(patterns)}
     driver = {
@@ -44,7 +44,7 @@ def _rule(pattern: AntiPattern) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _result(item: Finding, indexes: dict[str, int]) -> dict[str, Any]:
+def _result(item: LintFinding, indexes: dict[str, int]) -> dict[str, Any]:
     location: dict[str, Any] = {}
     if item.line:
         location["physicalLocation"] = {

@@ -23,15 +23,15 @@ _SHOWN_LINES = 12
 
 
 @dataclass(slots=True)
-class Checked:
+class CheckedProject:
     problems: list[str] = field(default_factory=list)
     edited: list[str] = field(default_factory=list)
     """Somebody's own, and allowed."""
 
 
-def check_project(folder: Path, files: Mapping[str, str]) -> Checked:
+def check_project(folder: Path, files: Mapping[str, str]) -> CheckedProject:
     base = last_built(folder)
-    found = Checked()
+    found = CheckedProject()
     for path, built in files.items():
         target = folder / path
         if not target.is_file():

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from snowmelt.design.building.parts import Parts
+from snowmelt.extract_load.sources.registry import SOURCES
 
-_ADDRESSES = {
-    "postgres": "postgresql://user:password@host:5432/database", "mysql": "mysql://user:password@host:3306/database",
-    "api": "https://host/v1", "s3": "s3://bucket/prefix", "gcs": "gs://bucket/prefix",
-    "sftp": "sftp://user@host:22/folder", "kafka": "host:9092", "files": "incoming", "parquet": "exports",
-    "csv": "exports", "delta": "exports",
-}  # fmt: skip
+_FOLDER = "exports"
 _OBJECT_STORES = (
     ("s3://", ("AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret")),
     ("gs://", ("GOOGLE_APPLICATION_CREDENTIALS=/path/to/service-account.json",)),
 )
 
 
-def environment_example(parts: Parts, channel: str) -> str:
-    return "\n".join([*_connections(parts), *_stores(parts), *_alerts(channel)]) + "\n"
+def environment_example(parts: Parts, channels: Iterable[str]) -> str:
+    alerts = dict.fromkeys(line for channel in channels for line in _alerts(channel))
+    return "\n".join([*_connections(parts), *_stores(parts), *alerts]) + "\n"
 
 
 def _connections(parts: Parts) -> Iterator[str]:
@@ -27,9 +24,14 @@ def _connections(parts: Parts) -> Iterator[str]:
         entry = parts.connections[name]
         is_address = entry["address"] == f"${{{variable}}}"
         yield f"# where {name} is" if is_address else f"# what {name} asks for"
-        yield f"{variable}={_ADDRESSES[entry['kind']] if is_address else 'secret'}"
+        yield f"{variable}={_example_address(entry['kind']) if is_address else 'secret'}"
     if not parts.variables:
         yield "# no source and no sink needs a variable"
+
+
+def _example_address(kind: str) -> str:
+    """Destinations that are no kind of source are files of a folder."""
+    return SOURCES[kind].example_address if kind in SOURCES else _FOLDER
 
 
 def _stores(parts: Parts) -> Iterator[str]:
@@ -46,7 +48,7 @@ def _stores(parts: Parts) -> Iterator[str]:
 
 def _alerts(channel: str) -> Iterator[str]:
     kind, _, where = channel.partition(":")
-    if kind == "webhook":
+    if kind in ("webhook", "slack"):
         yield "# where alerts are posted"
         yield f"{where}=https://host/hook"
     elif kind == "email":

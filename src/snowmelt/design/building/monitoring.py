@@ -22,6 +22,7 @@ PIPELINE_METRICS = (
     "snowmelt_pipeline_last_run_timestamp_seconds", "snowmelt_pipeline_last_success_timestamp_seconds",
     "snowmelt_pipeline_run_duration_seconds", "snowmelt_pipeline_rows", "snowmelt_pipeline_rejected_rows",
     "snowmelt_pipeline_schema_changes", "snowmelt_pipeline_gate_breaches", "snowmelt_pipeline_published_rows",
+    "snowmelt_pipeline_reconciliation_differences",
 )  # fmt: skip
 """As src/<package>/utils/metrics.py writes them."""
 _LABELS = {GateSeverity.WARN: "warning", GateSeverity.ERROR: "error", GateSeverity.CRITICAL: "critical"}

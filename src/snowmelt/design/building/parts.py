@@ -12,9 +12,10 @@ from typing import Any
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.design.making.clean_tables import name_in_log, unreadable
 from snowmelt.design.model import Design, DesignSink, DesignSource, SourceTable, Stage, StageKind
 from snowmelt.design.requirements.amounts import seconds_of
-from snowmelt.design.requirements.model import Load, Options, PiiStrategy, SinkKind, SourceKind
+from snowmelt.design.requirements.model import DescribedColumn, Load, Options, PiiStrategy, SinkKind, SourceKind, Table
 from snowmelt.extract_load import endpoint_of
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -27,8 +28,19 @@ LOADS: dict[SinkKind, tuple[Load, ...]] = {
     SinkKind.CSV: (Load.APPEND, Load.OVERWRITE),
     SinkKind.API: (Load.UPSERT,),
 }
-_TAKEN = ("airflow", "apprise", "httpx", "prometheus_client", "pytest", "snowmelt", "structlog", "tests", "yaml")
+_TAKEN = (
+    "airflow", "apprise", "dagster", "httpx", "pendulum", "prefect", "prometheus_client", "pytest", "snowmelt",
+    "structlog", "tests", "yaml",
+)  # fmt: skip
 _LONGEST = 40
+OVERLAP_SECONDS = 600
+"""How much later than its change column says a row may be committed, and is still seen by the next run."""
+RECONCILE_SECONDS = {1: 3600, 2: 21_600, 3: 86_400}
+"""How often rows are held against their sources, by the tier."""
+_DATABASES = (SourceKind.POSTGRES, SourceKind.MYSQL)
+_NUMBERS = ("NUMBER", "INT", "INTEGER", "BIGINT", "SMALLINT", "DECIMAL", "NUMERIC")
+_TIMES = ("TIMESTAMP", "DATE")
+_ZONED = ("TIMESTAMP_TZ", "TIMESTAMP_LTZ")
 _KEYED = (Load.UPSERT, Load.MERGE, Load.SCD_TYPE_2)
 
 
@@ -77,7 +89,7 @@ def parts_of(design: Design) -> Parts:
         if source.capture.way == "log":
             made.captures.append(_capture(design, source))
         else:
-            made.flows += [_flow(design, source, table) for table in source.tables]
+            made.flows += [flow for table in source.tables for flow in _flows(design, source, table)]
     for sink in design.sinks:
         if sink.kind is SinkKind.SNOWMELT:
             made.histories += _histories(design, sink)
@@ -148,7 +160,9 @@ def _load_problems(sink: DesignSink, stage: Stage) -> Iterator[str]:
     outside = sink.kind is not SinkKind.SNOWMELT
     if sink.load in _KEYED and outside and not _key(sink, stage):
         yield f"sink {sink.name} by {sink.load} from {stage.name}, which has no key"
-    if sink.load is Load.SCD_TYPE_2 and stage.load is not Load.SCD_TYPE_2 and not stage.key:
+    if sink.load is Load.SCD_TYPE_3 and stage.load is not Load.SCD_TYPE_3:
+        yield f"sink {sink.name} by {sink.load} from {stage.name}, which does not keep the values before"
+    if sink.load in (Load.SCD_TYPE_1, Load.SCD_TYPE_2) and stage.load is not Load.SCD_TYPE_2 and not stage.key:
         yield f"sink {sink.name} by {sink.load} from {stage.name}, which has no key"
     sent = {item.source.lower() for item in sink.fields}
     unsent = [name for name in _key(sink, stage) if sent and name.lower() not in sent]
@@ -182,20 +196,73 @@ def _connection(kind: str, address: str, options: Options) -> dict[str, Any]:
     return {"kind": kind, "address": f"${{{address}}}" if address.isupper() else address, **options}
 
 
+def _flows(design: Design, source: DesignSource, table: SourceTable) -> Iterator[dict[str, Any]]:
+    """One, or one for each tenant, which all fill the same raw table."""
+    flow = _flow(design, source, table)
+    if not table.tenants:
+        yield flow
+    for tenant in table.tenants:
+        named = table.name.replace("{tenant}", tenant)
+        yield {**flow, "name": f"{flow['name']}_{tenant.lower()}", "table": named, "tenant": tenant}
+
+
 def _flow(design: Design, source: DesignSource, table: SourceTable) -> dict[str, Any]:
     strategy = design.pii.strategy if design.pii is not None else None
     # What is hidden in the clean tables by SQL may be landed; only what must be dropped is not.
     on_the_way = strategy is PiiStrategy.DROP or design.decision("transform").outcome == "ETL"
     protected = [column.name for column in table.columns if column.pii] if on_the_way and strategy else []
-    columns = [_column(column.name, column.type) for column in table.columns]
+    columns = [_described(column) for column in table.columns]
     flow: dict[str, Any] = {
         "name": table.stage.removeprefix("raw_"), "source": source.name, "table": table.name, "raw": table.stage,
         "clean": _clean_tables(design, table.stage)[0], "key": list(table.key),
         "change_column": table.change_column if source.capture.way == "watermark" else None,
         "whole": source.capture.way == "snapshot" or None, "columns": columns,
-        "protect": protected, "strategy": str(strategy) if protected else None, "options": dict(table.options),
+        "shape": (design.decision("transform").outcome == "ETL" and bool(columns)) or None,
+        "protect": protected, "strategy": str(strategy) if protected else None, "options": _reading(source, table),
+        "compared": _compared(design, source, table) or None,
     }  # fmt: skip
     return {key: value for key, value in flow.items() if value not in (None, [], {})}
+
+
+def _reading(source: DesignSource, table: SourceTable) -> dict[str, Any]:
+    """Of a database that is read by its change column also how far back it is looked for what was committed late."""
+    late = source.kind in _DATABASES and source.capture.way == "watermark" and bool(table.key)
+    return {**({"overlap": OVERLAP_SECONDS} if late else {}), **table.options}
+
+
+def _compared(design: Design, source: DesignSource, table: SourceTable) -> dict[str, Any]:
+    """By which column and which sums its rows are held against the source; nothing where rows have no key."""
+    clean = _clean_stage(design, table)
+    hidden = [column.name for column in table.columns if column.pii]
+    strategy = design.pii.strategy if design.pii is not None else None
+    keys_hidden = [name for name in table.key if name in hidden]
+    if clean is None or table.tenants or not table.key or (keys_hidden and strategy is not PiiStrategy.HASH):
+        return {}
+    types = {column.name: column.type.upper().partition("(")[0] for column in table.columns}
+    times = [name for name, kind in types.items() if kind.startswith(_TIMES) and name not in hidden]
+    day = table.change_column if table.change_column in times else next(iter(times), None)
+    made: dict[str, Any] = {
+        "table": clean.name, "key": list(table.key), "day": day,
+        "zoned": (day is not None and types[day] in _ZONED) or None,
+        "sums": [name for name, kind in types.items() if kind in _NUMBERS and name not in hidden],
+        "hashed": keys_hidden, "complete": source.capture.way in ("log", "snapshot"),
+        "condition": "is_current" if clean.load is Load.SCD_TYPE_2 else None,
+    }  # fmt: skip
+    return {key: value for key, value in made.items() if value not in (None, [])}
+
+
+def _clean_stage(design: Design, table: SourceTable) -> Stage | None:
+    """The clean table of one table, which several of a log share their raw table with."""
+    name = clean_name(table)
+    return next((stage for stage in design.stages if stage.name == name), None)
+
+
+def clean_name(table: SourceTable) -> str:
+    return table.clean or table.stage.replace("raw_", "stg_", 1)
+
+
+def _described(column: DescribedColumn) -> dict[str, Any]:
+    return {**_column(column.name, column.type), **({} if column.nullable else {"nullable": False})}
 
 
 def _column(name: str, kind: str) -> dict[str, str]:
@@ -211,7 +278,19 @@ def _capture(design: Design, source: DesignSource) -> dict[str, Any]:
     return {
         "name": source.name, "slot": source.capture.slot, "raw": raw,
         "tables": [table.name for table in source.tables], "clean": _clean_tables(design, raw),
+        "mirrors": [_mirror(design, source, table) for table in source.tables],
     }  # fmt: skip
+
+
+def _mirror(design: Design, source: DesignSource, table: SourceTable) -> dict[str, Any]:
+    """A table whose changes come by the log, with what is known of it."""
+    made = {
+        "name": clean_name(table).removeprefix("stg_"), "table": table.name, "key": list(table.key),
+        "columns": [_described(column) for column in table.columns],
+        "compared": _compared(design, source, table), "in_log": name_in_log(table.name),
+        "bad": unreadable(Table(name=table.name, columns=table.columns, key=table.key)),
+    }  # fmt: skip
+    return {key: value for key, value in made.items() if value not in (None, [], {})}
 
 
 def _histories(design: Design, sink: DesignSink) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from snowmelt.design.building.statements import DEAD_LETTERS, repeatable
+from snowmelt.design.building.statements import DEAD_LETTERS, KEPT, kept_tables, repeatable
 from snowmelt.design.model import Design, Gate, Stage, StageKind
 from snowmelt.design.requirements.model import Check, GateSeverity
 
@@ -15,6 +15,10 @@ _ERRORS = """#### Expected errors
 | `000625\\|40001` | retry | yes | another transaction was quicker |
 | `000904\\|invalid identifier` | escalate | no | A table that is there has other columns: look at it, then abort. |
 """
+
+
+_OF_RUNS = (Check.FRESHNESS, Check.RECONCILIATION)
+"""What only runs can tell."""
 
 
 def playbook(design: Design) -> str:
@@ -73,8 +77,10 @@ def _pattern(name: str) -> str:
 
 def _raw(design: Design) -> Iterator[str]:
     raw = [stage for stage in design.stages if stage.kind is StageKind.TABLE]
-    statements = ";\n\n".join([*(repeatable(stage) for stage in raw), DEAD_LETTERS])
-    made = "\n".join(f"- TABLE {name} if missing" for name in (*(stage.name for stage in raw), "dead_letters"))
+    kept = [statement for _, statement in kept_tables()]
+    statements = ";\n\n".join([*(repeatable(stage) for stage in raw), DEAD_LETTERS, *kept])
+    names = (*(stage.name for stage in raw), "dead_letters", *(name for _, name, _, _ in KEPT))
+    made = "\n".join(f"- TABLE {name} if missing" for name in names)
     yield (
         f"### Raw tables\n\nWhat comes is kept as it came.\n\n```sql\n{statements}\n```\n\n"
         f"#### Creates\n\n{made}\n\n{_ERRORS}"
@@ -98,7 +104,7 @@ def _computed(stage: Stage, *, last: bool) -> Iterator[str]:
 def _gates(gates: Iterable[Gate]) -> Iterator[str]:
     """Those that must hold at any time; how fresh data is depends on whether anything came yet."""
     critical = [
-        gate for gate in gates if gate.rule.severity is GateSeverity.CRITICAL and gate.rule.check is not Check.FRESHNESS
+        gate for gate in gates if gate.rule.severity is GateSeverity.CRITICAL and gate.rule.check not in _OF_RUNS
     ]
     for number, gate in enumerate(critical, start=1):
         columns = f" of {', '.join(gate.rule.columns)}" if gate.rule.columns else ""

@@ -11,27 +11,27 @@ import yaml
 from snowmelt.design.building.environment import environment_example
 from snowmelt.design.building.fixtures import change_fixture, fixture, model_fixture
 from snowmelt.design.building.monitoring import monitoring_files
-from snowmelt.design.building.parts import Parts, parts_of, poll_seconds
+from snowmelt.design.building.parts import RECONCILE_SECONDS, Parts, parts_of, poll_seconds
 from snowmelt.design.building.playbook import playbook
 from snowmelt.design.building.spec import specification
 from snowmelt.design.building.statements import sql_files
 from snowmelt.design.building.templating import filled
 from snowmelt.design.making.designing import cron_for
 from snowmelt.design.model import Design, StageKind
+from snowmelt.design.output.dbt import dbt_files
 from snowmelt.design.requirements.amounts import seconds_of
-from snowmelt.design.requirements.model import SourceKind
+from snowmelt.design.requirements.model import GateSeverity, Recipe, SourceKind
 from snowmelt.design.requirements.reading import to_yaml
+from snowmelt.extract_load.sources.registry import SOURCES
 
 ATTEMPTS = 5
-_EXTRAS = {"postgres": "postgres", "mysql": "mysql", "kafka": "kafka", "sftp": "sftp"}
-"""What Snowmelt needs beside its own packages, by kind of connection."""
 _STREAMING = ("streaming", "hybrid")
 _HOUR = 3600
 _SHORT = 50
 _PROJECT_FILES = {
     ".dockerignore": "dockerignore", ".gitignore": "gitignore", "Makefile": "Makefile", "README.md": "README.md",
     "docker/Dockerfile": "Dockerfile", "docker/compose.yaml": "compose.yaml",
-    "orchestration/airflow_dag.py": "airflow_dag.py", "pyproject.toml": "pyproject.toml",
+    "pyproject.toml": "pyproject.toml",
     "tests/integration/test_run.py": "test_integration.py", "tests/unit/test_parts.py": "test_unit.py",
 }  # fmt: skip
 _PACKAGE_FILES = {
@@ -49,7 +49,7 @@ def project_files(design: Design) -> dict[str, str]:
     """By path. The same design gives the same files. Raises for what can't be built, naming it."""
     parts = parts_of(design)
     package = design.name.lower()
-    words, flags = _words(design, parts), _flags(parts)
+    words, flags = _words(design, parts), _flags(design, parts)
     found = {path: filled(name, words, flags) for path, name in _templates(design, parts).items()}
     found |= {
         f"src/{package}/__init__.py": f'"""{design.name}: a pipeline that was built by `snowmelt build`."""\n',
@@ -58,6 +58,8 @@ def project_files(design: Design) -> dict[str, str]:
     found |= {f"src/{package}/utils/__init__.py": '"""Configuration, definitions, logs, metrics and alerts."""\n'}
     found |= dict(sql_files(design)) | dict(_configuration(design, parts)) | dict(monitoring_files(design))
     found |= dict(_fixtures(design, parts)) | {"playbooks/operate.md": playbook(design)}
+    found |= dbt_files(design) if design.recipe is Recipe.DBT else {}
+    found |= {"snowmelt.toml": _engine(design)} if design.engine_settings else {}
     found |= {"design.yaml": to_yaml(design), "data-pipeline-spec.md": specification(design, parts)}
     return dict(sorted(found.items()))
 
@@ -69,26 +71,49 @@ def _templates(design: Design, parts: Parts) -> dict[str, str]:
         inside |= {f"{name}/__init__.py": "init_alone.py" for name in ("extractors", "loaders", "transformers")}
     if parts.captures:
         inside["extractors/capturing.py"] = "capturing.py"
+    if parts.flows or parts.captures:
+        inside["letters.py"] = "letters.py"
     if parts.sinks:
         inside |= {"loaders/sinks.py": "loaders_sinks.py", "transformers/mapping.py": "transformers_mapping.py"}
     if parts.histories:
         inside["loaders/histories.py"] = "loaders_histories.py"
     outside = dict(_PROJECT_FILES)
-    if design.schedule.orchestrator == "dagster":
-        outside["orchestration/dagster_definitions.py"] = "dagster_definitions.py"
+    schedule = _ORCHESTRATION.get(design.schedule.orchestrator)
+    if schedule is not None:
+        outside[f"orchestration/{schedule}"] = schedule
     return {**outside, **{f"src/{design.name.lower()}/{path}": name for path, name in inside.items()}}
 
 
 # -- words and flags --------------------------------------------------------------------------------------------------
 
 
-def _flags(parts: Parts) -> dict[str, bool]:
+_ORCHESTRATION = {"airflow": "airflow_dag.py", "dagster": "dagster_definitions.py", "prefect": "prefect_flow.py"}
+"""What starts the runs; a crontab where it is none of these."""
+_CLUSTER = """\
+# Beyond one machine: add "spark.master" = "spark://host:7077" below, and above [spark]
+# storage_root = "s3://bucket/prefix". Without them this machine does what it can.
+"""
+
+
+def _engine(design: Design) -> str:
+    """Settings of Spark for this design."""
+    lines = [f'"{name}" = {json.dumps(value)}' for name, value in design.engine_settings.items()]
+    engine = design.decision("engine")
+    about = _CLUSTER if "cluster" in engine.outcome else ""
+    return f"# {engine.outcome}: {engine.reason}\n{about}[spark]\n" + "\n".join(lines) + "\n"
+
+
+def _flags(design: Design, parts: Parts) -> dict[str, bool]:
     flows, captures, sinks = bool(parts.flows), bool(parts.captures), bool(parts.sinks)
     brings = flows or captures
     return {
         "flows": flows, "captures": captures, "sinks": sinks, "histories": bool(parts.histories),
         "models": bool(parts.models), "moves": flows or sinks, "brings": brings, "sends_alone": sinks and not brings,
-        "cuts": brings or sinks,
+        "cuts": brings or sinks, "both": flows and captures, "hybrid": design.batch is not None,
+        "dbt": design.recipe is Recipe.DBT,
+        "tasks": bool(design.tasks), "retention": design.retention is not None,
+        "shapes": any(flow.get("shape") for flow in parts.flows),
+        "tenants": any("tenant" in flow for flow in parts.flows),
         "maps_anything": flows or sinks or bool(parts.models),
         "maps": any("fields" in table for sink in parts.sinks for table in sink["tables"]),
     }  # fmt: skip
@@ -98,11 +123,12 @@ def _words(design: Design, parts: Parts) -> dict[str, str]:
     package = design.name.lower()
     streams = design.pattern in _STREAMING
     orchestrator = design.schedule.orchestrator
-    schedules = "an Airflow DAG, a crontab" + (", Dagster definitions" if orchestrator == "dagster" else "")
+    known = {"airflow": "an Airflow DAG", "dagster": "Dagster definitions", "prefect": "a Prefect flow"}
+    schedules = known.get(orchestrator, "a crontab")
     return {
         "package": package, "project": package.replace("_", "-").strip("-"), "variable": package.upper(),
         "title_literal": json.dumps(_title(design)), "description": design.description or f"{_title(design)}.",
-        "cron": _cron(design), "owner_literal": json.dumps(design.owner), "schedules": schedules,
+        "cron": _cron(design), "zone": _zone(design), "owner_literal": json.dumps(design.owner), "schedules": schedules,
         "extras": _extras(parts),
         "command": "stream" if streams else "run", "restart": "unless-stopped" if streams else '"no"',
         "run_timeout": f"{max(_HOUR, seconds_of(design.service_level.alert_after)):.0f}",
@@ -116,7 +142,7 @@ def _imports(parts: Parts) -> dict[str, str]:
     config: set[str] = set()
     doubles: set[str] = set()
     if parts.flows:
-        names |= {*_MOVING, "Extractor"}
+        names |= {*_MOVING, "ColumnChange", "Extractor", "Transformer", "column_changes", "saw_records"}
         config |= {"FlowConfig"}
         doubles |= {"Batch", "Extractor", "Whole"}
     if parts.captures:
@@ -126,7 +152,7 @@ def _imports(parts: Parts) -> dict[str, str]:
         config |= {"SinkConfig", "SinkTable"}
         doubles |= {"Batch", "DeadLetterLoader", "Field", "Loader"}
     return {
-        "extract_load_names": _listed(names), "double_names": _listed(doubles),
+        "extract_load_names": _in_lines(names), "double_names": _listed(doubles),
         "config_names": _listed({*config, "Config"}), "test_config_names": _listed({*config, "load_config"}),
     }  # fmt: skip
 
@@ -139,8 +165,14 @@ def _listed(names: set[str]) -> str:
     return ", ".join(sorted(names, key=lambda name: (name.islower(), name)))
 
 
+def _in_lines(names: set[str]) -> str:
+    """One name a line: however many there are, it is as ruff writes it."""
+    return "(\n" + "".join(f"    {name},\n" for name in _listed(names).split(", ")) + ")"
+
+
 def _extras(parts: Parts) -> str:
-    found = {_EXTRAS[kind] for kind in parts.kinds if kind in _EXTRAS} | ({"cdc"} if parts.captures else set())
+    of_sources = {SOURCES[kind].extra for kind in parts.kinds if kind in SOURCES}
+    found = {extra for extra in of_sources if extra is not None} | ({"cdc"} if parts.captures else set())
     return f"snowmelt[{','.join(sorted(found))}]" if found else "snowmelt"
 
 
@@ -153,22 +185,32 @@ def _title(design: Design) -> str:
 
 
 def _cron(design: Design) -> str:
-    """Five fields; the time zone of a design's cron is UTC, which is Airflow's too."""
+    """Five fields; the sixth of a design's cron is the time zone."""
     chosen = design.schedule.cron or cron_for(seconds_of(design.service_level.freshness))
     return " ".join(chosen.split()[:5])
+
+
+def _zone(design: Design) -> str:
+    return next(iter((design.schedule.cron or "").split()[5:]), "UTC")
 
 
 # -- configuration ----------------------------------------------------------------------------------------------------
 
 
 def _configuration(design: Design, parts: Parts) -> Iterator[tuple[str, str]]:
-    channel = next((alert.channel for alert in design.alerts), "log")
+    channels = {str(severity): _channel(design, severity) for severity in GateSeverity}
     data: dict[str, Any] = {
-        "pipeline": design.name.lower(), "schema_policy": str(design.schema_evolution), "alert_channel": channel,
+        "pipeline": design.name.lower(), "schema_policy": str(design.schema_evolution), "alert_channels": channels,
+        "reconcile_seconds": RECONCILE_SECONDS[design.service_level.tier], "tier": design.service_level.tier,
         "poll_seconds": poll_seconds(design), "check_seconds": seconds_of(design.service_level.check_every),
         "attempts": ATTEMPTS, "dead_letters": "dead_letters",
         "tables": [stage.name for stage in design.stages if stage.kind is not StageKind.TABLE],
     }  # fmt: skip
+    if design.batch is not None:
+        data |= {
+            "batch_seconds": seconds_of(design.batch.every), "batch_tables": list(design.batch.tables),
+            "batch_sinks": list(design.batch.sinks),
+        }  # fmt: skip
     lists = {
         "flows": parts.flows, "captures": parts.captures, "sinks": parts.sinks, "histories": parts.histories,
         "models": parts.models,
@@ -176,16 +218,26 @@ def _configuration(design: Design, parts: Parts) -> Iterator[tuple[str, str]]:
     yield "config/pipeline_config.yaml", _yaml({**data, **{name: rows for name, rows in lists.items() if rows}})
     about = "# Where sources and sinks are. Secrets come from the environment, by name.\n"
     yield "config/connections.yaml.example", about + _yaml(parts.connections)
-    yield ".env.example", environment_example(parts, channel)
-    yield "orchestration/crontab", _crontab(design)
+    yield ".env.example", environment_example(parts, sorted(set(channels.values())))
+    if design.schedule.orchestrator not in _ORCHESTRATION:
+        yield "orchestration/crontab", _crontab(design)
+
+
+def _channel(design: Design, severity: GateSeverity) -> str:
+    """Of the alerts of that severity; the one of any other where there is none."""
+    found = [alert.channel for alert in design.alerts if alert.severity is severity]
+    return next(iter(found), next((alert.channel for alert in design.alerts), "log"))
 
 
 def _crontab(design: Design) -> str:
     """cron has neither a login's variables nor its search path, and mails what is not written to a file."""
     name = design.name.lower()
     variables = "set -a && if [ -f .env ]; then . ./.env; fi && set +a"
+    zone = _zone(design)
+    # cron goes by the machine's clock, unless a line says otherwise; lines behind this one are in that zone.
+    zone_line = f"CRON_TZ={zone}\n" if zone != "UTC" else ""
     return (
-        f"# {name}, from $HOME/{name} with its own .venv (make setup) and its own .env\n"
+        f"# {name}, from $HOME/{name} with its own .venv (make setup) and its own .env\n{zone_line}"
         f"{_cron(design)} cd $HOME/{name} && {variables} && make run PYTHON=.venv/bin/python >> cron.log 2>&1\n"
     )
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-from snowmelt.design.building.parts import Parts
+from snowmelt.design.building.parts import RECONCILE_SECONDS, Parts
 from snowmelt.design.model import Design, RunbookStep
 from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading, Paragraph, grid, to_markdown
 from snowmelt.design.output.diagram import picture
 from snowmelt.design.output.document import reverse_flow
+from snowmelt.design.requirements.amounts import show_seconds
 
 
 def specification(design: Design, parts: Parts) -> str:
     return to_markdown([
         Heading(f"{design.name}: specification", 1), *_overview(design), Heading("Architecture"),
-        Drawing(picture(design)), *_ends(design, parts), *_transformations(design), *_operation(design),
+        Drawing(picture(design)), *_ends(design, parts), *_transformations(design), *_operation(design, parts),
         *_runbook(design, parts), Heading("Change log"),
         grid(("version", "what"), [("0.1.0", "built from design.yaml")]),
     ])  # fmt: skip
@@ -76,7 +78,31 @@ def _transformations(design: Design) -> Iterator[Block]:
     )  # fmt: skip
 
 
-def _operation(design: Design) -> Iterator[Block]:
+def _reconciliation(design: Design, parts: Parts) -> Iterator[Block]:
+    """What the rows are held against, how often, and what nobody would see between two times."""
+    compared = [item["name"] for item in _compared(parts)]
+    if not compared:
+        yield Paragraph("No table has a key by which its rows could be held against the source.")
+        return
+    every = show_seconds(RECONCILE_SECONDS[design.service_level.tier])
+    yield Paragraph(
+        f"{', '.join(compared)}: counts, sums and keys are compared with the source by day, every {every} and by "
+        "`make reconcile`. The table reconciliations has what was found; a difference that stays fails the run."
+    )
+    late = [flow for flow in parts.flows if flow.get("options", {}).get("overlap")]
+    for flow in late:
+        yield Paragraph(
+            f"{flow['name']}: a row that is committed more than {show_seconds(flow['options']['overlap'])} later than "
+            "its change column says is not seen by a run. The comparison finds and fetches it."
+        )
+
+
+def _compared(parts: Parts) -> list[dict[str, Any]]:
+    mirrors = [mirror for capture in parts.captures for mirror in capture["mirrors"]]
+    return [item for item in (*parts.flows, *mirrors) if "compared" in item]
+
+
+def _operation(design: Design, parts: Parts) -> Iterator[Block]:
     yield Heading("Scheduling")
     cron = f", cron {design.schedule.cron}" if design.schedule.cron else ""
     yield Paragraph(f"{design.schedule.orchestrator}{cron}; target lag {design.schedule.target_lag}.")
@@ -87,6 +113,8 @@ def _operation(design: Design) -> Iterator[Block]:
         f"Repeated steps are harmless: {design.idempotency}. {design.decision('idempotency').reason}",
         f"Changed columns: {design.schema_evolution}. {design.decision('schema evolution').reason}",
     ))  # fmt: skip
+    yield Heading("Reconciliation", 3)
+    yield from _reconciliation(design, parts)
     yield Heading("Monitoring")
     yield Paragraph(
         "Logs are JSON lines with the run's id. Metrics of each run are in data/metrics; rules and dashboard in "
@@ -119,7 +147,10 @@ def _runbook(design: Design, parts: Parts) -> Iterator[Block]:
         [("an environment variable is not set", "fill in .env from .env.example, and load it"),
          ("a source is not available", "nothing is lost: run again when it is reachable"),
          ("a gate is broken", "run its query in sql/_quality_checks; mend the source, or set rows aside"),
-         ("rows in dead_letters", "count them by reason, mend the source or the transformer, load them again"),
+         ("rows in dead_letters", "`make letters` lists them; mend the record in the table or the transformer, then "
+          "`make letters WHAT=replay`, or WHAT=discard to set them aside"),
+         ("rows are not as in the source", "look at its newest rows in reconciliations: examples are keys"),
+         ("columns of a source have changed", "SELECT * FROM schema_changes WHERE ended_at IS NULL; change the design"),
          ("a table is stale", "SELECT * FROM TABLE(INFORMATION_SCHEMA.DYNAMIC_TABLE_REFRESH_HISTORY())")],
     )  # fmt: skip
 

@@ -4,32 +4,82 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from snowmelt.core.names import literal
 from snowmelt.design.building.naming import gate_name
 from snowmelt.design.model import Design, DesignSource, Gate, Stage, StageKind
+from snowmelt.design.requirements.amounts import seconds_of
 from snowmelt.extract_load import DEAD_LETTERS_DDL
+from snowmelt.extract_load.noting import (
+    HEARTBEATS_DDL,
+    RECONCILIATIONS_DDL,
+    SCHEMA_CHANGES_DDL,
+    SETTLED_LETTERS_DDL,
+)
 
 DEAD_LETTERS = (
     "CREATE TABLE IF NOT EXISTS dead_letters (\n  "
     + DEAD_LETTERS_DDL[1:-1].replace(", ", ",\n  ")
     + "\n)\nCOMMENT = 'Records that could not be understood, with the reason.'"
 )
+KEPT = (
+    ("01_heartbeats", "heartbeats", HEARTBEATS_DDL, "When all that a source had was read last."),
+    ("02_schema_changes", "schema_changes", SCHEMA_CHANGES_DDL, "Columns of sources that are not as they are known."),
+    ("03_reconciliations", "reconciliations", RECONCILIATIONS_DDL, "How tables differed from their sources."),
+    ("04_settled_letters", "settled_letters", SETTLED_LETTERS_DDL, "Dead letters that were replayed or set aside."),
+)
+"""Tables in which runs keep what they see."""
 _PREFIXES = {"bronze": 1, "silver": 2, "gold": 3}
 
 
 def sql_files(design: Design) -> Iterator[tuple[str, str]]:
     yield "sql/snowmelt.toml", f'[project]\nname = "{design.name.lower()}"\n'
     yield "sql/staging/00_dead_letters.sql", f"{DEAD_LETTERS};\n"
+    for file, statement in kept_tables():
+        yield f"sql/staging/{file}.sql", f"{statement};\n"
     numbers = dict.fromkeys(_PREFIXES, 0)
     for stage in design.stages:
         numbers[stage.layer] += 1
         folder = "transformations" if stage.layer == "gold" else "staging"
         name = f"{_PREFIXES[stage.layer]}{numbers[stage.layer]:02}_{stage.name.lower()}"
         yield f"sql/{folder}/{name}.sql", f"{repeatable(stage)};\n"
+    for number, view in enumerate(design.views, start=1):
+        yield f"sql/transformations/9{number:02}_{view.name.lower()}.sql", f"-- {view.description}\n{view.sql};\n"
+    yield from _beside(design)
     for source in design.sources:
         if source.setup_sql is not None:
             yield f"sql/_connectors/{source.name}.sql", f"{_connector(source, source.setup_sql)}\n"
     for number, gate in enumerate(design.quality, start=1):
         yield f"sql/_quality_checks/{gate_name(number, gate)}.sql", _gate(gate)
+
+
+def _beside(design: Design) -> Iterator[tuple[str, str]]:
+    """What a run does not do by itself: tasks, which a server runs, and the end of data's time."""
+    if design.tasks:
+        # A task that is behind others is resumed before the one that begins.
+        resumed = [f"ALTER TASK {task.name} RESUME" for task in reversed(design.tasks)]
+        text = ";\n\n".join([*(task.sql for task in design.tasks), ";\n".join(resumed)])
+        yield "sql/_tasks/tasks.sql", f"-- `make tasks`: by schedule in the account of a server.\n{text};\n"
+    if design.retention is not None:
+        seconds = seconds_of(design.retention)
+        raw = [stage for stage in design.stages if stage.kind is StageKind.TABLE]
+        ends = [
+            f"DELETE FROM {stage.name}\nWHERE {_arrived(stage)} < DATEADD('second', -{seconds:.0f}, SYSDATE())"
+            for stage in raw
+        ]
+        about = f"-- Data may be kept for {design.retention}. `make retention`; computed tables follow. PD-05 is meant."
+        text = ";\n".join(f"-- snowmelt:ignore PD-05\n{statement}" for statement in ends)
+        yield "sql/_retention/retention.sql", f"{about}\n{text};\n"
+
+
+def _arrived(stage: Stage) -> str:
+    return "ingested_at" if stage.name.endswith("_changes") else "loaded_at"
+
+
+def kept_tables() -> Iterator[tuple[str, str]]:
+    """File and statement of each."""
+    for file, name, columns, about in KEPT:
+        listed = columns[1:-1].replace(", ", ",\n  ")
+        yield file, f"CREATE TABLE IF NOT EXISTS {name} (\n  {listed}\n)\nCOMMENT = {literal(about)}"
 
 
 def repeatable(stage: Stage) -> str:

@@ -16,7 +16,7 @@ _FORMAT = 1
 
 
 @dataclass(slots=True)
-class Written:
+class WrittenFiles:
     new: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     merged: list[str] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Written:
         return [f"{what}: {path}" for what, paths in lists.items() for path in paths]
 
 
-def write_project(folder: Path, files: Mapping[str, str]) -> Written:
+def write_project(folder: Path, files: Mapping[str, str]) -> WrittenFiles:
     """Raises, and writes nothing, while there are marks of an earlier merge."""
     base = last_built(folder)
     there = {path: text for path in {*files, *base} if (text := _read(folder / path)) is not None}
@@ -59,7 +59,7 @@ def write_project(folder: Path, files: Mapping[str, str]) -> Written:
             f"Conflicts of the last build are not settled: {', '.join(open_)}.",
             hint="Choose between the marks (<<<<<<< yours, >>>>>>> built), remove them, and build again.",
         )
-    done = Written()
+    done = WrittenFiles()
     writes = _planned(files, base, there, done)
     for path, text in writes.items():
         _write(folder / path, text)
@@ -72,7 +72,7 @@ def write_project(folder: Path, files: Mapping[str, str]) -> Written:
 
 
 def _planned(
-    files: Mapping[str, str], base: Mapping[str, str], there: Mapping[str, str], done: Written
+    files: Mapping[str, str], base: Mapping[str, str], there: Mapping[str, str], done: WrittenFiles
 ) -> dict[str, str]:  # fmt: skip
     writes: dict[str, str] = {}
     for path, built in files.items():
@@ -99,7 +99,7 @@ def _planned(
 
 
 def _remove_old(
-    folder: Path, files: Mapping[str, str], base: Mapping[str, str], there: Mapping[str, str], done: Written
+    folder: Path, files: Mapping[str, str], base: Mapping[str, str], there: Mapping[str, str], done: WrittenFiles
 ) -> None:  # fmt: skip
     for path in sorted(base.keys() - files.keys()):
         if path not in there:

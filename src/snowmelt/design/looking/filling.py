@@ -8,11 +8,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from snowmelt.core import errors
-from snowmelt.design.facts import FILES
 from snowmelt.design.looking.files import look_at_file
 from snowmelt.design.looking.postgres import look_at_database
 from snowmelt.design.making.capturing import address_variable
 from snowmelt.design.requirements.model import Requirements, Source, SourceKind, Table
+from snowmelt.design.rules.known import FILES
 
 
 def looked(given: Requirements) -> tuple[Requirements, list[str]]:

@@ -67,7 +67,7 @@ def _connected(address: str) -> Iterator[Connection]:
             yield connection
     except DBAPIError as error:
         shown = str(error.orig or error).strip().splitlines()[0]
-        raise errors.configuration(f"{engine.url.render_as_string()} can't be asked: {shown}") from None
+        raise errors.configuration(f"{engine.url.render_as_string()} can't be queried: {shown}") from None
 
 
 def _table(connection: Connection, row: Mapping[str, Any]) -> Table:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from snowmelt.core.names import literal
-from snowmelt.design.deciding import Verdict
-from snowmelt.design.facts import FILES
+from snowmelt.design.deciding import DesignDecisions
 from snowmelt.design.making.stages import captured_by_log, landed, plain_name, read_as_whole
 from snowmelt.design.model import Capture, DesignSource, SourceTable
 from snowmelt.design.requirements.model import Requirements, Source, SourceKind
+from snowmelt.design.rules.known import FILES
 
 _HAND_OVER = (
     "The slot is created before the snapshot begins, so that every change from then on is kept by the source.",
@@ -27,13 +27,14 @@ _CHANNEL_HAND_OVER = (
 )
 
 
-def sources(given: Requirements, verdict: Verdict) -> list[DesignSource]:
-    stages = {(item.source.name, item.table.name): item.raw for item in landed(given, verdict)}
+def sources(given: Requirements, verdict: DesignDecisions) -> list[DesignSource]:
+    stages = {(item.source.name, item.table.name): (item.raw, item.clean) for item in landed(given, verdict)}
     found = []
     for source in given.sources:
         tables = tuple(
             SourceTable(
-                name=table.name, stage=stages.get((source.name, table.name), table.name), key=table.key,
+                name=table.name, stage=stages.get((source.name, table.name), (table.name, None))[0], key=table.key,
+                clean=stages.get((source.name, table.name), (None, None))[1], tenants=table.tenants,
                 change_column=table.change_column, columns=table.columns, options=table.options,
             )
             for table in source.tables
@@ -60,7 +61,7 @@ def address_variable(name: str) -> str:
     return f"{name.upper()}_URL"
 
 
-def _capture(source: Source, given: Requirements, verdict: Verdict) -> Capture:
+def _capture(source: Source, given: Requirements, verdict: DesignDecisions) -> Capture:
     if captured_by_log(source, verdict):
         return Capture(
             way="log", snapshot_mode="WHEN_NEEDED", publication=f"snowmelt_{source.name.lower()}",

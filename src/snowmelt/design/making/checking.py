@@ -17,7 +17,7 @@ def check_design(design: Design) -> None:
     wrong = [
         f"{name} would be made twice: give it another name" for name in sorted(set(names)) if names.count(name) > 1
     ]
-    wrong += _unknown_stages(design, set(names))
+    wrong += _unknown_stages(design, {*names, *design.models})
     if wrong:
         raise errors.configuration("\n".join(wrong), hint=f"There are {', '.join(names)}.")
     catalog = library((stage.name, stage.sql) for stage in design.stages)
@@ -72,6 +72,6 @@ def _unknown_columns(design: Design, columns: dict[str, Sequence[str] | None]) -
         for name in gate.rule.columns:
             asked.setdefault((gate.rule.table.lower(), name), f"is asked by {gate.rule.check}")
     for (table, name), why in asked.items():
-        known = columns[table.lower()]
+        known = columns.get(table.lower())
         if known is not None and named(name) not in known:
             yield f"{table} has no column {name}, which {why}: there are {', '.join(known)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snowmelt.core.names import literal, quote
@@ -11,6 +12,11 @@ from snowmelt.design.requirements.model import DescribedColumn, PiiStrategy, Tab
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ROW = "COALESCE(after, before)"
 """Where the key of a change is: a deleted row has it in `before` alone."""
+_TYPED = (
+    "NUMBER", "INT", "INTEGER", "BIGINT", "SMALLINT", "DECIMAL", "NUMERIC", "FLOAT", "DOUBLE", "REAL", "BOOLEAN",
+    "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIMESTAMP_TZ", "DATETIME",
+)  # fmt: skip
+"""Types that not every text is a value of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,15 @@ def of_records(clean: Clean, *, whole: bool) -> str:
 
 def versions_of_records(clean: Clean) -> str:
     """What held from when to when. A record that comes again with nothing but a later change column is no version."""
+    return _scd_of_records(clean, 2, _untracked(clean.table.change_column))
+
+
+def newest_of_records(clean: Clean) -> str:
+    """SCD type 1: the newest values of each key."""
+    return _scd_of_records(clean, 1, "")
+
+
+def _scd_of_records(clean: Clean, kind: int, untracked: str) -> str:
     change = clean.table.change_column
     columns = [*_typed(clean, "record"), "loaded_at AS _loaded_at"]
     order = "_loaded_at"
@@ -68,14 +83,48 @@ def versions_of_records(clean: Clean) -> str:
         order = "_changed_at, _loaded_at"
     body = ",\n    ".join(columns)
     return f"""\
-CREATE SCD TYPE 2 TABLE {clean.name}
+CREATE SCD TYPE {kind} TABLE {clean.name}
   KEY ({clean.keys})
-  SEQUENCE BY {order}{_untracked(change)}{clean.options}
+  SEQUENCE BY {order}{untracked}{clean.options}
 FROM (
   SELECT
     {body}
   FROM {clean.raw}
 )"""
+
+
+def values_before(clean: Clean, previous: Sequence[str]) -> str:
+    """SCD type 3: the newest values of each key, and of some columns the last one that was another."""
+    columns = _typed(clean, "record")
+    names = [text.rpartition(" AS ")[2] for text in columns]
+    change = clean.table.change_column
+    assert change is not None, "asked before"
+    order = f"{_value('record', _column(clean.table, change))} AS _changed_at"
+    same = " AND ".join(f"typed.{named(key)} = newest.{named(key)}" for key in clean.table.key)
+    found = ",\n    ".join([*columns, order, "loaded_at"])
+    parts = [f"WITH typed AS (\n  SELECT\n    {found}\n  FROM {clean.raw}\n)"]
+    newest = f"PARTITION BY {clean.keys} ORDER BY _changed_at DESC, loaded_at DESC"
+    parts.append(
+        f"newest AS (\n  SELECT {', '.join([*names, 'loaded_at'])}\n  FROM typed\n"
+        f"  QUALIFY ROW_NUMBER() OVER ({newest}) = 1\n)"
+    )
+    for name in map(named, previous):
+        keys = ", ".join(f"typed.{named(key)}" for key in clean.table.key)
+        parts.append(
+            f"before_{name} AS (\n  SELECT {keys}, typed.{name}\n  FROM typed JOIN newest ON {same}\n"
+            f"  WHERE typed.{name} IS DISTINCT FROM newest.{name}\n"
+            f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY typed._changed_at DESC, typed.loaded_at DESC)"
+            " = 1\n)"
+        )
+    listed = [*(f"newest.{name}" for name in names)]
+    listed += [f"before_{name}.{name} AS previous_{name}" for name in map(named, previous)]
+    joins = "".join(
+        f"\nLEFT JOIN before_{name} ON "
+        + " AND ".join(f"before_{name}.{named(key)} = newest.{named(key)}" for key in clean.table.key)
+        for name in map(named, previous)
+    )
+    query = f"{', '.join(parts)}\nSELECT\n  " + ",\n  ".join([*listed, "newest.loaded_at"]) + f"\nFROM newest{joins}"
+    return f"CREATE DYNAMIC TABLE {clean.name}{clean.options}\nAS\n{query}"
 
 
 def versions_of_readings(clean: Clean) -> str:
@@ -141,11 +190,12 @@ FROM (
   SELECT
     {listed}
   FROM {clean.raw} AS changes
-  WHERE table_name = {_in_log(clean)} AND operation <> 'TRUNCATE' AND NOT EXISTS (
-    SELECT 1 FROM {clean.raw} AS emptied
-    WHERE emptied.table_name = changes.table_name AND emptied.operation = 'TRUNCATE'
-      AND emptied.change_number > changes.change_number
-  )
+  WHERE table_name = {_in_log(clean)} AND operation <> 'TRUNCATE'{_readable(clean, "    ")}
+    AND NOT EXISTS (
+      SELECT 1 FROM {clean.raw} AS emptied
+      WHERE emptied.table_name = changes.table_name AND emptied.operation = 'TRUNCATE'
+        AND emptied.change_number > changes.change_number
+    )
 )"""
 
 
@@ -169,7 +219,7 @@ FROM (
     SELECT
       {typed}
     FROM {clean.raw}
-    WHERE table_name = {_in_log(clean)} AND operation <> 'TRUNCATE'
+    WHERE table_name = {_in_log(clean)} AND operation <> 'TRUNCATE'{_readable(clean, "      ")}
   ),
   changes AS (
     SELECT
@@ -201,13 +251,16 @@ AS
 SELECT
   {listed}
 FROM {clean.raw}
-WHERE table_name = {_in_log(clean)} AND operation <> 'TRUNCATE'"""
+WHERE table_name = {_in_log(clean)} AND operation <> 'TRUNCATE'{_readable(clean, "  ")}"""
 
 
 def _in_log(clean: Clean) -> str:
     """As a connector writes it into TABLE_NAME."""
-    name = clean.table.name
-    return literal(name if "." in name else f"public.{name}")
+    return literal(name_in_log(clean.table.name))
+
+
+def name_in_log(table: str) -> str:
+    return table if "." in table else f"public.{table}"
 
 
 # -- columns ----------------------------------------------------------------------------------------------------------
@@ -239,7 +292,31 @@ def _column(table: Table, name: str) -> DescribedColumn:
 
 def _value(record: str, column: DescribedColumn) -> str:
     path = column.name if _WORD.fullmatch(column.name) else quote(column.name)
+    if record != "record" and _may_be_wrong(column):
+        # A source's log brings whatever its columns hold by then: what is not of the type must not stop the rest.
+        return f"TRY_CAST({record}:{path}::VARCHAR AS {column.type})"
     return f"{record}:{path}::{column.type}"
+
+
+def _may_be_wrong(column: DescribedColumn) -> bool:
+    return column.type.upper().partition("(")[0] in _TYPED
+
+
+def unreadable(table: Table) -> str | None:
+    """The condition under which a change of a log can't be read as its columns say; None where every change can."""
+    wrong = []
+    for column in table.columns:
+        if not _may_be_wrong(column):
+            continue
+        record = _ROW if column.name in table.key else "after"
+        path = column.name if _WORD.fullmatch(column.name) else quote(column.name)
+        wrong.append(f"({record}:{path}::VARCHAR IS NOT NULL AND {_value(record, column)} IS NULL)")
+    return " OR ".join(wrong) or None
+
+
+def _readable(clean: Clean, indent: str) -> str:
+    wrong = unreadable(clean.table)
+    return f"\n{indent}AND NOT ({wrong})" if wrong else ""
 
 
 def _protected(value: str, column: DescribedColumn, strategy: PiiStrategy | None) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from snowmelt.core import errors
-from snowmelt.design.deciding import Decision, Verdict
-from snowmelt.design.facts import shown_value
+from snowmelt.design.deciding import Decision, DesignDecisions
 from snowmelt.design.making.capturing import address_variable, sources
 from snowmelt.design.making.estimating import estimates
-from snowmelt.design.making.gates import gates
+from snowmelt.design.making.gates import Came, gates
 from snowmelt.design.making.operating import alerts, backfill, packets, replay, rollback, service_level
-from snowmelt.design.making.stages import landed, leaf_lag, models, stages
+from snowmelt.design.making.paths import batch_path, engine_settings, final_views, tasks
+from snowmelt.design.making.shapes import with_shape
+from snowmelt.design.making.stages import Landed, captured_by_log, landed, leaf_lag, models, stages
 from snowmelt.design.model import (
     Answer,
     CitedFact,
@@ -24,6 +25,7 @@ from snowmelt.design.model import (
     Stage,
     StageKind,
 )
+from snowmelt.design.requirements.amounts import show_seconds
 from snowmelt.design.requirements.missing import questions
 from snowmelt.design.requirements.model import (
     DescribedColumn,
@@ -35,19 +37,24 @@ from snowmelt.design.requirements.model import (
     Sink,
     SinkKind,
 )
+from snowmelt.design.rules.known import shown_value
 
 
-def design(given: Requirements, verdict: Verdict) -> Design:
+def design(given: Requirements, verdict: DesignDecisions) -> Design:
     """Raises when something is open or refused: whoever calls has asked and told before."""
     missing = [item.field for item in questions(given) if item.essential]
     if missing or not verdict.final or given.name is None or given.latency is None:
         open_ = ", ".join(missing) or "what the rules ask or refuse"
         raise errors.configuration(f"The design can't be made while questions are open: {open_}.")
+    given = with_shape(given, verdict)
+    assert given.name is not None, "checked before"
     made = stages(given, verdict)
     origins = sources(given, verdict)
     ends = [_sink(sink, [*models(given), *made], verdict) for sink in given.sinks]
     columns = {item.clean: item.table.columns for item in landed(given, verdict)}
-    checked = gates(given, [*models(given), *made], columns)
+    came = {item.clean: _came(item, verdict) for item in landed(given, verdict)}
+    level = service_level(given, verdict)
+    checked = gates(given, [*models(given), *made], came, level.tier)
     contracts = _contracts(given, made, ends, columns)
     named = {item.stage: item.name for item in contracts}
     made = [stage.model_copy(update={"contract": named.get(stage.name)}) for stage in made]
@@ -59,14 +66,23 @@ def design(given: Requirements, verdict: Verdict) -> Design:
             Answer(rule=item.rule.id, question=item.outcome, answer=text) for item, text in verdict.answered
         ),
         assumptions=tuple(f"{item.text}: {item.default}" for item in questions(given)),
+        views=tuple(final_views(given)), tasks=tuple(tasks(given, verdict, made)),
+        batch=batch_path(given, verdict, made, ends), engine_settings=engine_settings(verdict),
+        compliance=given.compliance, retention=show_seconds(given.retention) if given.retention is not None else None,
         sources=tuple(origins), stages=tuple(made), sinks=tuple(ends), contracts=tuple(contracts),
         quality=tuple(checked), schema_evolution=Evolution(verdict.outcome("schema evolution") or "evolve"),
-        pii=_pii(given), schedule=_schedule(given, verdict), service_level=service_level(given, verdict),
+        pii=_pii(given), schedule=_schedule(given, verdict), service_level=level,
         alerts=tuple(alerts(given, verdict, made, origins, checked)), lineage_namespace=given.name.lower(),
         idempotency=verdict.outcome("idempotency") or "", estimates=tuple(estimates(given, verdict, made)),
         backfill=tuple(backfill(made)), replay=tuple(replay(origins)), rollback=tuple(rollback(made, ends)),
         packets=tuple(packets(verdict, origins, ends)),
     )  # fmt: skip
+
+
+def _came(item: Landed, verdict: DesignDecisions) -> Came:
+    flow = item.clean.removeprefix("stg_")
+    by_log = captured_by_log(item.source, verdict)
+    return Came(item.source.name if by_log else flow, flow, item.table.columns)
 
 
 def _made(item: Decision) -> MadeDecision:
@@ -79,7 +95,7 @@ def _made(item: Decision) -> MadeDecision:
     )  # fmt: skip
 
 
-def _sink(sink: Sink, made: Sequence[Stage], verdict: Verdict) -> DesignSink:
+def _sink(sink: Sink, made: Sequence[Stage], verdict: DesignDecisions) -> DesignSink:
     read = {name.lower() for stage in made for name in stage.reads}
     ends = tuple(stage.name for stage in made if stage.name.lower() not in read and stage.layer != "bronze")
     keyed = bool(sink.key)
@@ -137,11 +153,11 @@ def _pii(given: Requirements) -> Pii | None:
     return Pii(strategy=given.pii.strategy, columns=tuple(columns))
 
 
-def _schedule(given: Requirements, verdict: Verdict) -> Schedule:
+def _schedule(given: Requirements, verdict: DesignDecisions) -> Schedule:
     assert given.latency is not None
     orchestrator = verdict.outcome("orchestration") or "snowmelt (target lag)"
     cron = given.schedule
-    if cron is None and orchestrator in ("airflow", "dagster", "cron"):
+    if cron is None and orchestrator in ("airflow", "dagster", "prefect", "cron"):
         cron = cron_for(given.latency)
     return Schedule(orchestrator=orchestrator, cron=cron, target_lag=leaf_lag(given.latency))
 

@@ -8,14 +8,14 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import yaml
-
 from snowmelt.core.lag import parse_lag
-from snowmelt.design.deciding import Verdict
-from snowmelt.design.facts import tables_of
+from snowmelt.core.yaml_text import load_yaml
+from snowmelt.design.deciding import DesignDecisions
 from snowmelt.design.model import Estimate, Stage, StageKind
 from snowmelt.design.requirements.amounts import show_bytes, show_seconds
 from snowmelt.design.requirements.model import Requirements
+from snowmelt.design.rules.facts import ROW_BYTES
+from snowmelt.design.rules.known import tables_of
 
 _DAY = 86_400
 _WARNING, _CRITICAL = 80, 95
@@ -37,16 +37,19 @@ def rates() -> dict[str, Rate]:
 @cache
 def _data() -> dict[str, Any]:
     text = files("snowmelt.design").joinpath("rates.yaml").read_text(encoding="utf-8")
-    found: dict[str, Any] = yaml.safe_load(text)
+    found: dict[str, Any] = load_yaml(text)
     return found
 
 
-def estimates(given: Requirements, verdict: Verdict, stages: Sequence[Stage]) -> list[Estimate]:
+def estimates(given: Requirements, verdict: DesignDecisions, stages: Sequence[Stage]) -> list[Estimate]:
     events = verdict.facts.value("events_per_second")
-    return [*_ingest(events, verdict), *_refreshes(stages, events), *_storage(given), *_first_load(given)]
+    return [
+        *_ingest(events, verdict), *_refreshes(stages, verdict), *_storage(given, verdict), *_readings(given, verdict),
+        *_first_load(given), *_at_the_limit(verdict),
+    ]  # fmt: skip
 
 
-def _ingest(events: float | None, verdict: Verdict) -> Iterator[Estimate]:
+def _ingest(events: float | None, verdict: DesignDecisions) -> Iterator[Estimate]:
     if events is None:
         return
     documents = verdict.outcome("capture") in ("log", "offsets")
@@ -61,37 +64,87 @@ def _ingest(events: float | None, verdict: Verdict) -> Iterator[Estimate]:
     cost = rates()["credits_per_million_events"]
     credits_a_day = events * _DAY / 1e6 * cost.value
     yield Estimate(
-        what="cost of ingest", value=_money(credits_a_day), benchmark=cost.benchmark,
+        what="cost of ingest", value=money(credits_a_day), benchmark=cost.benchmark,
         how=f"{events * _DAY:,.0f} events a day, {cost.value:g} {cost.what.partition(' for ')[0]} a million",
     )  # fmt: skip
 
 
-def _refreshes(stages: Sequence[Stage], events: float | None) -> Iterator[Estimate]:
+def _rows_a_day(verdict: DesignDecisions) -> float | None:
+    """By events a second, or by bytes."""
+    events, volume = verdict.facts.value("events_per_second"), verdict.facts.value("bytes_per_day")
+    if events is not None:
+        return float(events) * _DAY
+    return float(volume) / ROW_BYTES if volume is not None else None
+
+
+def _refreshes(stages: Sequence[Stage], verdict: DesignDecisions) -> Iterator[Estimate]:
+    """A refresh takes a while by itself, and more for the rows that changed."""
     tables = [stage for stage in stages if stage.kind is not StageKind.TABLE]
     lag = min((parse_lag(stage.target_lag or "") or _DAY for stage in tables), default=None)
     if lag is None:
         return
-    rate = rates()["refresh_seconds"]
+    rate, full = rates()["refresh_seconds"], rates()["full_seconds_per_million_rows"]
     runs = _DAY / lag
-    if events is not None:
+    rows = _rows_a_day(verdict)
+    if rows is not None:
         # A refresh that finds nothing new costs next to nothing.
-        runs = min(runs, max(1.0, events * _DAY))
-    busy = runs * len(tables) * rate.value
+        runs = min(runs, max(1.0, rows))
+    changed = (rows or 0) / runs
+    each = rate.value + changed / 1e6 * full.value
+    busy = runs * len(tables) * each
     yield Estimate(
-        what="refreshes", value=f"{show_seconds(round(busy))} of work a day, {_money(busy / 3600)}",
-        benchmark=rate.benchmark, how=f"{runs:,.0f} runs a day of {len(tables)} tables, {rate.value:g} s each",
+        what="refreshes", value=f"{show_seconds(round(busy))} of work a day, {money(busy / 3600)}",
+        benchmark=rate.benchmark,
+        how=f"{runs:,.0f} runs a day of {len(tables)} tables, {each:.3g} s each for {changed:,.0f} changed rows",
     )  # fmt: skip
 
 
-def _storage(given: Requirements) -> Iterator[Estimate]:
-    if given.volume is None or given.volume.per_day is None:
+def _kept_days(given: Requirements) -> float:
+    window = given.retention or (given.replay.window if given.replay is not None else None)
+    return window / _DAY if window is not None else _DEFAULT_RETENTION_DAYS
+
+
+def _storage(given: Requirements, verdict: DesignDecisions) -> Iterator[Estimate]:
+    volume = verdict.facts.value("bytes_per_day")
+    if volume is None:
         return
-    window = given.replay.window if given.replay is not None else None
-    days = window / _DAY if window is not None else _DEFAULT_RETENTION_DAYS
+    days = _kept_days(given)
     yield Estimate(
-        what="raw storage", value=f"{show_bytes(given.volume.per_day * days)} after {days:g} days", benchmark="",
-        how=f"{show_bytes(given.volume.per_day)} a day as it comes; Parquet usually takes less",
+        what="raw storage", value=f"{show_bytes(volume * days)} after {days:g} days, {_rent(volume * days)}",
+        benchmark="", how=f"{show_bytes(volume)} a day as it comes; Parquet usually takes less",
     )  # fmt: skip
+
+
+def _readings(given: Requirements, verdict: DesignDecisions) -> Iterator[Estimate]:
+    """Of tables that are read as a whole: each reading is sent, kept and compared."""
+    size = verdict.facts.value("dump_bytes")
+    if size is None or given.latency is None:
+        return
+    rate, full = rates()["copy_rows_per_second"], rates()["full_seconds_per_million_rows"]
+    rows, runs, days = size / ROW_BYTES, max(1.0, _DAY / given.latency), _kept_days(given)
+    each = rows / rate.value + rows / 1e6 * full.value
+    yield Estimate(
+        what="readings of the whole",
+        value=f"{show_seconds(max(1, round(each)))} each, {money(each * runs / 3600)}, "
+        f"{show_bytes(size * runs * days)} kept after {days:g} days, {_rent(size * runs * days)}",
+        benchmark=f"{rate.benchmark}, {full.benchmark}",
+        how=f"{show_bytes(size)} at {ROW_BYTES} bytes a row, {runs:g} times a day, landed and compared",
+    )
+
+
+def _at_the_limit(verdict: DesignDecisions) -> Iterator[Estimate]:
+    for fact, what in (
+        ("api_first_seconds", "first load at the rate limit"),
+        ("api_seconds", "a day's rows at the rate limit"),
+    ):
+        seconds = verdict.facts.value(fact)
+        if seconds:
+            yield Estimate(
+                what=what,
+                value=f"{seconds / 3600:.3g} hours",
+                benchmark="",
+                how="rows, page size and requests a second",
+            )
 
 
 def _first_load(given: Requirements) -> Iterator[Estimate]:
@@ -107,6 +160,11 @@ def _first_load(given: Requirements) -> Iterator[Estimate]:
     )  # fmt: skip
 
 
-def _money(amount: float) -> str:
+def _rent(size: float) -> str:
+    price = float(_data()["storage_price"])
+    return f"${size / 1e12 * price:.2f} a month at ${price:g} a TB"
+
+
+def money(amount: float) -> str:
     price = float(_data()["credit_price"])
     return f"{amount:.3g} credits a day (${amount * price:.2f} at ${price:g} a credit)"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
+from snowmelt.core import errors
 from snowmelt.core.names import literal
 from snowmelt.design.making.clean_tables import named
 from snowmelt.design.model import Gate, Stage
@@ -13,6 +15,7 @@ from snowmelt.design.requirements.model import (
     DescribedColumn,
     GateSeverity,
     Load,
+    PiiStrategy,
     QualityRule,
     Recipe,
     Requirements,
@@ -25,27 +28,44 @@ _DIMENSIONS: dict[Check, Dimension] = {
     Check.NOT_NULL: "completeness", Check.ROW_COUNT: "completeness", Check.UNIQUE: "uniqueness",
     Check.RANGE: "validity", Check.ACCEPTED_VALUES: "validity", Check.FRESHNESS: "freshness",
     Check.DISTRIBUTION: "distribution", Check.SCHEMA: "schema", Check.REFERENTIAL_INTEGRITY: "consistency",
+    Check.RECONCILIATION: "consistency",
 }  # fmt: skip
 _ON_FAILURE = {
     GateSeverity.WARN: "a message; the run goes on",
-    GateSeverity.ERROR: "the rows that break it are set aside, an alert is raised, the run goes on",
-    GateSeverity.CRITICAL: "the run stops before anything is published, an alert is raised",
+    GateSeverity.ERROR: "an alert is raised; sinks get their rows, and the run ends as failed",
+    GateSeverity.CRITICAL: "an alert is raised; nothing is published to sinks outside, and the run ends as failed",
 }
 _WIDE = 4
 """Standard deviations beyond which a value is out of the ordinary."""
 _NUMBERS = ("NUMBER", "INT", "FLOAT", "DECIMAL", "NUMERIC", "DOUBLE", "REAL", "BIGINT", "SMALLINT")
 
 
-def gates(given: Requirements, stages: Sequence[Stage], columns: dict[str, tuple[DescribedColumn, ...]]) -> list[Gate]:
-    """`columns` are those of each clean table, by its name."""
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What a clean table comes from."""
+
+    looked_at: str
+    """The flow, or the source whose log is read, under which a run notes what it saw."""
+    flow: str
+    columns: tuple[DescribedColumn, ...]
+
+
+def gates(
+    given: Requirements, stages: Sequence[Stage], came: Mapping[str, Came], tier: int = 3
+) -> list[Gate]:  # fmt: skip
+    """`came` says of each clean table, by its name, what it comes from."""
     rules = list(given.quality) if isinstance(given.quality, tuple) else []
+    for rule in rules:
+        if rule.check is Check.RECONCILIATION and rule.table not in came:
+            known = ", ".join(came) or "none"
+            raise errors.configuration(f"{rule.table} comes from no source that it could be held against: {known} do.")
     found: dict[tuple[object, ...], QualityRule] = {}
-    for rule in (*rules, *_derived(given, stages, columns)):
+    for rule in (*rules, *_derived(given, stages, came, tier)):
         found.setdefault((rule.check, rule.table.lower(), rule.columns, rule.references), rule)
     versioned = {stage.name.lower() for stage in stages if stage.load is Load.SCD_TYPE_2}
     return [
         Gate(
-            rule=rule, sql=query(rule, versioned), dimension=_DIMENSIONS[rule.check],
+            rule=rule, sql=query(rule, versioned, came), dimension=_DIMENSIONS[rule.check],
             on_failure=_ON_FAILURE[rule.severity],
         )
         for rule in found.values()
@@ -53,20 +73,39 @@ def gates(given: Requirements, stages: Sequence[Stage], columns: dict[str, tuple
 
 
 def _derived(
-    given: Requirements, stages: Iterable[Stage], columns: dict[str, tuple[DescribedColumn, ...]]
+    given: Requirements, stages: Iterable[Stage], came: Mapping[str, Came], tier: int
 ) -> Iterator[QualityRule]:  # fmt: skip
     for stage in stages:
         if stage.layer == "bronze":
-            within = 1.5 * given.latency if given.latency is not None else None
-            stamp = "ingested_at" if stage.name.endswith("_changes") else "loaded_at"
-            yield QualityRule(check=Check.FRESHNESS, table=stage.name, columns=(stamp,), within=within)
             continue
+        source = came.get(stage.name)
+        if source is not None:
+            yield from _of_source(given, stage, source, tier)
         for key in stage.key:
             yield _rule(Check.NOT_NULL, stage, (key,), GateSeverity.CRITICAL)
         if stage.key:
             yield _rule(Check.UNIQUE, stage, stage.key, GateSeverity.CRITICAL)
         if given.recipe is Recipe.QUALITY:
-            yield from _all_dimensions(stage, columns.get(stage.name, ()))
+            yield from _all_dimensions(stage, source.columns if source is not None else ())
+
+
+def _of_source(given: Requirements, stage: Stage, source: Came, tier: int) -> Iterator[QualityRule]:
+    """What a table promises because of where it comes from."""
+    within = 1.5 * given.latency if given.latency is not None else None
+    yield QualityRule(check=Check.FRESHNESS, table=stage.name, within=within)
+    dropped = given.pii is not None and given.pii.strategy is PiiStrategy.DROP
+    shown = tuple(column.name for column in source.columns if not (dropped and column.pii))
+    if shown:
+        yield QualityRule(
+            check=Check.SCHEMA, table=stage.name, columns=shown,
+            severity=GateSeverity.WARN,
+        )  # fmt: skip
+    if stage.key:
+        severity = GateSeverity.CRITICAL if tier == 1 else GateSeverity.ERROR
+        yield QualityRule(check=Check.RECONCILIATION, table=stage.name, columns=stage.key, severity=severity)
+    for column in source.columns:
+        if not column.nullable and column.name not in stage.key and not column.pii:
+            yield _rule(Check.NOT_NULL, stage, (column.name,), GateSeverity.ERROR)
 
 
 def _all_dimensions(stage: Stage, columns: tuple[DescribedColumn, ...]) -> Iterator[QualityRule]:
@@ -74,10 +113,7 @@ def _all_dimensions(stage: Stage, columns: tuple[DescribedColumn, ...]) -> Itera
     yield QualityRule(check=Check.ROW_COUNT, table=stage.name, minimum=1, severity=GateSeverity.ERROR)
     if not columns:
         return
-    yield QualityRule(check=Check.SCHEMA, table=stage.name, columns=tuple(column.name for column in columns))
     for column in columns:
-        if not column.nullable and column.name not in stage.key:
-            yield _rule(Check.NOT_NULL, stage, (column.name,), GateSeverity.ERROR)
         if column.type.upper().startswith(_NUMBERS) and column.name not in stage.key and not column.pii:
             yield _rule(Check.DISTRIBUTION, stage, (column.name,), GateSeverity.WARN)
 
@@ -86,10 +122,11 @@ def _rule(check: Check, stage: Stage, columns: tuple[str, ...], severity: GateSe
     return QualityRule(check=check, table=stage.name, columns=columns, severity=severity)
 
 
-def query(rule: QualityRule, versioned: Container[str] = ()) -> str:
+def query(rule: QualityRule, versioned: Container[str] = (), came: Mapping[str, Came] | None = None) -> str:
     """One number: how many break the rule, 0 when all is well. Tables that keep versions have one current row a key."""
     column = named(rule.columns[0]) if rule.columns else ""
     listed = ", ".join(map(named, rule.columns))
+    source = (came or {}).get(rule.table)
     match rule.check:
         case Check.NOT_NULL:
             conditions = " OR ".join(f"{named(name)} IS NULL" for name in rule.columns)
@@ -106,6 +143,20 @@ def query(rule: QualityRule, versioned: Container[str] = ()) -> str:
             values = ", ".join(map(literal, rule.values))
             others = " OR ".join(f"{named(name)} NOT IN ({values})" for name in rule.columns)
             return f"SELECT COUNT_IF({others}) AS breaches FROM {rule.table}"
+        case Check.FRESHNESS if source is not None and not column:
+            # Whether rows came or not: a source that was read to its end is quiet, one that was not may be dead.
+            age = "DATEDIFF('second', MAX(looked_at), CURRENT_TIMESTAMP())"
+            seen = f"FROM heartbeats WHERE flow = {literal(source.looked_at)}"
+            return f"SELECT IFF({age} <= {_number(rule.within or 86_400)}, 0, 1) AS breaches {seen}"
+        case Check.SCHEMA if source is not None:
+            open_ = f"flow = {literal(source.flow)} AND ended_at IS NULL"
+            return f"SELECT COUNT(*) AS breaches FROM schema_changes WHERE {open_}"
+        case Check.RECONCILIATION:
+            flow = literal(source.flow if source is not None else rule.table)
+            return (
+                f"SELECT breaches FROM reconciliations WHERE flow = {flow} "
+                "QUALIFY ROW_NUMBER() OVER (ORDER BY checked_at DESC) = 1"
+            )
         case Check.FRESHNESS:
             age = f"DATEDIFF('second', MAX({column or 'loaded_at'}), CURRENT_TIMESTAMP())"
             return f"SELECT IFF({age} <= {_number(rule.within or 86_400)}, 0, 1) AS breaches FROM {rule.table}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from snowmelt.core.names import literal
-from snowmelt.design.deciding import ALERT_FACTOR, CHECKS_PER_INTERVAL, Verdict
+from snowmelt.design.deciding import ALERT_FACTOR, CHECKS_PER_INTERVAL, DesignDecisions
 from snowmelt.design.model import (
     Alert,
     DesignSink,
@@ -18,12 +18,12 @@ from snowmelt.design.model import (
     StageKind,
 )
 from snowmelt.design.requirements.amounts import show_seconds
-from snowmelt.design.requirements.model import GateSeverity, Requirements, SinkKind, SourceKind
+from snowmelt.design.requirements.model import Alerts, GateSeverity, Requirements, SinkKind, SourceKind
 
 _TIERS = {"1": ("99.9 %", "43.8 minutes"), "2": ("99.5 %", "3.6 hours"), "3": ("99.0 %", "7.2 hours")}
 
 
-def service_level(given: Requirements, verdict: Verdict) -> ServiceLevel:
+def service_level(given: Requirements, verdict: DesignDecisions) -> ServiceLevel:
     assert given.latency is not None
     tier = (verdict.outcome("sla tier") or "3")[0]
     availability, downtime = _TIERS[tier]
@@ -35,7 +35,7 @@ def service_level(given: Requirements, verdict: Verdict) -> ServiceLevel:
 
 
 def alerts(
-    given: Requirements, verdict: Verdict, stages: Sequence[Stage], sources: Sequence[DesignSource],
+    given: Requirements, verdict: DesignDecisions, stages: Sequence[Stage], sources: Sequence[DesignSource],
     gates: Sequence[Gate],
 ) -> list[Alert]:  # fmt: skip
     assert given.latency is not None
@@ -49,7 +49,8 @@ def alerts(
         )
         for index, gate in enumerate(gates, start=1)
     ]  # fmt: skip
-    return found
+    own = given.monitoring.severities if isinstance(given.monitoring, Alerts) else {}
+    return [alert.model_copy(update={"channel": own.get(alert.severity, alert.channel)}) for alert in found]
 
 
 def _tolerance(gate: Gate) -> str:
@@ -187,7 +188,7 @@ def _each(stages: Sequence[Stage], statement: str) -> str | None:
     return "\n".join(statement.format(stage.name) for stage in stages) or None
 
 
-def packets(verdict: Verdict, sources: Sequence[DesignSource], sinks: Sequence[DesignSink]) -> list[Packet]:
+def packets(verdict: DesignDecisions, sources: Sequence[DesignSource], sinks: Sequence[DesignSink]) -> list[Packet]:
     connections = {*(source.connection for source in sources), *(sink.connection or "" for sink in sinks)}
     variables = sorted(name for name in connections if name.isupper())
     return [

@@ -10,14 +10,15 @@ from graphlib import CycleError, TopologicalSorter
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import literal
-from snowmelt.design.deciding import Verdict
-from snowmelt.design.facts import FILES, tables_of
+from snowmelt.design.deciding import DesignDecisions
 from snowmelt.design.making.clean_tables import (
     Clean,
     changes_of_log,
     named,
+    newest_of_records,
     of_log,
     of_records,
+    values_before,
     versions_of_log,
     versions_of_readings,
     versions_of_records,
@@ -25,7 +26,9 @@ from snowmelt.design.making.clean_tables import (
 from snowmelt.design.model import Stage, StageKind
 from snowmelt.design.requirements.amounts import show_seconds
 from snowmelt.design.requirements.model import (
+    DescribedColumn,
     Load,
+    Mode,
     PiiStrategy,
     Requirements,
     Source,
@@ -33,11 +36,13 @@ from snowmelt.design.requirements.model import (
     Table,
     Transformation,
 )
+from snowmelt.design.rules.known import FILES, tables_of
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.reads import tables_in
 
 DOWNSTREAM = "DOWNSTREAM"
 WAREHOUSE = "COMPUTE_WH"
+TENANT = "tenant"
 _MINUTE = 60
 _OTHER = re.compile(r"[^A-Za-z0-9_]+")
 
@@ -52,14 +57,23 @@ class Landed:
     clean: str
 
 
-def landed(given: Requirements, verdict: Verdict) -> list[Landed]:
+def landed(given: Requirements, verdict: DesignDecisions) -> list[Landed]:
     """Not of tables that are here already: a reverse flow reads a finished model, and adds no layer."""
     outside = [(source, table) for source, table in tables_of(given) if source.kind is not SourceKind.SNOWMELT]
-    found = []
+    found: list[Landed] = []
     for (source, table), name in zip(outside, _names(outside), strict=True):
         raw = f"raw_{source.name.lower()}_changes" if captured_by_log(source, verdict) else f"raw_{name}"
-        found.append(Landed(source, table, raw, f"stg_{name}"))
+        found.append(Landed(source, _of_tenants(table), raw, f"stg_{name}"))
     return found
+
+
+def _of_tenants(table: Table) -> Table:
+    """Schemas of many tenants are one table, in which the tenant is part of the key."""
+    if not table.tenants:
+        return table
+    tenant = DescribedColumn(name=TENANT, nullable=False, description="whose row it is")
+    columns = (tenant, *table.columns) if table.columns else ()
+    return table.model_copy(update={"key": (TENANT, *table.key), "columns": columns})
 
 
 def _names(items: Sequence[tuple[Source, Table]]) -> list[str]:
@@ -83,14 +97,16 @@ def models(given: Requirements) -> list[Stage]:
     ]  # fmt: skip
 
 
-def captured_by_log(source: Source, verdict: Verdict) -> bool:
+def captured_by_log(source: Source, verdict: DesignDecisions) -> bool:
     return verdict.outcome("capture") == "log" and source.kind is SourceKind.POSTGRES
 
 
-def read_as_whole(source: Source, verdict: Verdict) -> bool:
+def read_as_whole(source: Source, verdict: DesignDecisions) -> bool:
     """Nothing tells what changed or went: all of it comes whenever anything in it is another."""
     if captured_by_log(source, verdict) or source.kind in (SourceKind.KAFKA, *FILES):
         return False
+    if verdict.facts.value("idempotency_given") == "overwrite":
+        return True
     return any(table.deletes or not table.change_column for table in source.tables)
 
 
@@ -112,7 +128,7 @@ def leaf_lag(latency: float) -> str:
     return show_seconds(latency if latency >= _MINUTE else max(1, int(latency // 2)))
 
 
-def stages(given: Requirements, verdict: Verdict) -> list[Stage]:
+def stages(given: Requirements, verdict: DesignDecisions) -> list[Stage]:
     """In the order in which they are made."""
     assert given.latency is not None, "without a promise there is no design"
     items = landed(given, verdict)
@@ -120,16 +136,46 @@ def stages(given: Requirements, verdict: Verdict) -> list[Stage]:
     strategy = _strategy(given, verdict)
     read = {name for item in given.transformations for name in tables_read(item.sql)}
     found = _raw_stages(items, verdict)
+    slow = _slow_lag(given, verdict)
     for item in items:
         last = item.clean.upper() not in read
-        history = _keeps_versions(given, item, last=last)
+        wanted = _wanted(given, item, last=last)
         # A connector lands what the log has: there is no way on which anything could be made unreadable.
         hidden = given.pii.strategy if given.pii is not None and captured_by_log(item.source, verdict) else strategy
-        found.append(_clean_stage(item, verdict, lag if last else DOWNSTREAM, hidden, history=history))
+        own = (slow if _waits(given, item.clean, last=last) else lag) if last else DOWNSTREAM
+        found.append(_clean_stage(item, verdict, own, hidden, wanted, _asked_by(given, item.clean)))
     for transformation in in_order(given.transformations):
         last = transformation.name.upper() not in read
-        found.append(_business_stage(transformation, lag if last else DOWNSTREAM))
+        own = (slow if _waits(given, transformation.name, last=last) else lag) if last else DOWNSTREAM
+        found.append(_business_stage(transformation, own, _asked_by(given, transformation.name)))
     return found
+
+
+def _asked_by(given: Requirements, table: str) -> tuple[str, ...]:
+    """The columns by which readers ask for a table."""
+    return next((item.columns for item in given.access if item.table.lower() == table.lower()), ())
+
+
+BATCH_SECONDS = 3600.0
+"""Between two passes of the batch path, where nobody said."""
+
+
+def _slow_lag(given: Requirements, verdict: DesignDecisions) -> str:
+    """Of tables that only the batch path of a HYBRID design brings up to date."""
+    assert given.latency is not None
+    if verdict.outcome("mode") != Mode.HYBRID:
+        return leaf_lag(given.latency)
+    return show_seconds(batch_seconds(given))
+
+
+def batch_seconds(given: Requirements) -> float:
+    return min((sink.every for sink in given.sinks if not sink.real_time and sink.every), default=BATCH_SECONDS)
+
+
+def _waits(given: Requirements, table: str, *, last: bool) -> bool:
+    """Whether all who read it may wait."""
+    readers = [sink for sink in given.sinks if (table in sink.reads) or (last and not sink.reads)]
+    return bool(readers) and not any(sink.real_time for sink in readers)
 
 
 def in_order(given: Sequence[Transformation]) -> list[Transformation]:
@@ -143,13 +189,29 @@ def in_order(given: Sequence[Transformation]) -> list[Transformation]:
         raise errors.configuration(f"Transformations read each other: {circle}.") from None
 
 
-def _keeps_versions(given: Requirements, item: Landed, *, last: bool) -> bool:
-    """Whether a sink that wants every version reads the clean table itself."""
-    wanting = [sink for sink in given.sinks if sink.load is Load.SCD_TYPE_2]
-    return any(item.clean in sink.reads or (last and not sink.reads) for sink in wanting)
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What those who read a clean table want of its past."""
+
+    load: Load | None = None
+    previous: tuple[str, ...] = ()
 
 
-def _strategy(given: Requirements, verdict: Verdict) -> PiiStrategy | None:
+_PASTS = (Load.SCD_TYPE_2, Load.SCD_TYPE_3, Load.SCD_TYPE_1)
+
+
+def _wanted(given: Requirements, item: Landed, *, last: bool) -> _Wanted:
+    if given.shape == "vault" and item.table.key:
+        return _Wanted(Load.SCD_TYPE_2)
+    reading = [sink for sink in given.sinks if item.clean in sink.reads or (last and not sink.reads)]
+    for load in _PASTS:
+        wanting = [sink for sink in reading if sink.load is load]
+        if wanting:
+            return _Wanted(load, tuple(dict.fromkeys(name for sink in wanting for name in sink.previous)))
+    return _Wanted()
+
+
+def _strategy(given: Requirements, verdict: DesignDecisions) -> PiiStrategy | None:
     """What the clean tables do to personal data: nothing more where it was made unreadable on the way."""
     if given.pii is None or not given.personal:
         return None
@@ -168,7 +230,7 @@ def tables_read(sql: str) -> list[str]:
 # -- bronze -----------------------------------------------------------------------------------------------------------
 
 
-def _raw_stages(items: Sequence[Landed], verdict: Verdict) -> list[Stage]:
+def _raw_stages(items: Sequence[Landed], verdict: DesignDecisions) -> list[Stage]:
     found: dict[str, Stage] = {}
     for item in items:
         if item.raw in found:
@@ -181,7 +243,7 @@ def _raw_stages(items: Sequence[Landed], verdict: Verdict) -> list[Stage]:
         clustering = "\nCLUSTER BY (TO_DATE(loaded_at))" if _by_day(verdict) and not by_log else ""
         sql = (
             f"CREATE TABLE {item.raw} (\n{listed}\n){clustering}\n"
-            f"CHANGE_TRACKING = TRUE\nCOMMENT = {literal(about)}"
+            f"CHANGE_TRACKING = TRUE{_kept(verdict)}\nCOMMENT = {literal(about)}"
         )  # fmt: skip
         found[item.raw] = Stage(
             name=item.raw, layer="bronze", kind=StageKind.TABLE, sql=sql, load=Load.APPEND,
@@ -190,7 +252,18 @@ def _raw_stages(items: Sequence[Landed], verdict: Verdict) -> list[Stage]:
     return list(found.values())
 
 
-def _by_day(verdict: Verdict) -> bool:
+_MOST_DAYS = 90
+
+
+def _kept(verdict: DesignDecisions) -> str:
+    """How far back the versions of a raw table reach, where it was said how far everything must be computable again."""
+    window = verdict.facts.value("replay_seconds")
+    if window is None:
+        return ""
+    return f"\nDATA_RETENTION_TIME_IN_DAYS = {max(1, min(_MOST_DAYS, round(window / 86_400)))}"
+
+
+def _by_day(verdict: DesignDecisions) -> bool:
     return verdict.outcome("partitioning") == "by day and key"
 
 
@@ -224,12 +297,14 @@ _CHANGE_COLUMNS = (
 
 
 def _clean_stage(
-    item: Landed, verdict: Verdict, lag: str, strategy: PiiStrategy | None, *, history: bool
+    item: Landed, verdict: DesignDecisions, lag: str, strategy: PiiStrategy | None, wanted: _Wanted,
+    asked_by: tuple[str, ...],
 ) -> Stage:  # fmt: skip
-    clustered = verdict.outcome("partitioning") != "none" and bool(item.table.key)
-    options = _options(lag, item.table.key if clustered else ())
+    clustered = verdict.outcome("partitioning") in ("by day and key", "by key") and bool(item.table.key)
+    options = _options(lag, asked_by or (item.table.key if clustered else ()))
     clean = Clean(item.clean, item.raw, item.table, options, strategy)
-    versions = history and bool(item.table.key)
+    keyed = bool(item.table.key)
+    versions = wanted.load is Load.SCD_TYPE_2 and keyed
     if captured_by_log(item.source, verdict):
         load = Load.SCD_TYPE_2 if versions else Load.MERGE if item.table.key else Load.APPEND
         sql = (versions_of_log if versions else of_log if item.table.key else changes_of_log)(clean)
@@ -239,6 +314,10 @@ def _clean_stage(
         sql = of_records(clean, whole=whole)
         if versions:
             sql = versions_of_readings(clean) if whole else versions_of_records(clean)
+        elif keyed and not whole and wanted.load is Load.SCD_TYPE_1:
+            load, sql = Load.SCD_TYPE_1, newest_of_records(clean)
+        elif keyed and not whole and wanted.load is Load.SCD_TYPE_3:
+            load, sql = Load.SCD_TYPE_3, values_before(clean, wanted.previous)
     kind = StageKind.SCD_TABLE if sql.startswith("CREATE SCD ") else StageKind.DYNAMIC_TABLE
     about = f"{item.table.name}, typed and clean" + (", every version" if load is Load.SCD_TYPE_2 else "") + "."
     return Stage(
@@ -262,8 +341,8 @@ def _options(lag: str, clustering: Sequence[str] = ()) -> str:
 # -- gold -------------------------------------------------------------------------------------------------------------
 
 
-def _business_stage(item: Transformation, lag: str) -> Stage:
-    sql = f"CREATE DYNAMIC TABLE {item.name}{_options(lag)}\nAS\n{item.sql.strip().rstrip(';')}"
+def _business_stage(item: Transformation, lag: str, asked_by: tuple[str, ...]) -> Stage:
+    sql = f"CREATE DYNAMIC TABLE {item.name}{_options(lag, asked_by)}\nAS\n{item.sql.strip().rstrip(';')}"
     reads = tuple(name.lower() for name in tables_read(item.sql))
     return Stage(
         name=item.name, layer=item.layer, kind=StageKind.DYNAMIC_TABLE, sql=sql, reads=reads, load=Load.MERGE,

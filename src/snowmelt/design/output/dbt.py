@@ -22,12 +22,27 @@ def dbt_files(design: Design) -> dict[str, str]:
         "name": name, "version": "1.0.0", "config-version": 2, "profile": name, "model-paths": ["models"],
         "models": {name: {"+materialized": "dynamic_table"}},
     }  # fmt: skip
-    found = {"dbt_project.yml": _yaml(project), "models/models.yml": _yaml(_declared(design))}
+    found = {
+        "dbt_project.yml": _yaml(project),
+        "profiles.yml": _profile(name),
+        "models/models.yml": _yaml(_declared(design)),
+    }
     for stage in design.stages:
         if stage.kind is StageKind.DYNAMIC_TABLE:
             folder = "marts" if stage.layer == "gold" else "staging"
             found[f"models/{folder}/{stage.name.lower()}.sql"] = _model(design, stage)
     return {f"dbt/{path}": text for path, text in found.items()}
+
+
+def _profile(name: str) -> str:
+    """A server of Snowmelt, which dbt-snowflake takes for Snowflake. Secrets come from the environment."""
+    output = {
+        "type": "snowflake", "account": "snowmelt", "host": "{{ env_var('SNOWMELT_HOST', 'localhost') }}",
+        "port": "{{ env_var('SNOWMELT_PORT', '8084') | int }}", "protocol": "http",
+        "user": "{{ env_var('SNOWMELT_USER', 'admin') }}", "password": "{{ env_var('SNOWMELT_PASSWORD') }}",
+        "database": "SNOWMELT", "schema": "PUBLIC", "warehouse": WAREHOUSE, "threads": 1,
+    }  # fmt: skip
+    return _yaml({name: {"target": "snowmelt", "outputs": {"snowmelt": output}}})
 
 
 def _model(design: Design, stage: Stage) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from snowmelt.design.antipatterns.model import Finding
+from snowmelt.design.antipatterns.model import LintFinding
 from snowmelt.design.model import Design, DesignSink, DesignSource, Gate, RunbookStep
 from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading, Paragraph, grid
 from snowmelt.design.output.diagram import picture
@@ -12,7 +12,7 @@ from snowmelt.design.requirements.model import Recipe
 from snowmelt.design.rules.table import ABOUT, Phase
 
 
-def document(design: Design, findings: Iterable[Finding] = ()) -> list[Block]:
+def document(design: Design, findings: Iterable[LintFinding] = ()) -> list[Block]:
     """`findings` are the anti-patterns that were found in it."""
     return [
         Heading(f"Design: {design.name}", 1),
@@ -217,7 +217,7 @@ def _steps(steps: Iterable[RunbookStep]) -> Iterator[Block]:
             yield Code(step.sql)
 
 
-def _checked(findings: Iterable[Finding]) -> Iterator[Block]:
+def _checked(findings: Iterable[LintFinding]) -> Iterator[Block]:
     found = list(findings)
     yield Heading("Anti-patterns")
     if not found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from snowmelt.design.antipatterns.model import Finding
+from snowmelt.design.antipatterns.model import LintFinding
 from snowmelt.design.model import Design
 from snowmelt.design.output.blocks import to_html, to_markdown
 from snowmelt.design.output.dbt import dbt_files
@@ -15,7 +15,7 @@ from snowmelt.design.requirements.reading import to_yaml
 from snowmelt.govern.lineage.pictures import mermaid, svg
 
 
-def written(given: Requirements, design: Design, findings: Sequence[Finding]) -> dict[str, str]:
+def written(given: Requirements, design: Design, findings: Sequence[LintFinding]) -> dict[str, str]:
     """By path: the requirements as they were in the end, the design for the builder, and the document for people."""
     blocks = document(design, findings)
     drawn = picture(design)

@@ -5,252 +5,109 @@ None means that nobody has said anything yet, which is not the same as "no": it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from enum import StrEnum
+import re
 from typing import Annotated, Any, Literal
 from zoneinfo import available_timezones
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from snowmelt.core.cron import parse_cron
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.design.requirements.amounts import Bytes, Seconds
-from snowmelt.extract_load.endpoints import is_secret
-from snowmelt.extract_load.options import SINK_OPTIONS, SOURCE_OPTIONS, TABLE_OPTIONS, Known, option_problems
+from snowmelt.design.requirements.ends import (
+    DescribedColumn,
+    EnumValue,
+    FieldMapping,
+    Sink,
+    Source,
+    Table,
+    check_once,
+    check_sink_options,
+    check_source_options,
+)
+from snowmelt.design.requirements.kinds import (
+    ORCHESTRATORS,
+    Check,
+    Compliance,
+    Evolution,
+    GateSeverity,
+    Load,
+    Mode,
+    Name,
+    Options,
+    Orchestrator,
+    Part,
+    PiiStrategy,
+    Recipe,
+    Shape,
+    SinkKind,
+    SourceKind,
+)
 from snowmelt.sql.statements.base import Query
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.tokens import split_statements
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
-"""Becomes part of SQL names and file names."""
+__all__ = [
+    "ORCHESTRATORS", "Access", "Alerts", "Check", "DescribedColumn", "EnumValue", "Evolution", "FieldMapping",
+    "GateSeverity", "Load", "Mode", "Options", "Pii", "PiiStrategy", "QualityRule", "Recipe", "Replay", "Requirements",
+    "Sink", "SinkKind", "Source", "SourceKind", "Table", "Transformation", "Volume", "check_sink_options",
+    "check_source_options",
+]  # fmt: skip
 
 
-Options = dict[str, str | int | float | bool | dict[str, str]]
-"""What a kind of source or sink takes beside its address (docs/reference/build.md). Secrets are `${NAME}`."""
+class Volume(Part):
+    """How much comes."""
 
-
-def check_source_options(kind: str, options: Options, tables: Iterable[tuple[str, Options]]) -> None:
-    """Raises for what a source of that kind does not take."""
-    problems = list(_problems(options, SOURCE_OPTIONS[kind]))
-    for name, own in tables:
-        problems += [f"options of {name}: {problem}" for problem in option_problems(own, TABLE_OPTIONS[kind])]
-    if problems:
-        raise ValueError("; ".join(problems))
-
-
-def check_sink_options(kind: str, options: Options) -> None:
-    problems = list(_problems(options, SINK_OPTIONS[kind]))
-    if problems:
-        raise ValueError("; ".join(problems))
-
-
-def _problems(options: Options, known: Known | None) -> Iterator[str]:
-    """Of a connection, whose secrets must not stand in a file that many read."""
-    yield from (f"options: {problem}" for problem in option_problems(options, known))
-    for name, value in options.items():
-        if is_secret(name, value):
-            yield f"options: {name} is a secret; write the name of a variable, {name}: ${{NAME}}, and set that"
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Mode(StrEnum):
-    BATCH = "BATCH"
-    STREAMING = "STREAMING"
-    HYBRID = "HYBRID"
-
-
-class Recipe(StrEnum):
-    ETL = "etl"
-    ELT = "elt"
-    STREAM = "stream"
-    DBT = "dbt"
-    CDC = "cdc"
-    REVERSE = "reverse"
-    QUALITY = "quality"
-
-
-class SourceKind(StrEnum):
-    POSTGRES = "postgres"
-    MYSQL = "mysql"
-    API = "api"
-    S3 = "s3"
-    GCS = "gcs"
-    SFTP = "sftp"
-    KAFKA = "kafka"
-    FILES = "files"
-    SNOWMELT = "snowmelt"
-
-
-class SinkKind(StrEnum):
-    SNOWMELT = "snowmelt"
-    POSTGRES = "postgres"
-    PARQUET = "parquet"
-    DELTA = "delta"
-    CSV = "csv"
-    API = "api"
-
-
-class Load(StrEnum):
-    APPEND = "append"
-    OVERWRITE = "overwrite"
-    UPSERT = "upsert"
-    MERGE = "merge"
-    SCD_TYPE_2 = "scd_type_2"
-
-
-class Evolution(StrEnum):
-    EVOLVE = "evolve"
-    FREEZE = "freeze"
-    DISCARD_ROW = "discard_row"
-    DISCARD_VALUE = "discard_value"
-    NONE = "none"
-
-
-class PiiStrategy(StrEnum):
-    MASK = "mask"
-    HASH = "hash"
-    DROP = "drop"
-    NONE = "none"
-
-
-class Check(StrEnum):
-    NOT_NULL = "not_null"
-    UNIQUE = "unique"
-    RANGE = "range"
-    FRESHNESS = "freshness"
-    ROW_COUNT = "row_count"
-    REFERENTIAL_INTEGRITY = "referential_integrity"
-    SCHEMA = "schema"
-    ACCEPTED_VALUES = "accepted_values"
-    DISTRIBUTION = "distribution"
-
-
-class GateSeverity(StrEnum):
-    WARN = "warn"
-    ERROR = "error"
-    CRITICAL = "critical"
-
-
-class DescribedColumn(_Part):
-    name: str
-    type: str = "VARCHAR"
-    """As SQL writes it here, whatever the source calls it."""
-    nullable: bool = True
-    pii: bool = False
-    description: str | None = None
-
-
-class Table(_Part):
-    name: str
-    """In the source: `public.orders`, a topic, a file pattern, an endpoint."""
-    columns: tuple[DescribedColumn, ...] = ()
-    key: tuple[str, ...] = ()
-    change_column: str | None = None
-    """Grows whenever a row changes: what an incremental extract asks for."""
-    rows: int | None = Field(default=None, ge=0)
-    size: Bytes | None = None
-    changes_per_second: float | None = Field(default=None, ge=0)
-    deletes: bool | None = None
-    """Whether rows go; a change column does not tell."""
-    replica_identity: Literal["default", "full", "index", "nothing"] | None = None
-    options: Options = Field(default_factory=dict)
-    """How it is read: `paging` of an API, `delimiter` of files, `parallel` of a database."""
-
-    @model_validator(mode="after")
-    def _has_what_it_names(self) -> Table:
-        known = [column.name for column in self.columns]
-        _once("column", known)
-        for name in (*self.key, self.change_column):
-            if known and name is not None and name not in known:
-                raise ValueError(f"{name} is not one of its columns: {', '.join(known)}")
-        return self
-
-
-class Source(_Part):
-    name: Name
-    kind: SourceKind
-    connection: str | None = None
-    """The environment variable with the address, or the path of files. Never a password."""
-    region: str | None = None
-    constrained: bool = False
-    """It must not be burdened, or gives only part of what it has: transform on the way."""
-    arrives: Seconds | None = None
-    """How often new data comes: the time between two files, say."""
-    options: Options = Field(default_factory=dict)
-    """Of the connection: `auth` and `token` of an API, properties of Kafka's client."""
-    tables: tuple[Table, ...] = ()
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Source:
-        _without_password(self.name, self.connection)
-        _once("table", [table.name for table in self.tables])
-        check_source_options(self.kind, self.options, ((table.name, table.options) for table in self.tables))
-        return self
-
-
-class EnumValue(_Part):
-    source: str
-    target: str
-
-
-class FieldMapping(_Part):
-    """One field of a reverse flow."""
-
-    source: str
-    target: str
-    values: tuple[EnumValue, ...] = ()
-
-
-class Sink(_Part):
-    name: Name
-    kind: SinkKind
-    region: str | None = None
-    real_time: bool = False
-    """Somebody or something reacts to it at once."""
-    load: Load | None = None
-    key: tuple[str, ...] = ()
-    connection: str | None = None
-    fields: tuple[FieldMapping, ...] = ()
-    on_reject: Literal["reject_row", "halt"] | None = None
-    requests_per_second: float | None = Field(default=None, gt=0)
-    reads: tuple[Name, ...] = ()
-    """Stages; the last ones when nothing is said."""
-    options: Options = Field(default_factory=dict)
-    """Of the connection."""
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Sink:
-        _without_password(self.name, self.connection)
-        check_sink_options(self.kind, self.options)
-        return self
-
-
-class Volume(_Part):
     events_per_second: float | None = Field(default=None, ge=0)
+    """Rows or events in a second, all sources together."""
     per_day: Bytes | None = None
+    """In a day: `200 MB`, `2 TB`."""
 
 
-class Pii(_Part):
+class Pii(Part):
+    """Personal data. Which columns hold it is said at the columns."""
+
     present: bool
+    """Whether there is any."""
     strategy: PiiStrategy | None = None
+    """What happens to it."""
 
 
-class Replay(_Part):
+class Replay(Part):
+    """Computing again from what is kept."""
+
     required: bool = True
+    """Whether everything can be computed again."""
     window: Seconds | None = None
+    """How far back: `90 days`."""
 
 
-class Transformation(_Part):
+class Access(Part):
+    """How readers ask for a table: it is clustered for them."""
+
+    table: Name
+    """A table of the design: `revenue`, `stg_orders`."""
+    columns: tuple[str, ...] = Field(min_length=1)
+    """Columns that readers filter by, the most used first."""
+
+
+class Transformation(Part):
+    """A table that is made of others."""
+
     name: Name
+    """Of the table."""
     layer: Literal["silver", "gold"] = "gold"
+    """Silver is clean data, gold what the business asks."""
     sql: str
+    """One query over `stg_<table>` and other transformations."""
     heavy: bool = False
     """Large joins, windows or aggregates over history."""
     key: tuple[str, ...] = ()
+    """Columns by which a row is known."""
+    day: str | None = None
+    """The column with the day of a row. With `lateness`, `<name>_final` has only the days that are final."""
     description: str | None = None
+    """What a row is."""
 
     @field_validator("sql")
     @classmethod
@@ -264,19 +121,29 @@ class Transformation(_Part):
         return text
 
 
-class QualityRule(_Part):
+class QualityRule(Part):
+    """What must hold of a table."""
+
     check: Check
+    """What is looked at."""
     table: Name
+    """A table of the design: `stg_orders`, a transformation."""
     columns: tuple[str, ...] = ()
+    """Columns that it is about."""
     severity: GateSeverity = GateSeverity.ERROR
+    """What becomes of a run that breaks it."""
     threshold: float | None = Field(default=None, ge=0, le=1)
     """The share of rows that may break it: 0.01 is one in a hundred."""
     minimum: float | None = None
+    """Of `range` the least value, of `row_count` the least number of rows."""
     maximum: float | None = None
+    """Of `range` the greatest value, of `row_count` the greatest number of rows."""
     references: str | None = None
     """`table(column)`."""
     values: tuple[str, ...] = ()
+    """Of `accepted_values`: those that may occur."""
     within: Seconds | None = None
+    """Of `freshness`: how old the newest row may be."""
 
     @model_validator(mode="after")
     def _complete(self) -> QualityRule:
@@ -295,9 +162,26 @@ class QualityRule(_Part):
         return self
 
 
-class Alerts(_Part):
-    channel: str = "log"
-    """`log`, `email:<address>`, `webhook:<environment variable with the address>`."""
+_CHANNEL = re.compile(r"log|email:[^@\s]+@[^@\s]+\.[^@\s]+|(webhook|slack):[A-Z_][A-Z0-9_]*")
+
+
+def _channel(text: str) -> str:
+    """Raises for what no built project could send to: an alert that is never sent is worse than none."""
+    if _CHANNEL.fullmatch(text) is None:
+        raise ValueError(
+            f"'{text}' is not an alert channel: write log, email:<address>, webhook:<VARIABLE> or slack:<VARIABLE>, "
+            "where the environment variable holds the address"
+        )
+    return text
+
+
+class Alerts(Part):
+    """Who is told."""
+
+    channel: Annotated[str, AfterValidator(_channel)] = "log"
+    """`log`, `email:<address>`, `webhook:<environment variable with the address>`, `slack:<variable>`."""
+    severities: dict[GateSeverity, Annotated[str, AfterValidator(_channel)]] = Field(default_factory=dict)
+    """Where warn, error or critical go, if not to `channel`."""
 
 
 def _off(value: Any) -> Any:
@@ -308,40 +192,71 @@ def _off(value: Any) -> Any:
 Off = Annotated[Literal["none"], BeforeValidator(_off)]
 
 
-class Requirements(_Part):
+class Requirements(Part):
+    """What is needed of a pipeline."""
+
     version: Literal[1] = 1
+    """Of this format."""
     name: Name | None = None
+    """Of the pipeline; becomes that of a Python package."""
     description: str | None = None
+    """What it is for."""
     owner: str | None = None
+    """The person or team who answers for it."""
     recipe: Recipe | None = None
+    """The kind of work; the rules decide when nothing is said."""
     mode: Mode | None = None
     """Decides where the rules find more than one right."""
     sources: tuple[Source, ...] = ()
+    """Where data comes from."""
     sinks: tuple[Sink, ...] = ()
+    """Where it goes."""
     latency: Seconds | None = None
     """How old the data may be in the sinks: the freshness that is promised."""
     volume: Volume | None = None
+    """How much comes in a day, or in a second."""
     history: Literal["full", "window", "none"] | None = None
     """How much of the past the outputs need."""
+    lateness: Seconds | None = None
+    """How much later a row may be committed than its change column or its event time says."""
     consistency: Literal["exactly_once", "at_least_once", "at_most_once"] | None = None
+    """Whether a row may arrive twice in a sink, or not at all."""
     pii: Pii | None = None
+    """Whether there is personal data, and what happens to it."""
+    compliance: tuple[Compliance, ...] = ()
+    """Laws and standards that it is under. Each asks for facts, and changes the design."""
+    retention: Seconds | None = None
+    """How long data may be kept. What is older is deleted from the raw tables, and so from all behind them."""
     replay: Replay | None = None
+    """How far back everything must be computable again."""
     availability: Literal["critical", "important", "standard"] | None = None
+    """How important it is."""
     scheduled: bool | None = None
     """People read it at set times: reports, closings."""
     schedule: str | None = None
     """Cron, with its time zone: `0 6 * * * UTC`."""
     warehouse_computes: bool = True
     """Whether the destination computes well."""
-    orchestrator: Literal["snowmelt", "airflow", "dagster", "cron"] | None = None
+    orchestrator: Orchestrator | None = None
+    """What starts the runs."""
+    shape: Shape | None = None
+    """The shape of the tables that are published, made from keys and `references` of the sources' tables."""
+    access: tuple[Access, ...] = ()
+    """How readers ask for tables."""
     residency: str | None = None
     """The region that the data may not leave."""
     transformations: tuple[Transformation, ...] = ()
+    """Tables that are made of the clean ones."""
     quality: tuple[QualityRule, ...] | Off | None = None
+    """Gates beside those that follow from keys and promises."""
     schema_evolution: Annotated[Evolution | None, BeforeValidator(_off)] = None
+    """What happens when a source changes its columns."""
     idempotency: Literal["key", "watermark", "overwrite", "none"] | None = None
+    """How a repeated step is made harmless."""
     monitoring: Alerts | Off | None = None
+    """Where alerts go."""
     keep_raw: bool = True
+    """Whether raw data is kept."""
     approvals: dict[str, str] = Field(default_factory=dict)
     """Answers to what is asked first, by the rule's id: who said so, and why."""
 
@@ -353,9 +268,9 @@ class Requirements(_Part):
 
     @model_validator(mode="after")
     def _named_once(self) -> Requirements:
-        _once("source", [item.name.lower() for item in self.sources])
-        _once("sink", [item.name.lower() for item in self.sinks])
-        _once("transformation", [item.name.lower() for item in self.transformations])
+        check_once("source", [item.name.lower() for item in self.sources])
+        check_once("sink", [item.name.lower() for item in self.sinks])
+        check_once("transformation", [item.name.lower() for item in self.transformations])
         return self
 
     @field_validator("schedule")
@@ -368,14 +283,3 @@ class Requirements(_Part):
                 f"'{text}' is not a schedule: write cron's five fields and a time zone, such as 0 6 * * * UTC"
             )
         return text
-
-
-def _once(what: str, names: list[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"there are two {what}s named {', '.join(twice)}")
-
-
-def _without_password(name: str, connection: str | None) -> None:
-    if is_secret("address", connection):
-        raise ValueError(f"connection of {name} is a secret: give the name of an environment variable that holds it")

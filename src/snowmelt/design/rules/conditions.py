@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from snowmelt.design.facts import MEANINGS, Facts
+from snowmelt.design.rules.known import MEANINGS, Facts
 
 _COMPARISON = re.compile(r"(\w+)\s*(<=|>=|!=|<|>|=)\s*(\S.*)")
 _MEMBER = re.compile(r"(\w+)\s+in\s+(\S.*)")

@@ -8,10 +8,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import yaml
-
-from snowmelt.design.facts import Facts
+from snowmelt.core.yaml_text import load_yaml
 from snowmelt.design.rules.conditions import Condition, condition
+from snowmelt.design.rules.known import Facts
 
 
 class Phase(StrEnum):
@@ -48,6 +47,8 @@ class Rule:
     outcome: str
     """May name facts in braces. For ASK the question, for REFUSE what is refused."""
     reason: str
+    field: str | None = None
+    """Of ASK: where the answer belongs. An approval would swallow it."""
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -61,7 +62,7 @@ class Rule:
         return all(item.of(facts) for item in self.when)
 
 
-_FIELDS = {"id", "topic", "effect", "when", "outcome", "reason"}
+_FIELDS = {"id", "topic", "effect", "when", "outcome", "reason", "field"}
 
 
 @cache
@@ -74,11 +75,12 @@ def rules() -> tuple[Rule, ...]:
 
 def _of_phase(phase: Phase) -> tuple[Rule, ...]:
     text = files("snowmelt.design.rules").joinpath(f"{phase.lower()}.yaml").read_text(encoding="utf-8")
-    return tuple(_rule(phase, row) for row in yaml.safe_load(text))
+    return tuple(_rule(phase, row) for row in load_yaml(text))
 
 
 def _rule(phase: Phase, row: dict[str, Any]) -> Rule:
     assert row.keys() <= _FIELDS, f"{row['id']} has fields that no rule has: {row.keys() - _FIELDS}"
     conditions = tuple(condition(text) for text in row.get("when", ()))
     effect = Effect(row.get("effect", Effect.DECIDE))
-    return Rule(row["id"], phase, row["topic"], effect, conditions, row["outcome"], " ".join(row["reason"].split()))
+    reason = " ".join(row["reason"].split())
+    return Rule(row["id"], phase, row["topic"], effect, conditions, row["outcome"], reason, row.get("field"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from snowmelt.engine.quick import operators
-from snowmelt.engine.quick.types import BIGINT, BOOLEAN, DOUBLE, INT, NotQuick, SparkType, decimal
-from snowmelt.engine.quick.values import Value, of_digits
+from snowmelt.engine.quick.types import BIGINT, BOOLEAN, DOUBLE, INT, NotQuick, SparkType, array_of, decimal
+from snowmelt.engine.quick.values import Value, of_digits, repeatable
 
 _SUMMABLE_DIGITS = 28
 """Ten thousand million values of so many digits have a sum of 38. Where a sum overflows on the way Spark fails, even if
@@ -86,10 +86,20 @@ def _by(name: str) -> Aggregate:
     return aggregate
 
 
+def _list(arguments: Sequence[Value], distinct: bool) -> tuple[str, SparkType]:
+    (value,) = _one(arguments, "collect_list")
+    if distinct:
+        raise NotQuick("collect_list(DISTINCT)")
+    type_ = array_of(value.type)
+    sql = repeatable(value)
+    return f"coalesce(list({sql}) FILTER (WHERE {sql} IS NOT NULL), CAST([] AS {type_.duck}))", type_
+
+
 AGGREGATES: dict[str, Aggregate] = {
     "any_value": _any,
     "bool_and": _logical("bool_and"),
     "bool_or": _logical("bool_or"),
+    "collect_list": _list,
     "count": _count,
     "count_if": _count_if,
     "max": _extreme("max"),

@@ -16,24 +16,30 @@ from snowmelt.engine.quick.types import (
     DOUBLE,
     INT,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VARIANT,
     VOID,
     NotQuick,
     SparkType,
 )  # fmt: skip
-from snowmelt.engine.quick.values import Value, is_exact_as_double, repeatable
+from snowmelt.engine.quick.values import Value, guarded, is_exact_as_double, repeatable
+from snowmelt.engine.quick.variants import of_variant, to_variant
 
 _Form = Callable[[str, str], str]
 """The cast of a value's text, by CAST or TRY_CAST."""
 _DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_TIME = "[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
+_MINUTE = "([01][0-9]|2[0-3]):[0-5][0-9]"
+_SECOND = ":[0-5][0-9]([.][0-9]{1,6})?"
+_ZONE = "(Z|[+-](0[0-9]|1[0-3]):[0-5][0-9])"
 _PLAIN = {
     BIGINT: "[+-]?[0-9]{1,18}",
     INT: "[+-]?[0-9]{1,9}",
     DATE: _DAY,
-    TIMESTAMP_NTZ: f"{_DAY}( {_TIME})?",
-    TIMESTAMP: f"{_DAY} {_TIME}Z",
+    TIMESTAMP_NTZ: f"{_DAY}([ T]{_MINUTE}({_SECOND})?)?",
+    TIMESTAMP: f"{_DAY} {_MINUTE}{_SECOND}Z",
+    TIME: f"{_MINUTE}{_SECOND}",
     DOUBLE: "[+-]?[0-9]{1,15}([.][0-9]{1,15})?",
 }
 
@@ -46,6 +52,10 @@ def cast(value: Value, target: SparkType, *, attempt: bool = False) -> Value:
     word = "TRY_CAST" if attempt else "CAST"
     if have == VOID:
         return Value(f"CAST({value.sql} AS {target.duck})", target)
+    if have == VARIANT:
+        return of_variant(value, target, attempt=attempt)
+    if target == VARIANT:
+        return to_variant(value)
     if have == STRING and target == BINARY:
         return Value(f"encode({value.sql})", BINARY)
     if have == STRING:
@@ -101,9 +111,15 @@ def _of_text(value: Value, target: SparkType) -> Value:
             raise NotQuick(f"cast of a text to {target.duck}")
         pattern = found
     sql = repeatable(value)
-    plain = f"regexp_full_match({sql}, '{pattern}')"
-    read = f"CASE WHEN {sql} IS NULL THEN NULL WHEN {plain} THEN CAST({sql} AS {target.duck}) ELSE error('text') END"
-    return Value(read, target)
+    plain = f"{sql} IS NULL OR regexp_full_match({sql}, '{pattern}')"
+    return guarded(plain, f"CAST({sql} AS {target.duck})", "text", target)
+
+
+def instant_of_text(value: Value) -> Value:
+    """`text::TIMESTAMP_LTZ` of texts such as Debezium's and JSON's; others are Spark's."""
+    sql = repeatable(value)
+    plain = f"{sql} IS NULL OR ({sql} >= '0001' AND regexp_full_match({sql}, '{_DAY}[ T]{_MINUTE}{_SECOND}{_ZONE}?'))"
+    return guarded(plain, f"CAST({sql} AS TIMESTAMPTZ)", "text", TIMESTAMP)
 
 
 def in_years(sql: str) -> str:
@@ -118,8 +134,8 @@ def _as_text(value: Value) -> Value:
             raise NotQuick("text of a decimal without whole digits")
         # DuckDB leaves out the zero before the point.
         sql = f"CAST({sql} AS DECIMAL({have.precision + 1},{have.scale}))"
-    if have.is_exact_number or have == BOOLEAN:
+    if have.is_exact_number or have in (BOOLEAN, TIME):
         return Value(f"CAST({sql} AS VARCHAR)", STRING)
     if have in (DATE, TIMESTAMP_NTZ):
-        return Value(f"CASE WHEN {in_years(sql)} THEN CAST({sql} AS VARCHAR) ELSE error('year') END", STRING)
+        return guarded(in_years(sql), f"CAST({sql} AS VARCHAR)", "year", STRING)
     raise NotQuick(f"cast of {have.duck} to text")

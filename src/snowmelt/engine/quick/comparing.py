@@ -9,6 +9,9 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from snowmelt.storage import variant
+
+_PARTS = {"metadata", "value"}
 _FREE = frozenset({"row_number", "lag", "lead", "first_value", "last_value", "nth_value", "any_value", "ntile"})
 """Functions that may give other rows each time, where the order leaves a choice."""
 
@@ -19,7 +22,14 @@ def is_comparable(query: exp.Expr) -> bool:
         return False
     if any(spec.args.get("kind") == "ROWS" for spec in query.find_all(exp.WindowSpec)):
         return False
-    return all(call.name.lower() not in _FREE for call in query.find_all(exp.Anonymous))
+    return all(call.name.lower() not in _FREE and not _is_free_list(call) for call in query.find_all(exp.Anonymous))
+
+
+def _is_free_list(call: exp.Anonymous) -> bool:
+    """Whether it is a list of values in whichever order they come."""
+    parent = call.parent
+    sorts = isinstance(parent, exp.Anonymous) and parent.name.lower() == "sort_array"
+    return call.name.lower() == "collect_list" and not sorts
 
 
 def difference(found: pa.Table, wanted: pa.Table) -> str | None:
@@ -42,6 +52,8 @@ def difference(found: pa.Table, wanted: pa.Table) -> str | None:
 
 def _kind(type_: pa.DataType) -> str:
     """The type, whatever else is said of it: that it is never NULL, or how a text is laid out."""
+    if pa.types.is_struct(type_) and {field.name for field in type_} == _PARTS:
+        return "variant"
     return str(type_).replace(" not null", "").replace("large_", "")
 
 
@@ -54,6 +66,18 @@ def rows_of(data: pa.Table) -> Counter[tuple[Any, ...]]:
 def _comparable(value: Any) -> Any:
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else value
+    if isinstance(value, dict) and value.keys() == _PARTS:
+        # Two writers order the names in it differently.
+        return _typed(variant.decode(value["metadata"], value["value"]))
     if isinstance(value, dict):
         return tuple((key, _comparable(part)) for key, part in value.items())
     return tuple(map(_comparable, value)) if isinstance(value, list) else value
+
+
+def _typed(value: Any) -> Any:
+    """What a VARIANT holds, with each value's type: 1 is not true, and not 1.0."""
+    if isinstance(value, dict):
+        return tuple((key, _typed(value[key])) for key in sorted(value))
+    if isinstance(value, list):
+        return "array", tuple(map(_typed, value))
+    return type(value).__name__, _comparable(value)

@@ -5,24 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from snowmelt.core.types import TZ_INSTANT
 from snowmelt.engine.quick import operators, types
 from snowmelt.engine.quick.aggregates import AGGREGATES, WINDOW_FUNCTIONS
 from snowmelt.engine.quick.casts import cast
 from snowmelt.engine.quick.functions import FUNCTIONS
-from snowmelt.engine.quick.lists import arguments_of, listed_values
-from snowmelt.engine.quick.literals import decimal_literal, frame, number_literal
+from snowmelt.engine.quick.known import kind_of_variant, known_type, null_with, printed_variant
+from snowmelt.engine.quick.lambdas import bound_value, field_of, filtered, listed, transformed, whole
+from snowmelt.engine.quick.literals import decimal_literal, number_literal
 from snowmelt.engine.quick.moments import added_time
+from snowmelt.engine.quick.patterns import matched
+from snowmelt.engine.quick.scopes import Bound, Scope, Subqueries
 from snowmelt.engine.quick.texts import in_ascii
-from snowmelt.engine.quick.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, NotQuick, SparkType
-from snowmelt.engine.quick.values import NULL, Value, integer, string, unified, widened
-
-if TYPE_CHECKING:
-    from snowmelt.engine.quick.queries import Queries, Scope
+from snowmelt.engine.quick.types import BIGINT, BINARY, BOOLEAN, DOUBLE, INT, STRING, NotQuick, SparkType
+from snowmelt.engine.quick.values import NULL, Value, failing, guarded, integer, literal, string, unified, widened
+from snowmelt.engine.quick.variants import variant_kind
+from snowmelt.engine.quick.windows import over
 
 _SUFFIXED = re.compile(r"(-?)(\d+)(?:\.(\d+))?(L|BD)")
 _ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
@@ -34,11 +34,11 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 class Expressions:
     """Of one SELECT. `scope` says what its columns are."""
 
-    def __init__(self, queries: Queries, scope: Scope) -> None:
+    def __init__(self, queries: Subqueries, scope: Scope) -> None:
         self._queries = queries
         self.scope = scope
-        self._bound: dict[str, Mapping[str, Value]] = {}
-        """Values that a lambda's parameter stands for, by their fields."""
+        self.bound: Mapping[str, Bound] = {}
+        """The parameters of the lambdas around."""
         self.joining = False
         """Whether conditions of joins are read."""
         self._filtering = False
@@ -79,8 +79,9 @@ class Expressions:
         if node.args.get("db") is not None:
             raise NotQuick("a column of two qualifiers")
         table = node.table
-        if table in self._bound and node.name in self._bound[table]:
-            return self._bound[table][node.name]
+        holder = self.bound.get(table or node.name)
+        if holder is not None:
+            return field_of(holder, node.name) if table else whole(holder)
         found, distance = self.scope.column(table, node.name)
         if distance:
             self.reaches_out = True
@@ -90,16 +91,36 @@ class Expressions:
 
     def _dot(self, node: exp.Expr) -> Value:
         holder = node.this
-        name = holder.name if isinstance(holder, exp.Identifier | exp.Column) else ""
-        fields = self._bound.get(name)
-        field = node.expression.name
-        if fields is not None and field in fields:
-            return fields[field]
-        value = self.value(holder) if not isinstance(holder, exp.Identifier) else None
-        if value is not None and value.type == types.TIMESTAMP_TZ:
-            type_ = types.TIMESTAMP if field == TZ_INSTANT else INT
-            return Value(f"struct_extract({value.sql}, '{field}')", type_)
-        raise NotQuick("a field of a struct")
+        while isinstance(holder, exp.Paren):
+            holder = holder.this
+        name = holder.name if isinstance(holder, exp.Identifier | exp.Column) and not holder.args.get("table") else ""
+        bound = self.bound.get(name)
+        return field_of(bound if bound is not None else self.value(holder), node.expression.name)
+
+    def _parameter(self, node: exp.Expr) -> Value:
+        if node.name not in self.bound:
+            raise NotQuick(f"the word {node.name}")
+        return whole(self.bound[node.name])
+
+    def lazy_value(self, node: exp.Expr) -> Value:
+        """A value that is computed for some rows only: where it is not on the list, but its type is known, those rows
+        are an error, and Spark computes the query if there are such."""
+        try:
+            return self.value(node)
+        except NotQuick:
+            known = known_type(node)
+            if known is None:
+                raise
+            column = null_with(node)
+            if column is None:
+                return Value(failing("list", known), known)
+            return guarded(f"{self.value(column).sql} IS NULL", "NULL", "list", known)
+
+    def _regexp_like(self, node: exp.Expr) -> Value:
+        return matched(self.value(node.this), self.value(node.expression))
+
+    def _lambda_call(self, node: exp.Expr) -> Value:
+        return transformed(self, node)
 
     def _literal(self, node: exp.Expr) -> Value:
         text = str(node.this)
@@ -119,6 +140,9 @@ class Expressions:
 
     def _boolean(self, node: exp.Expr) -> Value:
         return Value("true" if node.this else "false", BOOLEAN)
+
+    def _bytes(self, node: exp.Expr) -> Value:
+        return Value(f"from_hex({literal(str(node.this))})", BINARY)
 
     def _null(self, node: exp.Expr) -> Value:
         return NULL
@@ -208,7 +232,7 @@ class Expressions:
             return Value(f"({text.sql} LIKE {pattern.sql})", BOOLEAN)
         if not pattern.text.isascii():
             raise NotQuick("ILIKE with letters beyond ASCII")
-        return Value(f"({in_ascii(text.sql)} ILIKE {pattern.sql})", BOOLEAN)
+        return Value(f"({in_ascii(text)} ILIKE {pattern.sql})", BOOLEAN)
 
     def _whole_quotient(self, node: exp.Expr) -> Value:
         left, right = self.value(node.this), self.value(node.expression)
@@ -222,9 +246,12 @@ class Expressions:
     def _case(self, node: exp.Expr) -> Value:
         branches: list[exp.Expr] = node.args["ifs"]
         default = node.args.get("default")
+        printed = printed_variant(node)
+        if printed is not None:
+            return self.value(printed)
         operand = self.value(node.this) if node.this is not None else None
-        results = [self.value(branch.args["true"]) for branch in branches]
-        given, target = unified([*results, self.value(default) if default is not None else NULL], "CASE")
+        results = [self.lazy_value(branch.args["true"]) for branch in branches]
+        given, target = unified([*results, self.lazy_value(default) if default is not None else NULL], "CASE")
         parts = []
         for branch, result in zip(branches, given, strict=False):
             test = (
@@ -237,8 +264,8 @@ class Expressions:
 
     def _if(self, node: exp.Expr) -> Value:
         other = node.args.get("false")
-        arguments = [self.value(node.this), self.value(node.args["true"])]
-        return FUNCTIONS["if"]([*arguments, self.value(other) if other is not None else NULL])
+        arguments = [self.value(node.this), self.lazy_value(node.args["true"])]
+        return FUNCTIONS["if"]([*arguments, self.lazy_value(other) if other is not None else NULL])
 
     def _cast(self, node: exp.Expr) -> Value:
         return cast(self.value(node.this), types.of_node(node.args["to"]))
@@ -256,15 +283,18 @@ class Expressions:
             self.aggregated = True
             call, type_ = self._aggregate(node, name)
             return Value(_as(call, type_), type_)
-        if name in ("element_at", "array_join"):
-            return self._bound_value(node) if name == "element_at" else self._listed(node)
-        if name in ("timestampadd", "grouping"):
-            return self._added_time(node) if name == "timestampadd" else self._grouping(node)
+        special = _SPECIAL.get(name)
+        if special is not None:
+            return special(self, node)
         function = FUNCTIONS.get(name)
         if function is None:
             raise NotQuick(f"function {name}")
+        value = self.lazy_value if name in _LAZY else self.value
+        kind = kind_of_variant(node)
         try:
-            return function([self.value(argument) for argument in node.expressions])
+            if kind is not None:
+                return function([variant_kind(value(kind)), *map(value, node.expressions[1:])])
+            return function([value(argument) for argument in node.expressions])
         except (ValueError, TypeError):
             raise NotQuick(f"function {name} with these arguments") from None
 
@@ -275,42 +305,6 @@ class Expressions:
         if name == "count" and len(given) == 1 and isinstance(given[0], exp.Star | exp.Literal):
             return AGGREGATES[name]([], False) if not distinct else AGGREGATES[name]([self.value(given[0])], True)
         return AGGREGATES[name]([self.value(argument) for argument in given], distinct)
-
-    def _bound_value(self, node: exp.Anonymous) -> Value:
-        """`element_at(transform(array(named_struct('v0', x, …)), b -> f(b.v0, …)), 1)`: f with x in its place."""
-        inner = arguments_of(node.expressions[0], "transform")
-        array = arguments_of(inner[0], "array") if len(inner) == 2 else []
-        struct = arguments_of(array[0], "named_struct") if len(array) == 1 else []
-        if not struct or not isinstance(inner[1], exp.Lambda):
-            raise NotQuick("function element_at")
-        names, values = struct[::2], struct[1::2]
-        name = inner[1].expressions[0].name
-        fields = {str(key.this): self.value(value) for key, value in zip(names, values, strict=True)}
-        before = self._bound.get(name)
-        self._bound[name] = {
-            key: value if value.text is not None or value.number is not None else Value(f"({value.sql})", value.type)
-            for key, value in fields.items()
-        }
-        try:
-            return self.value(inner[1].this)
-        finally:
-            if before is None:
-                del self._bound[name]
-            else:
-                self._bound[name] = before
-
-    def _listed(self, node: exp.Anonymous) -> Value:
-        """`array_join(transform(sort_array(collect_list(CASE … named_struct(keys, 'v', x) END)), e -> e.v), ',')`."""
-        found = listed_values(node)
-        if found is None:
-            raise NotQuick("function array_join")
-        condition, fields, separator = found
-        values = [self.value(field) for field in fields]
-        if values[-1].type != STRING or any(not value.type.has_order for value in values):
-            raise NotQuick("a list of this kind")
-        order = ", ".join(f"{value.sql} ASC NULLS FIRST" for value in values)
-        given = f"string_agg({values[-1].sql}, {self.value(separator).sql} ORDER BY {order})"
-        return Value(f"coalesce({given} FILTER (WHERE {self.condition(condition)}), '')", STRING)
 
     def _added_time(self, node: exp.Anonymous) -> Value:
         unit, number, moment = node.expressions
@@ -331,35 +325,7 @@ class Expressions:
             sql, type_ = self._aggregate(call, name)
         else:
             raise NotQuick(f"function {name} over a window")
-        return Value(_as(f"{sql} OVER ({self._over(node)})", type_), type_)
-
-    def _over(self, node: exp.Expr) -> str:
-        parts = []
-        keys = [self.value(key) for key in node.args.get("partition_by") or []]
-        if any(not key.type.can_be_key for key in keys):
-            raise NotQuick("a partition by such a key")
-        if keys:
-            parts.append("PARTITION BY " + ", ".join(key.sql for key in keys))
-        order = node.args.get("order")
-        if order is not None:
-            parts.append("ORDER BY " + ", ".join(self.ordered(item) for item in order.expressions))
-        spec = node.args.get("spec")
-        if spec is not None:
-            parts.append(frame(spec))
-        return " ".join(parts)
-
-    def ordered(self, node: exp.Expr, value: Value | None = None) -> str:
-        """An item of ORDER BY."""
-        if not isinstance(node, exp.Ordered) or node.args.get("with_fill") is not None:
-            raise NotQuick("an order of this kind")
-        found = value or self.value(node.this)
-        if not found.type.has_order:
-            raise NotQuick(f"an order by {found.type.duck}")
-        desc = bool(node.args.get("desc"))
-        first = node.args.get("nulls_first")
-        # Spark's own order has NULLs first when it goes up.
-        first = (not desc) if first is None else bool(first)
-        return f"{found.sql} {'DESC' if desc else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+        return Value(_as(f"{sql} OVER ({over(self, node)})", type_), type_)
 
 
 def types_of(one: SparkType, other: SparkType) -> SparkType:
@@ -371,6 +337,17 @@ def _as(sql: str, type_: SparkType) -> str:
     return f"CAST({sql} AS {type_.duck})"
 
 
+_LAZY = frozenset({"coalesce", "if"})
+"""Functions whose later arguments are computed only where they are needed."""
+_SPECIAL: dict[str, Callable[[Expressions, exp.Anonymous], Value]] = {
+    "array_join": listed,
+    "element_at": bound_value,
+    "filter": filtered,
+    "grouping": Expressions._grouping,
+    "map_filter": filtered,
+    "timestampadd": Expressions._added_time,
+    "transform": transformed,
+}
 _Handler = Callable[[Expressions, exp.Expr], Value]
 _HANDLERS: dict[type[exp.Expr], _Handler] = {
     exp.Anonymous: Expressions._call,
@@ -384,6 +361,8 @@ _HANDLERS: dict[type[exp.Expr], _Handler] = {
     exp.Dot: Expressions._dot,
     exp.Exists: Expressions._exists,
     exp.If: Expressions._if,
+    exp.HexString: Expressions._bytes,
+    exp.Identifier: Expressions._parameter,
     exp.ILike: Expressions._like,
     exp.In: Expressions._in,
     exp.IntDiv: Expressions._whole_quotient,
@@ -396,7 +375,9 @@ _HANDLERS: dict[type[exp.Expr], _Handler] = {
     exp.NullSafeEQ: Expressions._same,
     exp.Or: Expressions._logic,
     exp.Paren: Expressions._paren,
+    exp.RegexpLike: Expressions._regexp_like,
     exp.Subquery: Expressions._subquery,
+    exp.Transform: Expressions._lambda_call,
     exp.TryCast: Expressions._try_cast,
     exp.Var: Expressions._suffixed,
     exp.Window: Expressions._window,

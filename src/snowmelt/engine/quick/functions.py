@@ -2,7 +2,7 @@
 
 Each entry takes the arguments and gives the value in DuckDB's words, for every input for which both engines agree. For
 an input on which they might differ (a letter beyond ASCII in `upper`, a year of five digits) the text raises an error
-when it is met, and Spark computes the query instead. `tests/quick` compares each entry with Spark.
+when it is met, and Spark computes the query instead. `tests/engine/quick` compares each entry with Spark.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from snowmelt.engine.quick import operators
+from snowmelt.engine.quick.arrays import ARRAYS
 from snowmelt.engine.quick.casts import cast
 from snowmelt.engine.quick.moments import MOMENTS
+from snowmelt.engine.quick.patterns import PATTERNS
 from snowmelt.engine.quick.texts import TEXTS
 from snowmelt.engine.quick.types import BOOLEAN, DOUBLE, INT, STRING, VOID, NotQuick, SparkType, decimal
-from snowmelt.engine.quick.values import Function, Value, common, typed, unified, widened
+from snowmelt.engine.quick.values import Function, Value, common, failing, typed, unified, widened
+from snowmelt.engine.quick.variants import VARIANTS
 
 
 def _coalesce(arguments: Sequence[Value]) -> Value:
@@ -45,8 +48,8 @@ def _nullif(arguments: Sequence[Value]) -> Value:
 
 
 def _raise(arguments: Sequence[Value]) -> Value:
-    (text,) = typed(arguments, STRING)
-    return Value(f"error({text.sql})", VOID)
+    typed(arguments, STRING)
+    return Value(failing("raised", VOID), VOID)
 
 
 def _abs(arguments: Sequence[Value]) -> Value:
@@ -109,6 +112,9 @@ def _is_nan(arguments: Sequence[Value]) -> Value:
 FUNCTIONS: dict[str, Function] = {
     **TEXTS,
     **MOMENTS,
+    **PATTERNS,
+    **VARIANTS,
+    **ARRAYS,
     "abs": _abs,
     "ceil": _whole("ceil"),
     "coalesce": _coalesce,

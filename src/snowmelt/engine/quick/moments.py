@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET
 from snowmelt.engine.quick import operators
 from snowmelt.engine.quick.casts import cast, in_years
 from snowmelt.engine.quick.types import (
@@ -13,13 +12,13 @@ from snowmelt.engine.quick.types import (
     DATE,
     INT,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_NTZ,
-    TIMESTAMP_TZ,
     NotQuick,
     SparkType,
 )  # fmt: skip
-from snowmelt.engine.quick.values import Function, Value, literal, repeatable, typed
+from snowmelt.engine.quick.values import Function, Value, guarded, literal, repeatable, typed
 
 _DAYS = (DATE, TIMESTAMP_NTZ)
 _MICROSECONDS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 10**6, "MINUTE": 60 * 10**6, "HOUR": 3600 * 10**6}
@@ -79,7 +78,24 @@ def _add_months(arguments: Sequence[Value]) -> Value:
 def _day(sql: str) -> Value:
     """A date that both engines know."""
     sql = repeatable(Value(sql, DATE))
-    return Value(f"CASE WHEN {in_years(sql)} THEN {sql} ELSE error('year') END", DATE)
+    return guarded(in_years(sql), sql, "year", DATE)
+
+
+def _make_date(arguments: Sequence[Value]) -> Value:
+    parts = typed(arguments, INT, INT, INT)
+    return _day(f"make_date({', '.join(part.sql for part in parts)})")
+
+
+def _make_timestamp(arguments: Sequence[Value]) -> Value:
+    day, time = typed(arguments, DATE, TIME)
+    return Value(f"({day.sql} + {time.sql})", TIMESTAMP_NTZ)
+
+
+def _time_diff(arguments: Sequence[Value]) -> Value:
+    unit, start, end = typed(arguments, STRING, TIME, TIME)
+    if unit.text != "MICROSECOND":
+        raise NotQuick("time_diff of this kind")
+    return Value(f"date_diff('microsecond', {start.sql}, {end.sql})", BIGINT)
 
 
 def _last_day(arguments: Sequence[Value]) -> Value:
@@ -101,7 +117,7 @@ def added_time(unit: str, number: Value, moment: Value) -> Value:
         raise NotQuick(f"timestampadd of {unit}")
     # In the zone UTC the two kinds of timestamps have the same calendar.
     sql = repeatable(Value(f"(CAST({moment.sql} AS TIMESTAMP) + {interval})", TIMESTAMP_NTZ))
-    return cast(Value(f"CASE WHEN {in_years(sql)} THEN {sql} ELSE error('year') END", TIMESTAMP_NTZ), moment.type)
+    return cast(guarded(in_years(sql), sql, "year", TIMESTAMP_NTZ), moment.type)
 
 
 def _unix_micros(arguments: Sequence[Value]) -> Value:
@@ -114,16 +130,6 @@ def _dayofweek(arguments: Sequence[Value]) -> Value:
     if day.type not in _DAYS:
         raise NotQuick("dayofweek of this kind")
     return Value(f"CAST(dayofweek({day.sql}) + 1 AS INTEGER)", INT)
-
-
-def _named_struct(arguments: Sequence[Value]) -> Value:
-    """Only the one of a TIMESTAMP_TZ."""
-    names, values = arguments[::2], arguments[1::2]
-    kinds = [value.type for value in values]
-    if [name.text for name in names] != [TZ_INSTANT, TZ_OFFSET] or kinds != [TIMESTAMP, INT]:
-        raise NotQuick("function named_struct")
-    instant, offset = values
-    return Value(f"struct_pack({TZ_INSTANT} := {instant.sql}, {TZ_OFFSET} := {offset.sql})", TIMESTAMP_TZ)
 
 
 def _trunc(arguments: Sequence[Value]) -> Value:
@@ -164,9 +170,7 @@ def _date_format(arguments: Sequence[Value]) -> Value:
             raise NotQuick("date_format with this pattern")
         parts.append(_WORDS[word] if word else (quoted.replace("''", "'") or other).replace("%", "%%"))
     sql = repeatable(moment)
-    return Value(
-        f"CASE WHEN {in_years(sql)} THEN strftime({sql}, {literal(''.join(parts))}) ELSE error('year') END", STRING
-    )
+    return guarded(in_years(sql), f"strftime({sql}, {literal(''.join(parts))})", "year", STRING)
 
 
 MOMENTS: dict[str, Function] = {
@@ -180,12 +184,14 @@ MOMENTS: dict[str, Function] = {
     "dayofmonth": _part("day", *_DAYS),
     "dayofweek": _dayofweek,
     "dayofyear": _part("dayofyear", *_DAYS),
-    "hour": _part("hour", TIMESTAMP_NTZ),
+    "hour": _part("hour", TIMESTAMP_NTZ, TIME),
     "last_day": _last_day,
-    "minute": _part("minute", TIMESTAMP_NTZ),
+    "make_date": _make_date,
+    "make_timestamp_ntz": _make_timestamp,
+    "minute": _part("minute", TIMESTAMP_NTZ, TIME),
     "month": _part("month", *_DAYS),
-    "named_struct": _named_struct,
     "quarter": _part("quarter", *_DAYS),
+    "time_diff": _time_diff,
     "trunc": _trunc,
     "unix_date": _unix_date,
     "unix_micros": _unix_micros,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from snowmelt.engine.quick.types import BOOLEAN, DATE, DOUBLE, INT, STRING, VOID, NotQuick, SparkType, decimal
-from snowmelt.engine.quick.values import Value, as_decimal, common, of_digits, repeatable, unified, widened
+from snowmelt.engine.quick.values import Value, as_decimal, common, guarded, of_digits, repeatable, unified, widened
 from snowmelt.sql.arithmetic import spark_quotient
 
 _MAX = 38
@@ -29,7 +29,7 @@ def arithmetic(operator: str, left: Value, right: Value) -> Value:
     if left.type == right.type == DOUBLE and operator in "+-*":
         return Value(f"({left.sql} {operator} {right.sql})", DOUBLE)
     if left.type == right.type == DOUBLE and operator == "/":
-        return Value(f"CASE WHEN {right.sql} = 0 THEN error('zero') ELSE {left.sql} / {right.sql} END", DOUBLE)
+        return guarded(f"coalesce({right.sql} <> 0, true)", f"{left.sql} / {right.sql}", "zero", DOUBLE)
     raise NotQuick(f"{left.type.duck} {operator} {right.type.duck}")
 
 

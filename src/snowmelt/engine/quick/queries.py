@@ -7,13 +7,15 @@ Every relation gets a name of our own and every column a number, so that no name
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from snowmelt.engine.quick.expressions import Expressions
-from snowmelt.engine.quick.types import BIGINT, NotQuick, SparkType
+from snowmelt.engine.quick.lists import arguments_of
+from snowmelt.engine.quick.scopes import Query, Relation, Scope, Source
+from snowmelt.engine.quick.types import BIGINT, NotQuick
 from snowmelt.engine.quick.values import Value, common
+from snowmelt.engine.quick.windows import ordered
 
 _READ = {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_"}
 """Parts of a SELECT that are read here; `hint` only tells Spark how."""
@@ -23,75 +25,6 @@ _GROUPS: dict[type[exp.Expr], str] = {
     exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS",
 }  # fmt: skip
 _SETS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSECT"}
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """What stands in FROM: DuckDB's text, and the columns c0, c1, … that it has, by their names in the query."""
-
-    sql: str
-    columns: tuple[tuple[str, SparkType], ...]
-    refused: Mapping[str, str] = field(default_factory=dict)
-    """Columns of types that the lane does not have, with the reason. They have no number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """DuckDB's text of a query whose columns are c0, c1, …"""
-
-    sql: str
-    columns: tuple[tuple[str, SparkType], ...]
-
-    def cast_to(self, targets: Sequence[SparkType]) -> str:
-        if [type_ for _, type_ in self.columns] == list(targets):
-            return self.sql
-        values = [
-            f"c{index}" if type_ == target else f"CAST(c{index} AS {target.duck}) AS c{index}"
-            for index, ((_, type_), target) in enumerate(zip(self.columns, targets, strict=True))
-        ]
-        return f"SELECT {', '.join(values)} FROM ({self.sql})"
-
-
-@dataclass(slots=True)
-class Source:
-    alias: str
-    columns: dict[str, tuple[str, SparkType]]
-    refused: Mapping[str, str]
-
-    def values(self) -> list[tuple[str, Value]]:
-        return [(name, Value(f"{self.alias}.{own}", type_)) for name, (own, type_) in self.columns.items()]
-
-
-@dataclass(slots=True)
-class Scope:
-    """The relations of a SELECT by their aliases, and those around it."""
-
-    outer: Scope | None = None
-    sources: dict[str, Source] = field(default_factory=dict)
-    reached_into: bool = False
-    """Whether a subquery refers to these relations."""
-
-    def column(self, table: str, name: str) -> tuple[Value, int]:
-        """The column, and how many queries further out it was found."""
-        scope: Scope | None = self
-        distance = 0
-        while scope is not None:
-            found = scope._own(table, name)
-            if found is not None:
-                scope.reached_into = scope.reached_into or distance > 0
-                return found, distance
-            scope, distance = scope.outer, distance + 1
-        raise NotQuick(f"the name {name}")
-
-    def _own(self, table: str, name: str) -> Value | None:
-        sources = [self.sources[table]] if table in self.sources else [] if table else list(self.sources.values())
-        for source in sources:
-            if name in source.refused:
-                raise NotQuick(source.refused[name])
-        found = [(source.alias, *source.columns[name]) for source in sources if name in source.columns]
-        if len(found) > 1:
-            raise NotQuick(f"two columns {name}")
-        return Value(f"{found[0][0]}.{found[0][1]}", found[0][2]) if found else None
 
 
 class Queries:
@@ -176,19 +109,22 @@ class Queries:
     def _outputs(self, node: exp.Select, scope: Scope, expressions: Expressions) -> list[tuple[str, Value]]:
         found: list[tuple[str, Value]] = []
         for item in node.expressions:
-            if isinstance(item, exp.Star):
-                if any(item.args.get(part) for part in ("except_", "replace", "rename")):
+            star = item.this if isinstance(item, exp.Column) else item
+            if isinstance(star, exp.Star):
+                if any(star.args.get(part) for part in ("except_", "replace", "rename")):
                     raise NotQuick("* with exceptions")
-                for source in scope.sources.values():
+                for source in scope.starred(item):
                     for reason in source.refused.values():
                         raise NotQuick(reason)
                     found += source.values()
             elif isinstance(item, exp.Alias):
                 found.append((item.alias, expressions.value(item.this)))
-            elif isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
+            elif isinstance(item, exp.Subquery) and item.alias:
+                found.append((item.alias, expressions.value(item)))
+            elif isinstance(item, exp.Column):
                 found.append((item.name, expressions.value(item)))
             else:
-                raise NotQuick("an item without a name")
+                found.append((_spark_name(item), expressions.value(item)))
         return found
 
     def _group(self, node: exp.Expr | None, expressions: Expressions) -> str:
@@ -221,9 +157,9 @@ class Queries:
                 if isinstance(key, exp.Column) and not key.table and key.name in indexes:
                     index = indexes[key.name]
                     value = Value(f"c{index}", outputs[index][1].type)
-                    items.append((expressions or self._bare()).ordered(item, value))
+                    items.append(ordered(item, value))
                 elif expressions is not None:
-                    items.append(expressions.ordered(item))
+                    items.append(ordered(item, expressions.value(item.this)))
                 else:
                     raise NotQuick("an order by what is no column")
             parts.append("ORDER BY " + ", ".join(items))
@@ -236,9 +172,6 @@ class Queries:
                     raise NotQuick(f"{word} that is no number")
                 parts.append(f"{word.upper()} {text}")
         return " ".join(parts)
-
-    def _bare(self) -> Expressions:
-        return Expressions(self, Scope())
 
     # -- FROM -----------------------------------------------------------------------------------------------------
 
@@ -255,6 +188,10 @@ class Queries:
         if kind not in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI") or side not in ("", "LEFT", "RIGHT", "FULL"):
             raise NotQuick(f"a {side} {kind} JOIN")
         known = set(scope.sources)
+        if isinstance(join.this, exp.Lateral):
+            if side or kind not in ("", "INNER", "CROSS") or join.args.get("on") is not None:
+                raise NotQuick("a lateral join of this kind")
+            return "CROSS JOIN LATERAL " + self._unfolded(join.this, scope, expressions)
         text = self._source(join.this, scope)
         on = join.args.get("on")
         semi = kind in ("SEMI", "ANTI")
@@ -269,6 +206,23 @@ class Queries:
                 del scope.sources[name]
         words = kind if semi else side or "INNER"
         return f"{words} JOIN {text} ON {condition}"
+
+    def _unfolded(self, node: exp.Lateral, scope: Scope, expressions: Expressions) -> str:
+        """`inline(array)`: a row for each of its structs."""
+        call, alias_node = node.this, node.args.get("alias")
+        rows = arguments_of(call, "inline")
+        if not rows or alias_node is None or alias_node.name in scope.sources:
+            raise NotQuick("Lateral in FROM")
+        array = expressions.value(rows[0])
+        fields = list(array.type.element.parts) if array.type.name == "array" else []
+        names = [column.name for column in alias_node.args.get("columns") or []]
+        if not fields or len(fields) != len(names):
+            raise NotQuick("Lateral in FROM")
+        values = ", ".join(f"struct_extract(e, '{name}') AS c{index}" for index, (name, _) in enumerate(fields))
+        columns = {new: (f"c{index}", type_) for index, (new, (_, type_)) in enumerate(zip(names, fields, strict=True))}
+        alias = self._alias()
+        scope.sources[alias_node.name] = Source(alias, columns, {})
+        return f"(SELECT {values} FROM (SELECT unnest({array.sql}) AS e)) AS {alias}"
 
     def _source(self, node: exp.Expr, scope: Scope) -> str:
         name = node.alias or (node.name if isinstance(node, exp.Table) else "") or f"({len(scope.sources)})"
@@ -349,6 +303,15 @@ class Queries:
         sql = f"({left.cast_to(targets)}) {word} ({right.cast_to(targets)})"
         ending = self._ending(node, [(name, Value("", type_)) for name, type_ in columns], None)
         return Query(f"SELECT * FROM ({sql}) {ending}" if ending else sql, columns)
+
+
+def _spark_name(item: exp.Expr) -> str:
+    """The name that Spark gives an item without one."""
+    if arguments_of(item, "count") in ([exp.Literal.number(1)], [exp.Star()]):
+        return "count(1)"
+    if isinstance(item, exp.Literal) and not item.is_string and item.name.isdigit():
+        return str(item.name)
+    raise NotQuick("an item without a name")
 
 
 def _only(node: exp.Expr, parts: set[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from snowmelt.engine.quick.casts import cast
 from snowmelt.engine.quick.types import BINARY, BOOLEAN, INT, STRING, NotQuick, SparkType
-from snowmelt.engine.quick.values import Function, Value, repeatable, typed
+from snowmelt.engine.quick.values import Function, Value, guarded, repeatable, typed
 
 _MOST_REPEATED = 10_000
 
@@ -22,20 +22,17 @@ def _texts(pattern: str, result: SparkType, count: int = 1) -> Function:
 
 
 def _ascii(name: str) -> Function:
-    """Letters beyond ASCII have rules of their own in each engine."""
-
     def function(arguments: Sequence[Value]) -> Value:
         (text,) = typed(arguments, STRING)
-        sql = repeatable(text)
-        plain = f"{sql} IS NULL OR strlen({sql}) = length({sql})"
-        return Value(f"CASE WHEN {plain} THEN {name}({sql}) ELSE error('letters') END", STRING)
+        return Value(f"{name}({in_ascii(text)})", STRING)
 
     return function
 
 
-def in_ascii(sql: str) -> str:
-    """The text, if all of its letters are ASCII's."""
-    return f"CASE WHEN {sql} IS NULL OR strlen({sql}) = length({sql}) THEN {sql} ELSE error('letters') END"
+def in_ascii(text: Value) -> str:
+    """The text, if all of its letters are ASCII's: the others have rules of their own in each engine."""
+    sql = repeatable(text)
+    return guarded(f"{sql} IS NULL OR strlen({sql}) = length({sql})", sql, "letters", STRING).sql
 
 
 def _trimmed(name: str) -> Function:
@@ -65,9 +62,19 @@ def _substring(arguments: Sequence[Value]) -> Value:
     return Value(f"substring({text.sql}, {start}{more})", STRING)
 
 
+def _left(arguments: Sequence[Value]) -> Value:
+    text, length = arguments
+    if text.type != STRING or length.number is None or length.number < 0:
+        raise NotQuick("left by what is no literal")
+    return Value(f"left({text.sql}, {length.number})", STRING)
+
+
 def _concat(arguments: Sequence[Value]) -> Value:
-    typed(arguments, *[STRING] * len(arguments))
-    return Value("(" + " || ".join(argument.sql for argument in arguments) + ")", STRING)
+    if STRING not in [argument.type for argument in arguments]:
+        raise NotQuick("concat of what are no texts")
+    texts = [cast(argument, STRING) if argument.type.is_integer else argument for argument in arguments]
+    typed(texts, *[STRING] * len(texts))
+    return Value("(" + " || ".join(text.sql for text in texts) + ")", STRING)
 
 
 def _replace(arguments: Sequence[Value]) -> Value:
@@ -108,6 +115,13 @@ def _repeat(arguments: Sequence[Value]) -> Value:
     return Value(f"repeat({text.sql}, {count.number})", STRING)
 
 
+def _joined(arguments: Sequence[Value]) -> Value:
+    separator, *texts = typed(arguments, *[STRING] * len(arguments))
+    if separator.text is None or not texts:
+        raise NotQuick("concat_ws of this kind")
+    return Value(f"concat_ws({separator.sql}, {', '.join(text.sql for text in texts)})", STRING)
+
+
 def _hashed(name: str) -> Function:
     def function(arguments: Sequence[Value]) -> Value:
         value, *bits = arguments
@@ -131,9 +145,11 @@ TEXTS: dict[str, Function] = {
     "btrim": _trimmed("trim"),
     "char_length": _texts("CAST(length({0}) AS INTEGER)", INT),
     "concat": _concat,
+    "concat_ws": _joined,
     "contains": _like("contains({0}, {1})"),
     "endswith": _like("suffix({0}, {1})"),
     "hex": _hex,
+    "left": _left,
     "length": _texts("CAST(length({0}) AS INTEGER)", INT),
     "locate": _locate,
     "lower": _ascii("lower"),
@@ -145,10 +161,12 @@ TEXTS: dict[str, Function] = {
     "reverse": _ascii("reverse"),
     "rpad": _padded("rpad"),
     "rtrim": _trimmed("rtrim"),
+    "sha1": _hashed("sha1"),
     "sha2": _hashed("sha256"),
     "split_part": _split_part,
     "startswith": _like("prefix({0}, {1})"),
     "substring": _substring,
+    "trim": _trimmed("trim"),
     "upper": _ascii("upper"),
 }
 """By Spark's name."""

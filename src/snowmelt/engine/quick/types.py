@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,6 +13,7 @@ from sqlglot import exp
 from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET
 
 MAX_PRECISION = 38
+_NESTED = ("struct", "array", "map")
 
 
 class NotQuick(Exception):  # noqa: N818 - it is an answer, not a failure
@@ -24,6 +25,8 @@ class SparkType:
     name: str
     precision: int = 0
     scale: int = 0
+    parts: tuple[tuple[str, SparkType], ...] = ()
+    """Of a struct its fields, of an array its element, of a map its entries."""
 
     @property
     def is_integer(self) -> bool:
@@ -39,25 +42,43 @@ class SparkType:
 
     @property
     def duck(self) -> str:
-        return f"DECIMAL({self.precision},{self.scale})" if self.is_decimal else _DUCK[self.name]
+        if self.is_decimal:
+            return f"DECIMAL({self.precision},{self.scale})"
+        if self.name == "struct":
+            return "STRUCT(" + ", ".join(f'"{name}" {type_.duck}' for name, type_ in self.parts) + ")"
+        return f"{self.element.duck}[]" if self.name in ("array", "map") else _DUCK[self.name]
+
+    @property
+    def element(self) -> SparkType:
+        """Of an array. A map is the array of its entries."""
+        return self.parts[0][1]
+
+    @property
+    def fields(self) -> dict[str, SparkType]:
+        """Of a struct."""
+        return dict(self.parts) if self.name == "struct" else {}
 
     @property
     def ddl(self) -> str:
         """As Spark SQL writes it."""
+        if self.name == "time":
+            return "TIME(6)"
         return f"DECIMAL({self.precision}, {self.scale})" if self.is_decimal else self.name.upper()
 
     @property
     def arrow(self) -> pa.DataType:
+        if self.name in _NESTED:
+            raise NotQuick(f"a result of type {self.name}")
         return pa.decimal128(self.precision, self.scale) if self.is_decimal else _ARROW[self.name]
 
     @property
     def can_be_key(self) -> bool:
         """Whether equal values are one value in both engines: as keys of groups and joins, and without duplicates."""
-        return self.name not in ("double", "timestamp_tz", "variant")
+        return self.name not in ("double", "timestamp_tz", "variant", *_NESTED)
 
     @property
     def has_order(self) -> bool:
-        return self.name not in ("timestamp_tz", "variant")
+        return self.name not in ("timestamp_tz", "variant", *_NESTED)
 
 
 def decimal(precision: int, scale: int) -> SparkType:
@@ -77,18 +98,35 @@ TIMESTAMP = SparkType("timestamp")
 TIMESTAMP_NTZ = SparkType("timestamp_ntz")
 TIMESTAMP_TZ = SparkType("timestamp_tz")
 """Snowflake's, which is a struct of the instant and its offset."""
+TIME = SparkType("time")
 VARIANT = SparkType("variant")
+
+
+def array_of(element: SparkType) -> SparkType:
+    return SparkType("array", parts=(("element", element),))
+
+
+def struct_of(fields: Sequence[tuple[str, SparkType]]) -> SparkType:
+    if len(dict(fields)) != len(fields) or any('"' in name for name, _ in fields):
+        raise NotQuick("fields of these names")
+    return SparkType("struct", parts=tuple(fields))
+
+
+ENTRY = struct_of((("key", STRING), ("value", VARIANT)))
+MAP = SparkType("map", parts=(("element", ENTRY),))
+"""From texts to VARIANTs, the only one there is."""
 
 _DUCK = {
     "void": "INTEGER", "boolean": "BOOLEAN", "int": "INTEGER", "bigint": "BIGINT", "double": "DOUBLE",
     "string": "VARCHAR", "binary": "BLOB", "date": "DATE", "timestamp": "TIMESTAMPTZ", "timestamp_ntz": "TIMESTAMP",
+    "time": "TIME",
     "timestamp_tz": f'STRUCT("{TZ_INSTANT}" TIMESTAMPTZ, "{TZ_OFFSET}" INTEGER)',
     "variant": 'STRUCT("metadata" BLOB, "value" BLOB)',
 }  # fmt: skip
 _ARROW: dict[str, pa.DataType] = {
     "void": pa.null(), "boolean": pa.bool_(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64(),
     "string": pa.string(), "binary": pa.binary(), "date": pa.date32(), "timestamp": pa.timestamp("us", tz="UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
+    "timestamp_ntz": pa.timestamp("us"), "time": pa.time64("ns"),
     "timestamp_tz": pa.struct([pa.field(TZ_INSTANT, pa.timestamp("us", tz="UTC")), pa.field(TZ_OFFSET, pa.int32())]),
     "variant": pa.struct([
         pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False),
@@ -97,7 +135,8 @@ _ARROW: dict[str, pa.DataType] = {
 _NAMED = {
     "BOOLEAN": BOOLEAN, "INT": INT, "INTEGER": INT, "BIGINT": BIGINT, "LONG": BIGINT, "DOUBLE": DOUBLE,
     "STRING": STRING, "BINARY": BINARY, "DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_NTZ": TIMESTAMP_NTZ,
-    "VARIANT": VARIANT, "VOID": VOID, f"STRUCT<{TZ_INSTANT}: TIMESTAMP, {TZ_OFFSET}: INT>".upper(): TIMESTAMP_TZ,
+    "VARIANT": VARIANT, "VOID": VOID, "TIME(6)": TIME,
+    f"STRUCT<{TZ_INSTANT}: TIMESTAMP, {TZ_OFFSET}: INT>".upper(): TIMESTAMP_TZ,
 }  # fmt: skip
 _DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
 
@@ -117,7 +156,8 @@ def named(text: str) -> SparkType:
 _NODES = {
     exp.DType.BOOLEAN: BOOLEAN, exp.DType.INT: INT, exp.DType.BIGINT: BIGINT, exp.DType.DOUBLE: DOUBLE,
     exp.DType.TEXT: STRING, exp.DType.BINARY: BINARY, exp.DType.DATE: DATE, exp.DType.TIMESTAMPTZ: TIMESTAMP,
-    exp.DType.TIMESTAMPLTZ: TIMESTAMP, exp.DType.TIMESTAMPNTZ: TIMESTAMP_NTZ,
+    exp.DType.TIMESTAMP: TIMESTAMP,
+    exp.DType.TIMESTAMPLTZ: TIMESTAMP, exp.DType.TIMESTAMPNTZ: TIMESTAMP_NTZ, exp.DType.VARIANT: VARIANT,
 }  # fmt: skip
 
 
@@ -128,6 +168,8 @@ def of_node(node: exp.Expr | None) -> SparkType:
     if kind is exp.DType.DECIMAL:
         digits = [int(part.name) for part in node.expressions]
         return decimal(*digits) if len(digits) == 2 else decimal(digits[0] if digits else 10, 0)
+    if kind is exp.DType.TIME and [part.name for part in node.expressions] in ([], ["6"]):
+        return TIME
     found = _NODES.get(kind) if not node.expressions else None
     if found is None:
         raise NotQuick(f"cast to {node.sql('spark')}")
@@ -138,7 +180,7 @@ _OF_ARROW: tuple[tuple[Callable[[pa.DataType], bool], SparkType], ...] = (
     (pa.types.is_int64, BIGINT), (pa.types.is_int32, INT), (pa.types.is_boolean, BOOLEAN),
     (pa.types.is_float64, DOUBLE), (pa.types.is_string, STRING), (pa.types.is_large_string, STRING),
     (pa.types.is_binary, BINARY), (pa.types.is_large_binary, BINARY), (pa.types.is_date32, DATE),
-    (pa.types.is_null, VOID),
+    (pa.types.is_null, VOID), (pa.types.is_time64, TIME),
 )  # fmt: skip
 
 

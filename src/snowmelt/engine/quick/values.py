@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from snowmelt.engine.quick.types import BIGINT, DOUBLE, INT, VOID, NotQuick, SparkType, decimal
+from snowmelt.engine.quick.types import BIGINT, DOUBLE, INT, VOID, NotQuick, SparkType, array_of, decimal
 
 _MOST_REPEATED = 2_000
 _EXACT_DIGITS = 15
@@ -32,6 +32,21 @@ def literal(text: str) -> str:
     if "\0" in text:
         raise NotQuick("a text with a NUL character")
     return "'" + text.replace("'", "''") + "'"
+
+
+def failing(reason: str, type_: SparkType) -> str:
+    """The text of a value that is an error when it is computed.
+
+    A cast, because DuckDB takes its function `error` for one that gives another value each time, and lets it stand
+    neither in keys of groups nor of windows.
+    """
+    error = f"CAST(CAST('!{reason}' AS INTEGER) AS VARCHAR)"
+    return error if type_ == VOID else f"CAST({error} AS {type_.duck})"
+
+
+def guarded(condition: str, sql: str, reason: str, type_: SparkType) -> Value:
+    """The value where the condition holds, and an error elsewhere."""
+    return Value(f"CASE WHEN {condition} THEN {sql} ELSE {failing(reason, type_)} END", type_)
 
 
 def string(text: str, type_: SparkType) -> Value:
@@ -69,6 +84,8 @@ def _both(left: SparkType, right: SparkType, what: str) -> SparkType:
         return right
     if left.is_integer and right.is_integer:
         return BIGINT
+    if left.name == right.name == "array":
+        return array_of(_both(left.element, right.element, what))
     if left.is_exact_number and right.is_exact_number:
         one, other = as_decimal(left), as_decimal(right)
         scale = max(one.scale, other.scale)
@@ -88,7 +105,8 @@ def is_exact_as_double(type_: SparkType) -> bool:
 
 def unified(values: Sequence[Value], what: str) -> tuple[list[Value], SparkType]:
     target = common((value.type for value in values), what)
-    return [widened(value, target) if value.type != VOID else value for value in values], target
+    # A bare NULL fits everywhere; an error has to be of the type too.
+    return [value if value.sql == "NULL" else widened(value, target) for value in values], target
 
 
 def repeatable(value: Value) -> str:
@@ -107,7 +125,7 @@ def of_digits(value: Value, digits: int) -> str:
         raise NotQuick(f"{value.type.duck} of {digits} digits")
     sql, most = repeatable(value), f"CAST(1{'0' * (digits - scale)} AS DECIMAL(38,0))"
     fits = f"{sql} IS NULL OR {sql} BETWEEN -{most} AND {most}"
-    return f"CASE WHEN {fits} THEN {sql} ELSE error('digits') END"
+    return guarded(fits, sql, "digits", value.type).sql
 
 
 def typed(arguments: Sequence[Value], *types: SparkType) -> Sequence[Value]:

@@ -60,7 +60,7 @@ class Staging:
         """All rows, with the last part. What is new alone is refused: it must not replace everything."""
         if batch.whole is None:
             raise errors.configuration(
-                f"{self._destination} is overwritten, and its source gives only what is new.",
+                f"{self._destination} is overwritten, but its source gives only new rows.",
                 hint="Leave change_column out, so that the source is read as a whole, or choose append or upsert.",
             )
         if batch.whole.number == 1:

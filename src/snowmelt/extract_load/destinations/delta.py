@@ -17,9 +17,10 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.extract_load.destinations.base import Loader, LoadStrategy, Staging, require_strategy
 from snowmelt.extract_load.destinations.iceberg import IcebergMetadata
 from snowmelt.extract_load.destinations.typing import lossless, typed_table, with_inferred
+from snowmelt.extract_load.drift import Field
 from snowmelt.extract_load.problems import shown
 from snowmelt.extract_load.records import Batch, Rows
-from snowmelt.extract_load.schemas import Field, SchemaDriftError
+from snowmelt.extract_load.schemas import SchemaDriftError
 from snowmelt.extract_load.stores.opening import open_store
 
 _STRATEGIES = (LoadStrategy.APPEND, LoadStrategy.OVERWRITE, LoadStrategy.UPSERT)
@@ -146,7 +147,7 @@ class DeltaLoader(Loader):
         except (DeltaError, OSError) as error:
             raise SnowmeltError(
                 "370024", "58030", f"{shown(self._address)} can't be written: {str(error).splitlines()[0]}.",
-                hint="Nothing of this batch counts. Look at the address and what the credentials may do.",
+                hint="The batch was not loaded. Check the address and what the credentials allow.",
             ) from None  # fmt: skip
 
     def close(self) -> None:

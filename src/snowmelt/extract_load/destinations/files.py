@@ -21,8 +21,8 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.extract_load.destinations.base import Loader, LoadStrategy, Staging, require_strategy
 from snowmelt.extract_load.destinations.claims import Claim
 from snowmelt.extract_load.destinations.typing import typed_table, with_inferred
+from snowmelt.extract_load.drift import Field
 from snowmelt.extract_load.records import Batch, Rows
-from snowmelt.extract_load.schemas import Field
 from snowmelt.extract_load.stores.base import FileStore
 from snowmelt.extract_load.stores.opening import open_store
 

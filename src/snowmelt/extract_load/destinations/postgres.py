@@ -32,9 +32,10 @@ from snowmelt.extract_load.addresses import database_errors, engine_of
 from snowmelt.extract_load.columns import text_of
 from snowmelt.extract_load.destinations.base import Loader, LoadStrategy, Staging, require_strategy
 from snowmelt.extract_load.destinations.typing import names_of, with_inferred
+from snowmelt.extract_load.drift import Field
 from snowmelt.extract_load.kinds import type_head
 from snowmelt.extract_load.records import Batch, Rows
-from snowmelt.extract_load.schemas import Field, SchemaDriftError
+from snowmelt.extract_load.schemas import SchemaDriftError
 
 _STRATEGIES = (LoadStrategy.APPEND, LoadStrategy.OVERWRITE, LoadStrategy.UPSERT, LoadStrategy.MERGE)
 _PLACES = "snowmelt_places"

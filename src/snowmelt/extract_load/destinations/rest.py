@@ -72,7 +72,7 @@ class RestLoader(Loader):
         sent: str = "sent_records", sleep: Callable[[float], None] = wait,
     ) -> None:  # fmt: skip
         if not key:
-            raise errors.configuration(f"{table} has no key.", hint="Name what tells its records apart: key.")
+            raise errors.configuration(f"{table} has no key.", hint="Set key to the fields that identify a record.")
         self.table, self.flow, self.run_id, self.key = table, flow, run_id, tuple(key)
         self.address, self.path, self.method = address.rstrip("/"), (path or table).lstrip("/"), method
         self.idempotency_header, self.dead_letters, self.sent = idempotency_header, dead_letters, sent
@@ -152,7 +152,7 @@ class RestLoader(Loader):
         if self.dead_letters is None:
             raise SourceRefusedError(
                 shown(str(answer.request.url)), f"{letter.position}: {letter.reason}",
-                "Mend the record, or let rejected ones be dead letters: on_reject: reject_row.",
+                "Fix the record, or send rejected records to the dead letters: on_reject: reject_row.",
             )  # fmt: skip
         self.dead_letters.keep([letter], origin, loaded_at)
 

@@ -57,7 +57,7 @@ class Committing:
             self._channel = self._open()
             raise SnowmeltError(
                 "000629", "57014", f"A batch for {self.table} was not committed within {_COMMIT_SECONDS} s.",
-                hint="Somebody holds the table, or the disk is full. Run again: nothing counts twice.", transient=True,
+                hint="The table is locked, or the disk is full. Run again: no row is loaded twice.", transient=True,
             )  # fmt: skip
 
     def close(self) -> None:
@@ -121,7 +121,7 @@ class ReadingsLoader(RawLoader):
     def load(self, batch: Batch, loaded_at: str) -> int:
         if batch.whole is None:
             raise errors.configuration(
-                f"{self.table} takes readings of a whole, and its source gives only what is new.",
+                f"{self.table} compares complete readings, but its source gives only new rows.",
                 hint="Leave change_column out, or use RawLoader.",
             )
         return super().load(batch, loaded_at)

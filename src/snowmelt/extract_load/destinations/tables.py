@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
 
 from snowmelt.core.names import quote
+from snowmelt.extract_load.connections import SqlConnection
 from snowmelt.extract_load.destinations.base import LoadStrategy
-
-
-class Executes(Protocol):
-    def execute(self, text: str) -> Any: ...
 
 
 class SqlLoader:
     """Brings a table to what a query gives, in one transaction."""
 
-    def __init__(self, connection: Executes) -> None:
+    def __init__(self, connection: SqlConnection) -> None:
         self.connection = connection
 
     def load(

@@ -10,10 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from snowmelt.extract_load.drift import Field
 from snowmelt.extract_load.fitting import arrow_type, as_type, column_fits
 from snowmelt.extract_load.kinds import FLOATS, NUMBERS, TRUE_WORDS, fits, type_head
 from snowmelt.extract_load.records import Rows
-from snowmelt.extract_load.schemas import Field, SchemaDriftError, fields_of
+from snowmelt.extract_load.schemas import SchemaDriftError, fields_of
 
 
 def with_inferred(fields: Sequence[Field], rows: Rows) -> list[Field]:

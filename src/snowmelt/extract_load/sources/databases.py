@@ -6,6 +6,7 @@ import datetime as dt
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from sqlalchemy import (
     Table,
     and_,
     func,
+    not_,
     or_,
     select,
 )
@@ -28,13 +30,16 @@ from sqlalchemy import (
 from snowmelt.core import errors
 from snowmelt.extract_load.addresses import database_errors, mysql_engine_of
 from snowmelt.extract_load.columns import plain
+from snowmelt.extract_load.options import COUNT, SECONDS, Known
 from snowmelt.extract_load.records import Batch, Rows, table_of_values
-from snowmelt.extract_load.sources.base import BATCH_ROWS, Extractor
+from snowmelt.extract_load.sources.base import BATCH_ROWS, Extractor, SourceDescription, TableToRead
 from snowmelt.extract_load.sources.ordering import key_positions, undivided, whole_batches
+from snowmelt.extract_load.sources.overlap import Recent
 from snowmelt.extract_load.sources.ranges import Range, Ranges, read_ranges
 
 Tables = Callable[[Select[Any]], Generator[pa.Table]]
 """The rows of a query, in tables of as many rows as a batch has. To be closed before what they come from is."""
+_TABLE_OPTIONS: Known = {"batch_rows": COUNT, "parallel": COUNT, "overlap": SECONDS}
 _WIDEST = 38
 """Digits of Arrow's common decimal."""
 
@@ -43,31 +48,46 @@ class DatabaseExtractor(Extractor):
     """A table in the order of its change column and key: what is behind the last pair is new.
 
     Without a change column the whole table comes, whenever anything in it is another. Rows that are committed later
-    with an earlier value of the change column are not seen: where that happens, capture the log. With `parallel`
+    with an earlier value of the change column are seen if it is at most `overlap` seconds earlier, which needs a key
+    and a change column of times. The rest is for a reconciliation to find; the log has all of them. With `parallel`
     that many connections each read a range of the change column; the place has how far each is.
     """
 
     def __init__(
         self, address: str, table: str, *, key: Sequence[str] = (), change_column: str | None = None,
-        batch_rows: int = BATCH_ROWS, parallel: int = 1,
+        batch_rows: int = BATCH_ROWS, parallel: int = 1, overlap: int = 0,
     ) -> None:  # fmt: skip
         self.address, self.table, self.key = address, table, tuple(key)
         self.change_column, self.batch_rows, self.parallel = change_column, batch_rows, parallel
+        self.overlap = overlap
 
     @abstractmethod
     def engine(self) -> Engine:
         """Connects to nothing yet."""
 
     def extract(self, after: str | None) -> Iterator[Batch]:
-        schema, _, name = self.table.rpartition(".")
         engine = self.engine()
         with database_errors(engine):
-            table = Table(name, MetaData(), schema=schema or None, autoload_with=engine)
+            table = self.reflected()
             self._check_columns(table)
             if self.change_column is not None:
                 yield from self._changed(engine, table, self.change_column, after)
             else:
                 yield from self._whole(engine, table, after)
+
+    def reflected(self) -> Table:
+        """The table as the database describes it now."""
+        schema, _, name = self.table.rpartition(".")
+        engine = self.engine()
+        with database_errors(engine):
+            return Table(name, MetaData(), schema=schema or None, autoload_with=engine)
+
+    def rows_where(self, table: Table, condition: Any) -> Iterator[Rows]:
+        """Whole rows for which it holds."""
+        engine = self.engine()
+        query = select(*self.selected(table)).where(condition)
+        with database_errors(engine), self.reading(engine, table) as tables, closing(tables(query)) as found:
+            yield from map(Rows, found)
 
     def _check_columns(self, table: Table) -> None:
         asked = [*self.key, *([self.change_column] if self.change_column else [])]
@@ -111,14 +131,32 @@ class DatabaseExtractor(Extractor):
             return self._range(engine, table, columns, part)
 
         ranges = Ranges.read(after)
+        names = [column.name for column in columns]
+        recent = Recent(self.overlap if self.key and _is_time(columns[0]) else 0, names, after)
         if ranges.open:
             # Those of a run that was cut off; what is new comes behind them.
-            yield from read_ranges(ranges, self.parallel, read)
+            yield from _remembering(recent, read_ranges(ranges, self.parallel, read))
             ranges = ranges.closed()
+        else:
+            yield from self._late(table, columns, ranges, recent)
         with _reading(engine) as connection:
             self._refuse_unplaced(connection, table, change)
             ranges = self._split(connection, columns, ranges)
-        yield from read_ranges(ranges, self.parallel, read)
+        yield from _remembering(recent, read_ranges(ranges, self.parallel, read))
+
+    def _late(
+        self, table: Table, columns: Sequence[Column[Any]], ranges: Ranges, recent: Recent
+    ) -> Iterator[Batch]:  # fmt: skip
+        """What was committed behind the place since the last run, as far back as the overlap reaches."""
+        begin = recent.begin(ranges.at)
+        if begin is None or ranges.at is None:
+            return
+        near = and_(columns[0] > _read(columns[0], begin), not_(_behind(columns, ranges.at)))
+        for rows in self.rows_where(table, near):
+            late = rows.take(recent.late(rows))
+            if len(late):
+                place = recent.with_rows(late, ranges.place())
+                yield Batch(late, place, f"{self.table}, committed late", key_positions(late, self.key))
 
     def _split(self, connection: Connection, columns: Sequence[Column[Any]], ranges: Ranges) -> Ranges:
         """What is new, as ranges of about as many rows each. The last ends at the greatest value there is by now."""
@@ -167,6 +205,32 @@ class MysqlExtractor(DatabaseExtractor):
 
     def engine(self) -> Engine:
         return mysql_engine_of(self.address)
+
+
+def database(kind: str, extractor: type[DatabaseExtractor], *, example_address: str, extra: str) -> SourceDescription:
+    """A kind of database, whose tables that class reads."""
+
+    def read(table: TableToRead) -> Extractor:
+        numbers = {name: int(value) for name, value in table.options.items()}
+        return extractor(
+            table.endpoint.where(), table.name, key=table.key, change_column=table.change_column, **numbers
+        )
+
+    return SourceDescription(kind, _TABLE_OPTIONS, {}, read, example_address, extra, has_catalog=True)
+
+
+MYSQL = tuple(
+    database(kind, MysqlExtractor, example_address="mysql://user:password@host:3306/database", extra="mysql")
+    for kind in ("mysql", "mariadb")
+)
+
+
+def _remembering(recent: Recent, batches: Iterator[Batch]) -> Iterator[Batch]:
+    return (replace(batch, place=recent.with_rows(batch.rows, batch.place)) for batch in batches)
+
+
+def _is_time(column: Column[Any]) -> bool:
+    return issubclass(column.type.python_type, dt.datetime)
 
 
 def _wanted(column: Column[Any]) -> pa.DataType | None:

@@ -9,8 +9,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from snowmelt.extract_load.options import CHARACTER, COUNT, S3, SFTP, STORES, TEXT, Known, one_of
 from snowmelt.extract_load.records import Batch
-from snowmelt.extract_load.sources.base import BATCH_ROWS, Extractor, read_json_place
+from snowmelt.extract_load.sources.base import (
+    BATCH_ROWS,
+    Extractor,
+    SourceDescription,
+    TableToRead,
+    read_json_place,
+)
 from snowmelt.extract_load.sources.formats import Chunk, chunks, format_of
 from snowmelt.extract_load.stores.base import FileStore, StoredFile
 from snowmelt.extract_load.stores.opening import open_store
@@ -115,3 +122,22 @@ def _stamp(file: StoredFile) -> str | None:
 def _digest(path: Path) -> str:
     with path.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()[:16]
+
+
+def _read(table: TableToRead) -> Extractor:
+    options = table.options
+    return FilesExtractor(
+        table.endpoint.where(), table.name, file_format=options.get("format"), delimiter=options.get("delimiter", ","),
+        settings=table.endpoint.settings(), batch_rows=table.batch_rows,
+    )  # fmt: skip
+
+
+_OPTIONS: Known = {
+    "batch_rows": COUNT, "format": one_of("csv", "tsv", "json", "jsonl", "parquet", "avro"), "delimiter": CHARACTER,
+}  # fmt: skip
+FILES = (
+    SourceDescription("files", _OPTIONS, STORES, _read, "incoming"),
+    SourceDescription("s3", _OPTIONS, S3, _read, "s3://bucket/prefix"),
+    SourceDescription("gcs", _OPTIONS, {"endpoint": TEXT}, _read, "gs://bucket/prefix"),
+    SourceDescription("sftp", _OPTIONS, SFTP, _read, "sftp://user@host:22/folder", "sftp"),
+)

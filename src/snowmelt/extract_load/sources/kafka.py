@@ -9,9 +9,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.extract_load.options import COUNT
 from snowmelt.extract_load.problems import SourceRefusedError, SourceUnavailableError, not_installed
 from snowmelt.extract_load.records import Batch, Record, Rejected
-from snowmelt.extract_load.sources.base import BATCH_ROWS, Extractor, read_json_place
+from snowmelt.extract_load.sources.base import (
+    BATCH_ROWS,
+    Extractor,
+    SourceDescription,
+    TableToRead,
+    read_json_place,
+)
 from snowmelt.extract_load.sources.formats import json_item
 
 try:
@@ -159,3 +166,13 @@ def _item(message: Any) -> tuple[str, Record] | Rejected:
 
 def _place(at: Offsets) -> str:
     return json.dumps({"offsets": {str(partition): offset for partition, offset in sorted(at.items())}})
+
+
+def _read(table: TableToRead) -> Extractor:
+    return KafkaExtractor(
+        table.endpoint.where(), table.name, settings=table.endpoint.settings(), batch_rows=table.batch_rows
+    )
+
+
+# The options of the connection are those of librdkafka.
+KAFKA = SourceDescription("kafka", {"batch_rows": COUNT}, None, _read, "host:9092", "kafka")

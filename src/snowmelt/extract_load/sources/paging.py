@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
 import httpx
+
+from snowmelt.extract_load.options import Options
 
 Parameters = dict[str, str]
 
@@ -113,3 +116,28 @@ class LinkPaging(Paging):
     def following(self, page: Page, answer: httpx.Response, document: Any, records: int) -> Page | None:
         link = at_path(document, self.path) if self.path is not None else answer.links.get("next", {}).get("url")
         return None if not link else Page({}, urljoin(str(answer.request.url), str(link)))
+
+
+def _size(options: Options) -> int:
+    return int(options.get("page_size", 100))
+
+
+WAYS: Mapping[str, Callable[[Options], Paging]] = {
+    "none": lambda _: NoPaging(),
+    "page": lambda options: PageNumberPaging(
+        options.get("page_parameter", "page"), options.get("size_parameter", "per_page"), _size(options)
+    ),
+    "offset": lambda options: OffsetPaging(
+        options.get("page_parameter", "offset"), options.get("size_parameter", "limit"), _size(options)
+    ),
+    "cursor": lambda options: CursorPaging(
+        options.get("cursor_path", "next_cursor"), options.get("cursor_parameter", "cursor")
+    ),
+    "link": lambda _: LinkPaging(),
+    "next": lambda options: LinkPaging(options.get("cursor_path", "next")),
+}
+"""By the word of the option `paging`."""
+
+
+def paging_of(options: Options) -> Paging:
+    return WAYS[str(options.get("paging", "none"))](options)

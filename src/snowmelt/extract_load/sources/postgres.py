@@ -23,7 +23,7 @@ from snowmelt.extract_load.addresses import CONNECT_SECONDS, engine_of, problem
 from snowmelt.extract_load.columns import documents_field
 from snowmelt.extract_load.problems import not_installed
 from snowmelt.extract_load.records import cut
-from snowmelt.extract_load.sources.databases import DatabaseExtractor, Tables
+from snowmelt.extract_load.sources.databases import DatabaseExtractor, Tables, database
 
 try:
     import adbc_driver_postgresql.dbapi as adbc
@@ -179,3 +179,8 @@ def _database_errors(engine: Engine) -> Iterator[None]:
         # While rows are on their way, Arrow's words for it are all there is.
         lost = isinstance(error, adbc.OperationalError) or "connection" in str(error)
         raise problem(where, error, operational=lost) from None
+
+
+POSTGRES = database(
+    "postgres", PostgresExtractor, example_address="postgresql://user:password@host:5432/database", extra="postgres"
+)

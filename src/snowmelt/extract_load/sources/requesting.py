@@ -12,6 +12,8 @@ from typing import Any
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from snowmelt.core import errors
+from snowmelt.extract_load.endpoints import Endpoint
 from snowmelt.extract_load.problems import SourceRefusedError, SourceUnavailableError, shown
 
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -40,6 +42,30 @@ class ApiKeyAuth(httpx.Auth):
         else:
             request.headers[self.name] = self.value
         yield request
+
+
+def auth_of(endpoint: Endpoint) -> httpx.Auth | None:
+    way = endpoint.option("auth") or "none"
+    match way:
+        case "none":
+            return None
+        case "bearer":
+            return BearerAuth(_needed(endpoint, way, "token"))
+        case "basic":
+            return httpx.BasicAuth(_needed(endpoint, way, "user"), _needed(endpoint, way, "password"))
+        case "api_key":
+            in_query = endpoint.option("in") == "query"
+            return ApiKeyAuth(_needed(endpoint, way, "name"), _needed(endpoint, way, "value"), in_query)
+    raise errors.configuration(
+        f"There is no way to log in called {way}.", hint="Choose one of bearer, basic, api_key and none."
+    )
+
+
+def _needed(endpoint: Endpoint, way: str, name: str) -> str:
+    value = endpoint.option(name)
+    if value is None:
+        raise errors.configuration(f"auth {way} needs {name}.", hint="Name it in connections.yaml: ${VARIABLE}.")
+    return value
 
 
 class _AskedToWaitError(Exception):

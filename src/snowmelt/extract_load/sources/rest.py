@@ -9,13 +9,14 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from snowmelt.extract_load.options import COUNT, LOGIN, PAIRS, RATE, TEXT, Known, one_of
 from snowmelt.extract_load.problems import SourceRefusedError, shown
 from snowmelt.extract_load.records import Batch, Record, Rejected
-from snowmelt.extract_load.sources.base import BATCH_ROWS, Extractor
+from snowmelt.extract_load.sources.base import BATCH_ROWS, Extractor, SourceDescription, TableToRead
 from snowmelt.extract_load.sources.formats import as_record
 from snowmelt.extract_load.sources.ordering import changed_batches, parts, read_place, whole_batches
-from snowmelt.extract_load.sources.paging import NoPaging, Page, Paging, at_path
-from snowmelt.extract_load.sources.requesting import Requester
+from snowmelt.extract_load.sources.paging import WAYS, NoPaging, Page, Paging, at_path, paging_of
+from snowmelt.extract_load.sources.requesting import Requester, auth_of
 
 _SECONDS = 60.0
 
@@ -109,3 +110,22 @@ class RestExtractor(Extractor):
 
 
 _PATH = "Set records in the table's options to where the array is in the answer: data.items, say."
+
+
+def _read(table: TableToRead) -> Extractor:
+    endpoint, options = table.endpoint, table.options
+    rate = options.get("requests_per_second") or endpoint.option("requests_per_second")
+    return RestExtractor(
+        endpoint.where(), table.name, paging=paging_of(options), auth=auth_of(endpoint), records=options.get("records"),
+        key=table.key, change_column=table.change_column, since_parameter=options.get("since_parameter"),
+        parameters={str(name): str(value) for name, value in (options.get("parameters") or {}).items()},
+        requests_per_second=float(rate) if rate else None, batch_rows=table.batch_rows,
+    )  # fmt: skip
+
+
+_OPTIONS: Known = {
+    "batch_rows": COUNT, "paging": one_of(*WAYS), "page_size": COUNT, "page_parameter": TEXT, "size_parameter": TEXT,
+    "cursor_path": TEXT, "cursor_parameter": TEXT, "records": TEXT, "since_parameter": TEXT, "parameters": PAIRS,
+    "requests_per_second": RATE,
+}  # fmt: skip
+API = SourceDescription("api", _OPTIONS, LOGIN, _read, "https://host/v1")

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta, timezone
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
 from snowmelt.core.names import literal, quote
 from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET
 from snowmelt.extract_load.columns import column_of, documents_field, text_of
+from snowmelt.extract_load.connections import SqlConnection
 from snowmelt.extract_load.records import Batch, Rows
-from snowmelt.extract_load.sources.base import BATCH_ROWS, Extractor
+from snowmelt.extract_load.sources.base import BATCH_ROWS, Extractor, SourceDescription
 from snowmelt.extract_load.sources.ordering import changed_batches, parts, read_place, whole_batches
 
 _DOCUMENTS = frozenset({"VARIANT", "OBJECT", "ARRAY"})
-
-
-class Executes(Protocol):
-    def execute(self, sql: str) -> Any: ...
 
 
 class SnowmeltExtractor(Extractor):
@@ -29,7 +26,7 @@ class SnowmeltExtractor(Extractor):
     """
 
     def __init__(
-        self, connection: Executes, table: str, *, key: Sequence[str] = (), change_column: str | None = None,
+        self, connection: SqlConnection, table: str, *, key: Sequence[str] = (), change_column: str | None = None,
         batch_rows: int = BATCH_ROWS,
     ) -> None:  # fmt: skip
         self.connection, self.table, self.batch_rows = connection, table, batch_rows
@@ -88,3 +85,7 @@ def _name(name: str) -> str:
 
 def _value(value: Any) -> str:
     return literal(value) if isinstance(value, str) else str(value)
+
+
+# Its extractor reads by a connection, which whoever runs the flow has.
+SNOWMELT = SourceDescription("snowmelt", {}, {}, None)

@@ -61,4 +61,4 @@ class HttpStore(FileStore):
         answer.close()
         if answer.status_code == 429 or answer.status_code >= 500:
             raise SourceUnavailableError(self._shown, f"it answers {answer.status_code} for {name}")
-        raise SourceRefusedError(self._shown, f"{answer.status_code} for {name}", "Look at the name and the token.")
+        raise SourceRefusedError(self._shown, f"{answer.status_code} for {name}", "Check the name and the token.")

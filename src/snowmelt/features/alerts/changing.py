@@ -17,9 +17,9 @@ from snowmelt.features.tasks.service import Tasks
 from snowmelt.features.tasks.statements import TaskOptions
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.metadata.scopes import existing_schema
-from snowmelt.sql.statements.base import NameRef, Query
+from snowmelt.sql.statements.base import Action, NameRef, Query
 from snowmelt.sql.statements.calls import Call
-from snowmelt.sql.statements.changes import Action, SetOptions, UnsetOptions
+from snowmelt.sql.statements.changes import SetOptions, UnsetOptions
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.sql.statements.warehouses import Resume, Suspend
@@ -152,7 +152,7 @@ def _changed(run: Run, state: StateReader, item: CatalogObject, action: Action) 
         case ModifyAction(action=body):
             declaring.check_body(body)
             return _with_task(before, body=body.text.strip()), comment
-    raise errors.unsupported(f"ALTER ALERT … {type(action).__name__}")
+    raise errors.unsupported_action("ALERT", action)
 
 
 def _unset(before: AlertDefinition, names: tuple[str, ...]) -> AlertDefinition:

@@ -7,17 +7,11 @@ from typing import Annotated
 
 from snowmelt.features.alerts.definitions import ALERT
 from snowmelt.features.tasks.statements import signed, task_body
-from snowmelt.sql.statements.base import CloneSource, CreateStatement, NameRef, ObjectType, Statement
-from snowmelt.sql.statements.changes import Action, SetOptions, UnsetOptions, refuse_governance
+from snowmelt.sql.statements.base import Action, CloneSource, CreateStatement, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.changes import SetOptions, UnsetOptions, refuse_governance
+from snowmelt.sql.statements.create_rules import CreateHead
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import (
-    CreateHead,
-    clone_source,
-    created_name,
-    if_exists,
-    object_name,
-    refuse_tags,
-)
+from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, object_name, refuse_tags
 from snowmelt.sql.statements.options import (
     Options,
     merged,

@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 
 from snowmelt.core import errors, types
 from snowmelt.core.types import DataType, Kind
-from snowmelt.features.loading.batches import Batch as RecordBatch
+from snowmelt.features.loading.batches import SegmentBatch as RecordBatch
 from snowmelt.features.loading.compression import UnreadableError
 from snowmelt.features.loading.conversion import Converter, Failure, too_long
 from snowmelt.features.loading.records import Segment, SourceField, nth
 from snowmelt.features.loading.row_queries import ColumnMapping
 from snowmelt.features.loading.typed_records import in_query_form, type_of
 from snowmelt.ingest.channels import errors as channel_errors
-from snowmelt.ingest.channels.ports import Batch, Part
+from snowmelt.ingest.channels.ports import ChannelBatch, Part
 from snowmelt.ingest.channels.rows import DOCUMENTS
 from snowmelt.runtime.pii_at_ingest import HIDDEN, Protection
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
@@ -47,7 +47,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedRows:
     tables: tuple[pa.Table, ...]
     """Good rows in stored form, without the columns that are numbered when they are written."""
     rejected: tuple[Rejected, ...]
@@ -61,7 +61,7 @@ class Checked:
         return sum(table.nbytes for table in self.tables)
 
 
-def check(run: Run, table: CatalogObject, batch: Batch) -> Checked:
+def check(run: Run, table: CatalogObject, batch: ChannelBatch) -> CheckedRows:
     """Converts the rows of a batch. A row that does not fit is rejected with a reason, never an exception.
 
     Raises only for what is no row of Snowflake's values at all.
@@ -84,7 +84,7 @@ def check(run: Run, table: CatalogObject, batch: Batch) -> Checked:
     protection = Protection.of(run.account, table)
     if protection:
         rejected = [_protected(item, protection) for item in rejected]
-    return Checked(tuple(tables), tuple(sorted(rejected, key=lambda item: item.row)))
+    return CheckedRows(tuple(tables), tuple(sorted(rejected, key=lambda item: item.row)))
 
 
 def _protected(item: Rejected, protection: Protection) -> Rejected:

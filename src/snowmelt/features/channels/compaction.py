@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
 
 EVERY_COMMITS = 32
-"""So many commits of channels between two looks at a table."""
+"""How many commits of channels pass before a table is looked at again."""
 _FEWEST_FILES = 16
 _LOCK_SECONDS = 5.0
 _log = structlog.get_logger(__name__)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from snowmelt.runtime.events import Around
 from snowmelt.runtime.run import Run
+from snowmelt.runtime.table_events import Around
 from snowmelt.state.channel_model import ChannelState
 from snowmelt.state.model import CatalogObject
 

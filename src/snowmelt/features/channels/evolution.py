@@ -12,7 +12,7 @@ import structlog
 from snowmelt.core import errors
 from snowmelt.core.types import DataType
 from snowmelt.features.channels.checking import folded, is_required, match_column, source_type, unknown_columns
-from snowmelt.ingest.channels.ports import Batch, Part
+from snowmelt.ingest.channels.ports import ChannelBatch, Part
 from snowmelt.runtime.metadata.ddl_words import object_name
 from snowmelt.runtime.new_columns import common_type, declared_type
 from snowmelt.runtime.rights.enforcement import found_object, require
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 
-def without_empty_columns(table: CatalogObject, batch: Batch) -> Batch:
+def without_empty_columns(table: CatalogObject, batch: ChannelBatch) -> ChannelBatch:
     """The batch without columns that the table lacks and that have no value: nothing says what type they are of."""
     parts = tuple(_without_empty(_definition(table), part) for part in batch.parts)
-    return Batch(batch.number, parts, batch.start_token, batch.end_token)
+    return ChannelBatch(batch.number, parts, batch.start_token, batch.end_token)
 
 
-def new_columns(table: CatalogObject, batch: Batch) -> dict[str, DataType]:
+def new_columns(table: CatalogObject, batch: ChannelBatch) -> dict[str, DataType]:
     """By name, the columns that rows of the batch have values for and the table lacks."""
     found: dict[str, DataType] = {}
     for part in batch.parts:
@@ -58,7 +58,7 @@ def add_columns(run: Run, owner: Session, table: CatalogObject, columns: dict[st
                 raise
 
 
-def missing_values(table: CatalogObject, batch: Batch) -> list[str]:
+def missing_values(table: CatalogObject, batch: ChannelBatch) -> list[str]:
     """The columns that must have a value and that rows of the batch have none for."""
     columns = {column.name: column for column in _definition(table).columns}
     found: set[str] = set()

@@ -34,7 +34,7 @@ def _stop(account: Account, times: StopTimes) -> None:
 
 FEATURE = Feature(
     "channels",
-    shows=(ShownRows(word="CHANNELS", listing=Listing(channels), columns=lambda: listing.COLUMNS),),
+    shows=(ShownRows(word="CHANNELS", listing=Listing(channels), columns=lambda _: listing.COLUMNS),),
     functions=lambda: sql_functions.FUNCTIONS,
     begin=_begin,
     stop=_stop,

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.features.channels.checking import Checked
+from snowmelt.features.channels.checking import CheckedRows
 from snowmelt.ingest.channels import errors
-from snowmelt.ingest.channels.ports import Appended, Batch, ChannelStatus, OnError
+from snowmelt.ingest.channels.ports import Appended, ChannelBatch, ChannelStatus, OnError
 from snowmelt.state.channel_model import ChannelState
 from snowmelt.state.model import CatalogObject
 
@@ -61,7 +61,7 @@ class OpenChannel:
     def sequencer(self) -> int:
         return self.state.client_sequencer
 
-    def refuse(self, checked: Checked) -> None:
+    def refuse(self, checked: CheckedRows) -> None:
         """Raises for the first bad row where a batch must have none."""
         if checked.rejected and self.on_error is OnError.ABORT:
             first = checked.rejected[0]
@@ -90,11 +90,11 @@ class Entry:
     """A batch on its way into the table."""
 
     channel: OpenChannel
-    batch: Batch
+    batch: ChannelBatch
     """As it was sent: checked again when the table changes before it is committed."""
     table: CatalogObject
     """What it was checked against."""
-    checked: Checked
+    checked: CheckedRows
     accepted_at: float
 
     @property

@@ -13,14 +13,14 @@ from snowmelt.core import errors
 from snowmelt.core.names import split_name
 from snowmelt.core.text import is_name, shown, storable
 from snowmelt.features.channels import evolution, opened
-from snowmelt.features.channels.checking import Checked, check
+from snowmelt.features.channels.checking import CheckedRows, check
 from snowmelt.features.channels.compaction import Compactor
 from snowmelt.features.channels.opened import Entry, OpenChannel
 from snowmelt.features.channels.writer import TableWriter
 from snowmelt.ingest.channels import errors as channel_errors
 from snowmelt.ingest.channels.ports import (
     Appended,
-    Batch,
+    ChannelBatch,
     ChannelStatus,
     Opened,
     OpenRequest,
@@ -148,7 +148,7 @@ class Channels:
 
     # -- writing --------------------------------------------------------------------------------------------------
 
-    def append(self, ticket: Ticket, batch: Batch) -> Appended:
+    def append(self, ticket: Ticket, batch: ChannelBatch) -> Appended:
         channel, writer = self.find(ticket)
         _check_text(channel.state.name, batch.end_token)
         with channel.appending:
@@ -182,7 +182,7 @@ class Channels:
         require_object(run, "INSERT", writer.table)
         return writer.table
 
-    def _evolved(self, run: Run, writer: TableWriter, table: CatalogObject, batch: Batch) -> CatalogObject:
+    def _evolved(self, run: Run, writer: TableWriter, table: CatalogObject, batch: ChannelBatch) -> CatalogObject:
         missing = evolution.new_columns(table, batch)
         if not missing:
             return table
@@ -215,7 +215,7 @@ class Channels:
         return {name: self.status_of(table, known[name]) for name in names if name in known}
 
     def status_of(self, table: CatalogObject, state: ChannelState) -> ChannelStatus:
-        """Of a channel that may be open or not."""
+        """The status of a channel, open or closed."""
         with self._lock:
             channel, writer = self._open.get(state.id), self._writers.get(table.id)
         if channel is None or writer is None:
@@ -238,7 +238,7 @@ class Door:
         self._channels = channels
         self._session = session
         self._tickets: set[Ticket] = set()
-        """Those it gave out: a ticket is of no use to another session."""
+        """The tickets of a session. No other session can use them."""
 
     def open(self, request: OpenRequest) -> Opened:
         found = self._channels.open(self._session, request)
@@ -250,7 +250,7 @@ class Door:
             raise channel_errors.not_open(ticket.channel_id)
         return ticket
 
-    def append(self, ticket: Ticket, batch: Batch) -> Appended:
+    def append(self, ticket: Ticket, batch: ChannelBatch) -> Appended:
         return self._channels.append(self._own(ticket), batch)
 
     def wait(self, ticket: Ticket, number: int, seconds: float) -> bool:
@@ -327,7 +327,7 @@ def _open_channel(state: StateTransaction, table: CatalogObject, request: OpenRe
     return current
 
 
-def _answer(checked: Checked) -> Appended:
+def _answer(checked: CheckedRows) -> Appended:
     shown = tuple(
         RowError(item.row, item.column, item.code, item.message, item.offset_token)
         for item in checked.rejected[:_SHOWN_ERRORS]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FLUSH_SECONDS = 1.0
 FLUSH_BYTES = 32 << 20
-"""Of Arrow memory: so much is committed before its time."""
+"""This many bytes of Arrow memory are committed at once, without waiting for the interval."""
 MOST_BYTES = 256 << 20
 """So much may wait; then writers wait."""
 _PATIENCE = 30.0

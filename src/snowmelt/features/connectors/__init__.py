@@ -1,1 +1,4 @@
-"""Connectors: declared with SQL, run beside the statements, landing a source's changes in tables."""
+"""Connectors: declared with SQL, run beside the statements, landing a source's changes in tables.
+
+Not here: Debezium, and reading a source's log (`snowmelt.ingest.cdc`).
+"""

@@ -86,7 +86,7 @@ def alter_connector(run: Run, statement: AlterConnector) -> Result:
         case UnsetOptions():
             schema_objects.alter(run, found, {}, uncomment=True)
         case _:
-            raise errors.unsupported(f"ALTER CONNECTOR … {type(statement.action).__name__}")
+            raise errors.unsupported_action("CONNECTOR", statement.action)
     return done
 
 

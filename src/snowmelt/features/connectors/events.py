@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from snowmelt.features.connectors.definitions import ConnectorState
-from snowmelt.runtime.events import Around
+from snowmelt.runtime.table_events import Around
 from snowmelt.state.model import CatalogObject
 
 

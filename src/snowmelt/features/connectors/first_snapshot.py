@@ -8,7 +8,6 @@ since its beginning those are left out which that snapshot saw.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import structlog
 
+from snowmelt.core.backoff import Backoff
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
 from snowmelt.features.channels.service import Channels
@@ -28,17 +28,14 @@ from snowmelt.features.connectors.definitions import (
     ConnectorTarget,
     Deletes,
     FirstSnapshot,
-    MirroredTable,
     SnapshotReader,
 )
 from snowmelt.features.connectors.events import ConnectorEvents
-from snowmelt.features.connectors.first_rows import ReadAt, RowMarks, mirror_rows, raw_reads
 from snowmelt.features.connectors.landing import LOCK_SECONDS, put_standing
 from snowmelt.features.connectors.mirror_rows import Mirror
-from snowmelt.features.connectors.raw_rows import raw_rows
+from snowmelt.features.connectors.snapshot_reading import TableReading
 from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.connectors.target_tables import TargetTables
-from snowmelt.ingest.cdc.envelope import Change, Operation, Snapshot
 from snowmelt.ingest.cdc.kinds import kind_of
 from snowmelt.ingest.cdc.quick.reading import check_driver, read_table
 from snowmelt.ingest.cdc.quick.snapshot import (
@@ -58,8 +55,7 @@ from snowmelt.ingest.cdc.quick.tables import NotQuickError, QuickTable, describe
 from snowmelt.ingest.cdc.redelivery import TableProgress
 from snowmelt.ingest.cdc.sources import Source, SourceType
 from snowmelt.runtime.pending import PendingTable, Transaction
-from snowmelt.state.model import CatalogObject, TableDefinition
-from snowmelt.storage.append import Part
+from snowmelt.state.model import CatalogObject
 
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
@@ -191,7 +187,7 @@ class FirstSnapshots:
         self._note(phase=ConnectorPhase.SNAPSHOT, snapshot_by="Snowmelt")
         standing = self._standing()
         for number, table in enumerate(left, 1):
-            reading = _Reading(self._account, self._tables, table, snapshot, self._definition, standing)
+            reading = TableReading(self._account, self._tables, table, snapshot, self._definition, standing)
             reading.is_first, reading.is_last = not begun.done and number == 1, number == len(left)
             try:
                 rest = read_table(
@@ -206,7 +202,7 @@ class FirstSnapshots:
             standing = self._land(reading, self._offset(snapshot), later=later)
         return standing
 
-    def _take(self, reading: _Reading, rows: pa.Table) -> None:
+    def _take(self, reading: TableReading, rows: pa.Table) -> None:
         reading.take(rows)
         read = f"Snowmelt: {reading.table.name}, {reading.rows:,} rows"
         self._note(snapshot_by=read)
@@ -221,7 +217,7 @@ class FirstSnapshots:
 
     # -- landing --------------------------------------------------------------------------------------------------
 
-    def _land(self, reading: _Reading, offset: dict[str, Any], *, later: bool) -> ConnectorState:
+    def _land(self, reading: TableReading, offset: dict[str, Any], *, later: bool) -> ConnectorState:
         transaction, pending = self._locked(reading)
         transactions, name = self._account.transactions, reading.table.name
         standing = reading.prepared(self._standing())
@@ -239,9 +235,9 @@ class FirstSnapshots:
         _log.info("snapshot_landed", connector=str(self._connector.name), table=name, rows=reading.rows)
         return after
 
-    def _locked(self, reading: _Reading) -> tuple[Transaction, PendingTable]:
+    def _locked(self, reading: TableReading) -> tuple[Transaction, PendingTable]:
         """However long others hold the table: what was read is kept."""
-        transactions, pause = self._account.transactions, _FIRST_PAUSE
+        transactions, backoff = self._account.transactions, Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         while True:
             transaction = transactions.begin(explicit=False)
             try:
@@ -251,11 +247,11 @@ class FirstSnapshots:
                 if not isinstance(error, SnowmeltError) or not error.transient:
                     raise
                 self._note(warning=f"Landing waits: {error.message}")
-            if self.stopping.wait(pause):
+            if self.stopping.wait(backoff.seconds):
                 raise StoppedError
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            backoff.lengthen()
 
-    def _write(self, transaction: Transaction, pending: PendingTable, reading: _Reading) -> None:
+    def _write(self, transaction: Transaction, pending: PendingTable, reading: TableReading) -> None:
         account = self._account
         if not self._raw:
             deletes = self._definition.deletes
@@ -268,7 +264,7 @@ class FirstSnapshots:
             transaction.after_commit.append(lambda: account.services[Channels].added_file(reading.target))
 
     def _after(
-        self, standing: ConnectorState, reading: _Reading, offset: dict[str, Any], *, later: bool
+        self, standing: ConnectorState, reading: TableReading, offset: dict[str, Any], *, later: bool
     ) -> ConnectorState:
         name, snapshot = reading.table.name, reading.snapshot
         progress = TableProgress(snapshot_lsn=snapshot.lsn, snapshot_sees=snapshot.sees if later else None)
@@ -322,80 +318,3 @@ def _start(begun: FirstSnapshot | None) -> SlotStart | None:
     if begun is None or begun.slot_lsn is None or begun.slot_sees is None:
         return None
     return SlotStart(begun.slot_lsn, begun.slot_sees)
-
-
-class _Reading:
-    """A table that is being read: files with its rows, until they land or are thrown away."""
-
-    is_first = is_last = False
-
-    def __init__(
-        self,
-        account: Account,
-        tables: TargetTables,
-        table: QuickTable,
-        snapshot: OpenSnapshot,
-        definition: ConnectorDefinition,
-        standing: ConnectorState,
-    ) -> None:
-        self._store = account.store
-        self.table = table
-        self.snapshot = snapshot
-        self._raw = definition.target is ConnectorTarget.RAW
-        self.read = ReadAt(snapshot.lsn, snapshot.next_transaction, account.clock.now())
-        self.target = tables.raw() if self._raw else tables.mirror_of(table.shape, standing.mirrors.get(table.name))
-        assert isinstance(self.target.definition, TableDefinition)
-        self._definition = self.target.definition
-        self._guard = threading.Lock()
-        self.parts: list[Part] = []
-        self.rows = 0
-        self.last_number = standing.raw_rows
-        if self._raw and table.name in standing.landed:
-            # Taken once more: what it does not find is gone.
-            self.last_number += 1
-            self._write(raw_rows(self.target, [self._emptied()], self.last_number, self.read.at))
-
-    def _emptied(self) -> Change:
-        read = self.read
-        return Change(
-            Operation.TRUNCATE, self.table.name, None, None, None, read.ts_ms, read.lsn, read.transaction,
-            read.sequence, snapshot=Snapshot.FIRST,
-        )  # fmt: skip
-
-    @property
-    def location(self) -> str:
-        return self._definition.location
-
-    def prepared(self, standing: ConnectorState) -> ConnectorState:
-        if self._raw:
-            return standing
-        mirror = MirroredTable(table_id=self.target.id, key=self.table.shape.key)
-        return standing.model_copy(update={"mirrors": {**standing.mirrors, self.table.name: mirror}})
-
-    def take(self, rows: pa.Table, last: Snapshot = Snapshot.MIDDLE) -> None:
-        with self._guard:
-            first = Snapshot.FIRST if self.is_first and not self.rows else Snapshot.MIDDLE
-            number = self.last_number + 1
-            self.rows += rows.num_rows
-            self.last_number += rows.num_rows
-        if self._raw:
-            marks = RowMarks(first, last)
-            self._write(raw_reads(rows, self.table, self._definition, self.read, number, marks))
-        else:
-            self._write(mirror_rows(rows, self.table, self._definition, self.read))
-
-    def finish(self, rest: pa.Table) -> None:
-        if rest.num_rows:
-            self.take(rest, Snapshot.LAST if self.is_last else Snapshot.LAST_OF_TABLE)
-
-    def discard(self) -> None:
-        for part in self.parts:
-            self._store.drop_part(self.location, part)
-        self.parts.clear()
-
-    def _write(self, rows: pa.Table) -> None:
-        part = self._store.write_part(self.location, rows)
-        if part is None:
-            raise NotQuickError(f"{self.target.name} is not on a local disk, or is written by Spark alone")
-        with self._guard:
-            self.parts.append(part)

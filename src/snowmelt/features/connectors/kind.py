@@ -15,9 +15,9 @@ from snowmelt.features.connectors.statements import (
 )
 from snowmelt.runtime.kinds import InProjects, KindDescription
 from snowmelt.runtime.metadata.listing import Listing
-from snowmelt.runtime.rights.asks import SWITCHES, Named, Request, Subject, ask, ask_creator, ask_owner, created
+from snowmelt.runtime.rights.asks import SWITCHES, Named, RightsRequest, Subject, ask, ask_creator, ask_owner, created
 from snowmelt.sql.statements import base
-from snowmelt.sql.statements.heads import CreateRule
+from snowmelt.sql.statements.create_rules import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax
 
 with lazy_imports():
@@ -32,13 +32,13 @@ with lazy_imports():
     from snowmelt.features.connectors.listing import connectors, described
 
 
-def _alter(statement: AlterConnector) -> Request:
+def _alter(statement: AlterConnector) -> RightsRequest:
     operates = isinstance(statement.action, (*SWITCHES, TakeSnapshot))
-    return Request("ALTER CONNECTOR OPERATE" if operates else "ALTER CONNECTOR", Named(CONNECTOR, statement.name))
+    return RightsRequest("ALTER CONNECTOR OPERATE" if operates else "ALTER CONNECTOR", Named(CONNECTOR, statement.name))
 
 
-def _check(statement: CheckConnector | ConfigureConnector) -> Request:
-    return Request("CHECK CONNECTOR", Named(CONNECTOR, statement.name))
+def _check(statement: CheckConnector | ConfigureConnector) -> RightsRequest:
+    return RightsRequest("CHECK CONNECTOR", Named(CONNECTOR, statement.name))
 
 
 KIND = KindDescription(

@@ -35,7 +35,7 @@ from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.connectors.target_tables import TargetTables
 from snowmelt.ingest.cdc.debezium import HEARTBEATS
 from snowmelt.ingest.cdc.envelope import Change, Operation, PoisonError, Snapshot, parse
-from snowmelt.ingest.cdc.feed import Batch, Event, Schema
+from snowmelt.ingest.cdc.feed import Event, FeedBatch, Schema
 from snowmelt.ingest.cdc.folding import fold, key_of
 from snowmelt.ingest.cdc.redelivery import Deliveries
 from snowmelt.ingest.cdc.shapes import Shape, shape_of
@@ -100,7 +100,7 @@ class Landing:
     def _mirrors(self) -> bool:
         return self._definition.target is ConnectorTarget.MIRROR
 
-    def land(self, batch: Batch) -> ConnectorState:
+    def land(self, batch: FeedBatch) -> ConnectorState:
         """Makes the batch's changes visible; where the connector stands then. Raises, and nothing has happened."""
         for schema in batch.schemas:
             self._learn(schema)
@@ -187,7 +187,7 @@ class Landing:
 
     # -- writing --------------------------------------------------------------------------------------------------
 
-    def _land_batch(self, batch: Batch, understood: _Understood) -> ConnectorState:
+    def _land_batch(self, batch: FeedBatch, understood: _Understood) -> ConnectorState:
         with self._account.state.read() as state:
             standing = state[ConnectorStandings].require(self._connector.id)
         changes = [item.change for item in understood.read]
@@ -201,7 +201,7 @@ class Landing:
         return after
 
     def _write(
-        self, transaction: Transaction, standing: ConnectorState, batch: Batch, understood: _Understood
+        self, transaction: Transaction, standing: ConnectorState, batch: FeedBatch, understood: _Understood
     ) -> ConnectorState:
         changes = [item.change for item in understood.read]
         transactions = self._account.transactions
@@ -302,7 +302,7 @@ class Landing:
         self._append(transaction, table, pa.table(columns))
 
     def _kept(self, text: str) -> str | None:
-        """Of a record that nobody understood, unless it may hold what must not be kept."""
+        """The text of a record that could not be read, unless it may hold personal data that must not be kept."""
         return None if self._protection else text[:_RECORD_LENGTH] or None
 
     def _append(self, transaction: Transaction, table: CatalogObject, rows: pa.Table) -> None:
@@ -314,7 +314,7 @@ class Landing:
         transaction.after_commit.append(lambda: account.services[Channels].added_file(table))
 
     def _standing(
-        self, standing: ConnectorState, batch: Batch, changes: Sequence[Change], understood: _Understood
+        self, standing: ConnectorState, batch: FeedBatch, changes: Sequence[Change], understood: _Understood
     ) -> ConnectorState:
         instants = [change.ts_ms for change in changes if change.ts_ms is not None]
         ordered = any(change.snapshot is Snapshot.INCREMENTAL for change in changes) or any(
@@ -338,7 +338,7 @@ class Landing:
         }
         return standing.model_copy(update=update)
 
-    def _is_reading(self, batch: Batch, changes: Sequence[Change]) -> bool:
+    def _is_reading(self, batch: FeedBatch, changes: Sequence[Change]) -> bool:
         """Whether there is more to come of a snapshot."""
         if self._in_order:
             return "snapshot" in batch.offset and not any(change.snapshot is Snapshot.LAST for change in changes)

@@ -218,7 +218,7 @@ class Mirror:
     def _found(self, conditions: Sequence[Condition], columns: Sequence[str]) -> pa.Table:
         found = find_rows(self._files(), conditions, columns, _LIMIT)
         if found is None:
-            raise errors.connector_stopped(f"Too many rows of {self.table.name} are concerned at once.")
+            raise errors.connector_stopped(f"Too many rows of {self.table.name} change at once.")
         return found
 
     def _files(self) -> FileList:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import CreateStatement, NameRef, ObjectType, Statement
-from snowmelt.sql.statements.changes import Action, SetOptions, UnsetOptions
+from snowmelt.sql.statements.base import Action, CreateStatement, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.changes import SetOptions, UnsetOptions
+from snowmelt.sql.statements.create_rules import CreateHead
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import CreateHead, created_name, if_exists, object_name
+from snowmelt.sql.statements.heads import created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
     CommentOption,
     Options,

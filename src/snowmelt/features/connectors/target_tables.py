@@ -60,7 +60,7 @@ class TargetTables:
         if found is None or found.dropped_on is not None:
             name = str(found.name) if found is not None else table_id
             raise errors.connector_stopped(
-                f"The mirror {name} is gone.", hint="Undrop it, or create the connector anew; then resume it."
+                f"The mirror {name} is gone.", hint="UNDROP it, or create the connector again. Then resume it."
             )
         return found
 

@@ -22,8 +22,8 @@ from snowmelt.features.connectors.first_snapshot import FirstSnapshots
 from snowmelt.features.connectors.landing import Landing
 from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.ingest.cdc.debezium import snapshot_order
-from snowmelt.ingest.cdc.feed import Batch, EngineFailedError, Feed
-from snowmelt.ingest.cdc.findings import CONNECTION, LOG, Finding, SourceError, Status
+from snowmelt.ingest.cdc.feed import EngineFailedError, Feed, FeedBatch
+from snowmelt.ingest.cdc.findings import CONNECTION, LOG, SourceError, SourceFinding, Status
 from snowmelt.ingest.cdc.history import History, history_file
 from snowmelt.ingest.cdc.kinds import kind_of
 from snowmelt.ingest.cdc.quick.snapshot import StoppedError
@@ -212,7 +212,9 @@ class Worker:
             with self._lock:
                 self._snapshots = None
 
-    def _land(self, landing: Landing, feed: Feed, batch: Batch, watch: Callable[[str], None]) -> ConnectorState | None:
+    def _land(
+        self, landing: Landing, feed: Feed, batch: FeedBatch, watch: Callable[[str], None]
+    ) -> ConnectorState | None:
         """Lands a batch, however long the lake takes: the engine waits, and so does the source's log.
 
         None when the account is closed first.
@@ -227,7 +229,7 @@ class Worker:
                 self._send_signals(connector, current)
         return standing
 
-    def _land_at_last(self, landing: Landing, batch: Batch, watch: Callable[[str], None]) -> ConnectorState | None:
+    def _land_at_last(self, landing: Landing, batch: FeedBatch, watch: Callable[[str], None]) -> ConnectorState | None:
         backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         while True:
             try:
@@ -349,6 +351,6 @@ def _definition(connector: CatalogObject) -> ConnectorDefinition:
     return connector.definition
 
 
-def _remedies(findings: list[Finding]) -> str:
+def _remedies(findings: list[SourceFinding]) -> str:
     remedies = [finding.remedy for finding in findings if finding.remedy]
     return "Run in the source: " + " ".join(remedies) if remedies else "See ALTER CONNECTOR … CHECK."

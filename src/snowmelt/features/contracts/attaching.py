@@ -9,22 +9,23 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName
 from snowmelt.features.contracts import errors as contract_errors
 from snowmelt.features.contracts.breaches import lost
+from snowmelt.features.contracts.definitions import CONTRACT, ContractDefinition
 from snowmelt.features.contracts.promises import as_columns, columns_of, is_sunset, majors, of_major, promise
 from snowmelt.features.contracts.views import PromisedViews
 from snowmelt.govern.contracts.model import TableColumn
 from snowmelt.govern.contracts.reading import read
 from snowmelt.runtime import schema_objects
-from snowmelt.runtime.ports import ContractOptions
+from snowmelt.runtime.ports import HasContract
 from snowmelt.runtime.rights import enforcement
 from snowmelt.sql.statements.base import NameRef
-from snowmelt.state.contract_model import CONTRACT, ContractDefinition, ContractLink
+from snowmelt.state.contract_model import ContractLink
 from snowmelt.state.model import CatalogObject, Column, TableDefinition, ViewDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 
-def set_contract(run: Run, item: CatalogObject, options: ContractOptions, unset: Sequence[str] = ()) -> None:
+def set_contract(run: Run, item: CatalogObject, options: HasContract, unset: Sequence[str] = ()) -> None:
     """What ALTER … SET CONTRACT and UNSET CONTRACT do; nothing when the statement says nothing about it."""
     definition = item.definition
     assert isinstance(definition, TableDefinition | ViewDefinition)
@@ -49,14 +50,12 @@ def shown_columns(run: Run, item: CatalogObject) -> list[TableColumn]:
         return run.account.services[PromisedViews].columns(run, state, item)
 
 
-def wanted(run: Run, options: ContractOptions, item: CatalogObject, columns: Sequence[Column]) -> ContractLink | None:
+def wanted(run: Run, options: HasContract, item: CatalogObject, columns: Sequence[Column]) -> ContractLink | None:
     """The link that CREATE asks for. Raises, naming each breach, when such an object does not satisfy it."""
     return _link(run, options, item, as_columns(columns))
 
 
-def _link(
-    run: Run, options: ContractOptions, item: CatalogObject, columns: Sequence[TableColumn]
-) -> ContractLink | None:
+def _link(run: Run, options: HasContract, item: CatalogObject, columns: Sequence[TableColumn]) -> ContractLink | None:
     if options.contract is None:
         if options.contract_version is not None:
             raise errors.missing_options(["CONTRACT"])
@@ -102,6 +101,6 @@ def _major(run: Run, name: ObjectName, definition: ContractDefinition, given: in
         assert given is not None
         return given
     if given is not None and given in majors(definition):
-        raise contract_errors.contract_version(f"Version {given} of contract '{name}' is promised no more.")
+        raise contract_errors.contract_version(f"Version {given} of contract '{name}' is no longer in force.")
     shown = f"version {given}" if given is not None else "version that is not past its sunset"
     raise contract_errors.contract_version(f"Contract '{name}' has no {shown}.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors, types
 from snowmelt.features.contracts import attaching, enforcing, listing, versioning
 from snowmelt.features.contracts import errors as contract_errors
+from snowmelt.features.contracts.definitions import CONTRACT, Consumer, ContractDefinition, ContractVersion
 from snowmelt.features.contracts.promises import majors, promise_of, version_of
 from snowmelt.features.contracts.statements import (
     AddConsumer,
@@ -26,7 +27,6 @@ from snowmelt.govern.contracts.reading import folded
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.results import DONE, Result, ResultColumn, status, table_result
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
-from snowmelt.state.contract_model import CONTRACT, Consumer, ContractDefinition, ContractVersion
 from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateReader
 
@@ -83,7 +83,7 @@ def alter_contract(run: Run, statement: AlterContract) -> Result:
         case UnsetOptions():
             schema_objects.alter(run, found, {}, uncomment=True)
         case _:
-            raise errors.unsupported(f"ALTER CONTRACT … {type(statement.action).__name__}")
+            raise errors.unsupported_action("CONTRACT", statement.action)
     return done
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from snowmelt.core.names import literal
+from snowmelt.features.contracts.definitions import Consumer, ContractDefinition
 from snowmelt.runtime.metadata.ddl_words import object_name
 from snowmelt.sql.statements.spelling import spelled
-from snowmelt.state.contract_model import Consumer, ContractDefinition
 from snowmelt.state.model import CatalogObject
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from snowmelt.core.lazy import lazy_imports
+from snowmelt.features.contracts.definitions import CONTRACT, ContractDefinition
 from snowmelt.features.contracts.statements import (
     AddConsumer,
     AlterContract,
@@ -16,7 +17,7 @@ from snowmelt.runtime.kinds import InProjects, KindDescription
 from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.rights.asks import (
     Named,
-    Request,
+    RightsRequest,
     Subject,
     altered,
     ask,
@@ -26,9 +27,8 @@ from snowmelt.runtime.rights.asks import (
     table_named,
 )
 from snowmelt.sql.statements import base
-from snowmelt.sql.statements.heads import CreateRule
+from snowmelt.sql.statements.create_rules import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax
-from snowmelt.state.contract_model import CONTRACT, ContractDefinition
 
 with lazy_imports():
     from snowmelt.features.contracts import enforcing, listing
@@ -37,21 +37,21 @@ with lazy_imports():
     from snowmelt.features.contracts.listing import contracts, described
 
 
-def _create(statement: CreateContract) -> Request:
+def _create(statement: CreateContract) -> RightsRequest:
     table = statement.source.table
     if table is None:
         return created("CREATE CONTRACT", CONTRACT, statement)
     return created("CREATE CONTRACT FROM TABLE", CONTRACT, statement, table_named(table))
 
 
-def _alter(statement: AlterContract) -> Request:
+def _alter(statement: AlterContract) -> RightsRequest:
     if isinstance(statement.action, AddConsumer | DropConsumer):
-        return Request("ALTER CONTRACT CONSUMER", Named(CONTRACT, statement.name))
+        return RightsRequest("ALTER CONTRACT CONSUMER", Named(CONTRACT, statement.name))
     return altered("ALTER CONTRACT", CONTRACT, statement.name, statement.action)
 
 
-def _check(statement: CheckContract) -> Request:
-    return Request("CHECK CONTRACT", Named(CONTRACT, statement.name))
+def _check(statement: CheckContract) -> RightsRequest:
+    return RightsRequest("CHECK CONTRACT", Named(CONTRACT, statement.name))
 
 
 KIND = KindDescription(

@@ -7,12 +7,12 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from snowmelt.core.names import ObjectName
+from snowmelt.features.contracts.definitions import CONTRACT, ContractDefinition
 from snowmelt.features.contracts.promises import is_sunset, version_of
 from snowmelt.features.contracts.versioning import latest
 from snowmelt.runtime.metadata.columns import Columns, Row, columns
 from snowmelt.runtime.metadata.schema_objects import named, of_kind
 from snowmelt.sql.statements.show import ShowStatement
-from snowmelt.state.contract_model import CONTRACT, ContractDefinition
 from snowmelt.state.model import RELATIONS, CatalogObject
 from snowmelt.state.store import StateReader
 

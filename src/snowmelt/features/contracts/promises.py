@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import date
 
 from snowmelt.core.names import ObjectName
+from snowmelt.features.contracts.definitions import Consumer, ContractDefinition, ContractVersion
 from snowmelt.govern.contracts.conformance import Breach, breaches
 from snowmelt.govern.contracts.model import Contract, Described, TableColumn
 from snowmelt.govern.contracts.reading import read
 from snowmelt.govern.contracts.versions import Version, parse_version
-from snowmelt.state.contract_model import Consumer, ContractDefinition, ContractLink, ContractVersion
+from snowmelt.state.contract_model import ContractLink
 from snowmelt.state.model import CatalogObject, Column, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
 

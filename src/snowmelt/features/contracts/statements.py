@@ -8,10 +8,11 @@ from typing import Annotated
 
 from snowmelt.core import errors
 from snowmelt.features.loading.stage_statements import Location, location
-from snowmelt.sql.statements.base import CreateStatement, NameRef, ObjectType, Statement
-from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, UnsetOptions
+from snowmelt.sql.statements.base import Action, CreateStatement, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
+from snowmelt.sql.statements.create_rules import CreateHead
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import CreateHead, created_name, if_exists, object_name
+from snowmelt.sql.statements.heads import created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
     CommentOption,
     Options,

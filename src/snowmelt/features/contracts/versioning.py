@@ -8,6 +8,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName
 from snowmelt.features.contracts import errors as contract_errors
 from snowmelt.features.contracts.attaching import shown_columns
+from snowmelt.features.contracts.definitions import ContractDefinition
 from snowmelt.features.contracts.promises import affected, majors, of_major, version_of
 from snowmelt.features.contracts.statements import ContractSource
 from snowmelt.features.loading import stage_folders
@@ -18,7 +19,6 @@ from snowmelt.govern.contracts.compatibility import compare
 from snowmelt.govern.contracts.model import Compatibility, Contract
 from snowmelt.govern.contracts.reading import read
 from snowmelt.sql.statements.base import NameRef
-from snowmelt.state.contract_model import ContractDefinition
 from snowmelt.state.model import RELATIONS, CatalogObject, TableDefinition
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def check_follows(name: ObjectName, definition: ContractDefinition, new: Contrac
         if major < majors(definition)[-1]:
             newest = definition.versions[-1].version
             raise errors.SnowmeltError(
-                "370013", "23514", f"Version {new.version} of contract '{name}' comes behind {newest}."
+                "370013", "23514", f"Version {new.version} of contract '{name}' is older than {newest}."
             )
         return
     old = read(earlier[-1].text)

@@ -18,9 +18,9 @@ from snowmelt.govern.contracts.model import TableColumn
 from snowmelt.runtime.declaring import stored_type
 from snowmelt.runtime.rights.authority import Authority
 from snowmelt.runtime.rights.privileges import OWNERSHIP
+from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import fold_identifier
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.sql.expressions import Environment
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import Relation, RelationColumn, TimeTravel
 from snowmelt.state.model import SELECTABLE, CatalogObject, Column, ViewDefinition

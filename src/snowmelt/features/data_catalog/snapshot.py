@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core.lag import show_lag
 from snowmelt.core.names import ObjectName
 from snowmelt.features.contracts import listing
+from snowmelt.features.contracts.definitions import CONTRACT, ContractDefinition
 from snowmelt.features.contracts.promises import columns_of, promise_of
 from snowmelt.features.contracts.versioning import latest
-from snowmelt.features.data_products.describing import Checked, all_consumers, checks_of, freshness_of, known_pii
+from snowmelt.features.data_products.definitions import DATA_PRODUCT, DataProductDefinition
+from snowmelt.features.data_products.describing import CheckOutcome, all_consumers, checks_of, freshness_of, known_pii
 from snowmelt.govern.contracts.model import Property
 from snowmelt.govern.contracts.reading import read
 from snowmelt.govern.data_catalog.model import (
@@ -28,7 +30,6 @@ from snowmelt.govern.quality.ddl import definition_of
 from snowmelt.runtime.metadata.columns import Columns, Row, columns
 from snowmelt.runtime.metadata.ddl_scripts import view_reads
 from snowmelt.runtime.rights.definitions import as_shown
-from snowmelt.state.contract_model import CONTRACT, DATA_PRODUCT, ContractDefinition, DataProductDefinition
 from snowmelt.state.model import RELATIONS, CatalogObject, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
 
@@ -132,7 +133,7 @@ def _relation(state: StateReader, item: CatalogObject, today: date) -> RelationE
     )
 
 
-def _check(checked: Checked) -> CheckEntry:
+def _check(checked: CheckOutcome) -> CheckEntry:
     last = checked.last
     return CheckEntry(
         name=checked.check.name,

@@ -1,1 +1,4 @@
-"""Data products: what is offered to others, by whom, and what may be expected of it."""
+"""Data products: what is offered to others, by whom, and what may be expected of it.
+
+Not here: the search for what is offered (`data_catalog`).
+"""

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.features.data_products import declaring
+from snowmelt.features.data_products.definitions import DATA_PRODUCT, DataProductDefinition
 from snowmelt.features.data_products.statements import AlterDataProduct, CreateDataProduct, ProductOptions
 from snowmelt.features.relations.alter_tables import rename
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.results import DONE, Result, status
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
-from snowmelt.state.contract_model import DATA_PRODUCT, DataProductDefinition
 from snowmelt.state.model import CatalogObject
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def alter_data_product(run: Run, statement: AlterDataProduct) -> Result:
         case UnsetOptions(names=names):
             _set(run, found, declaring.unset(names), uncomment="COMMENT" in names)
         case _:
-            raise errors.unsupported(f"ALTER DATA PRODUCT … {type(statement.action).__name__}")
+            raise errors.unsupported_action("DATA PRODUCT", statement.action)
     return done
 
 

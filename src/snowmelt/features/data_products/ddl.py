@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from snowmelt.core.lag import show_lag
 from snowmelt.core.names import literal
+from snowmelt.features.data_products.definitions import DataProductDefinition
 from snowmelt.runtime.metadata.ddl_words import object_name
-from snowmelt.state.contract_model import DataProductDefinition
 from snowmelt.state.model import CatalogObject
 
 

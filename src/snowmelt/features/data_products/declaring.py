@@ -9,14 +9,16 @@ from snowmelt.core import errors
 from snowmelt.core.lag import parse_lag
 from snowmelt.core.names import ObjectName
 from snowmelt.features.contracts import attaching
+from snowmelt.features.contracts.definitions import CONTRACT, ContractDefinition
 from snowmelt.features.contracts.promises import Promise, majors, of_major, promise
 from snowmelt.features.data_products import lags, pii
+from snowmelt.features.data_products.definitions import DataProductDefinition
 from snowmelt.features.data_products.statements import ProductOptions
 from snowmelt.govern.contracts.reading import read
 from snowmelt.govern.data_catalog.model import AVAILABILITY
 from snowmelt.runtime import schema_objects
 from snowmelt.sql.statements.base import NameRef
-from snowmelt.state.contract_model import CONTRACT, ContractDefinition, ContractLink, DataProductDefinition
+from snowmelt.state.contract_model import ContractLink
 from snowmelt.state.model import RELATIONS, CatalogObject, TableDefinition
 from snowmelt.state.store import StateReader
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from snowmelt.core.names import ObjectName
+from snowmelt.features.contracts.definitions import CONTRACT, ContractDefinition
+from snowmelt.features.data_products.definitions import DataProductDefinition
 from snowmelt.govern.contracts.model import Contract
 from snowmelt.govern.contracts.reading import read
 from snowmelt.govern.contracts.service_levels import freshness
 from snowmelt.runtime.pii_at_ingest import CLASS, NOT_PERSONAL
-from snowmelt.state.contract_model import CONTRACT, ContractDefinition, DataProductDefinition
 from snowmelt.state.model import RELATIONS, CatalogObject, ParameterLevel, TableDefinition
 from snowmelt.state.quality_model import QualityCheck, QualityResult
 from snowmelt.state.store import StateReader
@@ -77,7 +78,7 @@ def tagged_columns(state: StateReader, product: DataProductDefinition) -> set[st
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckOutcome:
     """A quality check of a table, and what it said last."""
 
     table: ObjectName
@@ -85,15 +86,16 @@ class Checked:
     last: QualityResult | None
 
 
-def checks_of(state: StateReader, table: CatalogObject) -> list[Checked]:
+def checks_of(state: StateReader, table: CatalogObject) -> list[CheckOutcome]:
     definition = table.definition
     checks = definition.quality if isinstance(definition, TableDefinition) else ()
     return [
-        Checked(table.name, check, next(iter(state.quality.last(table.id, check.name, 1)), None)) for check in checks
-    ]  # fmt: skip
+        CheckOutcome(table.name, check, next(iter(state.quality.last(table.id, check.name, 1)), None))
+        for check in checks
+    ]
 
 
-def quality_of(state: StateReader, product: DataProductDefinition) -> list[Checked]:
+def quality_of(state: StateReader, product: DataProductDefinition) -> list[CheckOutcome]:
     """All checks of what the product consists of."""
     found = [state.catalog.find(name, RELATIONS) for name in product.objects]
     return [checked for item in found if item is not None for checked in checks_of(state, item)]

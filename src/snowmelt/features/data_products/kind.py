@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from snowmelt.core.lazy import lazy_imports
+from snowmelt.features.data_products.definitions import DATA_PRODUCT, DataProductDefinition
 from snowmelt.features.data_products.statements import (
     AlterDataProduct,
     CreateDataProduct,
@@ -13,9 +14,8 @@ from snowmelt.runtime.kinds import InProjects, KindDescription
 from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.rights.asks import altered, ask_creator, ask_owner, created
 from snowmelt.sql.statements import base
-from snowmelt.sql.statements.heads import CreateRule
+from snowmelt.sql.statements.create_rules import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax
-from snowmelt.state.contract_model import DATA_PRODUCT, DataProductDefinition
 
 with lazy_imports():
     from snowmelt.features.data_products import listing

@@ -5,8 +5,8 @@ from __future__ import annotations
 from snowmelt.core import errors
 from snowmelt.core.lag import show_lag
 from snowmelt.core.names import ObjectName
+from snowmelt.features.data_products.definitions import DATA_PRODUCT, DataProductDefinition
 from snowmelt.features.data_products.describing import freshness_of
-from snowmelt.state.contract_model import DATA_PRODUCT, DataProductDefinition
 from snowmelt.state.model import RELATIONS, TableDefinition
 from snowmelt.state.store import StateReader
 

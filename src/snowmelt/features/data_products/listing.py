@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from snowmelt.core.lag import show_lag
+from snowmelt.features.data_products.definitions import DATA_PRODUCT, DataProductDefinition
 from snowmelt.features.data_products.describing import (
-    Checked,
+    CheckOutcome,
     all_consumers,
     contract_of,
     freshness_of,
@@ -18,10 +19,9 @@ from snowmelt.features.data_products.describing import (
 )
 from snowmelt.govern.data_catalog.model import AVAILABILITY
 from snowmelt.runtime.metadata.columns import Columns, Row, columns
-from snowmelt.runtime.metadata.layouts import DESCRIBE_ROUTINE
+from snowmelt.runtime.metadata.layouts import DESCRIBE_PROPERTIES
 from snowmelt.runtime.metadata.schema_objects import named, of_kind
 from snowmelt.sql.statements.show import ShowStatement
-from snowmelt.state.contract_model import DATA_PRODUCT, DataProductDefinition
 from snowmelt.state.model import RELATIONS, CatalogObject, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
 
@@ -62,7 +62,7 @@ def shown(state: StateReader, item: CatalogObject) -> Row:
     }
 
 
-def _quality(checks: Sequence[Checked]) -> str | None:
+def _quality(checks: Sequence[CheckOutcome]) -> str | None:
     """How many checks there are, and what they said last."""
     if not checks:
         return None
@@ -71,7 +71,7 @@ def _quality(checks: Sequence[Checked]) -> str | None:
 
 
 def described(run: Run, state: StateReader, item: CatalogObject) -> tuple[Columns, Iterator[Row]]:
-    return DESCRIBE_ROUTINE, _properties(state, item)
+    return DESCRIBE_PROPERTIES, _properties(state, item)
 
 
 def _properties(state: StateReader, item: CatalogObject) -> Iterator[Row]:

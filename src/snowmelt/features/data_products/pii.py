@@ -12,17 +12,17 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, split_name
 from snowmelt.core.types import Kind
+from snowmelt.features.data_products.definitions import DataProductDefinition
 from snowmelt.features.data_products.describing import all_pii, tagged_columns
 from snowmelt.features.lineage.service import Lineage
 from snowmelt.govern.lineage.graph import LineageGraph
 from snowmelt.govern.pii.classes import CLASSES, by_name
-from snowmelt.govern.pii.classifying import Confidence, Finding, classify
+from snowmelt.govern.pii.classifying import Confidence, PiiFinding, classify
 from snowmelt.govern.pii.strategies import ClassifiedColumn, Strategy, parse_strategies, parse_strategy, protected
 from snowmelt.runtime import pii_at_ingest
 from snowmelt.runtime.metadata.columns import Row, columns
 from snowmelt.runtime.pii_at_ingest import CLASS, NOT_PERSONAL, STRATEGY
 from snowmelt.runtime.rights.authority import SYSTEM
-from snowmelt.state.contract_model import DataProductDefinition
 from snowmelt.state.model import RELATIONS, CatalogObject, ParameterLevel, TableDefinition, ViewDefinition
 from snowmelt.state.sight import Owned
 from snowmelt.state.store import StateReader
@@ -130,7 +130,7 @@ def classify_table(run: Run, state: StateReader, arguments: Arguments) -> str:
     return json.dumps({"classification_result": {each.column: each.as_json() for each in findings}})
 
 
-def _findings(run: Run, state: StateReader, item: CatalogObject, rows: int) -> Iterator[Finding | None]:
+def _findings(run: Run, state: StateReader, item: CatalogObject, rows: int) -> Iterator[PiiFinding | None]:
     """By column: what its values or its name speak for, or else what the column is that it is a copy of."""
     definition = item.definition
     assert isinstance(definition, TableDefinition | ViewDefinition)
@@ -164,7 +164,7 @@ def _sample(
         return dict(zip(columns, zip(*session.execute(text).rows(), strict=True), strict=False))
 
 
-def _of_origin(state: StateReader, graph: LineageGraph, item: CatalogObject, column: str) -> Finding | None:
+def _of_origin(state: StateReader, graph: LineageGraph, item: CatalogObject, column: str) -> PiiFinding | None:
     """Under whatever name, and through however many tables, views and statements a value came: it is what it was."""
     for source, name in graph.copied_from(item.id, column):
         known = state.parameters.get(ParameterLevel.TABLE, source.object_id, f"{CLASS}{name}")
@@ -172,7 +172,7 @@ def _of_origin(state: StateReader, graph: LineageGraph, item: CatalogObject, col
             return None
         found = CLASSES.get(known) if known is not None else by_name(name)
         if found is not None:
-            return Finding(column, found, Confidence.MEDIUM, 0.0)
+            return PiiFinding(column, found, Confidence.MEDIUM, 0.0)
     return None
 
 

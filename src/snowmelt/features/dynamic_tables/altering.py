@@ -15,8 +15,8 @@ from snowmelt.runtime import kinds, retention
 from snowmelt.runtime.incremental import filling
 from snowmelt.runtime.incremental.definitions import BoundDefinition, bind
 from snowmelt.sql.statements.alter_table import ClusterBy, SetRecluster
-from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.changes import Action, RenameTo, SetColumnComment, SetOptions, SwapWith, UnsetOptions
+from snowmelt.sql.statements.base import Action, NameRef
+from snowmelt.sql.statements.changes import RenameTo, SetColumnComment, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.dynamic_tables import DynamicTableOptions, SetFrozen
 from snowmelt.sql.statements.warehouses import Resume, Suspend
 from snowmelt.state.dynamic_model import DynamicDefinition
@@ -75,7 +75,7 @@ def alter(run: Run, table: CatalogObject, actions: Sequence[Action]) -> None:
         case SetOptions() | UnsetOptions() | SetFrozen():
             _set(run, table, actions)
         case other:
-            raise errors.unsupported(f"ALTER DYNAMIC TABLE … {type(other).__name__}")
+            raise errors.unsupported_action("DYNAMIC TABLE", other)
 
 
 def _note(run: Run, table: CatalogObject, trigger: str) -> None:

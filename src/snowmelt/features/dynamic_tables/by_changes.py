@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from snowmelt.core import types
 from snowmelt.core.faults import reached
-from snowmelt.features.dynamic_tables import change_sets
+from snowmelt.features.dynamic_tables.change_sets import ChangeSet, ChangeSets
 from snowmelt.features.dynamic_tables.frozen import Region, may_shrink
 from snowmelt.ivm.algebra import TARGET, WEIGHT, table_name
 from snowmelt.ivm.changes import TableChange
@@ -22,16 +22,17 @@ from snowmelt.ivm.cost import Work, estimate
 from snowmelt.ivm.expressions import View
 from snowmelt.ivm.operators.base import Operator
 from snowmelt.ivm.operators.scan import Scan
-from snowmelt.ivm.plan import ApplyKind, RefreshPlan, states_of
+from snowmelt.ivm.plan import ApplyKind, RefreshPlan
 from snowmelt.ivm.reasons import NotIncrementalError
 from snowmelt.ivm.top_rows import LAST, TopRows
 from snowmelt.runtime.incremental import planning as incremental
 from snowmelt.runtime.incremental.applying import DivergedError, Target, TooLargeError, weight_column
 from snowmelt.runtime.incremental.definitions import BoundDefinition, DefinitionCatalog
+from snowmelt.runtime.incremental.kept import Compiled, KeptPlan
 from snowmelt.runtime.incremental.lookups import Lookups, Searched, Side
 from snowmelt.runtime.incremental.operator_states import OperatorStates, types_of
 from snowmelt.runtime.incremental.runs import RefreshRun
-from snowmelt.runtime.incremental.stages import StageRunner
+from snowmelt.runtime.incremental.stages import ROWS, StageRunner
 from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.staged_rows import as_file, needs_file
 from snowmelt.runtime.writing import RowWriter
@@ -43,6 +44,7 @@ from snowmelt.storage.commits import CommitResult
 
 _MOST_CHANGES = 2_000_000
 """Rows of changes that are held in memory; beyond, the table is recomputed."""
+_TOP_ROWS = "top rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Attempt:
     """Where the table stands: its frontier is what `pending.base` was computed from."""
     bound: BoundDefinition
     """The query at the new versions."""
+    compile: Callable[[], Compiled]
+    """What the query was compiled to, now or by a refresh before."""
     data_timestamp: datetime
 
 
@@ -108,7 +112,8 @@ class _ChangeRefresh:
         catalog = attempt.bound.environment.relations
         assert isinstance(catalog, DefinitionCatalog)
         self.catalog = catalog
-        self.planner = incremental.planner_of(attempt.bound)
+        self.compiled = attempt.compile()
+        self.planner = self.compiled.planner
         self.sources = self._sources()
         self.region = _region(attempt)
         outside = self.region.outside_of if self.region is not None else None
@@ -135,22 +140,25 @@ class _ChangeRefresh:
             states = self._states(store)
             relations, changes = self._relations()
         relations.update(states)
-        plan = self._plan(changes)
+        kept = self._plan(changes)
+        plan = kept.plan
         changed_rows = sum(change.rows.num_rows for change in changes.values())
         details = {
             "changed_rows": changed_rows,
             "stages": len(plan.stages),
             "apply": plan.apply.kind.value,
+            "compiled": not kept.used,
             **estimates,
         }
+        kept.used = True
         if plan.apply.kind is ApplyKind.NOTHING:
             return Applied(self._unchanged, details, dict(recorded))
         read = time.monotonic()
-        runner = self._runner(relations, changes)
-        kept = {state.added for state in plan.additions} | ({plan.apply.keys} if plan.apply.keys else set())
-        runner.run(plan.stages, frozenset(kept))
+        runner = self._runner(relations, changes, kept)
+        wanted = {state.added for state in plan.additions} | ({plan.apply.keys} if plan.apply.keys else set())
+        runner.run(plan.stages, frozenset(wanted))
         unchanged = plan.apply.keys is not None and not runner.rows_of(plan.apply.keys).num_rows
-        rows = None if unchanged else self._rows(plan, runner)
+        rows = None if unchanged else self._rows(kept, runner)
         reached("stages-computed")
         computed = time.monotonic()
         with span("apply", kind=plan.apply.kind.value, rows=rows.num_rows if rows is not None else 0):
@@ -170,29 +178,32 @@ class _ChangeRefresh:
     def _states(self, store: OperatorStates) -> dict[str, exp.Expr]:
         """What Spark calls the states of the plan. Raises when they are not those of the table as it is."""
         recorded = self.attempt.dynamic.operator_states
-        states = list(states_of(self.planner.view.root).values())
-        if not store.usable(states, recorded) and (recorded or self.run.account.store.root.is_local):
+        states = self.compiled.states
+        if not store.usable(self.compiled.fingerprints, recorded) and (
+            recorded or self.run.account.store.root.is_local
+        ):
             raise TooLargeError("the states of its aggregates are missing")
         if not recorded:
             return {}
         self.searched = {state.stored: store.searched(recorded[state.name]) for state in states}
         return {state.stored: store.relation(state, recorded[state.name]) for state in states}
 
-    def _plan(self, changes: Mapping[str, change_sets.ChangeSet]) -> RefreshPlan:
+    def _plan(self, changes: Mapping[str, ChangeSet]) -> KeptPlan:
         recorded = self.attempt.dynamic.operator_states
-        return self.planner.plan(
+        return self.compiled.plan(
             {name: TableChange(change.inserts_only) for name, change in changes.items() if change.rows.num_rows},
-            before=self.attempt.dynamic.data_timestamp,
-            after=self.attempt.data_timestamp,
-            types=types_of(recorded) if recorded else None,
+            self.attempt.dynamic.data_timestamp,
+            self.attempt.data_timestamp,
+            types_of(recorded) if recorded else None,
         )
 
-    def _runner(self, relations: Mapping[str, exp.Expr], changes: Mapping[str, change_sets.ChangeSet]) -> StageRunner:
+    def _runner(
+        self, relations: Mapping[str, exp.Expr], changes: Mapping[str, ChangeSet], kept: KeptPlan
+    ) -> StageRunner:
         rows = {table_name(name, "change"): change.rows for name, change in changes.items()}
         inputs = {name: data for name, data in rows.items() if name not in relations}
-        return StageRunner(
-            self.run, relations, inputs, rows, Lookups(self.run.account.store, self.sides, self.searched)
-        )
+        lookups = Lookups(self.run.account.store, self.sides, self.searched, kept.conditions)
+        return StageRunner(self.run, relations, inputs, rows, lookups, kept.queries)
 
     def _weighed(self) -> dict[str, Any]:
         """The estimates, for the history. Raises, before anything is read, when a full refresh is to be preferred."""
@@ -226,17 +237,18 @@ class _ChangeRefresh:
             )
         return estimates
 
-    def _relations(self) -> tuple[dict[str, exp.Expr], dict[str, change_sets.ChangeSet]]:
+    def _relations(self) -> tuple[dict[str, exp.Expr], dict[str, ChangeSet]]:
         """What each side of each source is called, and the changes of those that changed."""
         relations: dict[str, exp.Expr] = {}
-        changes: dict[str, change_sets.ChangeSet] = {}
+        changes: dict[str, ChangeSet] = {}
         used = _used_columns(self.planner.view)
         for reference, source in self.sources.items():
             new = self.attempt.bound.versions[source.id]
             old = self.attempt.dynamic.frontier[source.id]
-            relations[table_name(reference, "new")] = exp.Table(this=identifier(reference))
+            present = self._present(reference, source)
+            relations[table_name(reference, "new")] = exp.Table(this=identifier(present))
             names = tuple(used[reference])
-            self.sides[table_name(reference, "new")] = self._side(source, reference, new, names)
+            self.sides[table_name(reference, "new")] = self._side(source, present, new, names)
             if new == old:
                 continue
             definition = source.definition
@@ -244,8 +256,9 @@ class _ChangeRefresh:
             shapes = [item for item in self.catalog.state.shapes.all(source.id) if item.last_version >= old]
             for shape in shapes:
                 _check_same_columns(source, used[reference], shape)
-            found = change_sets.read(
-                self.run.account, self.attempt.state, source, used[reference], (old, new), _MOST_CHANGES
+            account = self.run.account
+            found = account.services[ChangeSets].read(
+                account, self.attempt.state, source, used[reference], (old, new), _MOST_CHANGES
             )
             if found is None:
                 raise TooLargeError("too many changes")
@@ -261,6 +274,11 @@ class _ChangeRefresh:
             self.sides[table_name(reference, "old")] = self._side(source, before.reference, old, names)
         return relations, changes
 
+    def _present(self, reference: str, source: CatalogObject) -> str:
+        """What this refresh calls the new side of a table. The plan may be of one before, with another version."""
+        plain = f"t_{source.id}_{self.attempt.bound.versions[source.id]}"
+        return plain if plain in self.run.tables else reference
+
     def _side(self, source: CatalogObject, reference: str, version: int, names: tuple[str, ...]) -> Side:
         files = self.run.tables[reference]
         return Side(source, version, files.sources is None and files.delta_path is None, names)
@@ -268,9 +286,14 @@ class _ChangeRefresh:
     def close(self) -> None:
         self.run.remove_staged()
 
-    def _rows(self, plan: RefreshPlan, runner: StageRunner) -> pa.Table:
-        found = self._top_rows(plan.apply.top, runner) if plan.apply.top is not None else None
-        return found if found is not None else runner.fetch(self._stored(plan))
+    def _rows(self, kept: KeptPlan, runner: StageRunner) -> pa.Table:
+        top = kept.plan.apply.top
+        found = self._top_rows(top, runner) if top is not None else None
+        if found is not None:
+            return found
+        if kept.rows is None:
+            kept.rows = self._stored(kept.plan)
+        return runner.fetch(kept.rows, ROWS)
 
     def _top_rows(self, top: TopRows, runner: StageRunner) -> pa.Table | None:
         """The table's new rows from those it has, if that is enough to know them."""
@@ -281,7 +304,7 @@ class _ChangeRefresh:
         names = {made.key: kept.name for made, kept in produced}
         present = self.target.rows()
         runner.keep(TARGET, pa.table({made: present.column(kept) for made, kept in names.items()}))
-        found = runner.fetch(top.query)
+        found = runner.fetch(top.query, _TOP_ROWS)
         indexes = top.indexes(found.column(WEIGHT).to_pylist(), found.column(LAST).to_pylist())
         if indexes is None:
             return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +19,10 @@ from snowmelt.storage.feed import CHANGE_TYPE
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
 
+_MOST_KEPT = 16
+_KEPT_BYTES = 1_000_000
+"""Of one; larger ones are worth less than the memory."""
+_Key = tuple[str, str, tuple[tuple[int, int], ...], tuple[str, ...]]
 _CAME = pa.array(["insert", "update_postimage"])
 
 
@@ -27,15 +33,42 @@ class ChangeSet:
     inserts_only: bool
 
 
-def read(
-    account: Account, state: StateReader, table: CatalogObject, names: Sequence[str], versions: tuple[int, int],
-    limit: int,
-) -> ChangeSet | None:  # fmt: skip
-    """The changes after the first version up to the second; None when they are more than `limit` rows."""
-    definition = table.definition
-    assert isinstance(definition, TableDefinition)
-    ranges = state.versions.change_ranges(table.id, *versions)
-    reader = account.store.changes(definition.location, ranges)
+class ChangeSets:
+    """The small change sets that were read lately: a commit is read once for all tables that it makes due.
+
+    What versions of a table changed is always the same, so nothing here is ever out of date.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[_Key, ChangeSet] = OrderedDict()
+
+    def read(
+        self, account: Account, state: StateReader, table: CatalogObject, names: Sequence[str],
+        versions: tuple[int, int], limit: int,
+    ) -> ChangeSet | None:  # fmt: skip
+        """The changes after the first version up to the second; None when they are more than `limit` rows."""
+        definition = table.definition
+        assert isinstance(definition, TableDefinition)
+        ranges = tuple(state.versions.change_ranges(table.id, *versions))
+        key = (table.id, definition.location, ranges, tuple(names))
+        with self._lock:
+            found = self._kept.get(key)
+        if found is None:
+            found = _read(account, definition.location, ranges, names, limit)
+        if found is not None and found.rows.nbytes <= _KEPT_BYTES:
+            with self._lock:
+                self._kept[key] = found
+                self._kept.move_to_end(key)
+                while len(self._kept) > _MOST_KEPT:
+                    self._kept.popitem(last=False)
+        return found
+
+
+def _read(
+    account: Account, location: str, ranges: Sequence[tuple[int, int]], names: Sequence[str], limit: int
+) -> ChangeSet | None:
+    reader = account.store.changes(location, ranges, names)
     schema = pa.schema([reader.schema.field(name) for name in names])
     parts: list[pa.Table] = []
     count = 0

@@ -6,6 +6,7 @@ with ordered keys.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
 
 MOST_DIFFERENCES = 20
-_EXPECTED, _ACTUAL, _ROW = "__expected", "__actual", "__row"
+EXPECTED, ACTUAL = "__expected", "__actual"
 
 
 def check(account: Account, table: CatalogObject, caller: Run | None = None) -> dict[str, Any]:
@@ -58,16 +59,14 @@ def check(account: Account, table: CatalogObject, caller: Run | None = None) -> 
 
 
 def _verdict(run: RefreshRun, definition: TableDefinition, grouped: exp.Select) -> dict[str, Any]:
-    missing = spark("greatest(_0 - _1, 0)", exp.column(_EXPECTED), exp.column(_ACTUAL))
-    unexpected = spark("greatest(_0 - _1, 0)", exp.column(_ACTUAL), exp.column(_EXPECTED))
-    totals = exp.select(
-        *(
-            spark("coalesce(sum(_0), 0)", tree)
-            for tree in (exp.column(_EXPECTED), exp.column(_ACTUAL), missing, unexpected)
-        )
-    ).from_(_subquery(grouped))
-    counts = [int(column[0].as_py()) for column in _fetch(run, totals).columns]
+    missing = spark("greatest(_0 - _1, 0)", exp.column(EXPECTED), exp.column(ACTUAL))
+    unexpected = spark("greatest(_0 - _1, 0)", exp.column(ACTUAL), exp.column(EXPECTED))
     names = ("expected_rows", "actual_rows", "missing_rows", "unexpected_rows")
+    sums = zip((exp.column(EXPECTED), exp.column(ACTUAL), missing, unexpected), names, strict=True)
+    totals = exp.select(*(exp.alias_(spark("coalesce(sum(_0), 0)", tree), name) for tree, name in sums)).from_(
+        subquery(grouped)
+    )
+    counts = [int(column[0].as_py()) for column in fetch(run, totals).columns]
     found: dict[str, Any] = dict(zip(names, counts, strict=True))
     equal = not found["missing_rows"] and not found["unexpected_rows"]
     return {"equal": equal, **found, "differences": [] if equal else _differences(run, definition, grouped)}
@@ -75,15 +74,19 @@ def _verdict(run: RefreshRun, definition: TableDefinition, grouped: exp.Select) 
 
 def _differences(run: RefreshRun, definition: TableDefinition, grouped: exp.Select) -> list[dict[str, Any]]:
     differing = (
-        exp.select(_ROW, _EXPECTED, _ACTUAL)
-        .from_(_subquery(grouped))
-        .where(exp.column(_EXPECTED).neq(exp.column(_ACTUAL)))
+        exp.select(*text_names(definition.columns), EXPECTED, ACTUAL)
+        .from_(subquery(grouped))
+        .where(exp.column(EXPECTED).neq(exp.column(ACTUAL)))
         .limit(MOST_DIFFERENCES)
     )
     names = [column.name for column in definition.columns]
     return [
-        {"row": dict(zip(names, row[_ROW], strict=True)), "expected": int(row[_EXPECTED]), "actual": int(row[_ACTUAL])}
-        for row in _fetch(run, differing).to_pylist()
+        {
+            "row": dict(zip(names, row_of(row, definition.columns), strict=True)),
+            "expected": int(row[EXPECTED]),
+            "actual": int(row[ACTUAL]),
+        }
+        for row in fetch(run, differing).to_pylist()
     ]
 
 
@@ -96,38 +99,51 @@ def _grouped(run: RefreshRun, state: StateReader, table: CatalogObject, dynamic:
     if gone is not None:
         raise errors.compilation(
             "002740", "22000", f"'{table.name}' can't be compared with its query as of its data timestamp. {gone}",
-            hint="Refresh the dynamic table, which computes it anew.",
+            hint="Refresh the dynamic table, which computes it again.",
         )  # fmt: skip
     bound = bind(
         run, state, table.name, definition.dynamic, dynamic.data_timestamp, pins.at_frontier(dynamic.frontier),
         dynamic.dependencies,
     )  # fmt: skip
-    filling.check_columns(table, bound.query)
-    if dynamic.refresh_mode is not RefreshMode.FULL:
-        bound = incremental.reproducible(bound)
-    expected: exp.Select = filling.all_rows(run, table, bound)
+    expected = computed_rows(run, table, bound, dynamic.refresh_mode)
     visible = state.versions.visible(table.id)
     assert visible is not None
-    actual = _stored_rows(bound, table, visible.version)
+    actual = _comparable(bound, table, _stored_rows(bound, table, visible.version))
+    return to_compare(expected, actual, definition.columns)
+
+
+def computed_rows(run: RefreshRun, table: CatalogObject, bound: BoundDefinition, mode: RefreshMode) -> exp.Select:
+    """What the query gives, as far as the table has to be equal to it."""
+    filling.check_columns(table, bound.query)
+    if mode is not RefreshMode.FULL:
+        bound = incremental.reproducible(bound)
+    return _comparable(bound, table, filling.all_rows(run, table, bound))
+
+
+def _comparable(bound: BoundDefinition, table: CatalogObject, rows: exp.Select) -> exp.Select:
+    definition = table.definition
+    assert isinstance(definition, TableDefinition) and definition.dynamic is not None
     if definition.dynamic.frozen_where is not None:
         # What is frozen is not what the query gives, and need not be.
-        expected = filling.thawed(bound.environment, table, expected)
-        actual = filling.thawed(bound.environment, table, actual)
+        rows = filling.thawed(bound.environment, table, rows)
     for check in definition.quality:
         if check.action is FailureAction.QUARANTINE:
             # Nor are rows that are kept out.
-            expected = filling.without(bound.environment, table, expected, violation(check))
-            actual = filling.without(bound.environment, table, actual, violation(check))
-    columns = definition.columns
+            rows = filling.without(bound.environment, table, rows, violation(check))
+    return rows
+
+
+def to_compare(expected: exp.Select, actual: exp.Select, columns: tuple[Column, ...]) -> exp.Select:
+    """Every distinct row of two queries with how often each gives it."""
     both = exp.union(_counted(expected, columns, 1, 0), _counted(actual, columns, 0, 1), distinct=False)
     return (
         exp.select(
-            _ROW,
-            exp.alias_(spark("sum(_0)", exp.column(_EXPECTED)), _EXPECTED),
-            exp.alias_(spark("sum(_0)", exp.column(_ACTUAL)), _ACTUAL),
+            *text_names(columns),
+            exp.alias_(spark("sum(_0)", exp.column(EXPECTED)), EXPECTED),
+            exp.alias_(spark("sum(_0)", exp.column(ACTUAL)), ACTUAL),
         )
-        .from_(_subquery(both))
-        .group_by(_ROW)
+        .from_(subquery(both))
+        .group_by(*text_names(columns))
     )
 
 
@@ -141,10 +157,23 @@ def _stored_rows(bound: BoundDefinition, table: CatalogObject, version: int) -> 
 
 
 def _counted(rows: exp.Select, columns: tuple[Column, ...], expected: int, actual: int) -> exp.Select:
-    texts = exp.Anonymous(this="array", expressions=[_text(column) for column in columns])
     return exp.select(
-        exp.alias_(texts, _ROW), exp.alias_(integer(expected), _EXPECTED), exp.alias_(integer(actual), _ACTUAL)
-    ).from_(_subquery(rows))
+        *texts_of(columns), exp.alias_(integer(expected), EXPECTED), exp.alias_(integer(actual), ACTUAL)
+    ).from_(subquery(rows))
+
+
+def texts_of(columns: Sequence[Column]) -> list[exp.Expr]:
+    """The values of a stored row as texts, under the names of `text_names`: all equal for equal rows only."""
+    return [exp.alias_(_text(column), name.this) for column, name in zip(columns, text_names(columns), strict=True)]
+
+
+def text_names(columns: Sequence[Column], table: str | None = None) -> list[exp.Column]:
+    return [exp.column(f"__text{index}", table) for index in range(len(columns))]
+
+
+def row_of(found: Mapping[str, Any], columns: Sequence[Column]) -> tuple[str | None, ...]:
+    """The texts of a row that was fetched."""
+    return tuple(found[name.name] for name in text_names(columns))
 
 
 def _text(column: Column) -> exp.Expr:
@@ -162,11 +191,11 @@ def _text(column: Column) -> exp.Expr:
             return spark("cast(_0 as string)", value)
 
 
-def _subquery(query: exp.Query) -> exp.Subquery:
+def subquery(query: exp.Query) -> exp.Subquery:
     return exp.Subquery(this=query, alias=exp.TableAlias(this=identifier("__q")))
 
 
-def _fetch(run: RefreshRun, query: exp.Select) -> Any:
+def fetch(run: RefreshRun, query: exp.Select) -> Any:
     return run.account.engine.to_arrow(
         query, list(run.tables.values()), lane=run.lane if run.tables else Lane.LIGHT, tag=run.tag,
         pool=run.pool, inputs=run.inputs,

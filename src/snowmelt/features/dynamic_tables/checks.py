@@ -16,13 +16,34 @@ if TYPE_CHECKING:
 
 def check_dynamic_table(run: Run, state: StateReader, arguments: Arguments) -> str:
     name = "SYSTEM$CHECK_DYNAMIC_TABLE"
-    table, definition = table_argument(run, state, text(arguments[0], "table_name"), name)
+    table, definition = table_argument(run, state, text(arguments[0], "table_name"), name, "SELECT")
     if definition.dynamic is None:
         raise errors.wrong_kind(table.kind, "DYNAMIC_TABLE")
     return json.dumps(run.account.services[DynamicTables].check(table, run))
 
 
+def refresh_changes(run: Run, state: StateReader, arguments: Arguments) -> str:
+    """SYSTEM$REFRESH_CHANGES(table_name, query_id [, source, change_numbers])."""
+    name = "SYSTEM$REFRESH_CHANGES"
+    table, definition = table_argument(run, state, text(arguments[0], "table_name"), name, "SELECT")
+    if definition.dynamic is None:
+        raise errors.wrong_kind(table.kind, "DYNAMIC_TABLE")
+    if len(arguments) == 3:
+        raise errors.invalid_value("", "change_numbers")
+    source = text(arguments[2], "source") if len(arguments) > 2 else None
+    numbers = _numbers(text(arguments[3], "change_numbers")) if source is not None else ()
+    tables = run.account.services[DynamicTables]
+    return json.dumps(tables.refresh_changes(run, table, text(arguments[1], "query_id"), source, numbers))
+
+
+def _numbers(written: str) -> tuple[int, ...]:
+    try:
+        return tuple(dict.fromkeys(int(part) for part in written.split(",")))
+    except ValueError:
+        raise errors.invalid_value(written, "change_numbers") from None
+
+
 def check_scd(run: Run, state: StateReader, arguments: Arguments) -> str:
-    table, _ = table_argument(run, state, text(arguments[0], "table_name"), "SYSTEM$CHECK_SCD")
+    table, _ = table_argument(run, state, text(arguments[0], "table_name"), "SYSTEM$CHECK_SCD", "SELECT")
     key = text(arguments[1], "key_columns") if len(arguments) > 1 else None
     return json.dumps(run.account.services[DynamicTables].check_versions(run, table, key))

@@ -13,7 +13,7 @@ from snowmelt.features.dynamic_tables import altering, creating, dimensions, lan
 from snowmelt.features.dynamic_tables import errors as refresh_errors
 from snowmelt.features.dynamic_tables.explaining import explain
 from snowmelt.features.dynamic_tables.group import refresh_graph
-from snowmelt.features.dynamic_tables.refresh import RefreshOutcome
+from snowmelt.features.dynamic_tables.recording import RefreshOutcome
 from snowmelt.runtime.metadata.columns import EPOCH
 from snowmelt.runtime.results import DONE, Result, ResultColumn, kept, status, table_result
 from snowmelt.runtime.rights.plans import explained

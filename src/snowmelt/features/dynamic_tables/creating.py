@@ -161,7 +161,7 @@ class _Maker:
     def _publish(
         self,
         table: CatalogObject,
-        written: tables.Written,
+        written: tables.FirstVersion,
         dynamic: DynamicState,
         bound: BoundDefinition,
         at: datetime | None,
@@ -201,7 +201,7 @@ class _Maker:
         return None if mode is RefreshMode.FULL else _FIRST
 
     def _history(
-        self, dynamic: DynamicState, at: datetime, started: datetime, written: tables.Written
+        self, dynamic: DynamicState, at: datetime, started: datetime, written: tables.FirstVersion
     ) -> DynamicRefresh:
         result = CommitResult(written.version, rows_inserted=written.rows)
         mode = dynamic.refresh_mode

@@ -99,7 +99,7 @@ def definition_of(
         columns=tuple(columns),
         location="",
         transient=statement.transient,
-        cluster_by=tuple(item.text for item in statement.cluster_by),
+        cluster_by=declaring.clustering_key(run, run.object_name(statement.name), columns, statement.cluster_by),
         dynamic=dynamic,
     )
 

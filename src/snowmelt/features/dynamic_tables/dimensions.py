@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from snowmelt.core.names import ObjectName
 from snowmelt.features.dynamic_tables.landing import EventLanding
 from snowmelt.sql import scd
-from snowmelt.sql.scd import Dimension, EventColumn, Events
+from snowmelt.sql.scd import Dimension, EventColumn, ScdEvents
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
 from snowmelt.sql.tokens import SqlText
@@ -53,7 +53,7 @@ def _query(run: Run, dimension: Dimension, source: str) -> SqlText:
     return SqlText(scd.query_of(events_of(run, dimension, source)))
 
 
-def events_of(run: Run, dimension: Dimension, source: str) -> Events:
+def events_of(run: Run, dimension: Dimension, source: str) -> ScdEvents:
     """The events as a query of the session would see them."""
     probe = run.bind_query(SqlText(scd.probe_of(dimension, source)))
     return scd.events_of(dimension, source, [EventColumn(column.name, column.type) for column in probe.columns])

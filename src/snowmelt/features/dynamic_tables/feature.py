@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.dynamic_tables.interrupted import end_refreshes
+from snowmelt.features.dynamic_tables.kind import EXPLAIN, KIND
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
-from snowmelt.runtime.kinds import ShownRows
-from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.schema_objects import is_dynamic
 from snowmelt.runtime.stopping import StopTimes
-from snowmelt.sql.statements.dynamic_tables import AlterDynamicTable, CreateDynamicTable, ExplainDynamicTable
 from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateTransaction
 
 with lazy_imports():
-    from snowmelt.features.dynamic_tables import landing, listing, scheduling, service, sql_functions
+    from snowmelt.features.dynamic_tables import change_sets, landing, scheduling, service, sql_functions
     from snowmelt.features.dynamic_tables.cloned import add
-    from snowmelt.features.dynamic_tables.commands import (
-        alter_dynamic_table,
-        create_dynamic_table,
-        explain_dynamic_table,
-    )
-    from snowmelt.features.dynamic_tables.listing import dynamic_tables
+    from snowmelt.runtime.incremental import kept
 
 
 _WAKING = frozenset(
@@ -34,16 +29,23 @@ _WAKING = frozenset(
 def _begin(account: Account) -> None:
     end_refreshes(account.state)
     account.services.offer(service, "DynamicTables", account)
+    account.services.offer(kept, "KeptPlans")
+    account.services.offer(change_sets, "ChangeSets")
 
     def wake() -> None:
         if account.services.is_made("DynamicTables"):
             account.services[service.DynamicTables].wake()
+
+    def note_commit(tables: frozenset[str], at: datetime) -> None:
+        if account.services.is_made("DynamicTables"):
+            account.services[service.DynamicTables].note_commit(tables, at)
 
     account.lifecycle.table_cloned.subscribe(add)
     account.lifecycle.refused_by_checks.subscribe(_suspend)
     account.lifecycle.dropped.subscribe(_dropped)
     account.lifecycle.restored.subscribe(_restored)
     account.events.wake_after(_WAKING, wake)
+    account.events.rows_committed.subscribe(note_commit)
 
 
 def _suspend(state: StateTransaction, table: CatalogObject, _: str | None) -> None:
@@ -70,13 +72,9 @@ def _stop(account: Account, times: StopTimes) -> None:
 
 FEATURE = Feature(
     "dynamic_tables",
-    shows=(ShownRows(word="DYNAMIC TABLES", listing=Listing(dynamic_tables), columns=lambda: listing.COLUMNS),),
+    kinds=(KIND,),
+    groups=(EXPLAIN,),
     functions=lambda: sql_functions.FUNCTIONS,
-    handlers={
-        CreateDynamicTable: create_dynamic_table,
-        AlterDynamicTable: alter_dynamic_table,
-        ExplainDynamicTable: explain_dynamic_table,
-    },
     begin=_begin,
     stop=_stop,
 )

@@ -18,8 +18,8 @@ from snowmelt.ivm.rendering import moves
 from snowmelt.runtime.incremental import filling
 from snowmelt.runtime.incremental.applying import TooLargeError
 from snowmelt.runtime.run import Run
+from snowmelt.sql.binders import Environment
 from snowmelt.sql.dialect import identifier, parse_snowflake, spark
-from snowmelt.sql.expressions import Environment
 from snowmelt.state.model import CatalogObject, TableDefinition
 
 _INDEX = "__place"

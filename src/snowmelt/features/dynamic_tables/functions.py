@@ -12,6 +12,7 @@ from snowmelt.core.names import ObjectName, split_name
 from snowmelt.features.dynamic_tables import graph
 from snowmelt.features.dynamic_tables.graph import Node
 from snowmelt.features.dynamic_tables.lags import measure
+from snowmelt.features.dynamic_tables.listing import lag_text
 from snowmelt.runtime.metadata.columns import Row, columns
 from snowmelt.state.dynamic_model import DynamicGraphEntry, DynamicRefresh, DynamicState, RefreshState
 from snowmelt.state.store import StateReader
@@ -27,7 +28,7 @@ TABLE_COLUMNS = columns(
     f"{_NAME}, QUALIFIED_NAME, TARGET_LAG_SEC:n, TARGET_LAG_TYPE, SCHEDULING_STATE:object, MEAN_LAG_SEC:n, "
     "MAXIMUM_LAG_SEC:n, TIME_ABOVE_TARGET_LAG_SEC:n, TIME_WITHIN_TARGET_LAG_RATIO:float, LATEST_DATA_TIMESTAMP:ts, "
     "LAST_COMPLETED_REFRESH_STATE, LAST_COMPLETED_REFRESH_STATE_CODE, LAST_COMPLETED_REFRESH_STATE_MESSAGE, "
-    "EXECUTING_REFRESH_QUERY_ID, RECOMMENDATIONS:object"
+    "EXECUTING_REFRESH_QUERY_ID, RECOMMENDATIONS:object, REFRESH_MODE, REFRESH_MODE_REASON, TARGET_LAG"
 )
 REFRESH_COLUMNS = columns(
     f"{_NAME}, STATE, STATE_CODE, STATE_MESSAGE, QUERY_ID, DATA_TIMESTAMP:ts, REFRESH_START_TIME:ts, "
@@ -102,6 +103,9 @@ def _table(run: Run, state: StateReader, node: Node, start: datetime) -> tuple[i
         "LAST_COMPLETED_REFRESH_STATE_CODE": last.state_code if last is not None else None,
         "LAST_COMPLETED_REFRESH_STATE_MESSAGE": last.state_message if last is not None else None,
         "EXECUTING_REFRESH_QUERY_ID": executing[0].query_id if executing else None,
+        "REFRESH_MODE": node.state.refresh_mode.value,
+        "REFRESH_MODE_REASON": node.state.refresh_mode_reason,
+        "TARGET_LAG": lag_text(node.definition),
     }
     order = _WORST_FIRST.index(last.state) if last is not None and last.state in _WORST_FIRST else len(_WORST_FIRST)
     return order, row

@@ -62,8 +62,10 @@ class Graph:
 def load(state: StateReader) -> Graph:
     """The live dynamic tables."""
     found: dict[str, tuple[CatalogObject, DynamicState]] = {}
-    for id, dynamic in state.dynamic.all().items():
-        table = state.catalog.by_id(id)
+    states = state.dynamic.all()
+    tables = state.catalog.by_ids(states)
+    for id, dynamic in states.items():
+        table = tables.get(id)
         if table is not None and table.dropped_on is None:
             found[id] = (table, dynamic)
     by_name = {table.name: id for id, (table, _) in found.items()}

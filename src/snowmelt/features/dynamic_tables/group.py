@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from snowmelt.features.dynamic_tables import errors as refresh_errors
 from snowmelt.features.dynamic_tables import graph, pins
 from snowmelt.features.dynamic_tables.graph import Node
-from snowmelt.features.dynamic_tables.refresh import RefreshOutcome, refresh_table
+from snowmelt.features.dynamic_tables.recording import RefreshOutcome
+from snowmelt.features.dynamic_tables.refresh import refresh_table
 from snowmelt.runtime.run import Run
 from snowmelt.state.dynamic_model import DynamicRefresh, RefreshState, RefreshTrigger
 from snowmelt.state.model import CatalogObject, ObjectKind
@@ -74,7 +75,7 @@ def adopt_sources(account: Account, nodes: Collection[Node]) -> bool:
     """Makes visible what other tools wrote to the tables that these dynamic tables read; whether they did."""
     ids = {item.object_id for node in nodes for item in node.state.dependencies if item.kind == "TABLE"}
     with account.state.read() as state:
-        found = {id: item for id in ids if (item := state.catalog.by_id(id)) is not None}
+        found = state.catalog.by_ids(ids)
     live = {id: item for id, item in found.items() if item.dropped_on is None and item.kind is ObjectKind.TABLE}
     return pins.adopt_foreign(account, live)
 

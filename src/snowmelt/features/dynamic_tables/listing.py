@@ -12,10 +12,10 @@ from snowmelt.runtime.metadata.columns import Row, columns, word
 from snowmelt.runtime.metadata.ddl_words import scd_clauses
 from snowmelt.runtime.metadata.relations import clustering_key, sizes_of
 from snowmelt.runtime.metadata.scopes import schema_scope
+from snowmelt.runtime.rights.enforcement import may_read_definition
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.dynamic_model import DynamicDefinition, DynamicState
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
-from snowmelt.state.sight import Owned
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ def dynamic_tables(run: Run, state: StateReader, statement: ShowStatement) -> It
 
 def _unless_monitored(run: Run, item: CatalogObject) -> dict[str, Any]:
     """Who may read the rows need not know how they are made: the text is for those who monitor or operate it."""
-    owned = Owned(item.id, item.owner)
-    return {} if any(run.authority.holds(right, owned) for right in ("MONITOR", "OPERATE")) else {"text": None}
+    return {} if may_read_definition(run, item) else {"text": None}
 
 
 def _declared(item: CatalogObject, definition: TableDefinition, declared: DynamicDefinition) -> dict[str, Any]:

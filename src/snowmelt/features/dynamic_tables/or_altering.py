@@ -23,7 +23,8 @@ from snowmelt.runtime import retention
 from snowmelt.runtime.incremental import planning as incremental
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.statements.alter_table import AddColumn, ClusterBy, SetType
-from snowmelt.sql.statements.changes import Action, SetColumnComment
+from snowmelt.sql.statements.base import Action
+from snowmelt.sql.statements.changes import SetColumnComment
 from snowmelt.sql.statements.columns import ColumnSpec
 from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
 from snowmelt.sql.tokens import SqlText

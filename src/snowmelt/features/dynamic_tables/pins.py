@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -36,8 +36,18 @@ def version_at(state: StateReader, table: CatalogObject, at: datetime) -> int:
     return found.version
 
 
-def at_timestamp(state: StateReader, at: datetime) -> Choose:
-    return lambda table: version_at(state, table, at)
+def at_timestamp(state: StateReader, at: datetime, known: Iterable[Dependency] = ()) -> Choose:
+    """`known`: what will be asked for, to look it up at once."""
+    ids = {item.object_id for item in known if item.kind == "TABLE"}
+    # What is visible now and was then is what was visible then.
+    present = {id: found.version for id, found in state.versions.snapshot(ids).items() if found.committed_at <= at}
+
+    def choose(table: CatalogObject) -> int:
+        assert isinstance(table.definition, TableDefinition)
+        plain = table.definition.dynamic is None
+        return present[table.id] if plain and table.id in present else version_at(state, table, at)
+
+    return choose
 
 
 def at_frontier(frontier: Mapping[str, int]) -> Choose:
@@ -113,8 +123,9 @@ def forgotten(state: StateReader, frontier: Mapping[str, int]) -> str | None:
 
     A refresh asks this within its own run, which whoever removes files waits for: what is there now stays until then.
     """
+    oldest = state.versions.oldest_of(frontier.keys())
     for table_id, version in frontier.items():
-        if state.versions.forgotten(table_id, version):
+        if oldest.get(table_id, version) > version:
             table = state.catalog.by_id(table_id)
             name = str(table.name) if table is not None else table_id
             return (
@@ -127,13 +138,14 @@ def forgotten(state: StateReader, frontier: Mapping[str, int]) -> str | None:
 def adopt_foreign(account: Account, sources: Mapping[str, CatalogObject]) -> bool:
     """Makes visible what other tools wrote to these tables; whether there was anything."""
     adopted = False
+    with account.state.read() as state:
+        versions = state.versions.snapshot(sources.keys())
     for table in sources.values():
         definition = table.definition
         assert isinstance(definition, TableDefinition)
         if definition.dynamic is not None:
             continue
-        with account.state.read() as state:
-            visible = state.versions.visible(table.id)
+        visible = versions.get(table.id)
         if visible is not None and account.store.has_version(definition.location, visible.version + 1):
             account.transactions.adopt(table, visible)
             adopted = True

@@ -6,11 +6,8 @@ and the row of history. Until then nobody sees anything of it, and a process tha
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 from sqlglot import exp
@@ -18,13 +15,14 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
-from snowmelt.core.names import ObjectName
-from snowmelt.features.dynamic_tables import by_changes, frozen, pins, scheduling
+from snowmelt.features.dynamic_tables import by_changes, frozen, pins
 from snowmelt.features.dynamic_tables import errors as refresh_errors
+from snowmelt.features.dynamic_tables.binding import Binding
+from snowmelt.features.dynamic_tables.recording import Again, Done, RefreshOutcome, RefreshRecord
 from snowmelt.runtime import correlation
 from snowmelt.runtime.incremental import filling, operator_states
 from snowmelt.runtime.incremental import planning as incremental
-from snowmelt.runtime.incremental.definitions import BoundDefinition, bind
+from snowmelt.runtime.incremental.definitions import BoundDefinition
 from snowmelt.runtime.incremental.operator_states import OperatorStates
 from snowmelt.runtime.incremental.runs import QUERY_TYPE, RefreshRun, refresh_run
 from snowmelt.runtime.pending import PendingTable, Transaction
@@ -33,7 +31,6 @@ from snowmelt.runtime.run import Run
 from snowmelt.runtime.writing import RowWriter
 from snowmelt.state.dynamic_model import (
     DynamicDefinition,
-    DynamicRefresh,
     DynamicState,
     OperatorState,
     RefreshAction,
@@ -42,44 +39,13 @@ from snowmelt.state.dynamic_model import (
     RefreshTrigger,
 )
 from snowmelt.state.model import CatalogObject, TableDefinition
-from snowmelt.state.store import StateReader, StateTransaction
-from snowmelt.storage.commits import CommitResult
+from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
 
-_log = structlog.get_logger(__name__)
-_CANCELLED = "000604"
 _ATTEMPTS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshOutcome:
-    """How a refresh ended."""
-
-    table_id: str
-    name: ObjectName
-    data_timestamp: datetime
-    state: RefreshState
-    action: RefreshAction | None = None
-    refresh_id: str | None = None
-    """The row of history; None when there was nothing to do, because the table is as new as that already."""
-    rows_inserted: int = 0
-    rows_deleted: int = 0
-    error: SnowmeltError | None = None
-
-    @property
-    def succeeded(self) -> bool:
-        return self.state is RefreshState.SUCCEEDED
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """A refresh that failed and is tried again."""
-
-    refresh_id: str
-    attempts: int
-    """So far."""
+_SHORT_MS = 1_000
 
 
 def refresh_table(
@@ -113,13 +79,13 @@ def refresh_table(
         )
         try:
             with account.tracing.span(
-                "refresh", table=str(current.name), trigger=trigger.value, refresh_id=work.row.id
+                "refresh", table=str(current.name), trigger=trigger.value, refresh_id=work.record.row.id
             ):
-                return work.announce(work.refresh(lock_timeout))
+                return work.record.announce(work.refresh(lock_timeout))
         except errors.StatementConflictError as error:
             # Somebody altered the table, or wrote it from outside: nothing of the refresh remains, so look again.
             if attempt == _ATTEMPTS - 1:
-                return work.announce(work.failed(error))
+                return work.record.announce(work.record.fail(error))
     raise AssertionError("the last attempt returns")
 
 
@@ -131,10 +97,9 @@ def refresh_altered(run: Run, table: CatalogObject, dynamic: DynamicState, data_
     """
     transaction = run.transaction
     work = _TableRefresh(run.account, table, data_timestamp, RefreshTrigger.CREATION, run, None, False, False)
-    outcome = work.announce(work.compute(transaction, transaction.pending[table.id], dynamic))
+    outcome = work.record.announce(work.compute(transaction, transaction.pending[table.id], dynamic))
     if not outcome.succeeded:
-        with run.state.begin() as state:
-            state.dynamic.forget_refresh(work.row.id)
+        work.record.forget()
     return outcome
 
 
@@ -156,25 +121,11 @@ class _TableRefresh:
         self.table = table
         self.definition: DynamicDefinition = table.definition.dynamic
         self.at = at
-        self.trigger = trigger
         self.caller = caller
-        self.counts_as_failure = counts_as_failure
         self.as_caller = as_caller
         self.started = account.clock.now()
-        self.correlation_id: str | None = None
-        """Of the newest change that it takes in."""
-        self.row = DynamicRefresh(
-            id=again.refresh_id if again is not None else str(uuid.uuid4()),
-            table_id=table.id,
-            name=table.name,
-            state=RefreshState.EXECUTING,
-            data_timestamp=at,
-            started_at=self.started,
-            completion_target=completion_target,
-            trigger=trigger,
-            target_lag=self.definition.target_lag,
-            warehouse=self.definition.warehouse,
-            details={"attempts": again.attempts + 1} if again is not None else {},
+        self.record = RefreshRecord(
+            account, table, self.definition, at, self.started, trigger, completion_target, counts_as_failure, again
         )
 
     # -- the way through ------------------------------------------------------------------------------------------
@@ -182,7 +133,7 @@ class _TableRefresh:
     def refresh(self, lock_timeout: float | None) -> RefreshOutcome:
         account = self.account
         if self.definition.require_user and not self.as_caller:
-            return self.failed(refresh_errors.user_required(str(self.table.name)))
+            return self.record.fail(refresh_errors.user_required(str(self.table.name)))
         transaction = account.transactions.begin(explicit=False, at=self.started)
         try:
             check = self.caller.check_cancelled if self.caller is not None else _never
@@ -195,8 +146,8 @@ class _TableRefresh:
                 frontier = pins.moved_frontier(state, dynamic, self.at) if idle else {}
             if dynamic.data_timestamp is not None and dynamic.data_timestamp >= self.at:
                 account.transactions.rollback(transaction)
-                return self._outcome(RefreshState.SUCCEEDED, RefreshAction.NO_DATA, refresh_id=None)
-            self.row = self.row.model_copy(update={"graph_valid_from": dynamic.graph_since})
+                return self.record.outcome(RefreshState.SUCCEEDED, RefreshAction.NO_DATA, refresh_id=None)
+            self.record.update({"graph_valid_from": dynamic.graph_since})
             if idle:
                 return self._no_data(transaction, dynamic, frontier)
         except errors.StatementConflictError:
@@ -204,7 +155,7 @@ class _TableRefresh:
             raise
         except SnowmeltError as error:
             account.transactions.rollback(transaction)
-            return self.failed(error)
+            return self.record.fail(error)
         except BaseException:
             account.transactions.rollback(transaction)
             raise
@@ -215,15 +166,15 @@ class _TableRefresh:
     ) -> RefreshOutcome:  # fmt: skip
         """The data timestamp moves, and nothing else happens."""
         values = {"version": dynamic.version, "frontier": frontier, "action": RefreshAction.NO_DATA}
-        transaction.at_commit.append(lambda state: self._record(state, values, {"frontier": frontier}))
+        transaction.at_commit.append(lambda state: self.record.succeed(state, values, {"frontier": frontier}))
         self.account.transactions.commit(transaction)
-        return self._outcome(RefreshState.SUCCEEDED, RefreshAction.NO_DATA)
+        return self.record.outcome(RefreshState.SUCCEEDED, RefreshAction.NO_DATA)
 
     def compute(self, transaction: Transaction, pending: PendingTable, dynamic: DynamicState) -> RefreshOutcome:
         account = self.account
         first = dynamic.data_timestamp is None or dynamic.reinit_reason is not None
         warehouse = (self.definition.initialization_warehouse if first else None) or self.definition.warehouse
-        done: list[_Done] = []
+        done: list[Done] = []
         try:
             with refresh_run(
                 account,
@@ -235,46 +186,44 @@ class _TableRefresh:
                 as_caller=self.as_caller,
             ) as run:
                 run.refreshed_id = self.table.id
-                self.row = self.row.model_copy(update={"query_id": run.query_id, "warehouse": run.session.warehouse})
-                with account.state.begin() as state:
-                    state.dynamic.record_refresh(self.row)
+                self.record.update({"query_id": run.query_id, "warehouse": run.session.warehouse})
+                if first or not self._is_short(dynamic):
+                    self.record.begin()
                 reached("refresh-recorded")
 
                 def work() -> Result:
                     with run.atomic():
                         done.append(self._write(run, pending, dynamic))
-                        run.transaction.at_commit.append(self._flip(done[0], pending))
+                        run.transaction.at_commit.append(self.record.flip(done[0], pending))
                     return status(DONE, QUERY_TYPE)
 
                 run.session.perform(run, QUERY_TYPE, work)
         except errors.StatementConflictError:
             account.transactions.rollback(transaction)
-            with account.state.begin() as state:
-                state.dynamic.forget_refresh(self.row.id)
+            self.record.forget()
             raise
         except SnowmeltError as error:
             account.transactions.rollback(transaction)
-            return self.failed(error)
+            return self.record.fail(error)
         except BaseException:
             account.transactions.rollback(transaction)
             raise
         finally:
             structlog.contextvars.unbind_contextvars("correlation_id", "table")
         reached("refresh-done")
-        return self._outcome(RefreshState.SUCCEEDED, done[0].action, done[0].result)
+        return self.record.outcome(RefreshState.SUCCEEDED, done[0].action, done[0].result)
 
-    def _write(self, run: RefreshRun, pending: PendingTable, dynamic: DynamicState) -> _Done:
+    def _write(self, run: RefreshRun, pending: PendingTable, dynamic: DynamicState) -> Done:
         """Computes the rows and commits them to the table's log, where nobody sees them yet."""
         began = self.account.clock.now()
         span = self.account.tracing.span
         with self.account.state.read() as state:
             with span("bind"):
-                bound = bind(
-                    run, state, self.table.name, self.definition, self.at, pins.at_timestamp(state, self.at),
-                    dynamic.dependencies,
-                )  # fmt: skip
-            self.correlation_id = correlation.of_versions(self.account.journal, state, bound.versions, dynamic.frontier)
-            structlog.contextvars.bind_contextvars(correlation_id=self.correlation_id, table=str(self.table.name))
+                binding = Binding(run, state, self.table, self.at, dynamic.dependencies)
+                bound = binding.bound
+            newest = correlation.of_versions(self.account.journal, state, bound.versions, dynamic.frontier)
+            self.record.correlation_id = newest
+            structlog.contextvars.bind_contextvars(correlation_id=newest, table=str(self.table.name))
             filling.check_columns(self.table, bound.query)
             reason = pins.reinit_reason(dynamic, bound.dependencies)
             if reason is None and dynamic.refresh_mode is not RefreshMode.FULL:
@@ -285,11 +234,13 @@ class _TableRefresh:
             rows: exp.Select | None = None
             states: dict[str, OperatorState] = {}
             if reason is None and not started_from_nothing and dynamic.refresh_mode is not RefreshMode.FULL:
-                with span("by changes", correlation_id=self.correlation_id):
+                with span("by changes", correlation_id=newest):
                     applied = by_changes.changes_by_plan(
-                        by_changes.Attempt(run, state, self.table, pending, dynamic, bound, self.at)
+                        by_changes.Attempt(run, state, self.table, pending, dynamic, bound, binding.compile, self.at)
                     )
             if not isinstance(applied, by_changes.Applied):
+                self.record.begin()
+                bound = binding.anew()
                 kept = pending.version if not started_from_nothing else None
                 whole = self._whole(run, bound, dynamic, applied)
                 states = whole.states
@@ -302,7 +253,7 @@ class _TableRefresh:
             states = applied.states
         else:
             assert rows is not None
-            with span("in full", correlation_id=self.correlation_id):
+            with span("in full", correlation_id=newest):
                 result = RowWriter(run, self.table).write(rows, overwrite=True)
             action = RefreshAction.REINITIALIZE if reason is not None else RefreshAction.FULL
             details = {"reason": reason or (applied.reason if applied else dynamic.refresh_mode_reason)}
@@ -316,7 +267,12 @@ class _TableRefresh:
         unnamed = OperatorStates(run, pending.definition).unnamed(states)
         run.transaction.after_commit.append(lambda: operator_states.remove(unnamed))
         chose_full = isinstance(applied, by_changes.InFull) and applied.cheaper
-        return _Done(action, result, bound, dynamic, reason, times, details, states, moving, chose_full)
+        return Done(action, result, bound, dynamic, reason, times, details, states, moving, chose_full)
+
+    def _is_short(self, dynamic: DynamicState) -> bool:
+        """Whether it is over before anybody could look for it: its only row of history is written when it ends."""
+        expected = dynamic.costs.incremental_ms
+        return dynamic.refresh_mode is not RefreshMode.FULL and expected is not None and expected < _SHORT_MS
 
     def _whole(
         self, run: RefreshRun, bound: BoundDefinition, dynamic: DynamicState, declined: by_changes.InFull | None
@@ -332,120 +288,6 @@ class _TableRefresh:
             return incremental.Filled(incremental.reproducible(bound), {})
         return incremental.filled(run, self.table, bound)
 
-    # -- what is recorded -----------------------------------------------------------------------------------------
-
-    def _flip(self, done: _Done, pending: PendingTable) -> Callable[[StateTransaction], None]:
-        bound = done.bound
-
-        def record(state: StateTransaction) -> None:
-            values: dict[str, Any] = {
-                "version": pending.version,
-                "frontier": dict(bound.versions),
-                "action": done.action,
-                "reinit_reason": done.reinit_reason,
-                "statistics": {**counts(done.result), **done.times},
-                "changed_inputs": changed_inputs(bound, done.before.frontier),
-                "last_completed_dependency": last_dependency(state, bound),
-                "details": {**self.row.details, **done.details, **self._correlated()},
-            }
-            stands = {
-                "dependencies": bound.dependencies,
-                "time_dependent": done.time_dependent,
-                "reinit_reason": None,
-                "version": pending.version,
-                "operator_states": done.states,
-                "costs": incremental.costs_after(
-                    done.before.costs,
-                    done.times["executionTimeMs"],
-                    changed_rows=done.details.get("changed_rows"),
-                    rows=incremental.source_rows(state, bound),
-                    chose_full=done.chose_full,
-                ),
-                "frontier": dict(bound.versions),
-            }
-            self._record(state, values, stands)
-            inputs = scheduling.direct_inputs
-            if inputs(bound.dependencies) != inputs(done.before.dependencies):
-                scheduling.note_definition(state, self.table.id, ())
-
-        return record
-
-    def _record(self, state: StateTransaction, values: dict[str, Any], stands: dict[str, Any]) -> None:
-        """The table stands at its new data timestamp, and the history says how it got there."""
-        current = state.dynamic.require(self.table.id)
-        if current.data_timestamp is not None and current.data_timestamp >= self.at:
-            raise errors.internal(f"{self.table.name} was refreshed twice at once.")
-        state.dynamic.put(current.model_copy(update={**stands, "data_timestamp": self.at, "failures": 0}))
-        ended = {"state": RefreshState.SUCCEEDED, "ended_at": state.now}
-        self.row = self.row.model_copy(update={**values, **ended})
-        state.dynamic.record_refresh(self.row)
-
-    def _correlated(self) -> dict[str, str]:
-        return {} if self.correlation_id is None else {correlation.DETAIL: self.correlation_id}
-
-    def failed(self, error: SnowmeltError) -> RefreshOutcome:
-        """The table stays as it is; a scheduled failure counts."""
-        ended = RefreshState.CANCELLED if error.code == _CANCELLED else RefreshState.FAILED
-        with self.account.state.begin() as state:
-            row = self.row.model_copy(
-                update={
-                    "state": ended,
-                    "state_code": error.code,
-                    "state_message": error.text,
-                    "ended_at": state.now,
-                }
-            )
-            state.dynamic.record_refresh(row)
-            self.row = row
-            if self.trigger is RefreshTrigger.SCHEDULED and self.counts_as_failure:
-                scheduling.note_failure(state, self.table)
-        return self._outcome(ended, None, error=error)
-
-    def announce(self, outcome: RefreshOutcome) -> RefreshOutcome:
-        """The outcome, once those who count refreshes know of it. One that did nothing does not count."""
-        if outcome.refresh_id is not None:
-            self.account.events.refresh_ended(self.row)
-            _log.info("refreshed", state=outcome.state.value, action=outcome.action, refresh_id=self.row.id,
-                      correlation_id=self.correlation_id, table=str(self.table.name))  # fmt: skip
-        return outcome
-
-    def _outcome(
-        self,
-        state: RefreshState,
-        action: RefreshAction | None,
-        result: CommitResult | None = None,
-        *,
-        refresh_id: str | None = "",
-        error: SnowmeltError | None = None,
-    ) -> RefreshOutcome:
-        return RefreshOutcome(
-            table_id=self.table.id,
-            name=self.table.name,
-            data_timestamp=self.at,
-            state=state,
-            action=action,
-            refresh_id=self.row.id if refresh_id == "" else refresh_id,
-            rows_inserted=counts(result)["numInsertedRows"] if result is not None else 0,
-            rows_deleted=counts(result)["numDeletedRows"] if result is not None else 0,
-            error=error,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Done:
-    """A refresh whose rows are in the table's log."""
-
-    action: RefreshAction
-    result: CommitResult
-    bound: BoundDefinition
-    before: DynamicState
-    reinit_reason: str | None
-    times: dict[str, int]
-    details: dict[str, Any]
-    states: dict[str, OperatorState]
-    time_dependent: bool
-    chose_full: bool
-
 
 def _untouched(state: StateReader, dynamic: DynamicState, pending: PendingTable) -> DynamicState:
     """The state; when another tool wrote the table since its last refresh, what it holds is not the query's result."""
@@ -454,37 +296,6 @@ def _untouched(state: StateReader, dynamic: DynamicState, pending: PendingTable)
     if not state.versions.foreign_since(dynamic.table_id, dynamic.version):
         return dynamic
     return dynamic.model_copy(update={"reinit_reason": "Another tool wrote to the dynamic table."})
-
-
-def counts(result: CommitResult) -> dict[str, int]:
-    """What a refresh did, for its history: an update is a row that goes and one that comes."""
-    return {
-        "numInsertedRows": result.rows_inserted + result.rows_updated,
-        "numDeletedRows": result.rows_deleted + result.rows_updated,
-        "numCopiedRows": 0,
-    }
-
-
-def changed_inputs(bound: BoundDefinition, frontier: dict[str, int]) -> tuple[dict[str, Any], ...]:
-    """The sources that are not what the frontier says."""
-    return tuple(
-        {"name": str(item.name), "kind": item.kind}
-        for item in bound.dependencies
-        if item.object_id in bound.versions and bound.versions[item.object_id] != frontier.get(item.object_id)
-    )
-
-
-def last_dependency(state: StateReader, bound: BoundDefinition) -> dict[str, Any] | None:
-    """The dynamic source that was refreshed last."""
-    found = [
-        refresh
-        for item in bound.dependencies
-        if item.kind == "DYNAMIC_TABLE" and (refresh := state.dynamic.last_refresh(item.object_id)) is not None
-    ]
-    if not found:
-        return None
-    last = max(found, key=lambda refresh: refresh.ended_at or refresh.data_timestamp)
-    return {"qualified_name": str(last.name), "data_timestamp": last.data_timestamp.isoformat()}
 
 
 def _milliseconds(start: datetime, end: datetime) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,8 @@ from snowmelt.core.names import ObjectName
 from snowmelt.features.dynamic_tables import graph, scheduling
 from snowmelt.features.dynamic_tables.graph import Node
 from snowmelt.features.dynamic_tables.group import adopt_sources, stood_at
-from snowmelt.features.dynamic_tables.refresh import Again, RefreshOutcome, refresh_table
+from snowmelt.features.dynamic_tables.recording import Again, RefreshOutcome
+from snowmelt.features.dynamic_tables.refresh import refresh_table
 from snowmelt.runtime.run import Run
 from snowmelt.scheduler import graph as scheduler
 from snowmelt.scheduler.ports import FailedRefresh, RefreshRequest
@@ -49,6 +50,7 @@ class _Past:
     """What the scheduler must know of a table's refreshes. Kept here, so that a tick reads no history."""
 
     attempted: datetime | None = None
+    worked: datetime | None = None
     durations: tuple[timedelta, ...] = ()
 
 
@@ -179,7 +181,7 @@ class ScheduledTables:
         generation = state.catalog.generation()
         if generation == self._generation and self._tables.keys() <= self._states.keys():
             return
-        found = {id: table for id in self._states if (table := state.catalog.by_id(id)) is not None}
+        found = state.catalog.by_ids(self._states)
         self._tables = {id: table for id, table in found.items() if table.dropped_on is None}
         self._by_name = {table.name: id for id, table in self._tables.items()}
         self._last_known = {}
@@ -202,8 +204,11 @@ class ScheduledTables:
         if self._past is None:
             return
         past = self._past.get(table, _Past())
-        durations = past.durations if took is None else (*past.durations, took)[-_MEASURED:]
-        self._past[table] = _Past(max(at, past.attempted or at), durations)
+        attempted = max(at, past.attempted or at)
+        if took is None:
+            self._past[table] = replace(past, attempted=attempted)
+        else:
+            self._past[table] = _Past(attempted, at, (*past.durations, took)[-_MEASURED:])
 
     def _record(self, state: StateTransaction, outcome: FailedRefresh) -> None:
         table = state.catalog.by_id(outcome.table)
@@ -238,9 +243,11 @@ def _scheduled(
         target_lag=scheduler.DOWNSTREAM if lag is None else timedelta(seconds=lag),
         upstream=tuple(sorted(upstream)),
         sources=tuple(item.object_id for item in state.dependencies if item.kind == "TABLE"),
+        beyond=tuple(item.object_id for item in state.dependencies if item.kind == "DYNAMIC_TABLE" and item.bounded),
         state=_standing(state, scheduled=declared.scheduled),
         data_timestamp=state.data_timestamp,
         attempted=past.attempted,
+        worked=past.worked,
         refreshing=executing,
         failures=state.failures,
         durations=past.durations,
@@ -270,7 +277,8 @@ def _past(rows: Sequence[DynamicRefresh]) -> _Past:
     ] or worked
     times = [row.ended_at - row.started_at for row in usual if row.ended_at is not None and row.started_at is not None]
     ended = [row.data_timestamp for row in rows if row.state is not RefreshState.EXECUTING]
-    return _Past(max(ended, default=None), tuple(reversed(times[:_MEASURED])))
+    newest = max((row.data_timestamp for row in worked), default=None)
+    return _Past(max(ended, default=None), newest, tuple(reversed(times[:_MEASURED])))
 
 
 def _folded(state: StateTransaction, skipped: DynamicRefresh) -> DynamicRefresh:

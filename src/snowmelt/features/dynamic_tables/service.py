@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from snowmelt.features.dynamic_tables import checking, graph, group, refresh, scheduled, soundness
+from snowmelt.features.dynamic_tables import checking, graph, group, inspecting, refresh, scheduled, soundness
 from snowmelt.features.dynamic_tables.graph import Graph
-from snowmelt.features.dynamic_tables.refresh import RefreshOutcome
+from snowmelt.features.dynamic_tables.recording import RefreshOutcome
 from snowmelt.runtime.run import Run
 from snowmelt.scheduler.runner import Runner
 from snowmelt.state.dynamic_model import RefreshTrigger
@@ -33,6 +33,11 @@ class DynamicTables:
         """A statement changed something that the scheduler should look at."""
         if self._runner is not None:
             self._runner.wake()
+
+    def note_commit(self, tables: frozenset[str], at: datetime) -> None:
+        """Rows of these tables became visible: what reads them may be due sooner."""
+        if self._runner is not None:
+            self._runner.note_commit(tables, at)
 
     def load(self) -> tuple[int, int]:
         """How many refreshes the scheduler runs, and how many wait for a worker."""
@@ -77,6 +82,12 @@ class DynamicTables:
     def check(self, table: CatalogObject, caller: Run | None = None) -> dict[str, Any]:
         """See `checking.check`."""
         return checking.check(self._account, table, caller)
+
+    def refresh_changes(
+        self, run: Run, table: CatalogObject, query_id: str, source: str | None, numbers: Sequence[int]
+    ) -> dict[str, Any]:
+        """See `inspecting.refresh_changes`."""
+        return inspecting.refresh_changes(self._account, table, query_id, run, source, numbers)
 
     def check_versions(self, run: Run, table: CatalogObject, key: str | None) -> dict[str, Any]:
         """See `soundness.check`."""

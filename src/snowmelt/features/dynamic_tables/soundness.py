@@ -11,7 +11,7 @@ from snowmelt.features.dynamic_tables import dimensions
 from snowmelt.features.dynamic_tables.landing import EventLanding
 from snowmelt.runtime.incremental.runs import refresh_run
 from snowmelt.sql import scd_checks
-from snowmelt.sql.scd import IS_CURRENT, VALID_FROM, VALID_TO, Dimension, Events
+from snowmelt.sql.scd import IS_CURRENT, VALID_FROM, VALID_TO, Dimension, ScdEvents
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import CatalogObject, TableDefinition
 
@@ -68,7 +68,7 @@ def _key(
     return names
 
 
-def _events(run: Run, table: CatalogObject, dimension: Dimension) -> Events:
+def _events(run: Run, table: CatalogObject, dimension: Dimension) -> ScdEvents:
     if dimension.stream is None:
         return dimensions.events_of(run, dimension, dimension.source)
     return dimensions.events_of(run, *EventLanding(run, table.name, dimension, table).events())

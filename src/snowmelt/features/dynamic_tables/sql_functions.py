@@ -12,6 +12,7 @@ from snowmelt.runtime.table_functions import TableFunction
 FUNCTIONS = SqlFunctions(
     system={
         "SYSTEM$CHECK_DYNAMIC_TABLE": SystemFunction(1, 1, types.VARCHAR, checks.check_dynamic_table),
+        "SYSTEM$REFRESH_CHANGES": SystemFunction(2, 4, types.VARCHAR, checks.refresh_changes),
         "SYSTEM$CHECK_SCD": SystemFunction(1, 2, types.VARCHAR, checks.check_scd),
     },
     tables=(
@@ -21,6 +22,7 @@ FUNCTIONS = SqlFunctions(
             dynamic_functions.TABLE_COLUMNS,
             dynamic_functions.dynamic_tables,
             about="NAME",
+            inner=("LAST_COMPLETED_REFRESH_STATE_MESSAGE",),
         ),
         TableFunction(
             "DYNAMIC_TABLE_REFRESH_HISTORY",
@@ -28,6 +30,13 @@ FUNCTIONS = SqlFunctions(
             dynamic_functions.REFRESH_COLUMNS,
             dynamic_functions.refresh_history,
             about="NAME",
+            inner=(
+                "STATE_MESSAGE",
+                "LAST_COMPLETED_DEPENDENCY",
+                "INPUTS_WITH_CHANGED_DATA",
+                "REINIT_REASON",
+                "DETAILS",
+            ),
         ),
         TableFunction(
             "DYNAMIC_TABLE_GRAPH_HISTORY",
@@ -35,6 +44,7 @@ FUNCTIONS = SqlFunctions(
             dynamic_functions.GRAPH_COLUMNS,
             dynamic_functions.graph_history,
             about="NAME",
+            inner=("QUERY_TEXT", "INPUTS"),
         ),
     ),
 )

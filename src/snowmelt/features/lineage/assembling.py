@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from snowmelt.features.connectors.definitions import CONNECTOR
 from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.lineage.catalog import dataset_of
+from snowmelt.features.lineage.keeping import LineageRecords
 from snowmelt.features.lineage.outside import from_channel, from_connector
 from snowmelt.features.lineage.recording import recorded_edges
 from snowmelt.features.lineage.tracing import edges_of_object
@@ -56,7 +57,7 @@ def assembled(run: Run, state: StateReader, definitions: Definitions) -> Lineage
     for item in objects:
         if item.kind in _DEFINED and not _plain(item):
             edges += definitions.edges(run, state, item, ages)
-    for record in state.lineage.all():
+    for record in state[LineageRecords].all():
         edges += recorded_edges(record)
     current = [moved for edge in edges if (moved := live.follow(edge)) is not None]
     tables = {item.id: item for item in objects if item.kind is ObjectKind.TABLE}

@@ -19,8 +19,8 @@ from snowmelt.govern.lineage.flows import QueryFlow
 from snowmelt.govern.lineage.graph import Dataset, Domain
 from snowmelt.govern.lineage.tracing import trace
 from snowmelt.runtime.resolver import StatementCatalog
+from snowmelt.sql.binders import Environment
 from snowmelt.sql.boundaries import split
-from snowmelt.sql.expressions import Environment
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, TimeTravel
 from snowmelt.state.model import SELECTABLE, CatalogObject, ObjectKind, TableDefinition, ViewDefinition

@@ -27,7 +27,7 @@ from snowmelt.features.lineage.service import Lineage
 from snowmelt.features.lineage.written import WrittenTables
 from snowmelt.govern.lineage.emitting import Build, Emitter, FileSink, HttpSink, Pulse, Sink
 from snowmelt.govern.lineage.graph import Dataset, Edge
-from snowmelt.govern.lineage.openlineage import Assertion, EventType, JobRun, Known, RunFacts, Written, event
+from snowmelt.govern.lineage.openlineage import Assertion, EventType, JobRun, Known, RunFacts, WrittenDataset, event
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.run import Run
 from snowmelt.sql.tokens import SqlText
@@ -145,7 +145,7 @@ class RunEvents:
             self.written.took_back(query_id, table.id)
 
     def _with_written(
-        self, query_id: str, outcome: RunFacts, affected: int | None = None, unloaded: Written | None = None
+        self, query_id: str, outcome: RunFacts, affected: int | None = None, unloaded: WrittenDataset | None = None
     ) -> RunFacts:
         """With how much went where. What a statement read of its own target to change it is no input by itself."""
         found = self.written.taken(query_id)
@@ -279,7 +279,7 @@ class RunEvents:
                     made, written = edges(state), {}
                     if rows is not None and type_ is EventType.COMPLETE:
                         sizes = {table.id: size for table, size in self.written.taken(job.id)}
-                        written = {edge.target.id: Written(rows) for edge in made} | sizes
+                        written = {edge.target.id: WrittenDataset(rows) for edge in made} | sizes
                     found = _with_known(state, RunFacts(made, written=written, error=error))
                 return event(self._namespace, type_, at, job, found)
 
@@ -301,10 +301,10 @@ class RunEvents:
         tell(EventType.COMPLETE)
 
 
-def _unloaded(result: Result) -> Written:
+def _unloaded(result: Result) -> WrittenDataset:
     """What COPY INTO a stage says of itself: rows, bytes read, and bytes written."""
     found = result.rows()
-    return Written(sum(int(row[0]) for row in found), sum(int(row[2]) for row in found))
+    return WrittenDataset(sum(int(row[0]) for row in found), sum(int(row[2]) for row in found))
 
 
 def _checks(table: CatalogObject) -> Sequence[QualityCheck]:

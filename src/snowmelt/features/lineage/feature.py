@@ -12,13 +12,14 @@ from snowmelt.sql.statements.base import Statement
 with lazy_imports():
     from snowmelt.features.lineage import events as run_events
     from snowmelt.features.lineage import service, sql_functions
-    from snowmelt.features.lineage.recording import column_renamed
+    from snowmelt.features.lineage.recording import column_renamed, forget
 
 
 def _begin(account: Account) -> None:
     account.services.offer(service, "Lineage", account)
     tellers = account.services.offer(run_events, "RunEvents", account)
     account.lifecycle.column_renamed.subscribe(column_renamed)
+    account.lifecycle.purged.subscribe(forget)
     if account.settings.openlineage is not None:
         account.at_close(tellers.close)
 

@@ -51,6 +51,11 @@ def described(run: Run, state: StateReader, arguments: Sequence[Any]) -> str:
     return json.dumps(run.account.services[Lineage].described(run, state, str(name), way, hops))
 
 
+def whole(run: Run, state: StateReader, _: Sequence[Any]) -> str:
+    """SYSTEM$LINEAGE_GRAPH(): every edge between objects that the session may know of, as JSON."""
+    return json.dumps(run.account.services[Lineage].edges(run, state))
+
+
 def direction_of(text: str | None) -> Direction:
     try:
         return Direction(str(text).upper())

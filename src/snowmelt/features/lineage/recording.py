@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 import structlog
 
 from snowmelt.features.lineage.catalog import LineageCatalog
+from snowmelt.features.lineage.keeping import LineageRecords
+from snowmelt.features.lineage.records import RecordedDataset, RecordedSource, WriteRecord
 from snowmelt.features.lineage.tracing import edges_of_write
 from snowmelt.features.lineage.writes import writes_rows
 from snowmelt.govern.lineage.flows import Influence
 from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, Link, Process
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.tables import CreateTable
-from snowmelt.state.lineage_model import RecordedDataset, RecordedSource, WriteRecord
+from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateTransaction
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ class WriteRecorder:
 
         def store(state: StateTransaction) -> None:
             for record in records:
-                state.lineage.put(record)
+                state[LineageRecords].put(record)
 
         transaction = run.open_transaction
         if transaction is None:
@@ -135,13 +137,18 @@ def _digest(kind: str, process: str | None, sources: Sequence[RecordedSource]) -
     return hashlib.sha256(repr((kind, process, said)).encode()).hexdigest()[:32]
 
 
+def forget(state: StateTransaction, item: CatalogObject) -> None:
+    """Nobody asks any more how it was filled."""
+    state[LineageRecords].delete_for(item.id)
+
+
 def column_renamed(state: StateTransaction, table_id: str, old: str, new: str) -> None:
     """What was written into a column, or read from it, stays known under its new name."""
 
     def named(column: str | None, id: str) -> str | None:
         return new if id == table_id and column == old else column
 
-    for record in state.lineage.about(table_id):
+    for record in state[LineageRecords].about(table_id):
         sources = tuple(
             source.model_copy(
                 update={
@@ -154,7 +161,7 @@ def column_renamed(state: StateTransaction, table_id: str, old: str, new: str) -
             for source in record.sources
         )
         digest = _digest(record.operation, record.process, sources)
-        state.lineage.exchange(record, record.model_copy(update={"sources": sources, "digest": digest}))
+        state[LineageRecords].exchange(record, record.model_copy(update={"sources": sources, "digest": digest}))
 
 
 def _dataset(dataset: Dataset) -> RecordedDataset:

@@ -80,6 +80,10 @@ class Lineage:
         table = self._find(run, state, parts[:-1], _TABLES, name)
         return _json(dataset_of(table), parts[-1], direction, steps)
 
+    def edges(self, run: Run, state: StateReader) -> dict[str, Any]:
+        """What SYSTEM$LINEAGE_GRAPH answers: all edges between objects, each once."""
+        return {"edges": [_between(edge) for edge in self.graph(run, state).edges]}
+
     def _find(
         self, run: Run, state: StateReader, parts: tuple[str, ...], kinds: frozenset[ObjectKind], name: str
     ) -> CatalogObject:
@@ -117,6 +121,14 @@ def _json(start: Dataset, column: str | None, direction: Direction, steps: list[
         "column": column,
         "direction": direction.value,
         "edges": [_edge(step) for step in steps],
+    }
+
+
+def _between(edge: Edge) -> dict[str, Any]:
+    return {
+        "source": {"object": str(edge.source), "domain": edge.source.domain.value},
+        "target": {"object": str(edge.target), "domain": edge.target.domain.value},
+        "process": {"type": edge.process.kind, "name": edge.process.name, "query_id": edge.process.query_id},
     }
 
 

@@ -11,6 +11,7 @@ from snowmelt.runtime.table_functions import TableFunction
 FUNCTIONS = SqlFunctions(
     system={
         "SYSTEM$LINEAGE": SystemFunction(1, 3, types.VARCHAR, lineage.described),
+        "SYSTEM$LINEAGE_GRAPH": SystemFunction(0, 0, types.VARCHAR, lineage.whole),
     },
     core=(TableFunction("GET_LINEAGE", lineage.ARGUMENTS, lineage.COLUMNS, lineage.get_lineage, required=3),),
 )

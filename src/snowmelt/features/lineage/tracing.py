@@ -10,7 +10,7 @@ import structlog
 
 from snowmelt.core import errors
 from snowmelt.features.lineage.catalog import LineageCatalog, dataset_of
-from snowmelt.features.lineage.writes import Part, Write, write_of
+from snowmelt.features.lineage.writes import Write, WrittenPart, write_of
 from snowmelt.features.streams.definitions import StreamDefinition
 from snowmelt.features.tasks.definitions import TaskDefinition
 from snowmelt.govern.lineage.edges import Filled, Links, links_of, same_columns
@@ -151,7 +151,7 @@ def _target(catalog: LineageCatalog, write: Write) -> tuple[Dataset | None, Sequ
     return dataset_of(found), [column.name for column in catalog.columns_of(found)]
 
 
-def _filled(catalog: LineageCatalog, part: Part, names: Sequence[str]) -> Filled:
+def _filled(catalog: LineageCatalog, part: WrittenPart, names: Sequence[str]) -> Filled:
     flow = catalog.flow(part.query)
     if part.columns is not None:
         return flow, part.columns

@@ -33,7 +33,7 @@ _VALUES = re.compile(r"\s*VALUES\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class WrittenPart:
     """A query whose outputs go into columns of the target."""
 
     query: exp.Expr
@@ -48,7 +48,7 @@ class Write:
 
     operation: str
     target: NameRef | Location
-    parts: tuple[Part, ...] = ()
+    parts: tuple[WrittenPart, ...] = ()
     location: Location | None = None
     columns: tuple[str, ...] | None = None
     """Which columns the fields of files go into, one after the other; None for all of the target's."""
@@ -73,16 +73,16 @@ def write_of(statement: Statement) -> Write | None:
 
 
 def _insert(statement: InsertStatement) -> Write:
-    return Write("INSERT", statement.target, (Part(_parsed(statement.source), statement.columns),))
+    return Write("INSERT", statement.target, (WrittenPart(_parsed(statement.source), statement.columns),))
 
 
 def _create(statement: CreateTable) -> Write | None:
     if statement.query is not None:
         columns = tuple(column.name for column in statement.columns)
-        part = Part(_parsed(statement.query), columns or None, by_name=not columns)
+        part = WrittenPart(_parsed(statement.query), columns or None, by_name=not columns)
         return Write("CREATE_TABLE_AS_SELECT", statement.name, (part,))
     if statement.clone is not None:
-        return Write("CLONE", statement.name, (Part(_everything(statement.clone.name), by_name=True),))
+        return Write("CLONE", statement.name, (WrittenPart(_everything(statement.clone.name), by_name=True),))
     return None
 
 
@@ -94,23 +94,25 @@ def _update(statement: UpdateStatement) -> Write:
         query.set("joins", [exp.Join(this=joined.args["from_"].this), *(joined.args.get("joins") or [])])
     if statement.where is not None:
         query.set("where", exp.Where(this=_parsed(statement.where)))
-    return Write("UPDATE", statement.target, (Part(query, _assigned(statement.assignments)),))
+    return Write("UPDATE", statement.target, (WrittenPart(query, _assigned(statement.assignments)),))
 
 
 def _merge(statement: MergeStatement) -> Write:
-    parts: list[Part] = []
+    parts: list[WrittenPart] = []
     for clause in statement.clauses:
         if isinstance(clause, MatchedUpdate | NotMatchedInsert) and clause.all_by_name:
-            parts.append(Part(_joined(exp.select("*"), statement, clause.condition, matched=False), by_name=True))
+            parts.append(
+                WrittenPart(_joined(exp.select("*"), statement, clause.condition, matched=False), by_name=True)
+            )
         elif isinstance(clause, MatchedUpdate):
             query = _values([value for _, value in clause.assignments])
             query = _joined(query, statement, clause.condition, matched=True)
-            parts.append(Part(query, _assigned(clause.assignments)))
+            parts.append(WrittenPart(query, _assigned(clause.assignments)))
         elif isinstance(clause, NotMatchedInsert):
             # What is inserted sees the source alone: a bare name that the target has too is not ambiguous.
             query = _joined(_values(list(clause.values)), statement, clause.condition, matched=False)
             named = None if clause.columns is None else tuple(column.parts[-1] for column in clause.columns)
-            parts.append(Part(query, named))
+            parts.append(WrittenPart(query, named))
     return Write("MERGE", statement.target, tuple(parts))
 
 
@@ -126,7 +128,7 @@ def _joined(query: exp.Select, statement: MergeStatement, condition: SqlText | N
 
 def _load(statement: CopyIntoTable) -> Write:
     if statement.query is not None:
-        return Write("COPY", statement.target, (Part(_parsed(statement.query), statement.columns),))
+        return Write("COPY", statement.target, (WrittenPart(_parsed(statement.query), statement.columns),))
     # Without FROM the files are in the table's own stage.
     location = statement.source or StageLocation("TABLE", statement.target)
     by_name = (statement.options.match_by_column_name or "NONE") != "NONE"
@@ -135,9 +137,9 @@ def _load(statement: CopyIntoTable) -> Write:
 
 def _unload(statement: CopyIntoLocation) -> Write | None:
     if statement.query is not None:
-        return Write("UNLOAD", statement.target, (Part(_parsed(statement.query), by_name=True),))
+        return Write("UNLOAD", statement.target, (WrittenPart(_parsed(statement.query), by_name=True),))
     assert statement.table is not None
-    return Write("UNLOAD", statement.target, (Part(_everything(statement.table), by_name=True),))
+    return Write("UNLOAD", statement.target, (WrittenPart(_everything(statement.table), by_name=True),))
 
 
 def _values(values: list[SqlText]) -> exp.Select:

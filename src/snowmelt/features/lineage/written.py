@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from snowmelt.govern.lineage.openlineage import Written
+from snowmelt.govern.lineage.openlineage import WrittenDataset
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.storage.commits import CommitResult
 from snowmelt.storage.table import DeltaStore
@@ -54,16 +54,16 @@ class WrittenTables:
             if part is not None:
                 part.rows, part.before = 0, part.after
 
-    def taken(self, query_id: str) -> list[tuple[CatalogObject, Written]]:
+    def taken(self, query_id: str) -> list[tuple[CatalogObject, WrittenDataset]]:
         """What a statement wrote, the first table first; nobody is told twice."""
         with self._lock:
             parts = self._parts.pop(query_id, {})
         return [(part.table, self._written(part)) for part in parts.values()]
 
-    def _written(self, part: _Part) -> Written:
+    def _written(self, part: _Part) -> WrittenDataset:
         definition = part.table.definition
         assert isinstance(definition, TableDefinition)
         after = self._store.files(definition.location, part.after).by_path
         before = self._store.files(definition.location, part.before).by_path if part.before >= 0 else {}
         added = [file.size for path, file in after.items() if path not in before]
-        return Written(part.rows, sum(added), len(added))
+        return WrittenDataset(part.rows, sum(added), len(added))

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType, Kind
-from snowmelt.features.loading.attempts import Attempt, Rules, short_text, without
+from snowmelt.features.loading.attempts import Attempt, TextRules, short_text, without
 from snowmelt.features.loading.typed_casts import typed
 from snowmelt.features.loading.typed_records import documents_in, object_texts
 from snowmelt.state.model import Column
@@ -34,7 +34,7 @@ _FEW_BYTES = 1 << 20
 """So little JSON is encoded here: starting a job would take longer."""
 
 
-def attempt(values: Any, source: DataType, column: Column, rules: Rules) -> Attempt | None:
+def attempt(values: Any, source: DataType, column: Column, rules: TextRules) -> Attempt | None:
     """The values as the column stores them; None when only Spark can convert them."""
     if column.type.is_semi_structured:
         as_json = source.kind is Kind.VARIANT or (source.kind is Kind.VARCHAR and rules.reads_json)
@@ -51,7 +51,7 @@ def attempt(values: Any, source: DataType, column: Column, rules: Rules) -> Atte
     return Attempt(tried.values, missing)
 
 
-def _text(values: Any, target: DataType, rules: Rules) -> Attempt | None:
+def _text(values: Any, target: DataType, rules: TextRules) -> Attempt | None:
     match target.kind:
         case Kind.VARCHAR:
             return short_text(values, target, rules)
@@ -137,7 +137,7 @@ def _calendar(values: Any, pattern: str, safe: str, type_: pa.DataType) -> Attem
 # -- documents ------------------------------------------------------------------------------------------------------
 
 
-def _documents(values: Any, target: DataType, rules: Rules) -> Attempt | None:
+def _documents(values: Any, target: DataType, rules: TextRules) -> Attempt | None:
     """JSON text, which VARIANT fields travel as, or objects of Arrow."""
     if pa.types.is_struct(values.type):
         objects = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values

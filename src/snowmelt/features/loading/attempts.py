@@ -14,7 +14,7 @@ from snowmelt.core.types import DataType
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class TextRules:
     """What the statement says about reading text."""
 
     parameters: Mapping[str, Any]
@@ -44,7 +44,7 @@ def without(values: Any, doubt: Any) -> Any:
     return values if doubt is None else pc.if_else(doubt, pa.scalar(None, values.type), values)
 
 
-def short_text(values: Any, target: DataType, rules: Rules) -> Attempt:
+def short_text(values: Any, target: DataType, rules: TextRules) -> Attempt:
     length = target.length or types.MAX_VARCHAR
     if length >= types.MAX_VARCHAR:
         return Attempt(values)

@@ -11,11 +11,11 @@ import pyarrow as pa
 from snowmelt.features.loading.records import Position, Segment
 
 TARGET_BYTES = 16 << 20
-"""Of file content in a batch."""
+"""Bytes of file content in one batch."""
 
 
 @dataclass(slots=True)
-class Batch:
+class SegmentBatch:
     """Rows of segments, numbered through from 0."""
 
     segments: list[tuple[int, Segment]] = field(default_factory=list)

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading import arrow_casts
-from snowmelt.features.loading.attempts import Rules
-from snowmelt.features.loading.batches import Batch
+from snowmelt.features.loading.attempts import TextRules
+from snowmelt.features.loading.batches import SegmentBatch
 from snowmelt.features.loading.row_queries import ROW, ColumnMapping, RowQueries
 from snowmelt.features.loading.typed_records import object_texts
 from snowmelt.runtime import constants
@@ -39,7 +39,7 @@ class Failure:
 
     row: int
     column: int | None
-    """Of the table, from 0; None when the row as a whole is refused."""
+    """The table's column, from 0. None if the whole row is refused."""
     code: str
     sqlstate: str
     message: str
@@ -65,7 +65,7 @@ class Converter:
         self._plan = plan
         context = run.context
         parameters = {**context.parameters, **plan.parameters}
-        self._rules = Rules(parameters, context.time_zone, plan.truncate, plan.reads_json, plan.encodes_documents)
+        self._rules = TextRules(parameters, context.time_zone, plan.truncate, plan.reads_json, plan.encodes_documents)
         self._columns = [column for column in self._definition.columns if column not in self.numbered]
         self._queries = RowQueries(run, table, plan, self._columns)
         self._schema = arrow_schema([column.model_copy(update={"nullable": True}) for column in self._columns])
@@ -83,7 +83,7 @@ class Converter:
             )
         )
 
-    def convert(self, batch: Batch, metadata: Mapping[str, Any]) -> Converted:
+    def convert(self, batch: SegmentBatch, metadata: Mapping[str, Any]) -> Converted:
         """The rows of a batch, and why some can't be loaded. `metadata` are columns that a transformation reads."""
         data = batch.table()
         arrays, doubt = self._attempts(data)

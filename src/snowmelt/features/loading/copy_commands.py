@@ -15,7 +15,7 @@ from snowmelt.features.loading.copy_statements import CopyIntoLocation, CopyInto
 from snowmelt.features.loading.evolution import evolved
 from snowmelt.features.loading.loader import Loader
 from snowmelt.features.loading.outcomes import COLUMNS, FileOutcome, missing_row, skipped_row
-from snowmelt.features.loading.requests import Request, understand
+from snowmelt.features.loading.requests import CopyRequest, understand
 from snowmelt.features.loading.selection import Selection, select
 from snowmelt.features.loading.sink import Sink
 from snowmelt.features.loading.stage_folders import StagedFile, StageFolder
@@ -67,7 +67,7 @@ def copy_into_table(run: Run, statement: CopyIntoTable) -> Result:
 
 
 def _load(
-    run: Run, table: CatalogObject, request: Request, files: Sequence[StagedFile], on_error: OnError
+    run: Run, table: CatalogObject, request: CopyRequest, files: Sequence[StagedFile], on_error: OnError
 ) -> list[FileOutcome]:
     sink = Sink(run, table)
     loader = Loader(run, table, request, files, on_error, sink)
@@ -109,7 +109,7 @@ def _purge(stage: StageFolder, files: Sequence[StagedFile]) -> None:
 
 
 def _answer(
-    request: Request, selection: Selection, outcomes: Sequence[FileOutcome], on_error: OnError, *, failed_only: bool
+    request: CopyRequest, selection: Selection, outcomes: Sequence[FileOutcome], on_error: OnError, *, failed_only: bool
 ) -> Result:
     stage = request.stage
     rows: list[list[Any]] = [outcome.row(on_error) for outcome in outcomes]

@@ -121,6 +121,8 @@ class CopyIntoLocation(Statement):
 
 
 def parse_copy(cursor: Cursor) -> CopyIntoTable | CopyIntoLocation:
+    if cursor.at("FILES"):
+        raise errors.unsupported("COPY FILES", hint="GET the files and PUT them into the other stage.")
     cursor.expect("INTO")
     if at_location(cursor):
         return _into_location(cursor)

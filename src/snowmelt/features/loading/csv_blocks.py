@@ -20,7 +20,7 @@ from snowmelt.features.loading.records import nth
 _FIRST, _LAST = itemgetter(0), itemgetter(-1)
 
 
-class BlockParser:
+class CsvBlockParser:
     """Parses blocks of records that all have `width` fields."""
 
     def __init__(self, csv: CsvFormat, width: int) -> None:

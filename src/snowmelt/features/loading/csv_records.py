@@ -11,7 +11,7 @@ import pyarrow as pa
 from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading.compression import UnreadableError
-from snowmelt.features.loading.csv_blocks import BlockParser
+from snowmelt.features.loading.csv_blocks import CsvBlockParser
 from snowmelt.features.loading.csv_scanner import IncompleteError, Scanned, Scanner, shown
 from snowmelt.features.loading.file_formats import CsvFormat
 from snowmelt.features.loading.records import Position, Problem, Segment, SourceField, TargetNames, nth
@@ -52,14 +52,14 @@ class CsvStream:
 
     def segments(self) -> Iterator[Segment]:
         self._skip_header()
-        blocks: BlockParser | None = None
+        blocks: CsvBlockParser | None = None
         while True:
             self._window.fill(BLOCK)
             if not len(self._window):
                 return
             if blocks is None:
                 self._width = self._first_width()
-                blocks = BlockParser(self._csv, self._width)
+                blocks = CsvBlockParser(self._csv, self._width)
             segment = self._block(blocks)
             yield segment if segment is not None else self._scan()
 
@@ -95,7 +95,7 @@ class CsvStream:
 
     # -- blocks ---------------------------------------------------------------------------------------------------
 
-    def _block(self, blocks: BlockParser) -> Segment | None:
+    def _block(self, blocks: CsvBlockParser) -> Segment | None:
         """A block read in one go; None when its records must be looked at one by one."""
         if self._layout.checked and self._width != self._layout.fields:
             return None

@@ -14,13 +14,13 @@ from snowmelt.core.types import DataType
 from snowmelt.features.loading.compression import UnreadableError
 from snowmelt.features.loading.file_columns import columns_of
 from snowmelt.features.loading.file_formats import CsvFormat
-from snowmelt.features.loading.requests import Request, matching
+from snowmelt.features.loading.requests import CopyRequest, matching
 from snowmelt.features.loading.stage_folders import StagedFile
 from snowmelt.features.relations.alter_tables import alter_columns
 from snowmelt.runtime.new_columns import common_type, declared_type
 from snowmelt.runtime.rights.enforcement import may_evolve
 from snowmelt.sql.statements.alter_table import AddColumn, DropNotNull
-from snowmelt.sql.statements.changes import Action
+from snowmelt.sql.statements.base import Action
 from snowmelt.sql.statements.columns import ColumnSpec
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 MOST_COLUMNS = 100
-"""Of one COPY."""
+"""The most columns that one COPY may add."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class _Found:
     missing: set[str] = field(default_factory=set)
 
 
-def evolved(run: Run, table: CatalogObject, request: Request, files: Sequence[StagedFile]) -> CatalogObject:
+def evolved(run: Run, table: CatalogObject, request: CopyRequest, files: Sequence[StagedFile]) -> CatalogObject:
     """The table with the columns of the files. The caller holds it for writing.
 
     Whoever may not evolve it loads what it has columns for, as in Snowflake.
@@ -63,7 +63,7 @@ def evolved(run: Run, table: CatalogObject, request: Request, files: Sequence[St
     return table.model_copy(update={"definition": alter_columns(run, table, actions)})
 
 
-def _compare(definition: TableDefinition, request: Request, columns: dict[str, DataType], found: _Found) -> None:
+def _compare(definition: TableDefinition, request: CopyRequest, columns: dict[str, DataType], found: _Found) -> None:
     names = list(columns)
     taken = {matching(column.name, names, request.match) for column in definition.columns}
     for index, (name, type_) in enumerate(columns.items()):
@@ -86,7 +86,7 @@ def _actions(definition: TableDefinition, found: _Found) -> Iterator[Action]:
     yield from (DropNotNull(column.name) for column in definition.columns if column.name in found.missing)
 
 
-def _check(request: Request, found: _Found) -> None:
+def _check(request: CopyRequest, found: _Found) -> None:
     if len(found.added) > MOST_COLUMNS:
         raise errors.compilation(
             "001492", "42601",

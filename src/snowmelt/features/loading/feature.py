@@ -8,7 +8,7 @@ from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
 
 with lazy_imports():
-    from snowmelt.features.loading import sql_functions, stage_folders
+    from snowmelt.features.loading import information_schema, sql_functions, stage_folders
     from snowmelt.features.loading.history import forget
     from snowmelt.features.loading.staged_query import relation
 
@@ -23,6 +23,7 @@ FEATURE = Feature(
     "loading",
     kinds=(FILE_FORMATS, STAGES),
     groups=(FILES,),
+    views=lambda: information_schema.VIEWS,
     functions=lambda: sql_functions.FUNCTIONS,
     begin=_begin,
 )

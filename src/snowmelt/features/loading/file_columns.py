@@ -14,7 +14,7 @@ from snowmelt.core.types import DataType, Kind
 from snowmelt.features.loading.csv_records import CsvLayout
 from snowmelt.features.loading.file_formats import CsvFormat
 from snowmelt.features.loading.records import SourceField
-from snowmelt.features.loading.requests import Request
+from snowmelt.features.loading.requests import CopyRequest
 from snowmelt.features.loading.stage_folders import Digests, StagedFile
 from snowmelt.features.loading.streams import opened
 from snowmelt.runtime.new_columns import common_type
@@ -34,7 +34,7 @@ _SHAPES: tuple[tuple[re.Pattern[str], DataType], ...] = (
 _TIMES = (Kind.DATE, Kind.TIMESTAMP_NTZ, Kind.TIME)
 
 
-def columns_of(run: Run, request: Request, file: StagedFile) -> dict[str, DataType]:
+def columns_of(run: Run, request: CopyRequest, file: StagedFile) -> dict[str, DataType]:
     """By name. A column of a JSON file that has only nulls is left out: nothing says what it is of."""
     if request.format.type in _TYPED:
         fields = _fields(run, request, file)
@@ -44,12 +44,12 @@ def columns_of(run: Run, request: Request, file: StagedFile) -> dict[str, DataTy
     return _of_json(run, request, file)
 
 
-def _fields(run: Run, request: Request, file: StagedFile) -> tuple[SourceField, ...]:
+def _fields(run: Run, request: CopyRequest, file: StagedFile) -> tuple[SourceField, ...]:
     with opened(request.stage, file, request.format, None, run.account.services[Digests]) as source:
         return source.records.fields
 
 
-def _of_csv(run: Run, request: Request, format_: CsvFormat, file: StagedFile) -> dict[str, DataType]:
+def _of_csv(run: Run, request: CopyRequest, format_: CsvFormat, file: StagedFile) -> dict[str, DataType]:
     names: list[str] = []
 
     def header(found: list[str]) -> list[int | None]:
@@ -101,7 +101,7 @@ def _number(text: str) -> DataType:
     return types.number(types.MAX_PRECISION, len(fraction))
 
 
-def _of_json(run: Run, request: Request, file: StagedFile) -> dict[str, DataType]:
+def _of_json(run: Run, request: CopyRequest, file: StagedFile) -> dict[str, DataType]:
     found: dict[str, DataType] = {}
     with opened(request.stage, file, request.format, None, run.account.services[Digests]) as source:
         for segment in source.records.segments():

@@ -14,7 +14,7 @@ import pyarrow.fs as pafs
 
 from snowmelt.core import errors, types
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.features.loading import stage_folders
+from snowmelt.features.loading import stage_folders, stage_stores
 from snowmelt.features.loading.compression import compressing, detected
 from snowmelt.features.loading.file_statements import Get, ListFiles, Put, PutOptions, RemoveFiles
 from snowmelt.features.loading.local_files import LocalFiles
@@ -50,7 +50,7 @@ def put(run: Run, statement: Put) -> Result:
     if stage.external:
         raise errors.unsupported("PUT to an external stage", hint="Copy the files to the stage's URL by other means.")
     _require_local_files(run)
-    named = stage_folders.local_path(statement.source)
+    named = stage_stores.local_path(statement.source)
     # A name that holds a bracket need not be a pattern.
     found = [named] if named.is_file() else sorted(Path(named.anchor).glob(str(named.relative_to(named.anchor))))
     files = [path for path in found if path.is_file()]
@@ -109,7 +109,7 @@ def _compression_of(source: Path, content: BinaryIO, declared: str) -> str:
 def get(run: Run, statement: Get) -> Result:
     stage = stage_folders.resolve(run, statement.source)
     _require_local_files(run)
-    folder = stage_folders.local_path(statement.target)
+    folder = stage_stores.local_path(statement.target)
     target = LocalFiles(folder, protecting.of(run.account))
     if not folder.is_dir():
         raise SnowmeltError("253006", "22000", f"The local folder '{folder}' does not exist.")

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import split_name
-from snowmelt.features.loading.definitions import FILE_FORMAT
+from snowmelt.features.loading.definitions import FILE_FORMAT, FileFormatDefinition
 from snowmelt.features.loading.format_statements import FileFormatSpec
 from snowmelt.sql.statements.base import NameRef
-from snowmelt.state.model import FileFormatDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
+_READABLE = ("CSV", "JSON", "PARQUET", "AVRO")
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "b": "\b", "0": "\0", "\\": "\\", "'": "'", '"': '"'}
 _ESCAPED = re.compile(r"\\(x[0-9A-Fa-f]{2}|[0-7]{3}|u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _HEX = re.compile(r"(?:0x[0-9A-Fa-f]{2})+\Z")
@@ -108,6 +108,12 @@ def _stored(run: Run, ref: NameRef) -> tuple[str, Mapping[str, Any]]:
     return found.definition.type, found.definition.options
 
 
+def check(kind: str, options: Mapping[str, Any]) -> None:
+    """Raises for options that no file could be read or written with; kinds that can't be used are refused there."""
+    if kind in _READABLE:
+        _made(kind, options)
+
+
 def _made(kind: str, options: Mapping[str, Any]) -> FileFormat:
     given = {name.upper(): value for name, value in options.items()}
     shared: dict[str, Any] = {
@@ -130,7 +136,7 @@ def _made(kind: str, options: Mapping[str, Any]) -> FileFormat:
         case "AVRO":
             return FileFormat(**shared)
         case _:
-            raise errors.unsupported(f"FILE_FORMAT TYPE = {kind}", hint="CSV, JSON, PARQUET and AVRO are supported.")
+            raise errors.unsupported(f"FILE_FORMAT TYPE = {kind}", hint=f"{', '.join(_READABLE)} are supported.")
 
 
 def _csv(given: dict[str, Any], shared: dict[str, Any]) -> CsvFormat:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from snowmelt.core import errors
 from snowmelt.core.names import split_name
-from snowmelt.sql.statements.base import CreateStatement, NameRef, ObjectType, Statement
-from snowmelt.sql.statements.changes import Action, RenameTo
+from snowmelt.sql.statements.base import Action, CreateStatement, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.changes import RenameTo
+from snowmelt.sql.statements.create_rules import CreateHead
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import CreateHead, created_name, if_exists, object_name
+from snowmelt.sql.statements.heads import created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
     Reader,
     at_option,

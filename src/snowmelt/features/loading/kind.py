@@ -25,7 +25,7 @@ from snowmelt.features.loading.stage_statements import AlterStage, CreateStage, 
 from snowmelt.runtime.kinds import InProjects, KindDescription, StatementGroup
 from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.rights.asks import (
-    Request,
+    RightsRequest,
     Subject,
     altered,
     ask,
@@ -35,7 +35,7 @@ from snowmelt.runtime.rights.asks import (
     table_named,
 )
 from snowmelt.sql.statements.base import StatementKind, ddl
-from snowmelt.sql.statements.heads import CreateRule
+from snowmelt.sql.statements.create_rules import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax, StatementSyntax
 
 with lazy_imports():
@@ -51,7 +51,8 @@ with lazy_imports():
     )
     from snowmelt.runtime.metadata import formats, layouts
     from snowmelt.runtime.metadata.stages import stage_properties
-from snowmelt.state.model import FileFormatDefinition, StageDefinition
+from snowmelt.features.loading.definitions import FileFormatDefinition
+from snowmelt.state.model import StageDefinition
 
 _TEMPORARY = frozenset({"TEMP", "TEMPORARY", "VOLATILE"})
 
@@ -113,10 +114,10 @@ FILE_FORMATS = KindDescription(
 )
 
 
-def _unload(statement: CopyIntoLocation) -> list[Request]:
+def _unload(statement: CopyIntoLocation) -> list[RightsRequest]:
     """What a query in place of a table reads asks for its rights where names are resolved."""
     name = statement.table
-    return [Request("COPY INTO LOCATION", source=table_named(name))] if name is not None else []
+    return [RightsRequest("COPY INTO LOCATION", source=table_named(name))] if name is not None else []
 
 
 FILES = StatementGroup(
@@ -144,7 +145,7 @@ FILES = StatementGroup(
     },
     rules={"COPY INTO TABLE": (ask(Subject.TARGET, "INSERT"),)},
     requests={
-        CopyIntoTable: lambda statement: Request("COPY INTO TABLE", table_named(statement.target)),
+        CopyIntoTable: lambda statement: RightsRequest("COPY INTO TABLE", table_named(statement.target)),
         CopyIntoLocation: _unload,
     },
 )  # fmt: skip

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.features.loading.batches import Batch
+from snowmelt.features.loading.batches import SegmentBatch
 from snowmelt.features.loading.compression import UnreadableError
 from snowmelt.features.loading.conversion import Converted, Converter, Failure
 from snowmelt.features.loading.copy_statements import OnError
 from snowmelt.features.loading.outcomes import FileOutcome
 from snowmelt.features.loading.records import Problem, SourceField
-from snowmelt.features.loading.requests import Request
+from snowmelt.features.loading.requests import CopyRequest
 from snowmelt.features.loading.stage_folders import Digests, StagedFile
 from snowmelt.features.loading.streams import opened
 from snowmelt.features.loading.transformation import metadata_columns
@@ -43,7 +43,7 @@ class Loader:
     """Reads the files of one statement, one after the other, in batches that may span files."""
 
     def __init__(
-        self, run: Run, table: CatalogObject, request: Request, files: Sequence[StagedFile], on_error: OnError,
+        self, run: Run, table: CatalogObject, request: CopyRequest, files: Sequence[StagedFile], on_error: OnError,
         taker: Taker | None = None, *, collect: bool = False,
     ) -> None:  # fmt: skip
         """`collect`: remember every problem, with its position, for VALIDATION_MODE."""
@@ -56,7 +56,7 @@ class Loader:
         self._on_error = on_error
         self._protected = bool(Protection.of(run.account, table))
         self._collect = collect
-        self._batch = Batch()
+        self._batch = SegmentBatch()
         self._finished: list[int] = []
         self._converters: dict[tuple[SourceField, ...], Converter] = {}
         self._fields: tuple[SourceField, ...] = ()
@@ -114,7 +114,7 @@ class Loader:
     # -- converting -----------------------------------------------------------------------------------------------
 
     def _flush(self) -> None:
-        batch, self._batch = self._batch, Batch()
+        batch, self._batch = self._batch, SegmentBatch()
         if batch.segments:
             converted = self._converted(batch)
             self._note(batch, converted)
@@ -123,7 +123,7 @@ class Loader:
             self._settle(index)
         self._finished = []
 
-    def _converted(self, batch: Batch) -> Converted:
+    def _converted(self, batch: SegmentBatch) -> Converted:
         request = self._request
         converter = self.converter()
         metadata = (
@@ -142,7 +142,7 @@ class Loader:
             self._converters[self._fields] = found
         return found
 
-    def _note(self, batch: Batch, converted: Converted) -> None:
+    def _note(self, batch: SegmentBatch, converted: Converted) -> None:
         """Counts problems; finds out where the first of each file is, or all if asked to."""
         problems: dict[int, list[Problem | Failure]] = {}
         for index, segment in batch.segments:
@@ -163,7 +163,7 @@ class Loader:
                 first = located[0]
                 raise SnowmeltError(first.code, first.sqlstate, first.text(self._files[index].path))
 
-    def _located(self, batch: Batch, found: Sequence[Problem | Failure]) -> list[Problem]:
+    def _located(self, batch: SegmentBatch, found: Sequence[Problem | Failure]) -> list[Problem]:
         failures = [item for item in found if isinstance(item, Failure)]
         plan = self._request.plan(self._fields)
         columns = [column.name for column in self._definition.columns]
@@ -195,7 +195,7 @@ class Loader:
         names = self._request.names
         return names.column(names.columns.index(name)) if name in names.columns else f'"{names.table}"["{name}"]'
 
-    def _collect_rows(self, batch: Batch, converted: Converted) -> None:
+    def _collect_rows(self, batch: SegmentBatch, converted: Converted) -> None:
         files = batch.files()
         if len(files) == 1:
             self._add(files[0], converted.rows)

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class CopyRequest:
     """A COPY INTO, understood."""
 
     stage: StageFolder
     format: FileFormat
     pattern: str | None
     columns: tuple[Column, ...]
-    """Of the table, in the order of the files' fields."""
+    """The table's columns, in the order of the files' fields."""
     names: TargetNames
     transformation: Transformation | None
     match: str | None
@@ -109,7 +109,7 @@ def matching(name: str, found: Sequence[str], match: str | None) -> int | None:
     return next((index for index, other in enumerate(found) if other.upper() == name.upper()), None)
 
 
-def understand(run: Run, table: CatalogObject, statement: CopyIntoTable) -> Request:
+def understand(run: Run, table: CatalogObject, statement: CopyIntoTable) -> CopyRequest:
     """Raises for options that contradict each other or the table."""
     options = statement.options
     transformation = understood(statement.query) if statement.query is not None else None
@@ -126,7 +126,7 @@ def understand(run: Run, table: CatalogObject, statement: CopyIntoTable) -> Requ
     definition = table.definition
     assert isinstance(definition, TableDefinition)
     columns = _columns(definition, statement.columns)
-    request = Request(
+    request = CopyRequest(
         stage, format_, pattern, columns,
         TargetNames(table.name.name, tuple(column.name for column in columns)), transformation, match,
         truncate=bool(options.truncatecolumns) or options.enforce_length is False, listed=statement.columns is not None,
@@ -147,7 +147,7 @@ def _columns(definition: TableDefinition, names: tuple[str, ...] | None) -> tupl
     return tuple(known[name] for name in names)
 
 
-def _check(request: Request, statement: CopyIntoTable) -> None:
+def _check(request: CopyRequest, statement: CopyIntoTable) -> None:
     format_, match = request.format, request.match
     if match is not None and request.transformation is not None:
         raise errors.compilation("001492", "42601", "conflicting options MATCH_BY_COLUMN_NAME and a transformation")

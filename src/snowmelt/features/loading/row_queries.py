@@ -17,9 +17,10 @@ from snowmelt.features.loading.records import SourceField, nth
 from snowmelt.features.loading.transformation import bound_transformation, staged_fields, staged_relation
 from snowmelt.runtime.writing import RowWriter
 from snowmelt.sql import fallible
-from snowmelt.sql.bound import Bound, Scope, Source, SourceColumn
+from snowmelt.sql.binders import Environment
+from snowmelt.sql.bound import Bound, FromItem, Scope, SourceColumn
 from snowmelt.sql.dialect import call, identifier, parse_snowflake, spark
-from snowmelt.sql.expressions import Environment, ExpressionBinder
+from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.functions.semi_structured import parse_json
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
@@ -83,7 +84,7 @@ class RowQueries:
         """Binds expressions over the fields of a record, with the file format's ways to read text in force."""
         with self._run.environment() as environment:
             formatted = self._formatted(environment)
-            source = Source(
+            source = FromItem(
                 alias=_IN,
                 columns=tuple(
                     SourceColumn(nth(index).upper(), entry.type, exp.column(identifier(nth(index)), identifier(_IN)))

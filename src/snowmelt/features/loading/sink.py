@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 FLUSH_BYTES = 128 << 20
-"""Of Arrow memory; so much goes into one data file."""
+"""Bytes of Arrow memory that go into one data file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
-from snowmelt.features.loading import stage_folders
-from snowmelt.features.loading.definitions import FILE_FORMAT, STAGE
+from snowmelt.features.loading import file_formats, stage_folders
+from snowmelt.features.loading.definitions import FILE_FORMAT, STAGE, FileFormatDefinition
 from snowmelt.features.loading.format_statements import (
     OPTIONS_OF,
     AlterFileFormat,
@@ -20,7 +20,7 @@ from snowmelt.runtime import schema_objects
 from snowmelt.runtime.results import DONE, Result, status
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
 from snowmelt.state.ids import new_id
-from snowmelt.state.model import CatalogObject, FileFormatDefinition, StageDefinition
+from snowmelt.state.model import CatalogObject, StageDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -58,6 +58,7 @@ def _format(run: Run, spec: FileFormatSpec | None) -> dict[str, Any]:
     if spec is None:
         return {}
     if spec.name is None:
+        file_formats.check(spec.type or "CSV", spec.options)
         return {"TYPE": spec.type or "CSV", **spec.options}
     with run.state.read() as state:
         found = schema_objects.require(run, state, FILE_FORMAT, spec.name)
@@ -84,7 +85,7 @@ def alter_stage(run: Run, statement: AlterStage) -> Result:
             if not stage.definition.directory:
                 raise errors.compilation("093552", "0A000", f"Stage '{stage.name}' does not have a directory table.")
         case _:
-            raise errors.unsupported(f"ALTER STAGE … {type(statement.action).__name__}")
+            raise errors.unsupported_action("STAGE", statement.action)
     return status(DONE, "ALTER_STAGE")
 
 
@@ -104,6 +105,7 @@ def _set_stage(run: Run, stage: CatalogObject, options: StageOptions) -> None:
 
 
 def create_file_format(run: Run, statement: CreateFileFormat) -> Result:
+    file_formats.check(statement.type, statement.options)
     return schema_objects.create(
         run,
         FILE_FORMAT,
@@ -129,7 +131,9 @@ def alter_file_format(run: Run, statement: AlterFileFormat) -> Result:
             for name in options:
                 if name not in OPTIONS_OF[definition.type]:
                     raise errors.invalid_property(name, definition.type)
-            schema_objects.alter(run, found, {"options": {**definition.options, **options}}, comment=comment)
+            changed = {**definition.options, **options}
+            file_formats.check(definition.type, changed)
+            schema_objects.alter(run, found, {"options": changed}, comment=comment)
         case _:
-            raise errors.unsupported(f"ALTER FILE FORMAT … {type(statement.action).__name__}")
+            raise errors.unsupported_action("FILE FORMAT", statement.action)
     return status(DONE, "ALTER_FILE_FORMAT")

@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as percent_quote
 from urllib.parse import unquote, urlsplit
 
-import pyarrow as pa
 import pyarrow.fs as pafs
-from deltalake.fs import DeltaStorageHandler
 
 from snowmelt.core import errors, text
 from snowmelt.core.names import quote
 from snowmelt.features.loading.definitions import STAGE
 from snowmelt.features.loading.local_files import LocalFiles
 from snowmelt.features.loading.stage_statements import Location, StageLocation, UrlLocation
+from snowmelt.features.loading.stage_stores import check_object_url, local_file, outside_files, own_files
 from snowmelt.runtime import protecting
 from snowmelt.runtime.rights import addresses, enforcement
 from snowmelt.sql.statements.base import NameRef
@@ -150,70 +149,6 @@ class StageFolder:
         return found.hexdigest()
 
 
-class _Upload:
-    """A file in an object store, whose own stream takes bytes only; Arrow hands it buffers."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self.closed = False
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self._stream.write(bytes(data))
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing is there before it is whole."""
-
-    def close(self) -> None:
-        if not self.closed:
-            self.closed = True
-            self._stream.close()
-
-
-class _ObjectStore(DeltaStorageHandler):
-    def open_output_stream(self, path: str, metadata: dict[str, str] | None = None) -> Any:
-        return pa.PythonFile(_Upload(self._handler.open_output_stream(path, None)), mode="w")
-
-
-class _OutsideStore(_ObjectStore):
-    """An object store that a statement names: the part of it where the account keeps its own data is not there."""
-
-    def __init__(self, uri: str, options: dict[str, str], own: str | None) -> None:
-        super().__init__(uri, options)
-        self._uri = uri
-        self._own = own
-
-    def get_file_info(self, paths: list[str]) -> Any:
-        return super().get_file_info([self._checked(path) for path in paths])
-
-    def get_file_info_selector(self, selector: pafs.FileSelector) -> Any:
-        self._checked(selector.base_dir)
-        found = super().get_file_info_selector(selector)
-        return [info for info in found if not protecting.is_own(f"{self._uri}/{info.path}", self._own)]
-
-    def open_input_stream(self, path: str) -> Any:
-        return super().open_input_stream(self._checked(path))
-
-    def open_input_file(self, path: str) -> Any:
-        return super().open_input_file(self._checked(path))
-
-    def open_output_stream(self, path: str, metadata: dict[str, str] | None = None) -> Any:
-        return super().open_output_stream(self._checked(path), metadata)
-
-    def delete_file(self, path: str) -> None:
-        super().delete_file(self._checked(path))
-
-    def move(self, src: str, dest: str) -> None:
-        super().move(self._checked(src), self._checked(dest))
-
-    def _checked(self, path: str) -> str:
-        protecting.check_outside(f"{self._uri}/{path}", self._own)
-        return path
-
-
 class Digests:
     """MD5 sums of files, kept as long as size and time of the file stay: reading a big one again takes seconds."""
 
@@ -330,7 +265,7 @@ def folder(account: Account, uri: str) -> pafs.FileSystem:
     local = None if "://" in uri else Path(uri)
     if local is not None:
         local.mkdir(parents=True, exist_ok=True)
-    return _filesystem(uri, account.settings.storage_options)
+    return own_files(uri, account.settings.storage_options)
 
 
 def _internal(
@@ -339,7 +274,7 @@ def _internal(
 ) -> StageFolder:  # fmt: skip
     uri = f"{stage_root(account)}/{location}"
     if "://" in uri:
-        files = _filesystem(uri, account.settings.storage_options)
+        files = own_files(uri, account.settings.storage_options)
     else:
         Path(uri).mkdir(parents=True, exist_ok=True)
         files = pafs.PyFileSystem(LocalFiles(Path(uri), None))
@@ -350,7 +285,7 @@ def _external(
     run: Run, url: str, path: str, *, key: str, written: str, format: Mapping[str, Any] | None = None
 ) -> StageFolder:
     root = url.rstrip("/")
-    files = _outside(run.account, root)
+    files = outside_files(run.account, root)
     outside = urlsplit(root).path.strip("/")
     return StageFolder(
         files, path, key, f"{root}/", written, location=f"{root}/", outside=f"{outside}/" if outside else "",
@@ -360,7 +295,7 @@ def _external(
 
 def _url_stage(run: Run, url: str) -> StageFolder:
     check_url(run.account, url)
-    local = _local(url)
+    local = local_file(url)
     if local is not None and local.is_dir():
         return _external(run, local.as_uri(), "", key=local.as_uri(), written=url)
     root, _, prefix = url.rstrip("/").rpartition("/") if not url.endswith("/") else (url.rstrip("/"), "", "")
@@ -375,51 +310,17 @@ def check_url(account: Account, url: str) -> None:
     """Raises for a URL that leads to the account's own files, and for one whose path leaves what it names."""
     for path in (urlsplit(url).path, unquote(urlsplit(url).path)):
         check_path(path.lstrip("/"))
-    local = _local(url)
+    local = local_file(url)
     if local is not None:
+        if not local.is_absolute():
+            # What would be taken for the name of a machine, or be looked for where the server was started.
+            raise errors.compilation(
+                "001086", "42601", f"Invalid path '{url}': write the folder from its root, as in file:///folder/."
+            )
         protecting.of(account).check(local)
     else:
+        check_object_url(url)
         protecting.check_outside(url, account.settings.storage_root)
-
-
-def _local(url: str) -> Path | None:
-    """The path of a `file://` URL."""
-    if not url.lower().startswith("file://"):
-        return None
-    return Path(unquote(url[len("file://") :])) if "%" in url else Path(url[len("file://") :])
-
-
-def local_path(url: str) -> Path:
-    """The path of the `file://` URL that PUT or GET names, made absolute as a client would."""
-    found = _local(url)
-    assert found is not None
-    return found.expanduser().absolute()
-
-
-_SCHEMES = {"s3": "s3", "s3a": "s3a", "gcs": "gs", "gs": "gs", "azure": "azure", "abfss": "abfss", "az": "az"}
-
-
-def _outside(account: Account, uri: str) -> pafs.FileSystem:
-    """The files of a URL that a statement named, without those of the account itself."""
-    local = _local(uri)
-    if local is not None:
-        return pafs.PyFileSystem(LocalFiles(local, protecting.of(account)))
-    target, options = _target(uri), dict(account.settings.storage_options)
-    return pafs.PyFileSystem(_OutsideStore(target, options, account.settings.storage_root))
-
-
-def _filesystem(uri: str, options: Mapping[str, str]) -> pafs.FileSystem:
-    """Files of the account's own."""
-    if "://" not in uri or uri.lower().startswith("file://"):
-        return pafs.SubTreeFileSystem(str(_local(uri) or Path(uri)), pafs.LocalFileSystem())
-    return pafs.PyFileSystem(_ObjectStore(_target(uri), dict(options)))
-
-
-def _target(uri: str) -> str:
-    scheme = uri.split("://", 1)[0].lower()
-    if scheme not in _SCHEMES:
-        raise errors.unsupported(f"the URL scheme '{scheme}'", hint=f"Known: file, {', '.join(sorted(_SCHEMES))}.")
-    return f"{_SCHEMES[scheme]}://{uri.split('://', 1)[1]}"
 
 
 def rfc_1123(instant: datetime) -> str:

@@ -9,16 +9,11 @@ from typing import Annotated, Literal
 from snowmelt.core import errors
 from snowmelt.core.names import split_name
 from snowmelt.features.loading.format_statements import FileFormatSpec, file_format
-from snowmelt.sql.statements.base import CreateStatement, NameRef, ObjectType, Statement
-from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, UnsetOptions, refuse_governance
+from snowmelt.sql.statements.base import Action, CreateStatement, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions, refuse_governance
+from snowmelt.sql.statements.create_rules import CreateHead
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import (
-    CreateHead,
-    created_name,
-    if_exists,
-    object_name,
-    refuse_tags,
-)
+from snowmelt.sql.statements.heads import created_name, if_exists, object_name, refuse_tags
 from snowmelt.sql.statements.options import (
     Options,
     Outside,
@@ -32,7 +27,7 @@ from snowmelt.sql.statements.options import (
 )
 from snowmelt.sql.tokens import TokenKind
 
-_STAGE = re.compile(r'@((?:"(?:[^"]|"")*"|[^/"])*)(?:/(.*))?\Z', re.DOTALL)
+_STAGE = re.compile(r'@((?:"[^"]*"|[^/"])*)(?:/(.*))?\Z', re.DOTALL)
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ENCRYPTIONS = frozenset({"AWS_SSE_S3", "AWS_SSE_KMS", "GCS_SSE_KMS", "SNOWFLAKE_FULL", "SNOWFLAKE_SSE", "NONE"})
 """Those that the store does by itself."""
@@ -100,11 +95,23 @@ def _stage_location(written: str, line: int, position: int) -> StageLocation | N
     stage, path = match[1], match[2] or ""
     if stage == "~":
         return StageLocation("USER", None, path)
-    is_table = "%" in stage.split('"')[0]
-    parts = split_name(stage.replace("%", "", 1) if is_table else stage)
+    mark = _table_mark(stage)
+    parts = split_name(stage if mark is None else stage[:mark] + stage[mark + 1 :])
     if parts is None or len(parts) > 3:
         raise errors.invalid_identifier(stage, line, position)
-    return StageLocation("TABLE" if is_table else "NAMED", NameRef(parts, line, position), path)
+    return StageLocation("NAMED" if mark is None else "TABLE", NameRef(parts, line, position), path)
+
+
+def _table_mark(stage: str) -> int | None:
+    """Where the `%` of a table's own stage is, which may stand inside the quotes: `%t`, `s.%t`, `"S"."%T"`."""
+    last, quoted = 0, False
+    for index, character in enumerate(stage):
+        if character == '"':
+            quoted = not quoted
+        elif character == "." and not quoted:
+            last = index + 1
+    mark = last + stage.startswith('"', last)
+    return mark if stage.startswith("%", mark) else None
 
 
 def _encryption(cursor: Cursor, name: str) -> str:

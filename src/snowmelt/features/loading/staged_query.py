@@ -9,7 +9,7 @@ import pyarrow as pa
 from snowmelt.core import errors, types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading import stage_folders
-from snowmelt.features.loading.batches import Batch
+from snowmelt.features.loading.batches import SegmentBatch
 from snowmelt.features.loading.compression import UnreadableError
 from snowmelt.features.loading.csv_records import CsvLayout
 from snowmelt.features.loading.file_formats import CsvFormat, FileFormat, effective, named
@@ -53,7 +53,7 @@ def _records(
 ) -> tuple[tuple[SourceField, ...], pa.Table]:
     csv = CsvLayout(format_, width, False, STAGED) if isinstance(format_, CsvFormat) else None
     fields = tuple(SourceField(f"${n + 1}", types.VARCHAR) for n in range(width)) if csv is not None else FIELDS
-    batch = Batch()
+    batch = SegmentBatch()
     for index, file in enumerate(files):
         try:
             with opened(stage, file, format_, csv, run.account.services[Digests]) as source:

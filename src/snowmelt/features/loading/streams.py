@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedFile:
     records: RecordStream
     digest: Callable[[], str]
     """The MD5 of the file, once it has been read."""
@@ -33,12 +33,12 @@ class Opened:
 @contextmanager
 def opened(
     stage: StageFolder, file: StagedFile, format: FileFormat, csv: CsvLayout | None, digests: Digests
-) -> Iterator[Opened]:
+) -> Iterator[OpenedFile]:
     """The records of a file. Raises `UnreadableError` when it is not what the format says."""
     try:
         if format.type == "PARQUET":
             with stage.files.open_input_file(file.path) as source:
-                yield Opened(ParquetStream(source, format), lambda: digests.of(stage, file))
+                yield OpenedFile(ParquetStream(source, format), lambda: digests.of(stage, file))
             return
         hashing = Hashing(stage.reading(file.path))
     except FileNotFoundError:
@@ -48,7 +48,7 @@ def opened(
             SnowmeltError("091003", "22000", f"Failure using stage area. File '{file.path}' can't be read: {error}")
         ) from None
     try:
-        yield Opened(_stream(hashing, file, format, csv), hashing.digest)
+        yield OpenedFile(_stream(hashing, file, format, csv), hashing.digest)
     finally:
         hashing.close()
 

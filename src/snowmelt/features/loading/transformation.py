@@ -11,15 +11,15 @@ import pyarrow as pa
 from sqlglot import exp
 
 from snowmelt.core import errors, types
-from snowmelt.features.loading.batches import Batch
+from snowmelt.features.loading.batches import SegmentBatch
 from snowmelt.features.loading.records import SourceField, nth
 from snowmelt.features.loading.stage_folders import StagedFile, StageFolder
 from snowmelt.features.loading.stage_statements import Location, written_location
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.sql import variants
+from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import call, identifier, parse_snowflake, spark, string
-from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.semi_structured import parse_json
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import Relation, RelationColumn
@@ -145,7 +145,7 @@ def bound_transformation(text: str, batch: Relation, environment: Environment, c
 
 
 def metadata_columns(
-    batch: Batch, files: Sequence[StagedFile], stage: StageFolder, scanned: datetime
+    batch: SegmentBatch, files: Sequence[StagedFile], stage: StageFolder, scanned: datetime
 ) -> Mapping[str, Any]:
     """The METADATA$ columns of a batch's rows."""
     names: list[Any] = []

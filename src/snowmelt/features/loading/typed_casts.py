@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from snowmelt.core import types
 from snowmelt.core.types import DataType, Kind
-from snowmelt.features.loading.attempts import Attempt, Rules, short_text, without
+from snowmelt.features.loading.attempts import Attempt, TextRules, short_text, without
 from snowmelt.storage.schema import arrow_type
 
 _SHORT_FLOAT = r"^-?[0-9]{1,15}(\.[0-9]{1,17})?$"
@@ -23,7 +23,7 @@ _INT64 = 1 << 63
 _MICROSECONDS = 6
 
 
-def typed(values: Any, source: DataType, target: DataType, rules: Rules) -> Attempt | None:
+def typed(values: Any, source: DataType, target: DataType, rules: TextRules) -> Attempt | None:
     """The values in the column's stored form; None when only Spark can convert them."""
     try:
         return _typed(values, source, target, rules)
@@ -32,7 +32,7 @@ def typed(values: Any, source: DataType, target: DataType, rules: Rules) -> Atte
         return None
 
 
-def _typed(values: Any, source: DataType, target: DataType, rules: Rules) -> Attempt | None:
+def _typed(values: Any, source: DataType, target: DataType, rules: TextRules) -> Attempt | None:
     match source.kind, target.kind:
         case Kind.NUMBER, Kind.NUMBER:
             return _number(values, source, target)

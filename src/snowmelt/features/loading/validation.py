@@ -12,7 +12,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading.copy_statements import OnError
 from snowmelt.features.loading.loader import Loader
 from snowmelt.features.loading.outcomes import ERROR_COLUMNS, error_rows
-from snowmelt.features.loading.requests import Request
+from snowmelt.features.loading.requests import CopyRequest
 from snowmelt.features.loading.selection import Selection
 from snowmelt.features.loading.streams import not_found
 from snowmelt.runtime.pii_at_ingest import Protection
@@ -44,7 +44,7 @@ class _First:
         """Nothing is dropped: the first problem ends the statement."""
 
 
-def validated(run: Run, table: CatalogObject, request: Request, selection: Selection, mode: str) -> Result:
+def validated(run: Run, table: CatalogObject, request: CopyRequest, selection: Selection, mode: str) -> Result:
     """The answer of a COPY with a VALIDATION_MODE."""
     found = _ROWS.match(mode)
     if found is None and mode != "RETURN_ROWS":
@@ -54,14 +54,14 @@ def validated(run: Run, table: CatalogObject, request: Request, selection: Selec
     return _first_rows(run, table, request, selection, int(found[1]) if found is not None else 10)
 
 
-def _errors(run: Run, table: CatalogObject, request: Request, selection: Selection) -> Result:
+def _errors(run: Run, table: CatalogObject, request: CopyRequest, selection: Selection) -> Result:
     loader = Loader(run, table, request, selection.files, OnError("CONTINUE"), collect=True)
     loader.run()
     missing = [(name, not_found(request.stage, name, reported=True)) for name in selection.missing]
     return table_result(ERROR_COLUMNS, error_rows(loader.outcomes, missing), statement_type="COPY")
 
 
-def _first_rows(run: Run, table: CatalogObject, request: Request, selection: Selection, count: int) -> Result:
+def _first_rows(run: Run, table: CatalogObject, request: CopyRequest, selection: Selection, count: int) -> Result:
     """The first rows as they would be loaded. Raises when a record before the last of them can't be."""
     first = _First(count, Protection.of(run.account, table))
     loader = Loader(run, table, request, selection.files, OnError("CONTINUE"), first, collect=True)

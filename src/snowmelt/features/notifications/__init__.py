@@ -1,1 +1,4 @@
-"""Messages about what happens: rules over metrics and queries, and the channels that they are sent to."""
+"""Messages about what happens: rules over metrics and queries, and the channels that they are sent to.
+
+Not here: alerts as objects of a schema (`alerts`).
+"""

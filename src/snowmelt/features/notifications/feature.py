@@ -12,7 +12,7 @@ with lazy_imports():
 
 def _begin(account: Account) -> None:
     account.services.offer(messages, "Messages", account)
-    offered = account.services.offer(rules, "Rules", account)
+    offered = account.services.offer(rules, "AlertRules", account)
     if account.settings.alert_rules:
         # What is wrong with them is said when the account opens.
         account.at_close(offered.conditions.stop)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 
-class Rules:
+class AlertRules:
     """What fires is in the state store: a restart neither forgets an alert nor tells of it twice."""
 
     def __init__(self, account: Account) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.features.notifications.messages import Messages
-from snowmelt.features.notifications.rules import Rules
+from snowmelt.features.notifications.rules import AlertRules
 from snowmelt.observe import alerting
 from snowmelt.observe.notifying import MIME_TYPES, Message
 from snowmelt.runtime.metadata.columns import Row, columns
@@ -68,7 +68,7 @@ def silence(run: Run, _: StateReader, arguments: Arguments) -> str:
     rule, minutes = _text(arguments[0]), arguments[1]
     if minutes is None or minutes < 0:
         raise errors.invalid_value(str(minutes), "minutes")
-    run.account.services[Rules].silence(rule, float(minutes))
+    run.account.services[AlertRules].silence(rule, float(minutes))
     return f"Alert rule {rule} is silent for {minutes} minutes." if minutes else f"Alert rule {rule} is heard again."
 
 
@@ -100,7 +100,7 @@ def rule_status(run: Run, state: StateReader, _: Named) -> list[Row]:
     if not run.authority.on_account(_RIGHT):
         return []
     found = state.observations.standings()
-    unknown = {rule.name: rule for rule in run.account.services[Rules].conditions.unknown()}
+    unknown = {rule.name: rule for rule in run.account.services[AlertRules].conditions.unknown()}
     standing = {item.rule for item in found.values() if not alerting.is_silence(item)}
     rows: list[Row] = [
         {"RULE_NAME": name, "SEVERITY": rule.severity, "STATE": "UNKNOWN"}

@@ -1,1 +1,4 @@
-"""What an account tells of itself: metrics, freshness, alerts, cost."""
+"""What an account tells of itself: metrics, freshness, alerts, cost.
+
+Not here: how a number is computed from facts (`snowmelt.observe`); this room gathers the facts.
+"""

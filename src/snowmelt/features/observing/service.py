@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from snowmelt.core.names import ObjectName
 from snowmelt.features.dynamic_tables.service import DynamicTables
-from snowmelt.features.notifications.rules import Rules
+from snowmelt.features.notifications.rules import AlertRules
 from snowmelt.features.observing import gauges
 from snowmelt.features.observing.monitor import Monitor
 from snowmelt.features.observing.recording import FreshnessLog
@@ -69,8 +69,8 @@ class Observing:
         with self._account.state.read() as state:
             standing = self.freshness(state)
         self._log.note(standing, self._account.clock.now())
-        if self._account.services[Rules]:
-            self._account.services[Rules].check(self._series())
+        if self._account.services[AlertRules]:
+            self._account.services[AlertRules].check(self._series())
         limits = [item.limit / _LOOKS_PER_LIMIT for item in standing if item.limit is not None]
         return max(min([_LONGEST_WAIT, *limits]), _SHORTEST_WAIT)
 

@@ -17,11 +17,11 @@ from sqlglot import exp
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
+from snowmelt.features.data_products.definitions import DATA_PRODUCT, DataProductDefinition
 from snowmelt.features.data_products.describing import freshness_of, promised_at
 from snowmelt.observe.freshness import Freshness, Watched, usual_interval
 from snowmelt.scheduler.periods import due_tick, expected_duration, instant, micros, refresh_period
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.state.contract_model import DATA_PRODUCT, DataProductDefinition
 from snowmelt.state.dynamic_model import DynamicRefresh, DynamicState, RefreshState
 from snowmelt.state.model import RELATIONS, CatalogObject, ObjectKind, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader

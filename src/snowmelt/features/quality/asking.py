@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
-from snowmelt.features.quality.looked_at import Written
+from snowmelt.features.quality.looked_at import WrittenTable
 from snowmelt.features.quality.results import result_of
 from snowmelt.features.quality.row_checks import RowChecks
 from snowmelt.features.quality.runs import GateRun, gate_run
 from snowmelt.features.quality.table_checks import TableChecks
 from snowmelt.govern.quality import verdicts
 from snowmelt.govern.quality.kinds import is_row_check
-from snowmelt.govern.quality.verdicts import Verdict
+from snowmelt.govern.quality.verdicts import CheckVerdict
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.state.quality_model import QualityResult
 
@@ -62,13 +62,13 @@ def check_new(run: Run, table: CatalogObject, version: int, rows: int) -> list[Q
     return kept
 
 
-def _verdicts(run: GateRun, table: CatalogObject, version: int, row_count: int) -> list[Verdict]:
+def _verdicts(run: GateRun, table: CatalogObject, version: int, row_count: int) -> list[CheckVerdict]:
     definition = table.definition
     assert isinstance(definition, TableDefinition)
-    written = Written(run, table, None, run.account.store.files(definition.location, version))
+    written = WrittenTable(run, table, None, run.account.store.files(definition.location, version))
     rows = [check for check in definition.quality if is_row_check(check)]
     others = TableChecks(written, [check for check in definition.quality if not is_row_check(check)], row_count, None)
-    found: list[Verdict] = []
+    found: list[CheckVerdict] = []
     measured: Sequence[float | None] | None = None
     if rows:
         counted = RowChecks(written, rows).counted(also=others.aggregates())

@@ -17,7 +17,8 @@ from snowmelt.govern.quality.expressions import measure, violation
 from snowmelt.govern.quality.kinds import build_check, is_row_check
 from snowmelt.runtime.incremental.filling import condition_over
 from snowmelt.runtime.rights import enforcement
-from snowmelt.sql.bound import Scope, Source, SourceColumn
+from snowmelt.sql.bound import FromItem, Scope, SourceColumn
+from snowmelt.sql.clauses import MEASURE
 from snowmelt.sql.dialect import identifier
 from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
@@ -137,13 +138,13 @@ def _check_fits(run: Run, table: CatalogObject, definition: TableDefinition, che
         measured = measure(check)
         if measured is not None:
             columns = tuple(SourceColumn(c.name, c.type, exp.column(identifier(c.name))) for c in definition.columns)
-            scope = Scope(sources=[Source(alias=None, columns=columns)])
-            ExpressionBinder(environment, scope, QueryBinder(environment)).bind(measured)
+            scope = Scope(sources=[FromItem(alias=None, columns=columns)])
+            ExpressionBinder(environment, scope, QueryBinder(environment), MEASURE).bind(measured)
 
 
 def _check_quarantines(definition: TableDefinition, check: QualityCheck) -> None:
     if definition.dynamic is not None and check.kind in _OTHER_ROWS:
         raise errors.unsupported(
             f"ON_FAILURE = QUARANTINE of {check.kind} on a dynamic table",
-            hint="Which row is in the way depends on the others: let the refresh FAIL, or fix the query.",
+            hint="Which row fails depends on the other rows. Use ON_FAILURE = FAIL, or fix the query.",
         )

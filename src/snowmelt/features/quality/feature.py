@@ -21,7 +21,7 @@ from snowmelt.runtime.feature import Feature
 from snowmelt.runtime.kinds import Clauses, ShownRows, StatementGroup
 from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.pending import PendingTable, Transaction
-from snowmelt.runtime.rights.asks import Request, Subject, ask, table_named
+from snowmelt.runtime.rights.asks import RightsRequest, Subject, ask, table_named
 from snowmelt.sql.statements.base import StatementKind
 from snowmelt.sql.statements.kinds import ClauseSyntax, StatementSyntax
 
@@ -71,11 +71,13 @@ FEATURE = Feature(
             handlers={ExecuteQualityChecks: execute_checks},
             rules={"EXECUTE QUALITY CHECKS": (ask(Subject.TARGET, "SELECT"),)},
             requests={
-                ExecuteQualityChecks: lambda statement: Request("EXECUTE QUALITY CHECKS", table_named(statement.name))
+                ExecuteQualityChecks: lambda statement: RightsRequest(
+                    "EXECUTE QUALITY CHECKS", table_named(statement.name)
+                )
             },
         ),
     ),
-    shows=(ShownRows(word="QUALITY CHECKS", listing=Listing(checks), columns=lambda: listing.COLUMNS),),
+    shows=(ShownRows(word="QUALITY CHECKS", listing=Listing(checks), columns=lambda _: listing.COLUMNS),),
     functions=lambda: sql_functions.FUNCTIONS,
     begin=_begin,
 )

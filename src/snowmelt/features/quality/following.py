@@ -9,7 +9,7 @@ from snowmelt.core.names import ObjectName
 from snowmelt.features.quality import quarantine
 from snowmelt.features.relations.alter_tables import alter_columns
 from snowmelt.runtime import references
-from snowmelt.sql.statements.changes import Action
+from snowmelt.sql.statements.base import Action
 from snowmelt.state.model import SELECTABLE, CatalogObject
 from snowmelt.state.store import StateTransaction
 

@@ -15,13 +15,13 @@ from snowmelt.core import errors
 from snowmelt.core.faults import reached
 from snowmelt.core.names import ObjectName
 from snowmelt.features.quality import asking, keeping, quarantine, results
-from snowmelt.features.quality.looked_at import Written
+from snowmelt.features.quality.looked_at import WrittenTable
 from snowmelt.features.quality.row_checks import FailedRows, RowChecks
 from snowmelt.features.quality.runs import GateRun, gate_run
 from snowmelt.features.quality.table_checks import TableChecks
 from snowmelt.govern.quality import verdicts
 from snowmelt.govern.quality.kinds import is_row_check
-from snowmelt.govern.quality.verdicts import Verdict
+from snowmelt.govern.quality.verdicts import CheckVerdict
 from snowmelt.runtime.pending import PendingTable, Transaction
 from snowmelt.runtime.writing import RowWriter
 from snowmelt.state.quality_model import FailureAction, QualityResult
@@ -90,17 +90,17 @@ class _Gate:
         self.account.events.checks_ended(self.item.table, kept)
         reached("quality-passed")
 
-    def _written(self) -> Written:
+    def _written(self) -> WrittenTable:
         item, store = self.item, self.account.store
         before = store.files(item.definition.location, item.base.version)
         after = store.files(item.definition.location, item.version)
         # A statement that replaced all rows may have failed and been taken back since.
         replaced = item.replaced and before.by_path.keys().isdisjoint(after.by_path)
-        return Written(self.run, item.table, before, after, replaced, one_statement=not item.undone)
+        return WrittenTable(self.run, item.table, before, after, replaced, one_statement=not item.undone)
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
-    def _rows(self) -> list[Verdict]:
+    def _rows(self) -> list[CheckVerdict]:
         written = self._written()
         if not self.row_checks or not written.added:
             return []
@@ -123,7 +123,7 @@ class _Gate:
             self._quarantine(written, suspects, rows)
         return found
 
-    def _quarantine(self, written: Written, looked: RowChecks, rows: FailedRows) -> None:
+    def _quarantine(self, written: WrittenTable, looked: RowChecks, rows: FailedRows) -> None:
         """Takes the rows that fail such a check out of what was written, and keeps them beside it."""
         indexes = {
             index for index, check in enumerate(looked.checks) if check.action is FailureAction.QUARANTINE
@@ -143,7 +143,7 @@ class _Gate:
             self.quarantined[looked.checks[index].name] = sum(index in failed for failed in taken.failed)
         reached("quality-quarantined")
 
-    def _take_out(self, written: Written, looked: RowChecks, rows: FailedRows, checks: Sequence[int]) -> None:
+    def _take_out(self, written: WrittenTable, looked: RowChecks, rows: FailedRows, checks: Sequence[int]) -> None:
         """Rows that only came are written once more without the bad ones, so that no stream ever shows those."""
         item, run = self.item, self.run
         if written.only_added:
@@ -166,17 +166,17 @@ class _Gate:
 
     # -- the table ------------------------------------------------------------------------------------------------
 
-    def _table(self) -> list[Verdict]:
+    def _table(self) -> list[CheckVerdict]:
         if not self.table_checks:
             return []
         return self._on_table(self._written()).verdicts(self.measured)
 
-    def _on_table(self, written: Written) -> TableChecks:
+    def _on_table(self, written: WrittenTable) -> TableChecks:
         return TableChecks(written, self.table_checks, self.item.rows, self.item.base.rows)
 
     # -- what follows ---------------------------------------------------------------------------------------------
 
-    def _stop(self, found: Sequence[Verdict]) -> None:
+    def _stop(self, found: Sequence[CheckVerdict]) -> None:
         """Raises when one of them must not become visible; what was found out is kept all the same."""
         stopping = [verdict for verdict in found if verdict.stops]
         if not stopping:
@@ -195,7 +195,7 @@ class _Gate:
             str(table.name), [f"{verdict.check.name}: {verdict.message}" for verdict in stopping]
         )
 
-    def _results(self, found: Sequence[Verdict]) -> list[QualityResult]:
+    def _results(self, found: Sequence[CheckVerdict]) -> list[QualityResult]:
         made = [
             results.result_of(
                 self.item.table, verdict, self.run.now, self.operation, self.query_id, self.item.version

@@ -36,7 +36,7 @@ def _count_came(path: str) -> int:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenTable:
     """A table as it was before a write, and as it is after it. For a table that is looked at as it is, before is None.
 
     A table whose files are not all there is to it (deletion vectors, column mapping) is looked at as a whole.

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from sqlglot import exp
 
 from snowmelt.core.types import Kind
-from snowmelt.features.quality.looked_at import CAME, Written, came
+from snowmelt.features.quality.looked_at import CAME, WrittenTable, came
 from snowmelt.features.quality.runs import derived, fetched
 from snowmelt.sql.dialect import identifier, spark
 from snowmelt.state.quality_model import QualityCheck
@@ -33,7 +33,7 @@ _NOT_SEARCHED = frozenset({Kind.FLOAT, Kind.TIMESTAMP_TZ, Kind.TIME})
 _COUNT, _ALL, _NEW, _REST = "__n", "__all", "__new", "__rest"
 
 
-def searchable(written: Written, check: QualityCheck, rows: int | None, most: int = _READ) -> bool:
+def searchable(written: WrittenTable, check: QualityCheck, rows: int | None, most: int = _READ) -> bool:
     """Whether the keys of so many rows, as far as it is known how many, are looked up rather than joined."""
     types = {column.name: column.type for column in written.definition.columns}
     if any(types[name].kind in _NOT_SEARCHED or types[name].is_semi_structured for name in check.columns):
@@ -67,7 +67,7 @@ def _incomplete(keys: pa.Table) -> pa.ChunkedArray:
 class NewKeys:
     """The keys that a write brought, beside those that the table has without it."""
 
-    def __init__(self, written: Written) -> None:
+    def __init__(self, written: WrittenTable) -> None:
         self.written = written
 
     def repeated(self, check: QualityCheck) -> int:

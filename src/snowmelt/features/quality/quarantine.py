@@ -19,7 +19,7 @@ from snowmelt.features.quality.runs import GateRun
 from snowmelt.runtime.metadata.columns import columns
 from snowmelt.runtime.metadata.ddl_words import object_name
 from snowmelt.sql.statements.alter_table import RenameColumn, SetType
-from snowmelt.sql.statements.changes import Action
+from snowmelt.sql.statements.base import Action
 from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.quality_model import QualityCheck

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 
 from snowmelt.govern.quality.kinds import rule_of
-from snowmelt.govern.quality.verdicts import Verdict
+from snowmelt.govern.quality.verdicts import CheckVerdict
 from snowmelt.state.ids import new_id
 from snowmelt.state.model import CatalogObject
 from snowmelt.state.quality_model import QualityResult, ResultStatus
 
 
 def result_of(
-    table: CatalogObject, verdict: Verdict, at: datetime, operation: str, query_id: str | None, version: int
+    table: CatalogObject, verdict: CheckVerdict, at: datetime, operation: str, query_id: str | None, version: int
 ) -> QualityResult:
     check = verdict.check
     return QualityResult(

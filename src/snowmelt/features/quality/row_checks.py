@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from snowmelt.features.quality.looked_at import Written
+from snowmelt.features.quality.looked_at import WrittenTable
 from snowmelt.features.quality.new_keys import NewKeys, rows_with_keys, searchable
 from snowmelt.features.quality.runs import derived, fetched
 from snowmelt.govern.quality.expressions import violation
@@ -22,7 +22,7 @@ from snowmelt.storage.rewrite import FILE, ROW
 from snowmelt.storage.snapshot import DataFile
 
 _FETCHED = 100_000
-"""So many keys are fetched from Spark to be looked up."""
+"""At most this many keys are fetched from Spark to be looked up."""
 _ROWS, _KNOWN, _INNER = "__a", "__k", "__f"
 
 
@@ -46,7 +46,7 @@ class FailedRows:
 class RowChecks:
     """The row checks of one table over what one write brought."""
 
-    def __init__(self, written: Written, checks: Sequence[QualityCheck]) -> None:
+    def __init__(self, written: WrittenTable, checks: Sequence[QualityCheck]) -> None:
         self.written = written
         self.run = written.run
         self.checks = tuple(checks)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import NameRef, Statement
-from snowmelt.sql.statements.changes import Action, Annotation
+from snowmelt.sql.statements.base import Action, Annotation, NameRef, Statement
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import if_exists, if_not_exists
 from snowmelt.sql.statements.options import Options, name_reference, one_of, read_options, text, whole

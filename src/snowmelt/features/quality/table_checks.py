@@ -10,11 +10,12 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.types import parse_type
-from snowmelt.features.quality.looked_at import Written
+from snowmelt.features.quality.looked_at import WrittenTable
 from snowmelt.features.quality.runs import fetched
 from snowmelt.govern.quality import expressions, verdicts
-from snowmelt.govern.quality.verdicts import Verdict
-from snowmelt.sql.bound import Bound, Scope, Source, SourceColumn
+from snowmelt.govern.quality.verdicts import CheckVerdict
+from snowmelt.sql.bound import Bound, FromItem, Scope, SourceColumn
+from snowmelt.sql.clauses import MEASURE
 from snowmelt.sql.dialect import identifier, parse_snowflake, spark
 from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
@@ -27,7 +28,9 @@ from snowmelt.state.quality_model import CheckKind, QualityCheck, QualityResult
 class TableChecks:
     """The table checks over one version of a table."""
 
-    def __init__(self, written: Written, checks: Sequence[QualityCheck], rows: int, rows_before: int | None) -> None:
+    def __init__(
+        self, written: WrittenTable, checks: Sequence[QualityCheck], rows: int, rows_before: int | None
+    ) -> None:
         """`rows_before`: as many there were before the write; None where there is none."""
         self.written = written
         self.run = written.run
@@ -40,7 +43,7 @@ class TableChecks:
                 check.name: state.quality.last(table_id, check.name, check.window or 1) for check in checks
             }
 
-    def verdicts(self, measured: Sequence[float | None] | None = None) -> list[Verdict]:
+    def verdicts(self, measured: Sequence[float | None] | None = None) -> list[CheckVerdict]:
         """`measured`: the values of `aggregates`, where somebody read the rows already."""
         values = iter(self._measured(self.aggregates()) if measured is None else measured)
         answers = {name: [next(values) for _ in trees] for name, trees in self._together.items()}
@@ -73,11 +76,11 @@ class TableChecks:
 
     def _bound(self, trees: Sequence[exp.Expr]) -> list[exp.Expr]:
         columns = self.written.definition.columns
-        source = Source(
+        source = FromItem(
             alias=None, columns=tuple(SourceColumn(c.name, c.type, exp.column(identifier(c.name))) for c in columns)
         )
         with self.run.environment() as environment:
-            binder = ExpressionBinder(environment, Scope(sources=[source]), QueryBinder(environment))
+            binder = ExpressionBinder(environment, Scope(sources=[source]), QueryBinder(environment), MEASURE)
             return [_as_number(binder.bind(tree)) for tree in trees]
 
     def _measured(self, trees: Sequence[exp.Expr]) -> list[float | None]:
@@ -90,14 +93,14 @@ class TableChecks:
 
     # -- what it means --------------------------------------------------------------------------------------------
 
-    def _verdict(self, check: QualityCheck, answers: Sequence[float | None]) -> Verdict:
+    def _verdict(self, check: QualityCheck, answers: Sequence[float | None]) -> CheckVerdict:
         earlier: list[QualityResult] = self._earlier[check.name]
         match check.kind:
             case CheckKind.ROW_COUNT:
                 return verdicts.of_value(check, float(self.rows), earlier)
             case CheckKind.VOLUME:
                 if self.rows_before is None:
-                    return Verdict(check, True)
+                    return CheckVerdict(check, True)
                 return verdicts.of_value(check, float(self.rows - self.rows_before), earlier)
             case CheckKind.SCHEMA:
                 return self._schema(check)
@@ -107,16 +110,16 @@ class TableChecks:
                 return self._drift(check, answers)
         return verdicts.of_value(check, answers[0], earlier)
 
-    def _drift(self, check: QualityCheck, answers: Sequence[float | None]) -> Verdict:
+    def _drift(self, check: QualityCheck, answers: Sequence[float | None]) -> CheckVerdict:
         known = [value for value in answers if value is not None]
         if self._limits(check):
             return verdicts.of_distribution(check, self._baseline(check), known)
         if len(known) < len(answers):
-            return Verdict(check, True)  # No rows, and so nothing to compare later ones to.
+            return CheckVerdict(check, True)  # No rows, and so nothing to compare later ones to.
         # Values that are frequent make bins that are not of the same size: how large they are is counted.
         counted = self._measured(self._bound(expressions.counts_upto(check, known)))
         shares = verdicts.shares([value or 0.0 for value in counted])
-        return Verdict(check, True, 0.0, profile=(*known, *shares))
+        return CheckVerdict(check, True, 0.0, profile=(*known, *shares))
 
     def _queried(self, check: QualityCheck) -> float | None:
         """The one number of a query of the user's own."""
@@ -128,7 +131,7 @@ class TableChecks:
         except (TypeError, ValueError):
             raise errors.invalid_value(str(value), check.name) from None
 
-    def _schema(self, check: QualityCheck) -> Verdict:
+    def _schema(self, check: QualityCheck) -> CheckVerdict:
         """Whether the columns that are listed are there, with these types. Others may be too."""
         present = {column.name: column.type for column in self.written.definition.columns}
         problems: list[str] = []
@@ -139,7 +142,7 @@ class TableChecks:
                 problems.append(f"column {name} is missing")
             elif wanted is not None and present[name].kind is not wanted.kind:
                 problems.append(f"column {name} is {present[name]} and not {wanted}")
-        return Verdict(check, not problems, float(len(problems)), message="; ".join(problems) or None)
+        return CheckVerdict(check, not problems, float(len(problems)), message="; ".join(problems) or None)
 
 
 def _alone(check: QualityCheck) -> bool:

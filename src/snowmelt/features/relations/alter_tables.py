@@ -13,16 +13,8 @@ from snowmelt.runtime.reshaping import Reshaped, reshape, start_change_feed
 from snowmelt.runtime.results import DONE, Result, status
 from snowmelt.runtime.row_checks import check_rows
 from snowmelt.sql.statements.alter_table import AlterTable
-from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.changes import (
-    Action,
-    Annotation,
-    RenameTo,
-    SetColumnComment,
-    SetOptions,
-    SwapWith,
-    UnsetOptions,
-)
+from snowmelt.sql.statements.base import Action, Annotation, NameRef
+from snowmelt.sql.statements.changes import RenameTo, SetColumnComment, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.tables import TableOptions
 from snowmelt.state.model import (
     RELATIONS,

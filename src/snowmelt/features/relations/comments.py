@@ -9,6 +9,7 @@ from snowmelt.core.names import quote
 from snowmelt.features.relations.alter_tables import alter_columns
 from snowmelt.features.relations.views import comment_column
 from snowmelt.runtime import schema_objects
+from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.results import DONE, Result, status
 from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.statements.changes import CommentOn, SetColumnComment
@@ -33,27 +34,17 @@ def _comment(run: Run, statement: CommentOn, text: str | None) -> errors.Snowmel
         return _comment_column(run, statement.name, text)
     if kind in (ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.WAREHOUSE):
         return _comment_container(run, kind, statement.name, text)
-    if kind in (ObjectType.USER, ObjectType.ROLE):
-        return _comment_principal(run, kind, statement.name, text)
+    of_account = all_kinds().of_account.get(kind)
+    if of_account is not None:
+        called = run.parts(statement.name)[-1]
+        with run.state.begin() as state:
+            found_one = of_account.change(state, called, {"comment": text})
+        return None if found_one else errors.not_found(of_account.noun, quote(called))
     with run.state.read() as state:
         found = schema_objects.find(run, state, kind, statement.name, statement.arguments)
     if found is None:
         return schema_objects.missing(run, kind, statement.name, statement.arguments)
     schema_objects.alter(run, found, {}, comment=text, uncomment=text is None)
-    return None
-
-
-def _comment_principal(run: Run, kind: ObjectType, name: NameRef, text: str | None) -> errors.SnowmeltError | None:
-    called = run.parts(name)[-1]
-    with run.state.begin() as state:
-        user = state.access.user(called) if kind is ObjectType.USER else None
-        role = state.access.role(called) if kind is ObjectType.ROLE else None
-        if user is not None:
-            state.access.put_user(user.model_copy(update={"comment": text}))
-        elif role is not None:
-            state.access.put_role(role.model_copy(update={"comment": text}))
-        else:
-            return errors.not_found(kind.capitalize(), quote(called))
     return None
 
 

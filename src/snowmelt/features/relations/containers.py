@@ -14,8 +14,8 @@ from snowmelt.runtime.container_clones import Contents
 from snowmelt.runtime.objects import create_database, create_schema
 from snowmelt.runtime.references import Rename
 from snowmelt.runtime.results import DONE, Result, kept, status
-from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.changes import Action, Annotation, RenameTo, SetOptions, SwapWith, UnsetOptions
+from snowmelt.sql.statements.base import Action, Annotation, NameRef
+from snowmelt.sql.statements.changes import RenameTo, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.databases_schemas import (
     AlterDatabase,
     AlterSchema,
@@ -180,7 +180,7 @@ def _alter_database(run: Run, state: StateTransaction, database: Database, actio
                 state, ParameterLevel.DATABASE, database, action, state.catalog.update_database, retention.set_database
             )
         case _:
-            raise errors.unsupported(f"ALTER DATABASE … {type(action).__name__}")
+            raise errors.unsupported_action("DATABASE", action)
     return lambda: None
 
 
@@ -223,7 +223,7 @@ def _alter_schema(run: Run, state: StateTransaction, schema: Schema, action: Act
         case SetOptions() | UnsetOptions():
             _set(state, ParameterLevel.SCHEMA, schema, action, state.catalog.update_schema, retention.set_schema)
         case _:
-            raise errors.unsupported(f"ALTER SCHEMA … {type(action).__name__}")
+            raise errors.unsupported_action("SCHEMA", action)
     return lambda: None
 
 

@@ -39,7 +39,7 @@ def _get_ddl(run: Run, state: StateReader, arguments: Arguments) -> str:
 
 def _last_change(run: Run, state: StateReader, arguments: Arguments) -> int:
     """Nanoseconds since 1970 of the newest visible version."""
-    table, _ = table_argument(run, state, text(arguments[0], "table_name"), "SYSTEM$LAST_CHANGE_COMMIT_TIME")
+    table, _ = table_argument(run, state, text(arguments[0], "table_name"), "SYSTEM$LAST_CHANGE_COMMIT_TIME", None)
     visible = state.versions.visible(table.id)
     return nanoseconds(visible.committed_at if visible is not None else table.created_on)
 
@@ -54,7 +54,7 @@ def _clustering_depth(run: Run, state: StateReader, arguments: Arguments) -> Dec
 
 
 def _measured(run: Run, state: StateReader, arguments: Arguments, name: str) -> clustering.Clustering:
-    table, definition = table_argument(run, state, text(arguments[0], "table_name"), name)
+    table, definition = table_argument(run, state, text(arguments[0], "table_name"), name, None)
     given = arguments[1] if len(arguments) > 1 and isinstance(arguments[1], str) else None
     return clustering.measure(run, state, table, definition, given)
 
@@ -122,7 +122,14 @@ def _controls(run: Run, session: Session) -> bool:
     return own or run.authority.on_account("MANAGE ACCOUNT")
 
 
+def _variable(run: Run, state: StateReader, arguments: Arguments) -> str | None:
+    """GETVARIABLE: the value of a session variable as text, whose name is upper case unless it was quoted."""
+    found = run.session_variable(text(arguments[0], "name"))
+    return None if found is None or found.value is None else str(found.value)
+
+
 FUNCTIONS: dict[str, SystemFunction] = {
+    "GETVARIABLE": SystemFunction(1, 1, types.VARCHAR, _variable),
     "GET_DDL": SystemFunction(2, 3, types.VARCHAR, _get_ddl),
     "SYSTEM$ABORT_SESSION": SystemFunction(1, 1, types.VARCHAR, _abort_session),
     "SYSTEM$CANCEL_ALL_QUERIES": SystemFunction(1, 1, types.VARCHAR, _cancel_all),

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
-from snowmelt.runtime.kinds import all_kinds
-from snowmelt.runtime.metadata import formats, layouts
-from snowmelt.runtime.metadata.access import find_user
+from snowmelt.runtime.kinds import KindDescription, TableKind, all_kinds
+from snowmelt.runtime.metadata import layouts
 from snowmelt.runtime.metadata.catalog import INFORMATION_SCHEMA, find_object, find_relation, objects
-from snowmelt.runtime.metadata.columns import Columns, Row, result, word, yes
-from snowmelt.runtime.metadata.ddl_routines import created_by
+from snowmelt.runtime.metadata.columns import Columns, Row, result, yes
 from snowmelt.runtime.metadata.ddl_scripts import matching_routine
-from snowmelt.runtime.metadata.routines import returned_type, signature
 from snowmelt.runtime.metadata.schema_objects import sequence
 from snowmelt.runtime.metadata.scopes import existing_schema
 from snowmelt.runtime.metadata.stages import stage_properties
 from snowmelt.runtime.metadata.table_columns import columns_of, identity_text
 from snowmelt.runtime.results import Result
-from snowmelt.runtime.rights import credentials
-from snowmelt.runtime.rights.enforcement import may_read_definition
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.describe import DescribeStatement
+from snowmelt.sql.tokens import SqlText
 from snowmelt.state import definitions
 from snowmelt.state.model import (
     CatalogObject,
     Column,
     ObjectKind,
-    RoutineDefinition,
     StageDefinition,
     TableDefinition,
 )
@@ -40,7 +34,7 @@ if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 _RELATIONS = {
-    "TABLE": "Table", "VIEW": "View", "MATERIALIZED VIEW": "Materialized view", "DYNAMIC TABLE": "Dynamic table",
+    "TABLE": "Table", "VIEW": "View", "MATERIALIZED VIEW": "Materialized view",
     "EXTERNAL TABLE": "External table", "EVENT TABLE": "Event table",
 }  # fmt: skip
 """Interchangeable words: each describes any table or view. The noun is for the error."""
@@ -57,8 +51,9 @@ def _described(run: Run, state: StateReader, statement: DescribeStatement) -> tu
     if kind == "RESULT":
         return layouts.DESCRIBE_RESULT, _result(run, statement)
     assert name is not None, "only RESULT has no name"
-    if kind in _RELATIONS:
-        found = _relation(run, state, name, _RELATIONS[kind])
+    noun = _relation_noun(kind)
+    if noun is not None:
+        found = _relation(run, state, name, noun)
         if statement.type == "STAGE":
             return layouts.DESCRIBE_STAGE, _table_stage(found)
         return _table_layout(found), _columns(found)
@@ -69,16 +64,18 @@ def _described(run: Run, state: StateReader, statement: DescribeStatement) -> tu
             return layouts.DESCRIBE_CONTAINER, _schema(run, state, name)
         case "WAREHOUSE":
             return layouts.DESCRIBE_CONTAINER, _warehouse(run, state, name)
-        case "FUNCTION" | "PROCEDURE":
-            return layouts.DESCRIBE_ROUTINE, _routine(run, state, statement, name)
-        case "USER":
-            return layouts.DESCRIBE_USER, _user(run, state, name)
+    of_account = all_kinds().of_account.get(ObjectKind(kind))
+    if of_account is not None and of_account.describe is not None:
+        layout, rows = of_account.describe(run, state, run.parts(name)[-1])
+        return layout, iter(rows)
     own = all_kinds().by_name.get(ObjectKind(kind))
     if own is not None and own.describe is not None:
-        layout, rows = own.describe(run, state, _find(run, state, name, own.name, own.noun))
+        found = _find(run, state, name, own, statement.arguments)
+        layout, rows = own.describe(run, state, found)
         return layout, iter(rows)
     if kind == "SEQUENCE":
-        item = _find(run, state, name, ObjectKind.SEQUENCE, "Sequence")
+        full = run.object_name(name, "DESCRIBE SEQUENCE")
+        item = _existing(state, full, find_object(run, state, full, [ObjectKind.SEQUENCE]), "Sequence")
         return layouts.SHOW["SEQUENCES"], iter([sequence(state, item)])
     # Pipes can't exist here, so whatever the name is, it is not there.
     full = run.object_name(name, f"DESCRIBE {kind}")
@@ -89,13 +86,14 @@ def _described(run: Run, state: StateReader, statement: DescribeStatement) -> tu
 # -- tables and views -------------------------------------------------------------------------------------------------
 
 
+def _relation_noun(kind: str) -> str | None:
+    own = next((own for own in all_kinds().all if own.name == kind and isinstance(own, TableKind)), None)
+    return own.noun if own is not None else _RELATIONS.get(kind)
+
+
 def _relation(run: Run, state: StateReader, name: NameRef, noun: str) -> CatalogObject:
     full = run.object_name(name, "DESCRIBE")
-    found = find_relation(run, state, full)
-    if found is None:
-        existing_schema(state, full)
-        raise errors.not_found(noun, str(full))
-    return found
+    return _existing(state, full, find_relation(run, state, full), noun)
 
 
 def _table_layout(item: CatalogObject) -> Columns:
@@ -178,70 +176,21 @@ def _warehouse(run: Run, state: StateReader, name: NameRef) -> Iterator[Row]:
     yield {"created_on": warehouse.created_on, "name": warehouse.name, "kind": "WAREHOUSE"}
 
 
-def _user(run: Run, state: StateReader, name: NameRef) -> Iterator[Row]:
-    """Says of secrets only that they are there; of a key its fingerprint, which is public."""
-    user = find_user(run, state, run.parts(name)[-1])
-    keys = (user.rsa_public_key, user.rsa_public_key_2)
-    prints = [credentials.fingerprint(key) if key is not None else None for key in keys]
-    properties = {
-        "NAME": (user.name, "Name"),
-        "COMMENT": (user.comment, "user comment associated to an object in the dictionary"),
-        "DISPLAY_NAME": (user.display_name, "Display name of the user"),
-        "TYPE": (user.type, "Type of the user"),
-        "LOGIN_NAME": (user.login_name, "Login name of the user"),
-        "FIRST_NAME": (user.first_name, "First name of the user"),
-        "LAST_NAME": (user.last_name, "Last name of the user"),
-        "EMAIL": (user.email, "Email address of the user"),
-        "PASSWORD": ("********" if user.password_hash is not None else None, "Password of the user"),
-        "MUST_CHANGE_PASSWORD": (word(user.must_change_password), "User must change the password"),
-        "DISABLED": (word(user.disabled), "Whether the user is disabled"),
-        "DEFAULT_WAREHOUSE": (user.default_warehouse, "Default warehouse of the user's sessions"),
-        "DEFAULT_NAMESPACE": (user.default_namespace, "Default namespace of the user's sessions"),
-        "DEFAULT_ROLE": (user.default_role, "Default role of the user's sessions"),
-        "DEFAULT_SECONDARY_ROLES": (json.dumps(list(user.default_secondary_roles)), "Secondary roles of sessions"),
-        "RSA_PUBLIC_KEY_FP": (prints[0], "Fingerprint of the user's RSA public key"),
-        "RSA_PUBLIC_KEY_2_FP": (prints[1], "Fingerprint of the user's second RSA public key"),
-    }
-    for key, (value, description) in properties.items():
-        yield {"property": key, "value": value or "null", "default": "null", "description": description}
-
-
 # -- objects in schemas -----------------------------------------------------------------------------------------------
 
 
-def _find(run: Run, state: StateReader, name: NameRef, kind: ObjectKind, noun: str) -> CatalogObject:
-    full = run.object_name(name, f"DESCRIBE {kind}")
-    found = find_object(run, state, full, [kind])
+def _find(
+    run: Run, state: StateReader, name: NameRef, kind: KindDescription, arguments: tuple[SqlText, ...] | None
+) -> CatalogObject:
+    full = run.object_name(name, f"DESCRIBE {kind.name}")
+    if arguments is not None:
+        existing_schema(state, full)
+        return matching_routine(run, state, kind.name, full, [argument.text for argument in arguments])
+    return _existing(state, full, find_object(run, state, full, [kind.name]), kind.noun)
+
+
+def _existing(state: StateReader, full: ObjectName, found: CatalogObject | None, noun: str) -> CatalogObject:
     if found is None:
         existing_schema(state, full)
         raise errors.not_found(noun, str(full))
     return found
-
-
-def _routine(run: Run, state: StateReader, statement: DescribeStatement, name: NameRef) -> Iterator[Row]:
-    kind = ObjectKind(statement.kind)
-    full = run.object_name(name, f"DESCRIBE {kind}")
-    existing_schema(state, full)
-    words = [argument.text for argument in statement.arguments or ()]
-    item = matching_routine(run, state, kind, full, words)
-    assert isinstance(item.definition, RoutineDefinition)
-    for key, value in _routine_properties(item.definition).items():
-        yield {"property": key, "value": value if key != "body" or may_read_definition(run, item) else None}
-
-
-def _routine_properties(definition: RoutineDefinition) -> dict[str, str]:
-    properties = {
-        "signature": signature(definition),
-        "returns": returned_type(definition),
-        "language": definition.language,
-    }
-    if definition.kind == "PROCEDURE":
-        properties["execute as"] = "CALLER" if definition.execute_as_caller else "OWNER"
-    properties["body"] = definition.body
-    written = created_by(definition)
-    if definition.language == "PYTHON" and written is not None:
-        properties["handler"] = definition.handler or ""
-        properties["runtime_version"] = written.options.runtime_version or ""
-        properties["packages"] = formats.shown(written.options.packages or ())
-        properties["imports"] = formats.shown(written.options.imports or ())
-    return properties

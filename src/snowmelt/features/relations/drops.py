@@ -13,7 +13,7 @@ from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.results import Result, status
 from snowmelt.runtime.schema_objects import noun
 from snowmelt.sql.statements.base import NameRef, ObjectType
-from snowmelt.sql.statements.changes import ROUTINES, Drop, Undrop
+from snowmelt.sql.statements.changes import Drop, Undrop
 from snowmelt.state.model import ObjectKind, TableDefinition
 from snowmelt.state.store import StateTransaction
 
@@ -121,12 +121,11 @@ def _refuse_if_referred(state: StateTransaction, inside: Callable[[ObjectName], 
 
 def undrop(run: Run, statement: Undrop) -> Result:
     kind, shown = statement.kind, quote(run.parts(statement.name)[-1])
-    if kind in ROUTINES or kind is ObjectType.WAREHOUSE:
-        raise errors.unsupported(f"UNDROP {kind}")
     with run.state.begin() as state:
         done = _undrop(run, state, kind, statement.name)
     if not done:
-        raise errors.not_restorable(noun(kind).replace(" ", "_"), shown)
+        word = noun(kind).replace(" ", "_")
+        raise errors.SnowmeltError("090025", "02000", f"{word} {shown} did not exist or was purged.")
     return status(f"{noun(kind)} {shown} successfully restored.", f"UNDROP_{kind.replace(' ', '_')}")
 
 

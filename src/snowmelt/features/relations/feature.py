@@ -10,7 +10,13 @@ from snowmelt.sql.statements.base import Explain, ObjectType, Query
 from snowmelt.sql.statements.changes import CommentOn, Drop, Undrop
 from snowmelt.sql.statements.databases_schemas import AlterDatabase, AlterSchema, CreateDatabase, CreateSchema
 from snowmelt.sql.statements.describe import DescribeStatement
-from snowmelt.sql.statements.dml import DeleteStatement, InsertStatement, MergeStatement, UpdateStatement
+from snowmelt.sql.statements.dml import (
+    DeleteStatement,
+    InsertStatement,
+    MergeStatement,
+    MultiInsertStatement,
+    UpdateStatement,
+)
 from snowmelt.sql.statements.sequences import AlterSequence, CreateSequence
 from snowmelt.sql.statements.session import AlterParameters, Begin, Commit, Rollback, SetVariables, UnsetVariables, Use
 from snowmelt.sql.statements.show import ShowStatement
@@ -27,6 +33,7 @@ with lazy_imports():
     from snowmelt.features.relations.describe import describe
     from snowmelt.features.relations.drops import drop, drop_database, drop_schema, drop_warehouse, undrop
     from snowmelt.features.relations.inserts import insert
+    from snowmelt.features.relations.multi_inserts import insert_many
     from snowmelt.features.relations.queries import explain, select
     from snowmelt.features.relations.sequences import alter_sequence, create_sequence
     from snowmelt.features.relations.sessions import (
@@ -85,6 +92,7 @@ FEATURE = Feature(
         Undrop: undrop,
         CommentOn: comment_on,
         InsertStatement: insert,
+        MultiInsertStatement: insert_many,
         UpdateStatement: update,
         DeleteStatement: delete,
         MergeStatement: merge,

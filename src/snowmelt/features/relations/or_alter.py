@@ -21,8 +21,8 @@ from snowmelt.sql.statements.alter_table import (
     SetNotNull,
     SetType,
 )
-from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.changes import Action, SetColumnComment
+from snowmelt.sql.statements.base import Action, NameRef
+from snowmelt.sql.statements.changes import SetColumnComment
 from snowmelt.sql.statements.columns import (
     CheckSpec,
     ColumnSpec,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from snowmelt.engine.quick.scopes import Query as QuickQuery
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.rights import plans
 from snowmelt.runtime.rights.plans import ExplainRow
@@ -18,7 +19,16 @@ if TYPE_CHECKING:
 
 
 def select(run: Run, statement: Query) -> Result:
-    return run.fetch(run.bind_query(statement.text))
+    kept = run.account.kept_queries
+    known = kept.answer(run)
+    if known is not None:
+        return known
+    mark = kept.mark(run)
+    bound = run.bind_query(statement.text)
+    noted: list[QuickQuery] = []
+    result = run.fetch(bound, noted.append)
+    kept.remember(run, mark, result, noted[0] if noted else None)
+    return result
 
 
 def explain(run: Run, statement: Explain) -> Result:

@@ -49,5 +49,5 @@ def alter_sequence(run: Run, statement: AlterSequence) -> Result:
         case UnsetOptions():
             schema_objects.alter(run, sequence, {}, uncomment=True)
         case _:
-            raise errors.unsupported(f"ALTER SEQUENCE … {type(statement.action).__name__}")
+            raise errors.unsupported_action("SEQUENCE", statement.action)
     return status(DONE, "ALTER_SEQUENCE")

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 from snowmelt.core import errors
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.metadata import (
-    access,
     account,
     containers,
     filters,
     keys,
     layouts,
     relations,
-    routines,
     schema_objects,
     settings,
     table_columns,
@@ -53,19 +51,13 @@ _LISTINGS: dict[str, Listing] = {
     **table_columns.LISTINGS,
     **keys.LISTINGS,
     **schema_objects.LISTINGS,
-    **routines.LISTINGS,
     **account.LISTINGS,
-    **access.LISTINGS,
     **settings.LISTINGS,
 }
 _NOTHING = Listing(_empty)
 
 
 def show(run: Run, statement: ShowStatement) -> Result:
-    if statement.kind == "GRANTS":
-        with run.state.read() as state:
-            answer, granted = access.grants(run, state, statement)
-            return result(answer, granted, "SHOW")
     layout = layout_of(statement)
     if layout is None:
         raise errors.unsupported(f"SHOW {statement.kind}")
@@ -88,7 +80,7 @@ def layout_of(statement: ShowStatement) -> Columns | None:
         return own.terse() if statement.terse and own.terse is not None else own.columns()
     more = all_kinds().shown.get(statement.kind)
     if more is not None:
-        return more.columns()
+        return more.columns(statement)
     if statement.terse and statement.kind in layouts.TERSE:
         return layouts.TERSE[statement.kind]
     if statement.history and statement.kind in layouts.HISTORY:

@@ -72,7 +72,7 @@ def _publish_empty(run: Run, statement: CreateTable, table: CatalogObject) -> No
 
 def _create_like(run: Run, name: ObjectName, statement: CreateTable, like: NameRef) -> None:
     source = run.find_table(like)
-    table = tables.new_table(run, name, statement, tables.like_definition(source, statement))
+    table = tables.new_table(run, name, statement, tables.like_definition(run, source, statement))
     _publish_empty(run, statement, table)
 
 
@@ -108,6 +108,7 @@ def _create_as(run: Run, name: ObjectName, statement: CreateTable, text: SqlText
 
 def _create_clone(run: Run, name: ObjectName, statement: CreateTable, clone: CloneSource) -> None:
     """A table with the rows of one version of another; the files are shared, not copied."""
+    _refuse_what_a_clone_takes_over(statement)
     source = run.find_table(clone.name)
     _check_lifetime(source, statement)
     when = cloning.time_travel(clone.point) if clone.point is not None else None
@@ -134,6 +135,19 @@ def _create_clone(run: Run, name: ObjectName, statement: CreateTable, clone: Clo
         contract=contract,
         also=finish,
     )
+
+
+def _refuse_what_a_clone_takes_over(statement: CreateTable) -> None:
+    options = statement.options
+    asked = {
+        "CLUSTER BY": statement.cluster_by, "CHANGE_TRACKING": options.change_tracking is not None,
+        "ENABLE_SCHEMA_EVOLUTION": options.enable_schema_evolution is not None,
+    }  # fmt: skip
+    word = next((word for word, given in asked.items() if given), None)
+    if word is not None:
+        raise errors.unsupported(
+            f"{word} in CREATE TABLE … CLONE", hint="A clone is made as its source is. Use ALTER TABLE to change it."
+        )
 
 
 def _check_lifetime(source: CatalogObject, statement: CreateTable) -> None:

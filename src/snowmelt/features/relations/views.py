@@ -10,9 +10,9 @@ from snowmelt.features.relations.alter_tables import rename, swap
 from snowmelt.runtime import declaring, kinds, schema_objects
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.runtime.results import DONE, Result, status
+from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.sql.expressions import Environment
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.statements.base import ObjectType
 from snowmelt.sql.statements.changes import (
@@ -135,7 +135,7 @@ def alter_view(run: Run, statement: AlterView) -> Result:
                 run.account.contracts.set_contract(run, view, ViewOptions(), names)
                 schema_objects.alter(run, view, untracked, uncomment="COMMENT" in names)
             case _:
-                raise errors.unsupported(f"ALTER VIEW … {type(action).__name__}")
+                raise errors.unsupported_action("VIEW", action)
     return status(DONE, "ALTER_VIEW")
 
 

@@ -101,7 +101,7 @@ def alter_warehouse(run: Run, statement: AlterWarehouse) -> Result:
             case UnsetOptions(names=names):
                 _unset(run, state, warehouse, names)
             case _:
-                raise errors.unsupported(f"ALTER WAREHOUSE … {type(statement.action).__name__}")
+                raise errors.unsupported_action("WAREHOUSE", statement.action)
     if isinstance(statement.action, RenameTo):
         contexts.warehouse_renamed(run.account, name, run.parts(statement.action.new_name)[-1])
     return status(DONE, "ALTER_WAREHOUSE")

@@ -8,6 +8,13 @@ from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import DataType, parse_type
 from snowmelt.features.scripting import procedures, python
+from snowmelt.features.scripting.statements import (
+    AlterRoutine,
+    CreateRoutine,
+    RoutineArgument,
+    RoutineOptions,
+    SetExecuteAs,
+)
 from snowmelt.runtime.python_code import require_trust
 from snowmelt.runtime.resolver import scalar_routine
 from snowmelt.runtime.results import DONE, Result, kept, status
@@ -16,15 +23,8 @@ from snowmelt.sql.bound import Scope
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.statements.base import ObjectType
-from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, SetSecure, UnsetOptions
-from snowmelt.sql.statements.routines import (
-    AlterRoutine,
-    CreateRoutine,
-    RoutineArgument,
-    RoutineOptions,
-    SetExecuteAs,
-)
+from snowmelt.sql.statements.base import Action, ObjectType
+from snowmelt.sql.statements.changes import RenameTo, SetOptions, SetSecure, UnsetOptions
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.ids import new_id
 from snowmelt.state.model import Argument, CatalogObject, Column, ObjectKind, RoutineDefinition

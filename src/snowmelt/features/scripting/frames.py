@@ -61,15 +61,15 @@ class OpenCursor:
 Entry = Slot | ResultSet | Row | OpenCursor | ExceptionType | ProcedureDeclaration
 
 
-class Scope:
+class BlockScope:
     """The names of one block; an inner block hides those of the outer ones."""
 
-    def __init__(self, parent: Scope | None = None) -> None:
+    def __init__(self, parent: BlockScope | None = None) -> None:
         self.parent = parent
         self.names: dict[str, Entry] = {}
 
     def find(self, name: str) -> Entry | None:
-        scope: Scope | None = self
+        scope: BlockScope | None = self
         while scope is not None:
             if name in scope.names:
                 return scope.names[name]
@@ -86,7 +86,7 @@ class Frame:
         self.owners_rights = owners_rights
         self.transactions = transactions
         self.depth = depth
-        self.scope = Scope()
+        self.scope = BlockScope()
         self.handling: RaisedError | None = None
         """The exception whose handler runs now."""
         self.rows_affected: int | None = None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from snowmelt.features.scripting import errors as script_errors
+from snowmelt.features.scripting.statements import CreateRoutine
 from snowmelt.sql.statements.base import Statement, StatementKind
-from snowmelt.sql.statements.routines import CreateRoutine
 from snowmelt.sql.statements.session import (
     AlterParameters,
     Begin,

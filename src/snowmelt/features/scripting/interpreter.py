@@ -12,7 +12,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType, Kind
 from snowmelt.features.scripting import evaluation, failures, rows
 from snowmelt.features.scripting.failures import EXPRESSION, STATEMENT, ExceptionType, RaisedError, script_error
-from snowmelt.features.scripting.frames import Frame, ResultSet, Row, Scope, Slot
+from snowmelt.features.scripting.frames import BlockScope, Frame, ResultSet, Row, Slot
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.variables import Variable
 from snowmelt.sql.scripting import nodes
@@ -66,7 +66,7 @@ class Interpreter:
 
     def _block(self, block: nodes.Block) -> _Signal:
         outer = self.frame.scope
-        self.frame.scope = Scope(outer)
+        self.frame.scope = BlockScope(outer)
         try:
             # What fails here is the enclosing block's to handle: these names are not there yet.
             for declaration in block.declarations:
@@ -258,7 +258,7 @@ class Interpreter:
     def _inner(self, body: nodes.Statements, name: str | None = None, value: Slot | Row | None = None) -> _Signal:
         """One round of a loop, with names of its own."""
         outer = self.frame.scope
-        self.frame.scope = Scope(outer)
+        self.frame.scope = BlockScope(outer)
         if name is not None and value is not None:
             self.frame.scope.names[name] = value
         try:

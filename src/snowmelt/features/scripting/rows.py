@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.types import DataType
 from snowmelt.features.scripting import evaluation, failures
-from snowmelt.features.scripting.frames import Binds, OpenCursor, ResultSet, Row, Slot, variables_of
+from snowmelt.features.scripting.failures import RaisedError
+from snowmelt.features.scripting.frames import Binds, Frame, OpenCursor, ResultSet, Row, Slot, variables_of
 from snowmelt.runtime.results import Result
+from snowmelt.runtime.session import Session
 from snowmelt.runtime.variables import Variable
 from snowmelt.sql.scripting import nodes
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.tokens import SqlText
 
-if TYPE_CHECKING:
-    from snowmelt.features.scripting.interpreter import Interpreter
+
+class Script(Protocol):
+    """The script that declares and reads rows: an `Interpreter`."""
+
+    @property
+    def frame(self) -> Frame: ...
+    @property
+    def session(self) -> Session: ...
+
+    def value(self, text: SqlText, target: DataType | None = None) -> Variable: ...
+    def execute(self, text: SqlText, line: int, position: int) -> Result: ...
+    def fail(self, message: str, node: nodes.Node) -> RaisedError: ...
 
 
 # -- result sets -------------------------------------------------------------------------------------------------------
 
 
-def declare_result_set(script: Interpreter, node: nodes.ResultSetDeclaration) -> None:
+def declare_result_set(script: Script, node: nodes.ResultSetDeclaration) -> None:
     result = None
     if node.query is not None:
         result = script.execute(node.query, node.query.line, node.query.column)
     script.frame.scope.names[node.name] = ResultSet(result)
 
 
-def of_brackets(script: Interpreter, text: SqlText) -> Result:
+def of_brackets(script: Script, text: SqlText) -> Result:
     """The result of `(query)`, what is assigned to a RESULTSET."""
     cursor = Cursor(text)
     query = cursor.inside()
@@ -36,7 +49,7 @@ def of_brackets(script: Interpreter, text: SqlText) -> Result:
     return script.execute(query, text.line, text.column)
 
 
-def of_table(script: Interpreter, node: nodes.Return) -> Result:
+def of_table(script: Script, node: nodes.Return) -> Result:
     """What RETURN TABLE(…) gives: a RESULTSET, the rows of a cursor, or a query's."""
     text = node.table
     assert text is not None
@@ -51,7 +64,7 @@ def of_table(script: Interpreter, node: nodes.Return) -> Result:
     return script.execute(text, text.line, text.column)
 
 
-def _result_of(script: Interpreter, name: str, node: nodes.Node) -> Result:
+def _result_of(script: Script, name: str, node: nodes.Node) -> Result:
     entry = script.frame.scope.find(name)
     if not isinstance(entry, ResultSet):
         raise script.fail(f"RESULTSET '{name}' is not declared.", node)
@@ -63,11 +76,11 @@ def _result_of(script: Interpreter, name: str, node: nodes.Node) -> Result:
 # -- cursors -----------------------------------------------------------------------------------------------------------
 
 
-def declare_cursor(script: Interpreter, node: nodes.CursorDeclaration) -> None:
+def declare_cursor(script: Script, node: nodes.CursorDeclaration) -> None:
     script.frame.scope.names[node.name] = OpenCursor(node)
 
 
-def open_cursor(script: Interpreter, node: nodes.Open) -> None:
+def open_cursor(script: Script, node: nodes.Open) -> None:
     cursor = _cursor(script, node.cursor, node)
     if cursor.result is not None:
         raise script.fail(f"Cursor '{node.cursor}' is already open.", node)
@@ -75,7 +88,7 @@ def open_cursor(script: Interpreter, node: nodes.Open) -> None:
     cursor.open(_run(script, cursor, values, node))
 
 
-def fetch(script: Interpreter, node: nodes.Fetch) -> None:
+def fetch(script: Script, node: nodes.Fetch) -> None:
     cursor = _cursor(script, node.cursor, node)
     result = _result(script, cursor, node)
     row = cursor.rows[cursor.next] if cursor.next < len(cursor.rows) else None
@@ -83,26 +96,26 @@ def fetch(script: Interpreter, node: nodes.Fetch) -> None:
     store(script, node, node.into, row, result)
 
 
-def close_cursor(script: Interpreter, node: nodes.Close) -> None:
+def close_cursor(script: Script, node: nodes.Close) -> None:
     cursor = _cursor(script, node.cursor, node)
     _result(script, cursor, node)
     cursor.close()
 
 
-def _cursor(script: Interpreter, name: str, node: nodes.Node) -> OpenCursor:
+def _cursor(script: Script, name: str, node: nodes.Node) -> OpenCursor:
     entry = script.frame.scope.find(name)
     if not isinstance(entry, OpenCursor):
         raise script.fail(f"Cursor '{name}' is not declared.", node)
     return entry
 
 
-def _result(script: Interpreter, cursor: OpenCursor, node: nodes.Node) -> Result:
+def _result(script: Script, cursor: OpenCursor, node: nodes.Node) -> Result:
     if cursor.result is None:
         raise script.fail(f"Cursor '{cursor.declaration.name}' is not open.", node)
     return cursor.result
 
 
-def _run(script: Interpreter, cursor: OpenCursor, values: list[Variable], node: nodes.Node) -> Result:
+def _run(script: Script, cursor: OpenCursor, values: list[Variable], node: nodes.Node) -> Result:
     declaration = cursor.declaration
     if declaration.query is None:
         assert declaration.result_set is not None
@@ -115,7 +128,7 @@ def _run(script: Interpreter, cursor: OpenCursor, values: list[Variable], node: 
 # -- rows --------------------------------------------------------------------------------------------------------------
 
 
-def each(script: Interpreter, node: nodes.ForRows) -> Generator[Row]:
+def each(script: Script, node: nodes.ForRows) -> Generator[Row]:
     """The rows that a FOR loop goes through. A cursor that is closed is opened for the loop alone."""
     if node.query is not None:
         yield from _rows(script.execute(node.query, node.query.line, node.query.column))
@@ -147,7 +160,7 @@ def _row(result: Result, values: tuple[Any, ...]) -> Row:
     return Row({c.name: Variable(value, c.type) for c, value in zip(result.columns, values, strict=True)})
 
 
-def only_row(script: Interpreter, node: nodes.Sql, result: Result) -> tuple[Any, ...] | None:
+def only_row(script: Script, node: nodes.Sql, result: Result) -> tuple[Any, ...] | None:
     """The row of SELECT … INTO; None when there is none, which leaves the variables NULL."""
     count = result.data.num_rows
     if count > 1:
@@ -156,7 +169,7 @@ def only_row(script: Interpreter, node: nodes.Sql, result: Result) -> tuple[Any,
 
 
 def store(
-    script: Interpreter, node: nodes.Node, names: tuple[str, ...], row: tuple[Any, ...] | None, result: Result
+    script: Script, node: nodes.Node, names: tuple[str, ...], row: tuple[Any, ...] | None, result: Result
 ) -> None:
     """Puts the values of a row into variables, converted to their types; NULL where there is no row."""
     if len(names) != len(result.columns):

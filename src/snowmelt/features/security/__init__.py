@@ -1,1 +1,4 @@
-"""Users, roles and grants: their statements. What checks rights is `snowmelt.runtime.rights`."""
+"""Users, roles and grants: their statements.
+
+Not here: what checks rights (`snowmelt.runtime.rights`).
+"""

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Literal
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
+from snowmelt.features.security import granting
+from snowmelt.features.security.grant_statements import (
+    GrantOwnership,
+    GrantPrivileges,
+    GrantRole,
+    RevokePrivileges,
+    RevokeRole,
+)
 from snowmelt.runtime.results import DONE, Result, status
-from snowmelt.runtime.rights import granting
 from snowmelt.runtime.rights.auditing import changed
 from snowmelt.runtime.rights.enforcement import Found
 from snowmelt.runtime.rights.privileges import OWNERSHIP
 from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.grants import GrantOwnership, GrantPrivileges, GrantRole, RevokePrivileges, RevokeRole
 from snowmelt.state.access_model import FutureGrant, Grant, GranteeKind
 from snowmelt.state.sight import Owned
 from snowmelt.state.store import StateTransaction

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
-from snowmelt.runtime.metadata.columns import columns, result
-from snowmelt.runtime.results import DONE, Result, kept, status
-from snowmelt.runtime.rights import credentials, enforcement, grounds
-from snowmelt.runtime.rights.auditing import changed
-from snowmelt.runtime.rights.authority import SYSTEM
-from snowmelt.runtime.rights.privileges import ACCOUNTADMIN, SYSTEM_ROLES
-from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.changes import Drop, RenameTo, SetOptions, UnsetOptions
-from snowmelt.sql.statements.users_roles import (
+from snowmelt.features.security.statements import (
     AbortQueries,
     AlterRole,
     AlterUser,
@@ -25,6 +17,14 @@ from snowmelt.sql.statements.users_roles import (
     TokenOptions,
     UserOptions,
 )
+from snowmelt.runtime.metadata.columns import columns, result
+from snowmelt.runtime.results import DONE, Result, kept, status
+from snowmelt.runtime.rights import credentials, enforcement, lasting
+from snowmelt.runtime.rights.auditing import changed
+from snowmelt.runtime.rights.authority import SYSTEM
+from snowmelt.runtime.rights.privileges import ACCOUNTADMIN, SYSTEM_ROLES
+from snowmelt.sql.statements.base import NameRef
+from snowmelt.sql.statements.changes import Drop, RenameTo, SetOptions, UnsetOptions
 from snowmelt.state.access_model import AccessToken, Role, User
 from snowmelt.state.ids import new_id
 from snowmelt.state.sight import Owned
@@ -63,7 +63,7 @@ def create_user(run: Run, statement: CreateUser) -> Result:
         user = User(name=name, login_name=name, display_name=name, owner=run.session.role, created_on=state.now)
         state.access.put_user(user.model_copy(update=values))
         changed(run, state, "USER", f"USER {name}", "CREATE")
-    grounds.end_sessions(run.account)
+    lasting.end_sessions(run.account)
     return status(f"User {quote(name)} successfully created.", "CREATE_USER")
 
 
@@ -121,8 +121,8 @@ def alter_user(run: Run, statement: AlterUser) -> Result:
     if isinstance(statement.action, RenameTo):
         _follow(run, name, run.parts(statement.action.new_name)[-1])
     if name == run.session.user:
-        grounds.keep_own(run.session, user)
-    grounds.end_sessions(run.account)
+        lasting.keep_own(run.session, user)
+    lasting.end_sessions(run.account)
     return answer
 
 
@@ -179,7 +179,7 @@ def drop_user(run: Run, statement: Drop) -> str | None:
         if session.user == name and session.grounds is None:
             session.cancel()
             session.close()
-    grounds.end_sessions(run.account)
+    lasting.end_sessions(run.account)
     return name
 
 

@@ -23,8 +23,8 @@ from snowmelt.features.streams import foreign
 from snowmelt.features.streams.netting import UPDATE, net_changes
 from snowmelt.runtime import past_shapes, staged_rows
 from snowmelt.runtime.resolver import StatementCatalog
+from snowmelt.sql.binders import Environment
 from snowmelt.sql.dialect import identifier, parse_snowflake, spark
-from snowmelt.sql.expressions import Environment
 from snowmelt.sql.relations import RelationColumn
 from snowmelt.state.model import CatalogObject, Column, TableDefinition, TableShape
 from snowmelt.storage.change_files import ORDER, SIGN, ChangedRows, CommitFiles
@@ -43,7 +43,7 @@ METADATA_COLUMNS = (
 )
 _SIDE = "__changes"
 _LEAST_BYTES = 8
-"""Of a row in a file, to tell how many rows there are at most."""
+"""The least bytes of a row in a file, which bounds the number of rows."""
 EXTRA = (
     Column(name=SIGN, type=types.INTEGER),
     Column(name=UPDATE, type=types.BOOLEAN),

@@ -30,5 +30,5 @@ def alter_stream(run: Run, statement: AlterStream) -> Result:
         case UnsetOptions():
             schema_objects.alter(run, stream, {}, uncomment=True)
         case _:
-            raise errors.unsupported(f"ALTER STREAM … {type(statement.action).__name__}")
+            raise errors.unsupported_action("STREAM", statement.action)
     return status(DONE, "ALTER_STREAM")

@@ -12,10 +12,10 @@ from snowmelt.features.streams.statements import (
 )
 from snowmelt.runtime.kinds import InProjects, KindDescription
 from snowmelt.runtime.metadata.listing import Listing
-from snowmelt.runtime.rights.asks import Named, Request, Subject, ask, ask_creator, ask_owner, created, source_of
+from snowmelt.runtime.rights.asks import Named, RightsRequest, Subject, ask, ask_creator, ask_owner, created, source_of
 from snowmelt.sql.statements import base
 from snowmelt.sql.statements.base import ObjectType
-from snowmelt.sql.statements.heads import CreateRule
+from snowmelt.sql.statements.create_rules import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax
 
 with lazy_imports():
@@ -26,7 +26,7 @@ with lazy_imports():
     from snowmelt.features.streams.references import follow
 
 
-def _create(statement: CreateStream) -> Request:
+def _create(statement: CreateStream) -> RightsRequest:
     read = ObjectType.TABLE if statement.clone is None else STREAM
     return created("CREATE STREAM", STREAM, statement, source_of(read, statement.clone, statement.source))
 
@@ -56,7 +56,7 @@ KIND = KindDescription(
     },
     requests={
         CreateStream: _create,
-        AlterStream: lambda statement: Request("ALTER STREAM", Named(STREAM, statement.name)),
+        AlterStream: lambda statement: RightsRequest("ALTER STREAM", Named(STREAM, statement.name)),
     },
     clone=add,
     follow=follow,

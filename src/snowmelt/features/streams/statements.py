@@ -6,18 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import CloneSource, CreateStatement, NameRef, ObjectType, Statement, TimePoint
-from snowmelt.sql.statements.changes import Action, SetOptions, UnsetOptions, refuse_governance
+from snowmelt.sql.statements.base import Action, CloneSource, CreateStatement, NameRef, ObjectType, Statement, TimePoint
+from snowmelt.sql.statements.changes import SetOptions, UnsetOptions, refuse_governance
+from snowmelt.sql.statements.create_rules import CreateHead
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import (
-    CreateHead,
-    clone_source,
-    created_name,
-    if_exists,
-    object_name,
-    refuse_tags,
-    time_point,
-)
+from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, object_name, refuse_tags, time_point
 from snowmelt.sql.statements.options import (
     Options,
     at_option,

@@ -31,11 +31,11 @@ from snowmelt.runtime.incremental import definitions
 from snowmelt.runtime.incremental.definitions import BoundDefinition
 from snowmelt.runtime.incremental.lookups import Lookups
 from snowmelt.runtime.incremental.planning import tables_of
-from snowmelt.runtime.incremental.stages import StageRunner, resolved
+from snowmelt.runtime.incremental.stages import ROWS, StageRunner, resolved
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.runtime.writing import stored
+from snowmelt.sql.binders import Environment
 from snowmelt.sql.dialect import identifier, spark
-from snowmelt.sql.expressions import Environment
 from snowmelt.sql.relations import ChangeSpan, RelationColumn
 from snowmelt.state.dynamic_model import DynamicDefinition
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
@@ -189,7 +189,7 @@ class ViewChanges:
         assert plan.apply.kind in (ApplyKind.APPEND, ApplyKind.BAG) and plan.apply.rows is not None
         runner = StageRunner(self.run, sides.relations, {}, {}, Lookups(self.run.account.store, {}, {}))
         runner.run(plan.stages, frozenset())
-        return _signed(runner.fetch(self._fetched(bound, plan.apply.rows)), sides.identified)
+        return _signed(runner.fetch(self._fetched(bound, plan.apply.rows), ROWS), sides.identified)
 
     def _fetched(self, bound: BoundView, rows: exp.Select) -> exp.Select:
         """In stored form, with one text for the identities and one for the content."""

@@ -44,7 +44,7 @@ def alter_tag(run: Run, statement: AlterTag) -> Result:
         case UnsetOptions():
             schema_objects.alter(run, found, {}, uncomment=True)
         case other:
-            raise errors.unsupported(f"ALTER TAG … {type(other).__name__}")
+            raise errors.unsupported_action("TAG", other)
     return done
 
 

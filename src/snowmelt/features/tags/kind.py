@@ -14,7 +14,7 @@ from snowmelt.runtime.kinds import KindDescription
 from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.rights.asks import altered, ask_creator, ask_owner, created
 from snowmelt.sql.statements import base
-from snowmelt.sql.statements.heads import CreateRule
+from snowmelt.sql.statements.create_rules import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax
 
 with lazy_imports():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from snowmelt.sql.statements.base import CreateStatement, NameRef, ObjectType, Statement
-from snowmelt.sql.statements.changes import Action, Annotation, RenameTo, SetOptions, UnsetOptions
+from snowmelt.sql.statements.base import Action, Annotation, CreateStatement, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
+from snowmelt.sql.statements.create_rules import CreateHead
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import CreateHead, created_name, if_exists, object_name
+from snowmelt.sql.statements.heads import created_name, if_exists, object_name
 from snowmelt.sql.statements.options import CommentOption, read_options, read_required_options
 
 

@@ -14,8 +14,7 @@ from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.features.tasks.statements import ChangeAfter, CreateTask, ModifyAs, ModifyWhen, SetTask, UnsetTask
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.metadata.scopes import existing_schema
-from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.changes import Action
+from snowmelt.sql.statements.base import Action, NameRef
 from snowmelt.sql.statements.warehouses import Resume, Suspend
 from snowmelt.state.ids import new_id
 from snowmelt.state.model import CatalogObject
@@ -172,7 +171,7 @@ def _changed(run: Run, state: StateReader, node: Node, action: Action) -> tuple[
                 conditions.check(condition)
             text = None if condition is None else condition.text.strip()
             return before.model_copy(update={"condition": text}), comment
-    raise errors.unsupported(f"ALTER TASK … {type(action).__name__}")
+    raise errors.unsupported_action("TASK", action)
 
 
 def _links(run: Run, node: Node, names: tuple[NameRef, ...], *, removed: bool) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class TaskDefinition(Definition):
     parameters: dict[str, str | int | bool] = Field(default_factory=dict)
     """Session parameters for its runs."""
     exists: str | None = None
-    """Of an alert: a statement. The body runs when it has rows."""
+    """For an alert: the statement that decides. The body runs if it returns rows."""
 
     @property
     def is_root(self) -> bool:
@@ -80,9 +80,9 @@ class TaskStanding(Record):
     failures: int = 0
     """Runs that failed in a row."""
     version: int = 0
-    """Of the graph, on its root: 0 before it was ever fixed."""
+    """The graph's version, kept at its root. 0 as long as no run has fixed one."""
     fingerprint: str = ""
-    """Of the graph's definitions in that version."""
+    """A hash of the graph's definitions in that version."""
     beginning: datetime | None = None
     """What intervals of the schedule count from."""
     settled: datetime | None = None
@@ -92,7 +92,7 @@ class TaskStanding(Record):
 
 
 class RunState(StrEnum):
-    """Of a task's run and of a graph's."""
+    """The state of a task's run, or of a graph's."""
 
     SCHEDULED = "SCHEDULED"
     EXECUTING = "EXECUTING"
@@ -167,7 +167,7 @@ class TaskRun(Record):
     body: str
     condition: str | None = None
     exists: str | None = None
-    """Of an alert: what must have rows."""
+    """For an alert: the condition that must return rows."""
     condition_query_id: str | None = None
     condition_held: bool | None = None
     """Whether it had; None when that is not known."""

@@ -34,7 +34,7 @@ def _begin(account: Account) -> None:
     account.lifecycle.owner_changed.subscribe(_suspend_for_new_owner)
     account.lifecycle.refused_by_checks.subscribe(_suspend_for_checks)
     account.events.wake_after(waking, wake)
-    account.events.rows_committed.subscribe(wake)
+    account.events.rows_committed.subscribe(lambda *_: wake())
 
 
 def _suspend_for_new_owner(state: StateTransaction, kind: str, id: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from snowmelt.core.lazy import lazy_imports
+from snowmelt.features.tasks import rights
 from snowmelt.features.tasks.definitions import TASK, TaskDefinition
 from snowmelt.features.tasks.statements import (
     AlterTask,
@@ -14,24 +15,10 @@ from snowmelt.features.tasks.statements import (
 )
 from snowmelt.runtime.kinds import InProjects, KindDescription
 from snowmelt.runtime.metadata.listing import Listing
-from snowmelt.runtime.rights.asks import (
-    OWNERSHIP,
-    SWITCHES,
-    WAREHOUSE_USAGE,
-    Named,
-    Request,
-    Subject,
-    ask,
-    ask_creator,
-    ask_owner,
-    created,
-    source_of,
-)
 from snowmelt.runtime.rights.privileges import ACCOUNTADMIN
 from snowmelt.sql.statements import base
-from snowmelt.sql.statements.heads import CreateRule
+from snowmelt.sql.statements.create_rules import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax
-from snowmelt.sql.statements.warehouses import Resume
 
 with lazy_imports():
     from snowmelt.features.tasks import listing, records
@@ -39,20 +26,6 @@ with lazy_imports():
     from snowmelt.features.tasks.commands import alter_task, create_task, execute_task
     from snowmelt.features.tasks.ddl import ddl, in_order
     from snowmelt.features.tasks.listing import described, tasks
-
-
-def _create(statement: CreateTask) -> Request:
-    rule = "CREATE TASK" if statement.clone is None else "CREATE TASK CLONE"
-    return created(rule, TASK, statement, source_of(TASK, statement.clone), statement.options.warehouse)
-
-
-def _alter(statement: AlterTask) -> Request:
-    rule = "ALTER TASK OPERATE" if isinstance(statement.action, SWITCHES) else "ALTER TASK"
-    return Request(rule, Named(TASK, statement.name), is_run=isinstance(statement.action, Resume))
-
-
-def _execute(statement: ExecuteTask) -> Request:
-    return Request("EXECUTE TASK", Named(TASK, statement.name), is_run=True)
 
 
 KIND = KindDescription(
@@ -78,15 +51,9 @@ KIND = KindDescription(
     ddl=ddl,
     script_order=90,
     in_order=in_order,
-    privileges=("OPERATE", "MONITOR"),
-    rules={
-        "CREATE TASK": ask_creator(TASK, WAREHOUSE_USAGE),
-        "CREATE TASK CLONE": ask_creator(TASK, ask(Subject.SOURCE, OWNERSHIP)),
-        "ALTER TASK": ask_owner(),
-        "ALTER TASK OPERATE": (ask(Subject.TARGET, "OPERATE"),),
-        "EXECUTE TASK": (ask(Subject.TARGET, "OPERATE"),),
-    },
-    requests={CreateTask: _create, AlterTask: _alter, ExecuteTask: _execute},
+    privileges=rights.PRIVILEGES,
+    rules=rights.rules(TASK),
+    requests=rights.requests(TASK, CreateTask, AlterTask, ExecuteTask),
     account_privileges={"EXECUTE MANAGED TASK": ACCOUNTADMIN, "EXECUTE TASK": ACCOUNTADMIN},
     before_drop=dropped,
     forget=lambda state, item: state[records.TaskRecords].delete_for(item.id),

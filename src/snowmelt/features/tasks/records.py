@@ -23,7 +23,7 @@ class TaskRecords(Repository):
     # -- where they stand -----------------------------------------------------------------------------------------
 
     def standing(self, task_id: str) -> TaskStanding:
-        """That of a task nothing is known of is suspended and has never run."""
+        """A task's standing. A task without a record is suspended and has never run."""
         record = self._execute(_STANDING, {"task_id": task_id}).scalar()
         return TaskStanding(task_id=task_id) if record is None else TaskStanding.model_validate_json(record)
 
@@ -59,7 +59,7 @@ class TaskRecords(Repository):
         return None if record is None else GraphRun.model_validate_json(record)
 
     def active_graph_runs(self) -> list[GraphRun]:
-        """Those that wait or execute, the oldest first."""
+        """The runs that wait or execute, the oldest first."""
         return [GraphRun.model_validate_json(record) for record in self._execute(_ACTIVE_RUNS).scalars()]
 
     def graph_runs(self, root_id: str | None = None, group_id: str | None = None) -> list[GraphRun]:

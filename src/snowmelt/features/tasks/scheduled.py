@@ -222,7 +222,7 @@ def _parsed(record: str) -> TaskStanding:
     return TaskStanding.model_validate_json(record)
 
 
-def _run(run: GraphRun, begun: Sequence[TaskRun]) -> scheduler.GraphRun:
+def _run(run: GraphRun, begun: Sequence[TaskRun]) -> scheduler.OpenGraphRun:
     by_name = {task.name: task.id for task in run.tasks}
     nodes = [
         scheduler.TaskNode(
@@ -235,7 +235,7 @@ def _run(run: GraphRun, begun: Sequence[TaskRun]) -> scheduler.GraphRun:
         for task in run.tasks
     ]
     last = next((task.id for task in run.tasks if task.definition.finalizes is not None), None)
-    return scheduler.GraphRun(
+    return scheduler.OpenGraphRun(
         id=run.id,
         root=run.root_id,
         tasks=tuple(node for node in nodes if node.id != last),
@@ -252,9 +252,9 @@ def _timeout(milliseconds: int | None) -> timedelta | None:
     return timedelta(milliseconds=found) if found else None
 
 
-def _progress(run: GraphRun, begun: Sequence[TaskRun]) -> Mapping[str, scheduler.Progress]:
-    kept = scheduler.Progress(scheduler.TaskState.SUCCEEDED, run.scheduled_time)
+def _progress(run: GraphRun, begun: Sequence[TaskRun]) -> Mapping[str, scheduler.TaskProgress]:
+    kept = scheduler.TaskProgress(scheduler.TaskState.SUCCEEDED, run.scheduled_time)
     found = dict.fromkeys(run.kept, kept)
     for item in begun:
-        found[item.task_id] = scheduler.Progress(_STATES[item.state], item.started_at or item.scheduled_time)
+        found[item.task_id] = scheduler.TaskProgress(_STATES[item.state], item.started_at or item.scheduled_time)
     return found

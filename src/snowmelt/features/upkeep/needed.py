@@ -73,6 +73,21 @@ def needs_of(account: Account, state: StateReader, now: datetime) -> Needs:
     return Needs(since, held, timedelta(seconds=account.settings.upkeep.grace_seconds))
 
 
+def holders(account: Account, state: StateReader, table_id: str, before: int) -> list[str]:
+    """The streams and dynamic tables that stand at an older version of a table than that."""
+    found: list[str] = []
+    for standing in state.streams.all():
+        item = state.catalog.by_id(standing.stream_id)
+        if item is not None and item.dropped_on is None and standing.offsets.get(table_id, before) < before:
+            found.append(f"stream {item.name}")
+    for id, dynamic in state.dynamic.all().items():
+        item = state.catalog.by_id(id)
+        own = dynamic.version if id == table_id and dynamic.version is not None else before
+        if item is not None and item.dropped_on is None and min(own, dynamic.frontier.get(table_id, before)) < before:
+            found.append(f"dynamic table {item.name}")
+    return found
+
+
 def _carried_on_until(
     account: Account, state: StateReader, table_id: str, dynamic: DynamicState, now: datetime
 ) -> datetime:  # fmt: skip

@@ -65,6 +65,21 @@ def purge(account: Account, now: datetime | None = None) -> Purged:
     return Purged(tuple(str(item.name) for item in removed), schemas, databases)
 
 
+def purge_dropped(account: Account, id: str) -> bool:
+    """Forgets one dropped object before its time; False when it is no longer dropped, or somebody has it."""
+    with account.state.read() as state:
+        item = state.catalog.by_id(id)
+    if item is None or item.dropped_on is None or not account.locks.try_acquire(id, _OWNER):
+        return False
+    try:
+        forgotten = _forget(account, id)
+    finally:
+        account.locks.release_all(_OWNER)
+    if forgotten:
+        remove_data(account, [item])
+    return forgotten
+
+
 def _due(state: StateReader, at: datetime) -> list[CatalogObject]:
     """Dropped objects that can't be brought back any more.
 
@@ -95,6 +110,7 @@ def _forget(account: Account, id: str) -> bool:
         if current is None or current.dropped_on is None:
             return False  # somebody undropped it
         forget_rows(state, current)
+        account.lifecycle.purged(state, current)
         state.catalog.purge(id)
     return True
 
@@ -106,7 +122,6 @@ def forget_rows(state: StateTransaction, item: CatalogObject) -> None:
     state.access.forget_object(item.id)
     state.contracts.delete_for(item.id)
     state.observations.delete_for(item.id)
-    state.lineage.delete_for(item.id)
     own = all_kinds().by_name.get(item.kind)
     if own is not None and own.forget is not None:
         own.forget(state, item)

@@ -16,8 +16,8 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.upkeep import facts, records
 from snowmelt.features.upkeep.compacting import compact
 from snowmelt.features.upkeep.purge import purge
-from snowmelt.features.upkeep.vacuuming import Vacuum
-from snowmelt.runtime.events import Event
+from snowmelt.features.upkeep.vacuuming import Vacuum, Vacuumed
+from snowmelt.runtime.table_events import Event
 from snowmelt.scheduler import upkeep as planning
 from snowmelt.scheduler.upkeep import AccountFacts, Budget, Job, Rules
 from snowmelt.state.model import TableDefinition
@@ -101,6 +101,11 @@ class Upkeep:
                 if pause(done.seconds):
                     break
             return finished
+
+    def forget_before(self, table_id: str, clean: int, asked_by: Run) -> Vacuumed | str:
+        """Forgets what a table was before a version; who needs it still, if somebody does. The caller has the table."""
+        with self._one_at_a_time:
+            return self._vacuum.everything_before(table_id, clean, self._account.clock.now(), asked_by)
 
     # -- in the background ----------------------------------------------------------------------------------------
 

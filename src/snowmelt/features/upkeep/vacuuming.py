@@ -19,6 +19,7 @@ from snowmelt.features.upkeep import needed
 from snowmelt.runtime.incremental import operator_states
 from snowmelt.runtime.protocols import ReadingStatement
 from snowmelt.state.model import CatalogObject, TableDefinition
+from snowmelt.state.store import StateReader
 from snowmelt.storage.vacuum import Removed
 
 if TYPE_CHECKING:
@@ -74,6 +75,32 @@ class Vacuum:
             return Vacuumed(versions, finished=False, floor=floor)
         return Vacuumed(versions, self._remove(table, floor, strict=strict, orphans=orphans), floor=floor)
 
+    def everything_before(self, table_id: str, clean: int, now: datetime, asked_by: Run) -> Vacuumed | str:
+        """Forgets what a table was before a version, whatever its retention, and removes all files that nobody names.
+
+        The caller holds the table. Returns who still needs an older version, if somebody does.
+        """
+        account = self._account
+        with account.state.read() as state:
+            table, visible = state.catalog.by_id(table_id), state.versions.visible(table_id)
+            if table is None or visible is None or table.dropped_on is not None:
+                return Vacuumed()
+            assert isinstance(table.definition, TableDefinition)
+            needs = needed.needs_of(account, state, now)
+            floor = needed.oldest_needed(visible.version, visible.version, _held(needs, table_id))
+            if floor < clean or _read_before(account, state, table_id, clean):
+                return ", ".join(needed.holders(account, state, table_id, clean)) or "an open transaction"
+            strict = state.versions.foreign_since(table_id, floor) or state.versions.undone_since(table_id, floor)
+        location, care = table.definition.location, account.store.care
+        care.make_checkpoint(location, floor)
+        versions = self._forget(table_id, floor)
+        if not self._clear(table_id, versions, asked_by):
+            return Vacuumed(versions, finished=False, floor=floor)
+        removed = self._remove(table, floor, strict=strict, orphans=False)
+        paths, upto = care.find_orphans(location, floor, 0)
+        removed += care.remove_orphans(location, paths, upto, 0)
+        return Vacuumed(versions, removed + self._states(table, 0), floor=floor)
+
     def _forget(self, table_id: str, floor: int) -> int:
         """Until none is left, in small transactions."""
         total = 0
@@ -87,13 +114,13 @@ class Vacuum:
             if gone < BATCH:
                 return total
 
-    def _clear(self, table_id: str, forgotten: int) -> bool:
+    def _clear(self, table_id: str, forgotten: int, asked_by: Run | None = None) -> bool:
         """Whether all statements have ended that may know of a version that was forgotten."""
         waiting = self._waiting.get(table_id)
         if forgotten:
             # Asked after the versions were forgotten: whoever comes later does not find them.
             before = list(waiting.runs) if waiting is not None else []
-            others = (run for run in self._account.readers.open() if run is not self.asked_by)
+            others = (run for run in self._account.readers.open() if run not in (self.asked_by, asked_by))
             under_way = [weakref.ref(run) for run in others]
             waiting = self._waiting[table_id] = _Waiting([*before, *under_way])
         if waiting is not None and not waiting.over:
@@ -142,3 +169,19 @@ class Vacuum:
 
 def _untouched(entry: Path, before: float) -> bool:
     return entry.stat().st_mtime < before
+
+
+def _held(needs: needed.Needs, table_id: str) -> tuple[int, ...]:
+    held = needs.versions.get(table_id)
+    return () if held is None else (held,)
+
+
+def _read_before(account: Account, state: StateReader, table_id: str, version: int) -> bool:
+    """Whether an open transaction sees the table as it was before that version."""
+    for session in account.sessions():
+        transaction = session.transaction
+        if transaction is not None and transaction.snapshot_at is not None:
+            seen = state.versions.as_of(table_id, transaction.snapshot_at)
+            if seen is not None and seen.version < version:
+                return True
+    return False

@@ -72,7 +72,7 @@ def needed_bump(found: Iterable[Change], mode: Compatibility) -> Bump:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CompatibilityVerdict:
     """What a new version of a contract means for those who hold to the old one."""
 
     old: Version
@@ -98,5 +98,5 @@ class Verdict:
         return self.old.bump_to(self.new) >= self.needed if self.changes else self.new >= self.old
 
 
-def compare(old: Contract, new: Contract, mode: Compatibility) -> Verdict:
-    return Verdict(old.version, new.version, mode, changes(old, new))
+def compare(old: Contract, new: Contract, mode: Compatibility) -> CompatibilityVerdict:
+    return CompatibilityVerdict(old.version, new.version, mode, changes(old, new))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +12,10 @@ from open_data_contract_standard.model import OpenDataContractStandard, SchemaOb
 from snowmelt.core.types import parse_type
 from snowmelt.govern.contracts.model import Compatibility
 from snowmelt.govern.contracts.versions import parse_version
+from snowmelt.govern.pii.classifying import classify
 
+_INVENTED = re.compile(r"@example\.(com|org|net)$", re.IGNORECASE)
+"""Addresses that are nobody's (RFC 2606)."""
 _STATUSES = ("proposed", "draft", "active", "deprecated", "retired")
 
 
@@ -21,13 +25,13 @@ class LintSeverity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ContractFinding:
     severity: LintSeverity
     path: str
     message: str
 
 
-def findings(document: OpenDataContractStandard) -> Iterator[Finding]:
+def findings(document: OpenDataContractStandard) -> Iterator[ContractFinding]:
     yield from _head(document)
     if not document.schema_:
         yield _error("schema", "there is no table: nothing can satisfy or break this contract.")
@@ -41,7 +45,7 @@ def findings(document: OpenDataContractStandard) -> Iterator[Finding]:
         yield from _table(item, path)
 
 
-def _head(document: OpenDataContractStandard) -> Iterator[Finding]:
+def _head(document: OpenDataContractStandard) -> Iterator[ContractFinding]:
     if parse_version(document.version or "") is None:
         yield _error("version", f"'{document.version}' is not a semantic version such as 1.0.0.")
     if document.status not in _STATUSES:
@@ -60,7 +64,7 @@ def _head(document: OpenDataContractStandard) -> Iterator[Finding]:
             yield _error(path, f"'{item.property}' is true or false.")
 
 
-def _table(item: SchemaObject, path: str) -> Iterator[Finding]:
+def _table(item: SchemaObject, path: str) -> Iterator[ContractFinding]:
     if not item.description:
         yield _warning(f"{path}.description", f"table '{item.name}' has none.")
     if not item.properties:
@@ -71,7 +75,7 @@ def _table(item: SchemaObject, path: str) -> Iterator[Finding]:
         yield _error(f"{path}.properties", "primaryKeyPosition must number the columns of the key 1, 2, ….")
 
 
-def _properties(items: Iterable[SchemaProperty], path: str) -> Iterator[Finding]:
+def _properties(items: Iterable[SchemaProperty], path: str) -> Iterator[ContractFinding]:
     seen: set[str] = set()
     for index, item in enumerate(items):
         here = f"{path}[{index}]"
@@ -84,10 +88,23 @@ def _properties(items: Iterable[SchemaProperty], path: str) -> Iterator[Finding]
             yield _warning(f"{here}.description", f"column '{item.name}' has none.")
         if "pii" in {tag.lower() for tag in item.tags or ()} and not item.classification:
             yield _warning(f"{here}.classification", f"column '{item.name}' is tagged as PII, and has no class.")
+        yield from _examples(item, f"{here}.examples")
         yield from _properties(item.properties or (), f"{here}.properties")
 
 
-def _type(item: SchemaProperty, path: str) -> Iterator[Finding]:
+def _examples(item: SchemaProperty, path: str) -> Iterator[ContractFinding]:
+    """A contract is read by everybody who may know of it, and its pages are published: no place for a person's data."""
+    values = [text for text in map(str, item.examples or ()) if not _INVENTED.search(text)]
+    found = classify(item.name or "", values)
+    if found is not None and found.coverage > 0:
+        yield _warning(
+            path,
+            f"those of column '{item.name}' look like {found.found.name}, and everybody who reads the contract sees "
+            "them. Invent some, such as ann@example.com.",
+        )
+
+
+def _type(item: SchemaProperty, path: str) -> Iterator[ContractFinding]:
     if item.physicalType is None and item.logicalType is None:
         yield _error(path, f"column '{item.name}' has neither physicalType nor logicalType.")
     elif item.physicalType is not None and parse_type(item.physicalType) is None:
@@ -98,9 +115,9 @@ def _type(item: SchemaProperty, path: str) -> Iterator[Finding]:
             yield _warning(f"{path}.physicalType", f"{message}; logicalType '{item.logicalType}' counts.")
 
 
-def _error(path: str, message: str) -> Finding:
-    return Finding(LintSeverity.ERROR, path, message)
+def _error(path: str, message: str) -> ContractFinding:
+    return ContractFinding(LintSeverity.ERROR, path, message)
 
 
-def _warning(path: str, message: str) -> Finding:
-    return Finding(LintSeverity.WARNING, path, message)
+def _warning(path: str, message: str) -> ContractFinding:
+    return ContractFinding(LintSeverity.WARNING, path, message)

@@ -22,7 +22,7 @@ class Compatibility(StrEnum):
     """
 
     BACKWARD = "BACKWARD"
-    """Those who read the version before go on reading."""
+    """Readers of the version before can read this one."""
     FORWARD = "FORWARD"
     """What was written for the version before satisfies the new one."""
     FULL = "FULL"
@@ -55,7 +55,7 @@ class Property:
     """All the rest that the document says about it."""
     children: tuple[Property, ...] = ()
     element: Property | None = None
-    """Of an array."""
+    """What an array holds."""
 
     @property
     def limit(self) -> dict[str, Any]:

@@ -17,14 +17,15 @@ from pydantic import ValidationError
 
 from snowmelt.core import errors
 from snowmelt.core.names import split_name
+from snowmelt.core.yaml_text import load_yaml
 from snowmelt.govern.contracts import linting
-from snowmelt.govern.contracts.linting import Finding, LintSeverity
+from snowmelt.govern.contracts.linting import ContractFinding, LintSeverity
 from snowmelt.govern.contracts.model import Compatibility, Contract, Described, Property
 from snowmelt.govern.contracts.types import DeclaredType, declared_type
 from snowmelt.govern.contracts.versions import parse_version
 
 API_VERSION = "v3.1.0"
-"""Of the standard, in documents that are made here."""
+"""The version of the standard that documents made here have."""
 _DOCUMENTED = (
     "businessName", "encryptedName", "transformLogic", "transformDescription", "examples",
     "criticalDataElement", "partitioned", "partitionKeyPosition",
@@ -38,10 +39,10 @@ class Reading:
 
     contract: Contract | None
     """None when something is wrong that leaves no contract."""
-    findings: tuple[Finding, ...]
+    findings: tuple[ContractFinding, ...]
 
     @property
-    def errors(self) -> tuple[Finding, ...]:
+    def errors(self) -> tuple[ContractFinding, ...]:
         return tuple(item for item in self.findings if item.severity is LintSeverity.ERROR)
 
 
@@ -57,17 +58,19 @@ def read(text: str) -> Contract:
 def examine(text: str) -> Reading:
     """The contract if there is one, and every finding, by the standard's own schema and models and by ours."""
     try:
-        data = _plain(yaml.safe_load(text))
+        data = _plain(load_yaml(text))
     except yaml.YAMLError as error:
-        return Reading(None, (Finding(LintSeverity.ERROR, "$", f"this is not YAML: {' '.join(str(error).split())}"),))
+        return Reading(
+            None, (ContractFinding(LintSeverity.ERROR, "$", f"this is not YAML: {' '.join(str(error).split())}"),)
+        )
     if not isinstance(data, dict):
-        return Reading(None, (Finding(LintSeverity.ERROR, "$", "this is not a mapping of fields."),))
+        return Reading(None, (ContractFinding(LintSeverity.ERROR, "$", "this is not a mapping of fields."),))
     findings = list(_against_schema(data))
     try:
         document = OpenDataContractStandard.model_validate(data)
     except ValidationError as error:
         if not findings:
-            findings = [Finding(LintSeverity.ERROR, _path(item["loc"]), item["msg"]) for item in error.errors()]
+            findings = [ContractFinding(LintSeverity.ERROR, _path(item["loc"]), item["msg"]) for item in error.errors()]
         return Reading(None, tuple(findings))
     findings += linting.findings(document)
     version = parse_version(document.version or "")
@@ -104,9 +107,9 @@ def _validator() -> Any:
     return Draft201909Validator(json.loads(schema))
 
 
-def _against_schema(data: Mapping[str, Any]) -> Iterator[Finding]:
+def _against_schema(data: Mapping[str, Any]) -> Iterator[ContractFinding]:
     for error in sorted(_validator().iter_errors(data), key=lambda item: list(map(str, item.absolute_path))):
-        yield Finding(LintSeverity.ERROR, _path(error.absolute_path), error.message)
+        yield ContractFinding(LintSeverity.ERROR, _path(error.absolute_path), error.message)
 
 
 def _path(parts: Iterable[object]) -> str:

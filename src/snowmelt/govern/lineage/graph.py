@@ -57,9 +57,9 @@ class Process:
     kind: str
     """VIEW, DYNAMIC_TABLE, STREAM, TASK, CHANNEL, CONNECTOR, or the type of a statement."""
     name: str | None = None
-    """Of the object, if it is one."""
+    """The object's name, if it is an object."""
     query_id: str | None = None
-    """Of the statement that ran last."""
+    """The id of the statement that ran last."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

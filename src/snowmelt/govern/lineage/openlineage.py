@@ -74,13 +74,13 @@ class Assertion:
     kind: str
     success: bool
     column: str | None = None
-    """Of a check of one column."""
+    """The column, if the check is about one column."""
     severity: str | None = None
     actual: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenDataset:
     """What a run wrote to one dataset."""
 
     rows: int
@@ -95,7 +95,7 @@ class RunFacts:
     """What was written beside the targets of edges: from constants, or by a condition alone."""
     inputs: Sequence[Dataset] = ()
     """What was read beside the sources of edges."""
-    written: Mapping[str, Written] = field(default_factory=dict)
+    written: Mapping[str, WrittenDataset] = field(default_factory=dict)
     """How much, by id of dataset."""
     error: str | None = None
     known: Mapping[str, Known] = field(default_factory=dict)

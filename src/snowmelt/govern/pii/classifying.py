@@ -20,7 +20,7 @@ class Confidence(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class PiiFinding:
     column: str
     found: PiiClass
     confidence: Confidence
@@ -41,19 +41,19 @@ class Finding:
         }
 
 
-def classify(column: str, values: Sequence[str]) -> Finding | None:
+def classify(column: str, values: Sequence[str]) -> PiiFinding | None:
     """`values`: texts that the column has, without NULLs; none when it was not looked at."""
     named = by_name(column)
     shares = [(_share(found, values), found) for found in CLASSES.values() if found.looks is not None and values]
     share, seen = max(shares, key=lambda pair: pair[0], default=(0.0, None))
     if seen is not None and share >= _LIKELY:
         sure = share >= _SURE or seen is named
-        return Finding(column, seen, Confidence.HIGH if sure else Confidence.MEDIUM, share)
+        return PiiFinding(column, seen, Confidence.HIGH if sure else Confidence.MEDIUM, share)
     if named is None:
         return None
     # Values that could be judged and do not look like it speak against the name.
     doubted = named.looks is not None and len(values) > 0
-    return Finding(column, named, Confidence.LOW if doubted else Confidence.MEDIUM, _share(named, values))
+    return PiiFinding(column, named, Confidence.LOW if doubted else Confidence.MEDIUM, _share(named, values))
 
 
 def _share(found: PiiClass, values: Sequence[str]) -> float:

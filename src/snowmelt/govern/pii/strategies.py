@@ -16,7 +16,7 @@ from snowmelt.govern.pii.classes import CLASSES
 
 _STARS, _SHOWN = "****", 4
 _LEAST_MASKED = 2 * _SHOWN
-"""Of a shorter value nothing is shown: its last characters would be most of it, or all."""
+"""A shorter value is hidden as a whole: its last characters would be most of it."""
 _HASH_LENGTH = 64
 
 

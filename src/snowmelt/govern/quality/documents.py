@@ -16,6 +16,7 @@ import yaml
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, literal, split_name
+from snowmelt.core.yaml_text import load_yaml
 from snowmelt.govern.quality.ddl import statement_of
 from snowmelt.govern.quality.kinds import build_check
 from snowmelt.sql.statements.spelling import spelled
@@ -29,7 +30,7 @@ _KNOWN = frozenset({"name", "check", "column", "columns", "expression"})
 def statements(text: str) -> list[str]:
     """The ALTER TABLE statements that declare the checks of a file. Raises, naming the check, for what is none."""
     try:
-        document = yaml.safe_load(text)
+        document = load_yaml(text)
     except yaml.YAMLError as error:
         raise _invalid("the file", str(error)) from None
     tables = document.get("tables") if isinstance(document, Mapping) else None

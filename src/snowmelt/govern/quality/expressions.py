@@ -11,7 +11,7 @@ from snowmelt.sql.dialect import identifier, parse_snowflake, string
 from snowmelt.state.quality_model import CheckKind, QualityCheck
 
 BINS = 10
-"""Of a distribution: as many parts of the same size as the first result found."""
+"""A distribution is compared in this many parts, which were of equal size in the first result."""
 
 
 def filled(template: str, *arguments: exp.Expr) -> exp.Expr:

@@ -105,7 +105,7 @@ def _add(found: Collected, table: str, kind: str, item: Mapping[str, Any], given
 
 
 _PER_ROW = frozenset({"NOT_NULL", "ACCEPTED_VALUES", "RANGE", "LENGTH", "EXPRESSION"})
-"""Of which so many percent of the rows may fail in the same sense: UNIQUE counts all rows of a key there."""
+"""Checks whose share of failing rows means the same in both tools. UNIQUE counts all rows of a key there."""
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import yaml
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, literal, split_name
+from snowmelt.core.yaml_text import load_yaml
 from snowmelt.govern.quality.imported import (
     Collected,
     Imported,
@@ -70,7 +71,7 @@ def imported(text: str, schema: str | None) -> Imported:
 
 def _document(text: str) -> Mapping[Any, Any]:
     try:
-        document = yaml.safe_load(text)
+        document = load_yaml(text)
     except yaml.YAMLError as error:
         raise errors.configuration(f"The file is not valid YAML: {error}.") from None
     if not isinstance(document, Mapping) or not any(_HEAD.fullmatch(str(head)) for head in document):

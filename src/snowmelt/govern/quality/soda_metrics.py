@@ -117,7 +117,7 @@ def wanted_for(metric: Metric, bounds: Bounds) -> list[Wanted]:
 
 
 def _own_metric(metric: Metric, bounds: Bounds) -> Wanted | None:
-    """One that the file defines itself."""
+    """A metric that the file defines itself."""
     expression, query = f"{metric.name} expression", f"{metric.name} query"
     if expression in metric.settings:
         metric.only(expression)

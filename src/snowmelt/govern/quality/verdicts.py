@@ -12,13 +12,13 @@ from snowmelt.core.lag import show_lag
 from snowmelt.state.quality_model import CheckKind, FailureAction, QualityCheck, QualityResult, ResultStatus
 
 _FEWEST = 3
-"""So many earlier results a check needs before it calls anything unusual."""
+"""A check needs this many earlier results before it calls a value unusual."""
 _SMALLEST_SHARE = 1e-4
 """An empty bin counts as this share: PSI has no value for one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckVerdict:
     check: QualityCheck
     passed: bool
     value: float | None = None
@@ -35,7 +35,7 @@ class Verdict:
         return not self.passed and not self.tolerated and self.check.action is not FailureAction.WARN
 
 
-def of_rows(check: QualityCheck, failed: int, checked: int) -> Verdict:
+def of_rows(check: QualityCheck, failed: int, checked: int) -> CheckVerdict:
     """Rows that failed. As many as the threshold may; where they are quarantined, beyond it the write fails."""
     limit = check.threshold
     over = limit.exceeded(failed, checked) if limit is not None else failed > 0
@@ -46,22 +46,22 @@ def of_rows(check: QualityCheck, failed: int, checked: int) -> Verdict:
         beyond = f", more than {limit}" if limit is not None and over else ""
         message = f"{failed} of {checked} rows failed {check.kind}{_columns(check)}{beyond}"
     tolerated = quarantines and (limit is None or not over)
-    return Verdict(check, passed, float(failed), checked, failed, message, tolerated=tolerated)
+    return CheckVerdict(check, passed, float(failed), checked, failed, message, tolerated=tolerated)
 
 
-def of_value(check: QualityCheck, value: float | None, earlier: Sequence[QualityResult] = ()) -> Verdict:
+def of_value(check: QualityCheck, value: float | None, earlier: Sequence[QualityResult] = ()) -> CheckVerdict:
     """A number that was measured; `earlier` are the check's last results, the newest first."""
     if value is None:
         # Of no rows nothing can be said, but that they are not fresh.
         stale = check.kind is CheckKind.FRESHNESS
-        return Verdict(check, not stale, message="there are no rows" if stale else None)
+        return CheckVerdict(check, not stale, message="there are no rows" if stale else None)
     if check.kind is CheckKind.VOLUME:
         return _unusual(check, value, earlier)
     low = float(check.minimum.strip("()'")) if check.minimum is not None else -math.inf
     high = float(check.maximum.strip("()'")) if check.maximum is not None else math.inf
     if not low <= value <= high:
-        return Verdict(check, False, value, message=_out_of_bounds(check, value, low, high))
-    return _within(check, value, earlier) if check.within is not None else Verdict(check, True, value)
+        return CheckVerdict(check, False, value, message=_out_of_bounds(check, value, low, high))
+    return _within(check, value, earlier) if check.within is not None else CheckVerdict(check, True, value)
 
 
 def _out_of_bounds(check: QualityCheck, value: float, low: float, high: float) -> str:
@@ -72,28 +72,28 @@ def _out_of_bounds(check: QualityCheck, value: float, low: float, high: float) -
     return f"{what} is {value:g}, and must be {bound}"
 
 
-def _within(check: QualityCheck, value: float, earlier: Sequence[QualityResult]) -> Verdict:
+def _within(check: QualityCheck, value: float, earlier: Sequence[QualityResult]) -> CheckVerdict:
     values = _good(earlier)
     if not values or check.within is None:
-        return Verdict(check, True, value)
+        return CheckVerdict(check, True, value)
     expected = fmean(values)
     allowed = abs(expected) * check.within / 100
     passed = abs(value - expected) <= allowed
     message = f"{check.kind} is {value:g}, and differs by more than {check.within:g} % from {expected:g} on average"
-    return Verdict(check, passed, value, message=None if passed else message)
+    return CheckVerdict(check, passed, value, message=None if passed else message)
 
 
-def _unusual(check: QualityCheck, value: float, earlier: Sequence[QualityResult]) -> Verdict:
-    """So many standard deviations away from what the writes before brought."""
+def _unusual(check: QualityCheck, value: float, earlier: Sequence[QualityResult]) -> CheckVerdict:
+    """Fails a value that is too many standard deviations away from the earlier ones."""
     values = _good(earlier)
     if len(values) < _FEWEST:
-        return Verdict(check, True, value)
+        return CheckVerdict(check, True, value)
     # Writes that all brought the same number have no deviation: a tenth of them is nothing unusual.
     expected, spread = fmean(values), max(pstdev(values), abs(fmean(values)) / 10)
     limit = float(check.maximum or 3)
     passed = abs(value - expected) <= limit * spread
     message = f"{value:g} rows came, where {expected:g} were usual (more than {limit:g} standard deviations away)"
-    return Verdict(check, passed, value, message=None if passed else message)
+    return CheckVerdict(check, passed, value, message=None if passed else message)
 
 
 def _good(earlier: Sequence[QualityResult]) -> list[float]:
@@ -104,20 +104,20 @@ def _good(earlier: Sequence[QualityResult]) -> list[float]:
 # -- drift ------------------------------------------------------------------------------------------------------------
 
 
-def of_distribution(check: QualityCheck, baseline: Sequence[float], counts: Sequence[float]) -> Verdict:
+def of_distribution(check: QualityCheck, baseline: Sequence[float], counts: Sequence[float]) -> CheckVerdict:
     """`baseline`: the bounds between bins, then the share of rows in each. `counts`: see `counts_upto`.
 
     Later results carry the baseline on, so that a slow drift is one.
     """
     total = counts[-1]
     if not total:
-        return Verdict(check, True, None, profile=tuple(baseline))
+        return CheckVerdict(check, True, None, profile=tuple(baseline))
     expected = baseline[len(counts) - 1 :]
     found = shares(counts)
     value = psi(expected, found) if check.method == "PSI" else ks(expected, found)
     passed = value <= float((check.maximum or "0").strip("()'"))
     message = f"{check.method} of {', '.join(check.columns)} is {value:.4g}, and must be at most {check.maximum}"
-    return Verdict(check, passed, value, message=None if passed else message, profile=tuple(baseline))
+    return CheckVerdict(check, passed, value, message=None if passed else message, profile=tuple(baseline))
 
 
 def shares(counts: Sequence[float]) -> list[float]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from snowmelt.core import errors
 from snowmelt.engine.jars import ensure_jars, locked_jars, require_java
-from snowmelt.ingest.cdc.feed import Batch, EngineFailedError, Event, Schema
+from snowmelt.ingest.cdc.feed import EngineFailedError, Event, FeedBatch, Schema
 from snowmelt.ingest.cdc.history import History, history_file
 from snowmelt.ingest.cdc.kinds import kind_of
 from snowmelt.ingest.cdc.sources import Source
@@ -135,7 +135,7 @@ class DebeziumProcess:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[FeedBatch]:
         assert self._process.stdout is not None
         schemas: list[Schema] = []
         for line in self._process.stdout:
@@ -145,7 +145,7 @@ class DebeziumProcess:
             elif "batch" in message:
                 if self._history is not None:
                     self._history.keep()
-                yield Batch(message["batch"], tuple(schemas), self._events(message["events"]), message["offset"])
+                yield FeedBatch(message["batch"], tuple(schemas), self._events(message["events"]), message["offset"])
                 schemas = []
             elif "failed" in message:
                 raise EngineFailedError(message["failed"])

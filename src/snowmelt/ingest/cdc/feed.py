@@ -29,7 +29,7 @@ class Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class FeedBatch:
     """Records that are confirmed together, and where the source stands behind them."""
 
     number: int
@@ -56,7 +56,7 @@ class Feed(Protocol):
     @property
     def asked_to_stop(self) -> bool: ...
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[FeedBatch]:
         """Batches as they come, until the feed is stopped. Raises `EngineFailedError` when it fails or dies.
 
         The next one comes after this one was acknowledged.

@@ -33,7 +33,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SourceFinding:
     check: str
     status: Status
     detail: str
@@ -70,13 +70,13 @@ def opened(url: URL, settings: Mapping[str, Any]) -> Iterator[Connection]:
         yield connection
 
 
-def findings_of(source: Source, ask: Callable[[], list[Finding]]) -> list[Finding]:
+def findings_of(source: Source, ask: Callable[[], list[SourceFinding]]) -> list[SourceFinding]:
     """What asking gives; of a source that does not answer, that it does not."""
     try:
         return ask()
     except SourceError as error:
         where = f"{source.user}@{source.host}:{source.port}/{source.database}"
-        return [Finding(CONNECTION, Status.MISSING, f"{where}: {first_line(error)}")]
+        return [SourceFinding(CONNECTION, Status.MISSING, f"{where}: {first_line(error)}")]
 
 
 def one_row(connection: Connection, query: str, **values: Any) -> Mapping[Any, Any] | None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from snowmelt.ingest.cdc import postgres
 from snowmelt.ingest.cdc.binlog import source as binlog
-from snowmelt.ingest.cdc.findings import Finding, LogStatus
+from snowmelt.ingest.cdc.findings import LogStatus, SourceFinding
 from snowmelt.ingest.cdc.sources import Source, SourceType
 
 
@@ -21,7 +21,7 @@ class SourceKind(Protocol):
         """What Debezium has to be told beside what it is told of every source."""
         ...
 
-    def check(self, source: Source) -> list[Finding]:
+    def check(self, source: Source) -> list[SourceFinding]:
         """What the source lacks. Never raises for a source that is not as it should be."""
         ...
 

@@ -11,8 +11,8 @@ from sqlalchemy import URL, Connection, text
 from snowmelt.ingest.cdc.findings import (
     CONNECT_SECONDS,
     LOG,
-    Finding,
     LogStatus,
+    SourceFinding,
     Status,
     findings_of,
     one_row,
@@ -53,23 +53,23 @@ def connected(source: Source) -> Iterator[Connection]:
         yield connection
 
 
-def check(source: Source) -> list[Finding]:
+def check(source: Source) -> list[SourceFinding]:
     """Everything that can be found out about the source. Never raises for a source that is not as it should be."""
 
-    def ask() -> list[Finding]:
+    def ask() -> list[SourceFinding]:
         with connected(source) as connection:
             return list(_findings(connection, source))
 
     return findings_of(source, ask)
 
 
-def _findings(connection: Connection, source: Source) -> Iterator[Finding]:
+def _findings(connection: Connection, source: Source) -> Iterator[SourceFinding]:
     version = int(_setting(connection, "server_version_num")) // 10000
     if version < _OLDEST:
         detail = f"It is PostgreSQL {version}; 13 or newer is needed, and 15 or newer is what is tested."
-        yield Finding("version", Status.MISSING, detail)
+        yield SourceFinding("version", Status.MISSING, detail)
     else:
-        yield Finding("version", Status.OK, f"PostgreSQL {version}")
+        yield SourceFinding("version", Status.OK, f"PostgreSQL {version}")
     yield from _server(connection, source)
     yield from _role(connection, source)
     yield from _slot(connection, source)
@@ -114,74 +114,74 @@ def send_signal(source: Source, identifier: str, data: str) -> None:
 # -- the server -------------------------------------------------------------------------------------------------------
 
 
-def _server(connection: Connection, source: Source) -> Iterator[Finding]:
+def _server(connection: Connection, source: Source) -> Iterator[SourceFinding]:
     level = _setting(connection, "wal_level")
     if level == "logical":
-        yield Finding("wal_level", Status.OK, "logical")
+        yield SourceFinding("wal_level", Status.OK, "logical")
     else:
         remedy = "ALTER SYSTEM SET wal_level = 'logical'; -- then restart the server"
-        yield Finding("wal_level", Status.MISSING, f"It is {level}, and must be logical.", remedy)
+        yield SourceFinding("wal_level", Status.MISSING, f"It is {level}, and must be logical.", remedy)
     used = "SELECT count(*) AS n FROM pg_replication_slots WHERE slot_name <> :slot"
     yield _room(connection, "max_replication_slots", _count(connection, used, slot=source.slot))
     senders = "SELECT count(*) AS n FROM pg_stat_replication WHERE application_name <> 'Debezium Streaming'"
     yield _room(connection, "max_wal_senders", _count(connection, senders))
     keep = _setting(connection, "max_slot_wal_keep_size")
     if keep == "-1":
-        yield Finding(
+        yield SourceFinding(
             "max_slot_wal_keep_size",
             Status.WARNING,
             "There is no limit: while the connector is down, the source's log grows until its disk is full.",
             "ALTER SYSTEM SET max_slot_wal_keep_size = '20GB'; SELECT pg_reload_conf();",
         )
     else:
-        yield Finding("max_slot_wal_keep_size", Status.OK, keep)
+        yield SourceFinding("max_slot_wal_keep_size", Status.OK, keep)
 
 
-def _room(connection: Connection, setting: str, used: int) -> Finding:
+def _room(connection: Connection, setting: str, used: int) -> SourceFinding:
     limit = int(_setting(connection, setting))
     if used < limit:
-        return Finding(setting, Status.OK, f"{used} of {limit} in use")
+        return SourceFinding(setting, Status.OK, f"{used} of {limit} in use")
     remedy = f"ALTER SYSTEM SET {setting} = {limit + 5}; -- then restart the server"
-    return Finding(setting, Status.MISSING, f"All {limit} are in use.", remedy)
+    return SourceFinding(setting, Status.MISSING, f"All {limit} are in use.", remedy)
 
 
-def _role(connection: Connection, source: Source) -> Iterator[Finding]:
+def _role(connection: Connection, source: Source) -> Iterator[SourceFinding]:
     row = one_row(
         connection,
         "SELECT rolsuper OR rolreplication OR EXISTS (SELECT 1 FROM pg_roles r WHERE r.rolname = 'rds_replication'"
         " AND pg_has_role(current_user, r.oid, 'MEMBER')) AS may FROM pg_roles WHERE rolname = current_user",
     )
     if row is not None and row["may"]:
-        yield Finding("replication privilege", Status.OK, source.user)
+        yield SourceFinding("replication privilege", Status.OK, source.user)
     else:
         remedy = f"ALTER ROLE {_quoted(source.user)} REPLICATION;"
-        yield Finding("replication privilege", Status.MISSING, f"{source.user} may not replicate.", remedy)
+        yield SourceFinding("replication privilege", Status.MISSING, f"{source.user} may not replicate.", remedy)
 
 
-def _slot(connection: Connection, source: Source) -> Iterator[Finding]:
+def _slot(connection: Connection, source: Source) -> Iterator[SourceFinding]:
     row = one_row(
         connection,
         "SELECT plugin, database, wal_status FROM pg_replication_slots WHERE slot_name = :slot",
         slot=source.slot,
     )
     if row is None:
-        yield Finding(LOG, Status.OK, f"{source.slot} will be created.")
+        yield SourceFinding(LOG, Status.OK, f"{source.slot} will be created.")
         return
     drop = f"SELECT pg_drop_replication_slot('{source.slot}');"
     if row["plugin"] != "pgoutput" or row["database"] != source.database:
         detail = f"{source.slot} is for {row['plugin']} in the database {row['database']}."
-        yield Finding(LOG, Status.MISSING, detail, f"{drop} -- or name another slot")
+        yield SourceFinding(LOG, Status.MISSING, detail, f"{drop} -- or name another slot")
     elif row["wal_status"] == "lost":
         detail = f"{source.slot} is lost: the source has thrown away what it still needed."
-        yield Finding(LOG, Status.MISSING, detail, drop)
+        yield SourceFinding(LOG, Status.MISSING, detail, drop)
     else:
-        yield Finding(LOG, Status.OK, f"{source.slot} is there ({row['wal_status']}).")
+        yield SourceFinding(LOG, Status.OK, f"{source.slot} is there ({row['wal_status']}).")
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _table(connection: Connection, source: Source, table: str) -> Iterator[Finding]:
+def _table(connection: Connection, source: Source, table: str) -> Iterator[SourceFinding]:
     schema, _, name = table.partition(".")
     row = one_row(
         connection,
@@ -195,35 +195,37 @@ def _table(connection: Connection, source: Source, table: str) -> Iterator[Findi
     )
     check, user = f"table {table}", _quoted(source.user)
     if row is None:
-        yield Finding(check, Status.MISSING, "There is no such table.")
+        yield SourceFinding(check, Status.MISSING, "There is no such table.")
         return
     if not row["reachable"]:
         remedy = f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {user};"
-        yield Finding(check, Status.MISSING, "Its schema may not be used.", remedy)
+        yield SourceFinding(check, Status.MISSING, "Its schema may not be used.", remedy)
     if not row["readable"]:
         remedy = f"GRANT SELECT ON {_named(table)} TO {user};"
-        yield Finding(check, Status.MISSING, "It may not be read.", remedy)
+        yield SourceFinding(check, Status.MISSING, "It may not be read.", remedy)
     yield _identity(table, row)
 
 
-def _identity(table: str, row: Mapping[Any, Any]) -> Finding:
+def _identity(table: str, row: Mapping[Any, Any]) -> SourceFinding:
     check = f"replica identity of {table}"
     remedy = f"ALTER TABLE {_named(table)} REPLICA IDENTITY FULL;"
     match row["identity"], row["keyed"]:
         case "f", _:
-            return Finding(check, Status.OK, "full")
+            return SourceFinding(check, Status.OK, "full")
         case "i", _:
-            return Finding(check, Status.OK, "an index")
+            return SourceFinding(check, Status.OK, "an index")
         case "d", True:
             detail = (
                 "The primary key: `before` is empty in updates and holds the key alone in deletes, and large values "
                 "that an update leaves alone are not in the log (mirrors keep what they have)."
             )
-            return Finding(check, Status.WARNING, detail, remedy)
-    return Finding(check, Status.MISSING, "Nothing identifies its rows: updates and deletes would be refused.", remedy)
+            return SourceFinding(check, Status.WARNING, detail, remedy)
+    return SourceFinding(
+        check, Status.MISSING, "Nothing identifies its rows: updates and deletes would be refused.", remedy
+    )
 
 
-def _publication(connection: Connection, source: Source) -> Iterator[Finding]:
+def _publication(connection: Connection, source: Source) -> Iterator[SourceFinding]:
     name = _quoted(source.publication)
     row = one_row(
         connection,
@@ -233,11 +235,11 @@ def _publication(connection: Connection, source: Source) -> Iterator[Finding]:
     )
     if row is None:
         if _may_publish(connection, source.tables):
-            yield Finding("publication", Status.OK, f"{source.publication} will be created.")
+            yield SourceFinding("publication", Status.OK, f"{source.publication} will be created.")
         else:
             detail = f"There is no publication {source.publication}, and {source.user} may not create it."
             listed = ", ".join(_named(table) for table in source.tables)
-            yield Finding("publication", Status.MISSING, detail, f"CREATE PUBLICATION {name} FOR TABLE {listed};")
+            yield SourceFinding("publication", Status.MISSING, detail, f"CREATE PUBLICATION {name} FOR TABLE {listed};")
         return
     query = "SELECT schemaname || '.' || tablename AS name FROM pg_publication_tables WHERE pubname = :name"
     published = set(connection.execute(text(query), {"name": source.publication}).scalars())
@@ -246,12 +248,12 @@ def _publication(connection: Connection, source: Source) -> Iterator[Finding]:
     if absent:
         detail = f"{source.publication} does not have {', '.join(absent)}."
         listed = ", ".join(_named(table) for table in absent)
-        yield Finding("publication", Status.MISSING, detail, f"ALTER PUBLICATION {name} ADD TABLE {listed};")
+        yield SourceFinding("publication", Status.MISSING, detail, f"ALTER PUBLICATION {name} ADD TABLE {listed};")
     elif not row["whole"]:
         remedy = f"ALTER PUBLICATION {name} SET (publish = 'insert, update, delete, truncate');"
-        yield Finding("publication", Status.MISSING, f"{source.publication} leaves kinds of changes out.", remedy)
+        yield SourceFinding("publication", Status.MISSING, f"{source.publication} leaves kinds of changes out.", remedy)
     else:
-        yield Finding("publication", Status.OK, source.publication)
+        yield SourceFinding("publication", Status.OK, source.publication)
 
 
 def _may_publish(connection: Connection, tables: Sequence[str]) -> bool:
@@ -266,16 +268,16 @@ def _may_publish(connection: Connection, tables: Sequence[str]) -> bool:
     return row is not None and bool(row["may"]) and row["owned"] == len(tables)
 
 
-def _signals(connection: Connection, source: Source) -> Iterator[Finding]:
+def _signals(connection: Connection, source: Source) -> Iterator[SourceFinding]:
     if source.signal_table is None:
         return
     row = one_row(connection, "SELECT to_regclass(:name) IS NOT NULL AS there", name=_named(source.signal_table))
     if row is not None and row["there"]:
-        yield Finding("signal table", Status.OK, source.signal_table)
+        yield SourceFinding("signal table", Status.OK, source.signal_table)
     else:
         columns = "id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data varchar(2048)"
         remedy = f"CREATE TABLE {_named(source.signal_table)} ({columns});"
-        yield Finding("signal table", Status.MISSING, f"There is no table {source.signal_table}.", remedy)
+        yield SourceFinding("signal table", Status.MISSING, f"There is no table {source.signal_table}.", remedy)
 
 
 # -- small things -----------------------------------------------------------------------------------------------------

@@ -18,9 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.ingest.cdc.envelope import Change, Operation, Snapshot
-from snowmelt.ingest.cdc.quick.visibility import Visibility
 from snowmelt.state.record import Record
+
+with lazy_imports():
+    from snowmelt.ingest.cdc.quick import visibility
 
 REMEMBERED = 4096
 """Identities that are kept: as many as the embedded engine hands over at once."""
@@ -102,7 +105,7 @@ def _was_read(change: Change, last: TableProgress) -> bool:
     commit = change.behind_commit
     if commit is not None and last.snapshot_lsn is not None and commit >= last.snapshot_lsn:
         return False  # it was committed behind the snapshot
-    return Visibility.parse(last.snapshot_sees).sees(change.transaction)
+    return visibility.Visibility.parse(last.snapshot_sees).sees(change.transaction)
 
 
 def _is_older(change: Change, last: TableProgress) -> bool:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest.channels import errors
-from snowmelt.ingest.channels.ports import Appended, Batch, ChannelDoor, ChannelStatus, Opened, Part
+from snowmelt.ingest.channels.ports import Appended, ChannelBatch, ChannelDoor, ChannelStatus, Opened, Part
 from snowmelt.ingest.channels.rows import Row, parts_of
 
 GATHERED_ROWS = 5_000
@@ -136,7 +136,7 @@ class Channel:
             return Appended()
         number = self._number + 1
         try:
-            found = self._door.append(self._ticket, Batch(number, parts, start, end))
+            found = self._door.append(self._ticket, ChannelBatch(number, parts, start, end))
         except errors.ChannelInvalidError as error:
             self._failure = error
             raise

@@ -39,7 +39,7 @@ def table_gone(channel: str, table: str) -> SnowmeltError:
 def refused_by_checks(channel: str, why: str) -> SnowmeltError:
     return ChannelInvalidError(
         f"Channel '{channel}' is invalid: {why}",
-        hint=f"Mend the rows or the check first. {_REOPEN} Checks with ON_FAILURE = QUARANTINE let other rows through.",
+        hint=f"Fix the rows or the check first. {_REOPEN} Checks with ON_FAILURE = QUARANTINE let other rows through.",
     )
 
 
@@ -74,7 +74,7 @@ def row_refused(row: int, column: str | None, code: str, sqlstate: str, message:
     where = f"row {row}" if column is None else f"row {row}, column {column}"
     return SnowmeltError(
         code, sqlstate, f"{message} ({where})",
-        hint="Nothing of the batch was taken. Mend the row, or open the channel with on_error = CONTINUE.",
+        hint="Nothing of the batch was taken. Fix the row, or open the channel with on_error = CONTINUE.",
     )  # fmt: skip
 
 

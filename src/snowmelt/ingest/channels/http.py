@@ -13,7 +13,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_
 from snowmelt.core.error_json import error_from_json
 from snowmelt.core.errors import SnowmeltError, configuration
 from snowmelt.ingest.channels import errors, wire
-from snowmelt.ingest.channels.ports import Appended, Batch, ChannelStatus, Opened, OpenRequest, Ticket
+from snowmelt.ingest.channels.ports import Appended, ChannelBatch, ChannelStatus, Opened, OpenRequest, Ticket
 
 _SESSIONS = "/api/v1/sessions"
 _CHANNELS = "/api/v1/channels"
@@ -62,7 +62,7 @@ class HttpDoor:
         body = wire.open_request_to_json(request)
         return wire.opened_from_json(self._asked(lambda: self._http.post(_CHANNELS, json=body)))
 
-    def append(self, ticket: Ticket, batch: Batch) -> Appended:
+    def append(self, ticket: Ticket, batch: ChannelBatch) -> Appended:
         content = wire.parts_to_arrow(batch.parts)
         asked = {"number": str(batch.number), **_present(start=batch.start_token, end=batch.end_token)}
         answer = self._ticketed(

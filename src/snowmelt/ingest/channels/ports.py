@@ -51,7 +51,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ChannelBatch:
     """What is committed together or not at all."""
 
     number: int
@@ -85,10 +85,6 @@ class Appended:
     rejected: int = 0
     errors: tuple[RowError, ...] = field(default=())
     """The first of them."""
-
-    @property
-    def has_errors(self) -> bool:
-        return self.rejected > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +131,7 @@ class ChannelDoor(Protocol):
         """Takes the channel, and makes it if there is none of that name."""
         ...
 
-    def append(self, ticket: Ticket, batch: Batch) -> Appended:
+    def append(self, ticket: Ticket, batch: ChannelBatch) -> Appended:
         """Checks rows and takes them over. They are committed soon, in the order of the calls."""
         ...
 

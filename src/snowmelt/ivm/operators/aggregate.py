@@ -17,7 +17,7 @@ from snowmelt.ivm.operators.join import Join, JoinKind
 from snowmelt.ivm.operators.project import Project
 from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, named
 from snowmelt.ivm.states import State, is_comparable, state_of, type_of
-from snowmelt.ivm.trees import aggregate_name, call, is_exact, is_null, number, quoted, same
+from snowmelt.ivm.trees import aggregate_name, call, column_of, is_exact, is_null, number, quoted, same
 
 _COUNTS = {"count", "count_if", "approx_count_distinct", "regr_count"}
 _LISTS = {"collect_list", "collect_set", "array_agg"}
@@ -121,7 +121,7 @@ class Aggregate(Unary):
         own, old = fresh.args["from_"].this.alias, f"{keys.stage}_old"
 
         def of(table: str, column: PlanColumn) -> exp.Column:
-            return exp.column(quoted(column.id), table=quoted(table))
+            return column_of(column.id, table)
 
         on = exp.and_(*[same(of(own, column), of(old, column)) for column in self.keys])
         fresh.set("expressions", [named(of(own, column), column.id) for column in self.keys])

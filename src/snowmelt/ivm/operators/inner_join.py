@@ -12,7 +12,7 @@ from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When, all_of, columns_in, c
 from snowmelt.ivm.changes import Change, Rules, tables_in
 from snowmelt.ivm.operators.base import Domain, Hoisted, Identified, Identify, Joined, Names, Operator
 from snowmelt.ivm.operators.filter import Filter, filtered
-from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, moves, nearest, selected
+from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, moves, nearest, select_from, selected
 from snowmelt.ivm.trees import same
 
 _Parts = Sequence[tuple[exp.Expr, frozenset[str]]]
@@ -72,7 +72,7 @@ class InnerJoin(Operator):
 
     def _joined(self, renderer: Renderer, parts: _Parts, when: When, *, weighted: bool = False) -> exp.Select:
         """The parts joined, the first one first, then whatever a condition connects to what is there."""
-        query = exp.select(*selected(self.columns, weighted=weighted)).from_(renderer.source(parts[0][0]))
+        query = select_from(renderer.source(parts[0][0]), selected(self.columns, weighted=weighted))
         bound = set(parts[0][1])
         waiting = list(parts[1:])
         left = [renderer.at(condition, when) for condition in self.conditions]

@@ -16,7 +16,7 @@ from snowmelt.ivm.operators.filter import filtered
 from snowmelt.ivm.operators.project import Project
 from snowmelt.ivm.operators.union import Union
 from snowmelt.ivm.reasons import NoIdentityError
-from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, moves, restriction_by, selected
+from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, moves, restriction_by, select_from, selected
 from snowmelt.ivm.trees import quoted, same
 
 
@@ -52,7 +52,7 @@ class Join(Operator):
     def _matched(
         self, renderer: Renderer, left: exp.Expr, right: exp.Expr, when: When, *, weighted: bool = False
     ) -> exp.Select:
-        query = exp.select(*selected(self.columns, weighted=weighted)).from_(renderer.source(left))
+        query = select_from(renderer.source(left), selected(self.columns, weighted=weighted))
         join = exp.Join(this=renderer.source(right), side="LEFT", on=renderer.at(self.condition, when))
         if self.kind is not JoinKind.LEFT:
             join.set("kind", self.kind.value)

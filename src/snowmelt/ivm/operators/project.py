@@ -11,7 +11,7 @@ from sqlglot import exp
 from snowmelt.ivm.algebra import Fresh, Item, PlanColumn, When, columns_in, passed
 from snowmelt.ivm.changes import Change, Rules
 from snowmelt.ivm.operators.base import Domain, Hoisted, Identified, Identify, Joined, Operator, Passage, Unary
-from snowmelt.ivm.rendering import Origin, RenderedRows, Renderer, Restriction, moves, named, selected
+from snowmelt.ivm.rendering import Origin, RenderedRows, Renderer, Restriction, moves, named, select_from, selected
 from snowmelt.ivm.trees import substituted
 
 
@@ -35,7 +35,7 @@ class Project(Unary):
 
     def _projected(self, renderer: Renderer, below: exp.Select, when: When, *, weighted: bool = False) -> exp.Select:
         items = [named(renderer.at(item.value, when), item.column.id) for item in self.items]
-        return exp.select(*items, *selected((), weighted=weighted)).from_(renderer.source(below))
+        return select_from(renderer.source(below), [*items, *selected((), weighted=weighted)])
 
     def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
         inside = restriction.renamed(self._plain) if restriction is not None else None

@@ -10,7 +10,7 @@ from sqlglot import exp
 from snowmelt.ivm.algebra import PlanColumn, When
 from snowmelt.ivm.changes import Change, Rules
 from snowmelt.ivm.operators.base import Domain, Joined, Unary
-from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, selected
+from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, select_from, selected
 from snowmelt.ivm.trees import quoted
 
 
@@ -33,7 +33,7 @@ class Unnest(Unary):
     def _unnested(self, renderer: Renderer, below: exp.Select, when: When, *, weighted: bool = False) -> exp.Select:
         alias = exp.TableAlias(this=quoted(renderer.alias()), columns=[quoted(column.id) for column, _ in self.items])
         added = exp.Lateral(this=renderer.at(self.call, when), alias=alias)
-        query = exp.select(*selected(self.columns, weighted=weighted)).from_(renderer.source(below))
+        query = select_from(renderer.source(below), selected(self.columns, weighted=weighted))
         query.set("joins", [exp.Join(this=added, kind="CROSS")])
         return query
 

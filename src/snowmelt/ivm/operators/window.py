@@ -12,7 +12,7 @@ from snowmelt.ivm.algebra import Item, PlanColumn, When, columns_in, ids_of
 from snowmelt.ivm.changes import Change, Rules
 from snowmelt.ivm.operators.base import Domain, Joined, Operator, Unary
 from snowmelt.ivm.reasons import NotIncrementalError, Reason
-from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, named, selected, total_order
+from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, named, select_from, selected, total_order
 from snowmelt.ivm.trees import aggregate_name, is_exact
 from snowmelt.sql.notes import note_of
 
@@ -46,7 +46,7 @@ class Window(Unary):
             window = renderer.at(item.value, when)
             assert isinstance(window, exp.Window)
             items.append(named(_ordered(window.copy(), self.input.columns), item.column.id))
-        query = exp.select(*selected(self.input.columns), *items).from_(renderer.source(below))
+        query = select_from(renderer.source(below), [*selected(self.input.columns), *items])
         return query, exact
 
     def change(self, rules: Rules) -> Change | None:

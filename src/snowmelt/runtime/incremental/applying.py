@@ -155,7 +155,7 @@ class Target:
         came = sorted({index for indexes in wanted.values() for index in indexes} - set(updates.values()))
         return RowChanges(
             deleted=_positions(existing, gone) if gone else None,
-            updated=[_updated(existing, new, updates)] if updates else (),
+            updated=[_updated(existing, new, updates, keys)] if updates else (),
             inserted=new.take(pa.array(came, pa.int64())) if came else None,
         )
 
@@ -217,9 +217,12 @@ def _positions(existing: pa.Table, indexes: Sequence[int]) -> pa.Table:
     return existing.select([FILE, ROW]).take(pa.array(indexes, pa.int64()))
 
 
-def _updated(existing: pa.Table, new: pa.Table, updates: Mapping[int, int]) -> pa.Table:
-    """New rows with the positions of those whose place they take."""
-    values = new.take(pa.array(updates.values(), pa.int64()))
+def _updated(existing: pa.Table, new: pa.Table, updates: Mapping[int, int], keys: Sequence[str]) -> pa.Table:
+    """New rows with the positions of those whose place they take. What has the same key keeps it."""
+    # Equal ones may not be the same: 0 and -0, or a document's 1 and 1.0.
+    loose = (pa.types.is_floating, pa.types.is_nested)
+    same = [name for name in keys if not any(test(new.schema.field(name).type) for test in loose)]
+    values = new.drop_columns(same).take(pa.array(updates.values(), pa.int64()))
     positions = _positions(existing, list(updates))
     return values.append_column(FILE, positions.column(FILE)).append_column(ROW, positions.column(ROW))
 

@@ -17,9 +17,9 @@ from snowmelt.runtime.incremental import boundaries, python_frames
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.runtime.rights.authority import Authority
 from snowmelt.sql import spark_frames
+from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, ScalarRoutine, TimeTravel
@@ -128,6 +128,12 @@ class DefinitionCatalog(StatementCatalog):
         names = known if known is not None else [column.name for column in relation.columns]
         self._note(found, tuple(names))
         return relation
+
+    def distinct_values(self, query: BoundQuery) -> Sequence[exp.Expr]:
+        raise errors.unsupported(
+            "PIVOT … IN (ANY) or IN (query) in a dynamic table",
+            hint="List the values: the columns of a dynamic table stay the same.",
+        )
 
     def _note(self, found: CatalogObject, columns: tuple[str, ...]) -> None:
         kind: Literal["TABLE", "VIEW", "DYNAMIC_TABLE"] = "TABLE"
@@ -282,3 +288,24 @@ def bind(
         python=reading.python,
         environment=Environment(catalog, plain),
     )
+
+
+def at_versions(
+    run: Run, state: StateReader, definition: DynamicDefinition, at: datetime, choose: Choose,
+    sources: Mapping[str, CatalogObject],
+) -> tuple[Mapping[str, int], Environment] | None:  # fmt: skip
+    """Pins the sources of a definition that was bound before, and gives their versions and the environment of `bind`.
+
+    None when one of them has to be read in a shape that it had in the past.
+    """
+    context = run.context.at(at)
+    reading = _Reading(choose, context, {})
+    catalog = DefinitionCatalog(run, state, definition.database, definition.schema_, reading)
+    past = state.shapes.past(sources.keys())
+    for table in sources.values():
+        assert isinstance(table.definition, TableDefinition)
+        version = catalog.version(table, table.definition, None)
+        if past.get(table.id, -1) >= version:
+            return None
+        catalog.pin(table, table.definition, version)
+    return reading.versions, Environment(catalog, context)

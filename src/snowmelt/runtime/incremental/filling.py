@@ -11,9 +11,10 @@ from snowmelt.core.types import Kind
 from snowmelt.runtime.incremental.definitions import BoundDefinition, DefinitionCatalog
 from snowmelt.runtime.run import Run
 from snowmelt.runtime.writing import RowWriter, stored
-from snowmelt.sql.bound import BoundQuery, Scope, Source, SourceColumn
+from snowmelt.sql.binders import Environment
+from snowmelt.sql.bound import BoundQuery, FromItem, Scope, SourceColumn
 from snowmelt.sql.dialect import identifier, parse_snowflake, spark
-from snowmelt.sql.expressions import Environment, ExpressionBinder
+from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 
@@ -112,7 +113,7 @@ def condition_over(
     environment: Environment, definition: TableDefinition, tree: exp.Expr, *, stored_form: bool
 ) -> exp.Expr:
     """A condition over the table's columns, as they are on disk or as queries see them."""
-    source = Source(
+    source = FromItem(
         alias=None,
         columns=tuple(SourceColumn(c.name, c.type, _value(c, stored_form=stored_form)) for c in definition.columns),
     )

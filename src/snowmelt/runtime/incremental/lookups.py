@@ -29,6 +29,10 @@ _SMALL_BYTES = 4 * 1024 * 1024
 _SEARCHED = {Kind.NUMBER, Kind.VARCHAR, Kind.DATE, Kind.BOOLEAN, Kind.TIMESTAMP_NTZ, Kind.TIMESTAMP_LTZ, Kind.BINARY}
 
 
+KnownConditions = dict[int, list[Condition]]
+"""What storage can test of the conditions of a plan's look-ups, by their identity: whoever keeps it keeps the plan."""
+
+
 @dataclass(frozen=True, slots=True)
 class Searched:
     """Files in which rows can be found by key."""
@@ -73,9 +77,13 @@ class Side:
 
 
 class Lookups:
-    """`sides` and `states` by what plans call them."""
+    """`sides` and `states` by what plans call them. `known` are conditions of the same plan, from refreshes before."""
 
-    def __init__(self, store: DeltaStore, sides: Mapping[str, Side], states: Mapping[str, Searched]) -> None:
+    def __init__(
+        self, store: DeltaStore, sides: Mapping[str, Side], states: Mapping[str, Searched],
+        known: KnownConditions | None = None,
+    ) -> None:  # fmt: skip
+        self._known = {} if known is None else known
         self._store = store
         self._sides = sides
         self._states = states
@@ -87,7 +95,9 @@ class Lookups:
         if searched is None or wanted is None or wanted.num_rows > _MOST_KEYS:
             return None
         conditions: list[Condition] = [Among.of(name, wanted.column(name)) for name in wanted.column_names]
-        conditions += self._simple(lookup)
+        if id(lookup) not in self._known:
+            self._known[id(lookup)] = self._simple(lookup)
+        conditions += self._known[id(lookup)]
         names = list(dict.fromkeys([*(name for _, name in lookup.columns), *wanted.column_names]))
         found = search_files(searched.files, searched.schema, conditions, names, _MOST_ROWS)
         if found is None:

@@ -11,11 +11,12 @@ import json
 import shutil
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from sqlglot import exp
 
@@ -29,7 +30,7 @@ from snowmelt.runtime.incremental.stages import resolved
 from snowmelt.sql.dialect import identifier, to_spark_sql
 from snowmelt.state.dynamic_model import OperatorState
 from snowmelt.state.model import TableDefinition
-from snowmelt.storage.durable import flush
+from snowmelt.storage.durable import Unflushed
 from snowmelt.storage.parquet import write_parquet
 from snowmelt.storage.snapshot import DataFile
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 FOLDER = "_state"
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+_INDEX = "__index"
 _MOST_FILES = 16
 """Added files that are read as they are; more are put together."""
 
@@ -51,10 +53,22 @@ class OperatorStates:
         self._run = run
         self._root = run.account.store.root
         self._location = definition.location
+        self._size: dict[str, int] = {}
+        """Of files, once they were looked at."""
 
-    @property
+    @cached_property
     def _folder(self) -> Path:
         return self._root.path(self._location) / FOLDER
+
+    @cached_property
+    def _folder_uri(self) -> str:
+        return self._folder.as_uri()
+
+    def _sizes(self, recorded: OperatorState) -> list[int]:
+        """In bytes, of the state's files, which are there and never change."""
+        unknown = [file for file in recorded.files if file not in self._size]
+        self._size.update((file, (self._folder / file).stat().st_size) for file in unknown)
+        return [self._size[file] for file in recorded.files]
 
     # -- from nothing ---------------------------------------------------------------------------------------------
 
@@ -74,8 +88,7 @@ class OperatorStates:
                 rows=sum(pq.read_metadata(file).num_rows for file in files),
                 definition=fingerprint(state),
             )
-            for path in [*files, target, target.parent]:
-                flush(path)
+            Unflushed([*files, target]).flush()
             reached("state-filled")
             known[state.stored] = self.relation(state, made[state.name])
         return made
@@ -95,35 +108,40 @@ class OperatorStates:
 
     def relation(self, state: State, recorded: OperatorState) -> exp.Expr:
         """What Spark calls the rows of a state."""
-        files = [str((self._folder / file).as_uri()) for file in recorded.files]
+        files = [f"{self._folder_uri}/{quote(file)}" for file in recorded.files]
         mark = hashlib.sha256("".join(files).encode()).hexdigest()[:16]
         reference = f"o_{state.name}_{mark}"
         ddl = ", ".join(f"`{name}` {type_}" for name, type_ in recorded.schema_.items())
-        size = sum((self._folder / file).stat().st_size for file in recorded.files)
+        size = sum(self._sizes(recorded))
         self._run.tables[reference] = TableFiles(reference, columns=(), files=tuple(files), ddl=ddl, bytes=size)
         return exp.Table(this=identifier(reference))
 
     def searched(self, recorded: OperatorState) -> Searched:
         """The rows of a state, to be found by key."""
-        paths = [self._folder / file for file in recorded.files]
-        files = [DataFile(str(path), path.name, path.stat().st_size, None) for path in paths]
-        # Spark calls a count never NULL; what was added to it may be: the sum of no changes.
-        schema = pa.schema([field.with_nullable(True) for field in pq.read_schema(paths[0])])
-        return Searched(tuple(files), schema, self._location)
+        files = [
+            DataFile(f"{self._folder}/{file}", file.rpartition("/")[2], size, None)
+            for file, size in zip(recorded.files, self._sizes(recorded), strict=True)
+        ]
+        return Searched(tuple(files), _schema_in(files[0].uri), self._location)
 
     # -- changes --------------------------------------------------------------------------------------------------
 
-    def usable(self, states: Iterable[State], recorded: Recorded) -> bool:
-        """Whether what is recorded are the states of this plan, and their files are there."""
-        found = list(states)
-        return {state.name for state in found} == recorded.keys() and all(
-            recorded[state.name].definition == fingerprint(state)
-            and all((self._folder / file).exists() for file in recorded[state.name].files)
-            for state in found
+    def usable(self, wanted: Mapping[str, str], recorded: Recorded) -> bool:
+        """Whether what is recorded are the states with these fingerprints, by name, and their files are there."""
+        return wanted.keys() == recorded.keys() and all(
+            recorded[name].definition == definition and self._are_there(recorded[name])
+            for name, definition in wanted.items()
         )
 
+    def _are_there(self, recorded: OperatorState) -> bool:
+        try:
+            self._sizes(recorded)
+        except FileNotFoundError:
+            return False
+        return True
+
     def add(self, state: State, recorded: OperatorState, rows: pa.Table) -> OperatorState:
-        """The state with further rows, in a file of their own."""
+        """The state with further rows, in a file of their own, which is on disk once the transaction is committed."""
         if not rows.num_rows:
             return recorded
         small = [file for file in recorded.files if "/" not in file]
@@ -135,8 +153,7 @@ class OperatorStates:
         file = self._folder / f"{state.name}-{uuid.uuid4().hex}.parquet"
         self._folder.mkdir(exist_ok=True)
         write_parquet(rows, file)
-        for path in [file, self._folder]:
-            flush(path)
+        self._run.transaction.unflushed.append(file)
         reached("state-written")
         return recorded.model_copy(update={"files": (*recorded.files, file.name)})
 
@@ -175,18 +192,25 @@ def _schema_of(files: Sequence[Path]) -> dict[str, str]:
     return {field["name"]: field["type"] for field in described["fields"]}
 
 
+@lru_cache(maxsize=4096)
+def _schema_in(path: str) -> pa.Schema:
+    """The columns in a state's file, which never changes."""
+    # Spark calls a count never NULL; what was added to it may be: the sum of no changes.
+    return pa.schema([field.with_nullable(True) for field in pq.read_schema(path)])
+
+
 def _put_together(rows: pa.Table, state: State) -> pa.Table:
     """One row for each group: sums are added up, of extremes the newest counts."""
     keys = [column.id for column in state.node.keys]
     extremes = {partial.name for partial in state.extremes}
-    newest, nulls_too = "last", pc.ScalarAggregateOptions(skip_nulls=False)
-    wanted = [
-        (name, newest, nulls_too) if name in extremes or name == AGE else (name, "sum", None)
-        for name in rows.column_names
-        if name not in keys
-    ]
     if extremes:
         rows = rows.sort_by(AGE)
-    grouped = rows.group_by(keys, use_threads=False).aggregate(wanted)
-    made = {name: grouped.column(f"{name}_{how}").cast(rows.schema.field(name).type) for name, how, _ in wanted}
-    return pa.table({name: made[name] if name in made else grouped.column(name) for name in rows.column_names})
+    newest = {name for name in rows.column_names if name in extremes or name == AGE}
+    sums = [name for name in rows.column_names if name not in newest and name not in keys]
+    placed = rows.append_column(_INDEX, pa.array(range(rows.num_rows), pa.int64()))
+    # By their indexes: Arrow has no last value of a group for every type.
+    wanted = [(_INDEX, "max"), *((name, "sum") for name in sums)]
+    grouped = placed.group_by(keys, use_threads=False).aggregate(wanted)
+    last = rows.take(grouped.column(f"{_INDEX}_max"))
+    made = {name: grouped.column(f"{name}_sum").cast(rows.schema.field(name).type) for name in sums}
+    return pa.table({name: made[name] if name in made else last.column(name) for name in rows.column_names})

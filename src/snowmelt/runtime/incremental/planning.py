@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, replace
 
 from sqlglot import exp
 
-from snowmelt.core import errors
 from snowmelt.ivm.algebra import Tables, table_name
 from snowmelt.ivm.cost import Measured
 from snowmelt.ivm.lowering import lower
@@ -14,6 +13,7 @@ from snowmelt.ivm.operators.limit import Limit
 from snowmelt.ivm.operators.window import Window
 from snowmelt.ivm.plan import Planner
 from snowmelt.ivm.reasons import NotIncrementalError, Reason
+from snowmelt.runtime import errors
 from snowmelt.runtime.incremental.definitions import BoundDefinition, DefinitionCatalog
 from snowmelt.runtime.incremental.operator_states import OperatorStates
 from snowmelt.runtime.incremental.runs import RefreshRun
@@ -34,14 +34,15 @@ def measured_so_far(costs: RefreshCosts) -> Measured:
 
 
 def costs_after(
-    before: RefreshCosts, milliseconds: int, *, changed_rows: int | None, rows: int, chose_full: bool = False
-) -> RefreshCosts:
+    before: RefreshCosts, milliseconds: int, *, changed_rows: int | None, rows: int, chose_full: bool = False,
+    compiled: bool = False,
+) -> RefreshCosts:  # fmt: skip
     """What is known after a refresh, by changes or (`changed_rows` is None) in full."""
     measured = measured_so_far(before)
     if changed_rows is None:
         measured = measured.with_full(milliseconds, rows)
     else:
-        measured = measured.with_incremental(milliseconds, changed_rows)
+        measured = measured.with_incremental(milliseconds, changed_rows, compiled=compiled)
     return RefreshCosts(**asdict(measured), chose_full=chose_full)
 
 

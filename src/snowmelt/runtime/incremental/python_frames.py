@@ -16,8 +16,8 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.engine.frames import SCHEMA, SparkTables
 from snowmelt.engine.model import FrameColumn, FrameView
 from snowmelt.runtime import python_code
+from snowmelt.sql.binders import Environment
 from snowmelt.sql.dialect import identifier, spark, to_spark_sql
-from snowmelt.sql.expressions import Environment
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.relations import Relation, RelationColumn

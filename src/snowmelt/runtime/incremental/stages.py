@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from sqlglot import exp
 
 from snowmelt.engine.model import Lane, TableFiles
+from snowmelt.engine.quick.lane import Translations
 from snowmelt.ivm.rendering import Lookup, Stage
 from snowmelt.runtime.incremental.lookups import Lookups
 from snowmelt.sql.dialect import identifier
@@ -21,14 +23,43 @@ from snowmelt.sql.dialect import identifier
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
-_LIGHT_BYTES = 4 * 1024 * 1024
-"""Beyond, reading in batches is worth the code that Spark has to generate for it."""
 _TINY_ROWS = 50_000
+ROWS = "rows of the table"
+"""What plans call the query that is no stage."""
+_Form = tuple["tuple[str, _Form]", ...]
+"""The names in a query and, for those that stand for a query themselves, the names in that."""
+_GIVEN: _Form = (("", ()),)
+"""Of rows that are given as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Resolved:
+    """A query over what the engine knows."""
+
+    tree: exp.Select
+    names: frozenset[str]
+    """Of the relations in it."""
+    form: _Form | None
+    """How the plan's names were resolved; None where files are read, whose names change with every version."""
+    translations: Translations = field(default_factory=dict)
+
+
+class KnownQueries:
+    """What the queries of one plan were resolved and translated to, for refreshes that follow the same plan.
+
+    One refresh at a time uses it: whoever refreshes a table holds it.
+    """
+
+    def __init__(self) -> None:
+        self.prefix = f"r{uuid.uuid4().hex[:12]}_"
+        self.names: dict[str, frozenset[str]] = {}
+        """The relations in a query as the plan has it, by what the query is called."""
+        self.resolved: dict[tuple[str, _Form], _Resolved] = {}
 
 
 class StageRunner:
     """`relations` says what Spark calls the sides of each source; `changes` are the changes of those that changed, and
-    `inputs` the ones that Spark takes as they are."""
+    `inputs` the ones that Spark takes as they are. `known` are queries of the same plan, from refreshes before."""
 
     def __init__(
         self,
@@ -37,16 +68,20 @@ class StageRunner:
         inputs: Mapping[str, pa.Table],
         changes: Mapping[str, pa.Table],
         lookups: Lookups,
+        known: KnownQueries | None = None,
     ) -> None:
         self._run = run
         self._changes = changes
         self._lookups = lookups
-        self._prefix = f"r{uuid.uuid4().hex[:12]}_"
+        self._known = known or KnownQueries()
+        self._prefix = self._known.prefix
         self._relations = dict(relations)
-        self._inputs = {self._prefix + name: data for name, data in inputs.items()}
-        for name in inputs:
-            self._relations[name] = exp.Table(this=identifier(self._prefix + name))
-        self._inline: dict[str, exp.Select] = {}
+        self._forms: dict[str, _Form] = {}
+        """How names were resolved, but for those of files."""
+        self._inputs: dict[str, pa.Table] = {}
+        for name, data in inputs.items():
+            self.keep(name, data)
+        self._inline: dict[str, _Resolved] = {}
         self._asked: set[str] = set()
         """Sources that were given as they are, if they are small."""
         self.jobs = 0
@@ -56,13 +91,15 @@ class StageRunner:
         for stage in stages:
             if stage.lookup is not None and self._found(stage.name, stage.lookup):
                 continue
-            if stage.name not in kept and not self._reads_sources(stage.query):
-                query = self._resolved(stage.query)
+            if stage.name not in kept and not self._reads_sources(stage):
+                query = self._resolved(stage.query, stage.name)
                 self._inline[stage.name] = query
-                self._relations[stage.name] = exp.Subquery(this=query)
+                self._relations[stage.name] = exp.Subquery(this=query.tree)
+                if query.form is not None:
+                    self._forms[stage.name] = query.form
                 continue
             with self._run.account.tracing.span(f"stage {stage.name}"):
-                self.keep(stage.name, self.fetch(stage.query))
+                self.keep(stage.name, self.fetch(stage.query, stage.name))
 
     def _found(self, name: str, lookup: Lookup) -> bool:
         if lookup.relation in self._inline:
@@ -79,45 +116,63 @@ class StageRunner:
     def keep(self, name: str, rows: pa.Table) -> None:
         self._inputs[self._prefix + name] = rows
         self._relations[name] = exp.Table(this=identifier(self._prefix + name))
+        self._forms[name] = _GIVEN
 
     def rows_of(self, stage: str) -> pa.Table:
         return self._inputs[self._prefix + stage]
 
-    def fetch(self, query: exp.Select) -> pa.Table:
-        """The rows of a query over the sides of the sources and the stages."""
-        return self._fetch(self._resolved(query))
+    def fetch(self, query: exp.Select, name: str) -> pa.Table:
+        """The rows of a query over the sides of the sources and the stages. `name` is what the plan calls it."""
+        return self._fetch(self._resolved(query, name))
 
-    def _resolved(self, query: exp.Select) -> exp.Select:
+    def _names(self, query: exp.Select, name: str) -> frozenset[str]:
+        if name not in self._known.names:
+            self._known.names[name] = frozenset(table.name for table in query.find_all(exp.Table))
+        return self._known.names[name]
+
+    def _resolved(self, query: exp.Select, name: str) -> _Resolved:
         """The query over what Spark knows; small sources are given with it."""
-        for name in {table.name for table in query.find_all(exp.Table)} - self._asked:
-            self._asked.add(name)
-            rows = self._lookups.whole(name)
+        names = self._names(query, name)
+        for source in names - self._asked:
+            self._asked.add(source)
+            rows = self._lookups.whole(source)
             if rows is not None:
-                self.keep(name, rows)
-        return resolved(query, self._relations)
+                self.keep(source, rows)
+        form: _Form | None = None
+        if names <= self._forms.keys():
+            form = tuple((one, self._forms[one]) for one in sorted(names))
+            if (name, form) in self._known.resolved:
+                return self._known.resolved[name, form]
+        tree = resolved(query, self._relations)
+        found = _Resolved(tree, frozenset(table.name for table in tree.find_all(exp.Table)), form)
+        if form is not None:
+            self._known.resolved[name, form] = found
+        return found
 
-    def _reads_sources(self, query: exp.Select) -> bool:
-        return any(table.name.endswith(("__old", "__new")) for table in query.find_all(exp.Table))
+    def _reads_sources(self, stage: Stage) -> bool:
+        return any(name.endswith(("__old", "__new")) for name in self._names(stage.query, stage.name))
 
-    def _fetch(self, query: exp.Select) -> pa.Table:
+    def _fetch(self, query: _Resolved) -> pa.Table:
         run = self._run
         run.check_cancelled()
         self.jobs += 1
-        names = {table.name for table in query.find_all(exp.Table)}
+        names = query.names
         tables = [table for name, table in run.tables.items() if name in names]
-        inputs = {**run.inputs, **{name: data for name, data in self._inputs.items() if name in names}}
-        lane = _lane(tables, inputs)
+        inputs = {name: data for name, data in {**run.inputs, **self._inputs}.items() if name in names}
+        lane = _lane(tables, inputs, run.account.settings.small_query_bytes)
         return run.account.engine.to_arrow(
-            query, tables, lane=lane, tag=run.tag, pool=run.pool, inputs=inputs,
+            query.tree, tables, lane=lane, tag=run.tag, pool=run.pool, inputs=inputs,
             for_spark=_in_one_task if lane is Lane.TINY else None,
+            known=query.translations if query.form is not None and not tables else None,
         )  # fmt: skip
 
 
-def _lane(tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table]) -> Lane:
+def _lane(tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table], small: int) -> Lane:
+    """`small`: so many bytes any query may read that is computed in this process."""
     few = sum(data.num_rows for data in inputs.values()) <= _TINY_ROWS
     if few and not tables:
         return Lane.TINY
-    return Lane.LIGHT if few and sum(table.bytes for table in tables) <= _LIGHT_BYTES else Lane.CHANGES
+    return Lane.LIGHT if few and sum(table.bytes for table in tables) <= small else Lane.CHANGES
 
 
 def _in_one_task(query: exp.Expr) -> exp.Expr:

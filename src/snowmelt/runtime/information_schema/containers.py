@@ -1,16 +1,16 @@
-"""DATABASES, SCHEMATA, and what belongs to the account."""
+"""DATABASES, SCHEMATA and SEQUENCES."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from snowmelt.runtime.information_schema.rows import Rows
-from snowmelt.runtime.metadata.catalog import INFORMATION_SCHEMA
+from snowmelt.runtime.information_schema.rows import Rows, named
+from snowmelt.runtime.metadata.catalog import INFORMATION_SCHEMA, objects
 from snowmelt.runtime.metadata.columns import Row, long_yes
 from snowmelt.runtime.metadata.containers import INFORMATION_SCHEMA_COMMENT
-from snowmelt.state.access_model import GranteeKind
-from snowmelt.state.model import Database
+from snowmelt.runtime.metadata.schema_objects import next_value
+from snowmelt.state.model import Database, ObjectKind, SequenceDefinition
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -62,28 +62,27 @@ def _catalog_name(_: Run, __: StateReader, database: Database) -> Iterator[Row]:
     yield {"CATALOG_NAME": database.name}
 
 
-def _applicable_roles(run: Run, state: StateReader, _: Database) -> Iterator[Row]:
-    """Who brings which role: those of the user, and those that these bring with them."""
-    owners = {role.name: role.owner for role in state.access.roles()}
-    mine = run.account.access.available(run.session.user) | {run.session.role}
-    for grant in state.access.memberships():
-        if grant.grantee == run.session.user if grant.grantee_kind is GranteeKind.USER else grant.grantee in mine:
-            yield {
-                "GRANTEE": grant.grantee, "ROLE_NAME": grant.on_id, "ROLE_OWNER": owners.get(grant.on_id, ""),
-                "IS_GRANTABLE": long_yes(grant.grant_option),
-            }  # fmt: skip
-
-
-def _enabled_roles(run: Run, state: StateReader, _: Database) -> Iterator[Row]:
-    owners = {role.name: role.owner for role in state.access.roles()}
-    for role in sorted(run.authority.roles):
-        yield {"ROLE_NAME": role, "ROLE_OWNER": owners.get(role, "")}
+def _sequences(run: Run, state: StateReader, database: Database) -> Iterator[Row]:
+    for item in objects(run, state, [ObjectKind.SEQUENCE], database.name):
+        definition = item.definition
+        assert isinstance(definition, SequenceDefinition)
+        yield {
+            **named(item, "SEQUENCE"),
+            "DATA_TYPE": "NUMBER",
+            "NUMERIC_PRECISION": 38,
+            "NUMERIC_PRECISION_RADIX": 10,
+            "NUMERIC_SCALE": 0,
+            "START_VALUE": str(definition.start),
+            "NEXT_VALUE": str(next_value(state, item)),
+            "INCREMENT": str(definition.step),
+            "CYCLE_OPTION": "NO",
+            "ORDERED": long_yes(definition.ordered),
+        }
 
 
 ROWS: dict[str, Rows] = {
     "DATABASES": _databases,
     "SCHEMATA": _schemata,
     "INFORMATION_SCHEMA_CATALOG_NAME": _catalog_name,
-    "APPLICABLE_ROLES": _applicable_roles,
-    "ENABLED_ROLES": _enabled_roles,
+    "SEQUENCES": _sequences,
 }

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.runtime import inputs
-from snowmelt.runtime.information_schema import constraints, containers, files, privileges, relations, routines
+from snowmelt.runtime.information_schema import constraints, containers, relations
 from snowmelt.runtime.information_schema.rows import Rows
+from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.metadata.columns import Row
-from snowmelt.runtime.metadata.information_schema import VIEWS
+from snowmelt.runtime.metadata.information_schema import view_columns
 from snowmelt.sql.relations import Relation
 from snowmelt.state.model import Database
 from snowmelt.state.store import StateReader
@@ -24,15 +25,17 @@ def _nothing(_: Run, __: StateReader, ___: Database) -> Iterable[Row]:
     return ()
 
 
-ROWS: dict[str, Rows] = {
+_OWN: dict[str, Rows] = {
     **containers.ROWS,
     **relations.ROWS,
     **constraints.ROWS,
-    **files.ROWS,
-    **routines.ROWS,
-    **privileges.ROWS,
     "PACKAGES": _nothing,
 }
+
+
+def view_rows() -> dict[str, Rows]:
+    """What gives the rows of each view, those that features bring among them."""
+    return _OWN | {name: view.rows for name, view in all_kinds().views.items()}
 
 
 def view(run: Run, state: StateReader, name: ObjectName) -> Relation:
@@ -40,9 +43,9 @@ def view(run: Run, state: StateReader, name: ObjectName) -> Relation:
     database = state.catalog.database(name.database)
     if database is None:
         raise errors.not_found("Database", quote(name.database))
-    rows = ROWS.get(name.name)
+    rows = view_rows().get(name.name)
     if rows is None:
         raise errors.not_found("Object", str(name))
-    columns = VIEWS[name.name]
+    columns = view_columns()[name.name]
     reference = inputs.attach(run, str(name), lambda: inputs.rows_table(columns, rows(run, state, database)))
     return inputs.table_relation(str(name), columns, reference)

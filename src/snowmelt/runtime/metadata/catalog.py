@@ -6,10 +6,11 @@ Whatever prints definitions finds them here, so that each has passed `as_shown`.
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cache
 from typing import TYPE_CHECKING
 
 from snowmelt.core.names import ObjectName
-from snowmelt.runtime.metadata.information_schema import VIEWS
+from snowmelt.runtime.metadata.information_schema import view_columns
 from snowmelt.runtime.rights.definitions import as_shown
 from snowmelt.state.model import (
     RELATIONS,
@@ -25,16 +26,13 @@ if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 INFORMATION_SCHEMA = "INFORMATION_SCHEMA"
-_COLUMNS = {
-    name: tuple(Column(name=column.name, type=column.type) for column in columns) for name, columns in VIEWS.items()
-}
 
 
 def find_relation(run: Run, state: StateReader, name: ObjectName) -> CatalogObject | None:
     """The table or view of that name, as the session sees it."""
     if name.schema == INFORMATION_SCHEMA:
         database = state.catalog.database(name.database)
-        return _view(database, name.name) if database is not None and name.name in VIEWS else None
+        return _view(database, name.name) if database is not None and name.name in view_columns() else None
     return find_object(run, state, name, RELATIONS)
 
 
@@ -64,9 +62,8 @@ def objects(
     stored = state.catalog.objects(kinds, database, schema, session_id=run.session.id, include_dropped=include_dropped)
     found = [as_shown(run, item) for item in stored]
     if ObjectKind.VIEW in kinds and schema in (None, INFORMATION_SCHEMA):
-        found.extend(
-            _view(item, name) for item in state.catalog.databases() if database in (None, item.name) for name in VIEWS
-        )
+        databases = [item for item in state.catalog.databases() if database in (None, item.name)]
+        found.extend(_view(item, name) for item in databases for name in view_columns())
         found.sort(key=lambda item: (item.name, item.created_on))
     return found
 
@@ -74,6 +71,11 @@ def objects(
 def is_builtin(item: CatalogObject) -> bool:
     """Whether this is one of INFORMATION_SCHEMA's views, which nobody owns or created."""
     return item.name.schema == INFORMATION_SCHEMA
+
+
+@cache
+def _columns(view: str) -> tuple[Column, ...]:
+    return tuple(Column(name=column.name, type=column.type) for column in view_columns()[view])
 
 
 def _view(database: Database, name: str) -> CatalogObject:
@@ -84,7 +86,7 @@ def _view(database: Database, name: str) -> CatalogObject:
         created_on=database.created_on,
         altered_on=database.created_on,
         definition=ViewDefinition.model_construct(
-            columns=_COLUMNS[name],
+            columns=_columns(name),
             query="",
             database=database.name,
             schema_=INFORMATION_SCHEMA,

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from snowmelt.core.lag import show_lag
 from snowmelt.core.names import literal
 from snowmelt.runtime.kinds import all_kinds
-from snowmelt.runtime.metadata.ddl_routines import routine_ddl
 from snowmelt.runtime.metadata.ddl_words import comment, flag, listed, object_name, scd_clauses
 from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.dynamic_model import DynamicDefinition
@@ -20,7 +19,6 @@ from snowmelt.state.model import (
     Column,
     Database,
     Identity,
-    RoutineDefinition,
     Schema,
     SequenceDefinition,
     TableDefinition,
@@ -43,8 +41,6 @@ def object_ddl(item: CatalogObject, *, qualified: bool = False) -> str:
             return _view(item, view, name)
         case SequenceDefinition() as sequence:
             return _sequence(item, sequence, name)
-        case RoutineDefinition() as routine:
-            return routine_ddl(item, routine, qualified=qualified)
         case _:
             return all_kinds().by_name[item.kind].ddl(item, qualified)
 

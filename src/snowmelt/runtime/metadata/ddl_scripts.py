@@ -18,6 +18,7 @@ from snowmelt.runtime.metadata.ddl import database_ddl, object_ddl, schema_ddl, 
 from snowmelt.runtime.metadata.ddl_words import object_name
 from snowmelt.runtime.rights.enforcement import may_read_definition
 from snowmelt.sql.dialect import parse_snowflake
+from snowmelt.sql.statements.kinds import has_arguments
 from snowmelt.state.model import CatalogObject, ObjectKind, RoutineDefinition, Schema, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 _SIMPLE = {
     "SEQUENCE": (ObjectKind.SEQUENCE, "Sequence"),
 }
-_ROUTINES = {"FUNCTION": ObjectKind.FUNCTION, "PROCEDURE": ObjectKind.PROCEDURE}
 _ELSEWHERE = frozenset(
     {
         "CONTACT", "EVENT_TABLE", "EXTERNAL_TABLE", "ICEBERG_TABLE", "INTEGRATION", "PIPE",
@@ -35,10 +35,7 @@ _ELSEWHERE = frozenset(
     }
 )  # fmt: skip
 """Types that Snowflake has and that can't exist here."""
-SCRIPT_ORDER = {
-    ObjectKind.SEQUENCE: 10, ObjectKind.TABLE: 40,
-    ObjectKind.FUNCTION: 50, ObjectKind.VIEW: 60, ObjectKind.PROCEDURE: 80,
-}  # fmt: skip
+SCRIPT_ORDER = {ObjectKind.SEQUENCE: 10, ObjectKind.TABLE: 40, ObjectKind.VIEW: 60}
 """What is created first in a script: defaults use sequences, views use tables and functions. Features say where theirs
 stand among these."""
 
@@ -48,6 +45,8 @@ def get_ddl(run: Run, state: StateReader, type_: str, name: str, *, qualified: b
     kind = type_.strip().upper().replace(" ", "_")
     if kind in ("TABLE", "VIEW", "DYNAMIC_TABLE"):
         return _relation(run, state, kind, name, qualified=qualified)
+    if has_arguments(ObjectKind(kind)):
+        return _readable(run, find_routine(run, state, ObjectKind(kind), name), qualified=qualified)
     simple = _simple(kind)
     if simple is not None:
         wanted, noun = simple
@@ -56,8 +55,6 @@ def get_ddl(run: Run, state: StateReader, type_: str, name: str, *, qualified: b
         if found is None:
             raise errors.not_found(noun, str(full))
         return object_ddl(found, qualified=qualified)
-    if kind in _ROUTINES:
-        return _readable(run, find_routine(run, state, _ROUTINES[kind], name), qualified=qualified)
     if kind == "SCHEMA":
         return _schema(run, state, name, qualified=qualified)
     if kind == "DATABASE":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from snowmelt.runtime.metadata.catalog import objects
 from snowmelt.runtime.metadata.columns import Row
 from snowmelt.runtime.metadata.listing import Listing
-from snowmelt.runtime.metadata.scopes import Scope, relation_scope
+from snowmelt.runtime.metadata.scopes import ListingScope, relation_scope
 from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.model import CatalogObject, ForeignKey, Key, ObjectKind, TableDefinition
 from snowmelt.state.store import StateReader
@@ -39,13 +39,13 @@ def imported_keys(run: Run, state: StateReader, statement: ShowStatement) -> Ite
 def exported_keys(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
     """The foreign keys, of any table in the account, that refer to tables in scope."""
     scope = relation_scope(run, state, statement)
-    for item, definition in _tables(run, state, Scope()):
+    for item, definition in _tables(run, state, ListingScope()):
         for key in definition.foreign_keys:
             if _refers_into(key, scope):
                 yield from _foreign_key(run, state, item, key)
 
 
-def _tables(run: Run, state: StateReader, scope: Scope) -> Iterator[tuple[CatalogObject, TableDefinition]]:
+def _tables(run: Run, state: StateReader, scope: ListingScope) -> Iterator[tuple[CatalogObject, TableDefinition]]:
     found: Iterable[CatalogObject] = (
         [scope.relation]
         if scope.relation is not None
@@ -57,7 +57,7 @@ def _tables(run: Run, state: StateReader, scope: Scope) -> Iterator[tuple[Catalo
             yield item, item.definition
 
 
-def _refers_into(key: ForeignKey, scope: Scope) -> bool:
+def _refers_into(key: ForeignKey, scope: ListingScope) -> bool:
     target = key.references
     if scope.relation is not None:
         return target == scope.relation.name

@@ -21,12 +21,6 @@ _DATABASES = (
     "created_on:ts, name, is_default, is_current, origin, owner, comment, options, retention_time, "
     "{dropped}kind, owner_role_type, object_visibility, data_quality_monitoring_settings, resharing_settings"
 )
-_ROUTINES = (
-    "created_on:ts, name, schema_name, is_builtin, is_aggregate, is_ansi, min_num_arguments:n, "
-    "max_num_arguments:n, arguments, description, catalog_name, is_table_function, valid_for_clustering, "
-    "is_secure, secrets, external_access_integrations"
-)
-_FUNCTIONS = f"{_ROUTINES}, is_external_function, language, is_memoizable, is_data_metric"
 _KEYS = (
     "created_on:ts, database_name, schema_name, table_name, column_name, key_sequence:n, constraint_name, rely, comment"
 )
@@ -68,13 +62,6 @@ SHOW: dict[str, Columns] = {
             "name, database_name, schema_name, next_value:n, interval:n, created_on:ts, owner, comment, "
             "owner_role_type, ordered"
         ),
-        "FUNCTIONS": _FUNCTIONS,
-        "USER FUNCTIONS": _FUNCTIONS,
-        "BUILTIN FUNCTIONS": _FUNCTIONS,
-        "EXTERNAL FUNCTIONS": _FUNCTIONS,
-        "PROCEDURES": _ROUTINES,
-        "USER PROCEDURES": _ROUTINES,
-        "BUILTIN PROCEDURES": _ROUTINES,
         "PRIMARY KEYS": _KEYS,
         "UNIQUE KEYS": _KEYS,
         "IMPORTED KEYS": _FOREIGN_KEYS,
@@ -84,22 +71,6 @@ SHOW: dict[str, Columns] = {
         "TRANSACTIONS": "id:n, user, session, name, started_on:ts, state, scope:n",
         "LOCKS": (
             "resource, type, transaction:n, transaction_started_on:ts, status, acquired_on:ts, query_id, session"
-        ),
-        "USERS": (
-            "name, created_on:ts, login_name, display_name, first_name, last_name, email, mins_to_unlock, "
-            "days_to_expiry, comment, disabled, must_change_password, snowflake_lock, default_warehouse, "
-            "default_namespace, default_role, default_secondary_roles, ext_authn_duo, ext_authn_uid, "
-            "mins_to_bypass_mfa, owner, last_success_login:ts, expires_at_time:ts, locked_until_time:ts, "
-            "has_password, has_rsa_public_key, type, has_mfa, has_pat, has_workload_identity, "
-            "is_from_organization_user"
-        ),
-        **dict.fromkeys(
-            ("USER PATS", "USER PROGRAMMATIC ACCESS TOKENS"),
-            "name, user_name, role_restriction, expires_at:ts, status, comment, created_on:ts, created_by",
-        ),
-        "ROLES": (
-            "created_on:ts, name, is_default, is_current, is_inherited, assigned_to_users:n, granted_to_roles:n, "
-            "granted_roles:n, owner, comment, is_from_organization_user_group"
         ),
         # Objects that can't exist here yet: clients ask for them all the same, and get the empty table.
         "PIPES": (
@@ -142,7 +113,6 @@ SHOW: dict[str, Columns] = {
         ),
         "INTEGRATIONS": _INTEGRATIONS,
         "STORAGE INTEGRATIONS": _INTEGRATIONS,
-        "FUTURE GRANTS": "created_on:ts, privilege, grant_on, name, grant_to, grantee_name, grant_option",
         "SHARES": "created_on:ts, kind, owner_account, name, database_name, to, owner, comment",
         "SECRETS": (
             "created_on:ts, name, schema_name, database_name, owner, comment, secret_type, oauth_scopes, "
@@ -160,26 +130,8 @@ HISTORY: dict[str, Columns] = {
 
 TERSE: dict[str, Columns] = {
     **dict.fromkeys(("TABLES", "VIEWS", "SCHEMAS", "DATABASES", "OBJECTS"), TERSE_OBJECT),
-    "USERS": columns(
-        "name, created_on:ts, display_name, first_name, last_name, email, comment, has_password, "
-        "has_rsa_public_key, type, has_mfa, has_pat, has_workload_identity, is_from_organization_user"
-    ),
-    "ROLES": columns("name, is_default, is_current, is_inherited, is_from_organization_user_group"),
 }
 """Kinds that TERSE changes; it means nothing to all others."""
-
-GRANTS: dict[str, Columns] = {
-    "ON": columns(
-        "created_on:ts, privilege, granted_on, name, granted_to, grantee_name, grant_option, granted_by, "
-        "granted_by_role_type"
-    ),
-    "TO ROLE": columns(
-        "created_on:ts, privilege, granted_on, name, granted_to, grantee_name, grant_option, granted_by"
-    ),
-    "OF": columns("created_on:ts, role, granted_to, grantee_name, granted_by"),
-    "": columns("created_on:ts, privilege, granted_on, name, role, granted_to, grantee_name, grant_option, granted_by"),
-}
-"""SHOW GRANTS by its form; the empty one is for the current user, or TO USER."""
 
 _TABLE = (
     "name, type, kind, null?, default, primary key, unique key, check, expression, comment, policy name, "
@@ -191,5 +143,4 @@ DESCRIBE_RESULT = columns("name, type, kind, null?, default, primary key, unique
 DESCRIBE_CONTAINER = columns("created_on:ts, name, kind")
 DESCRIBE_STAGE = columns("parent_property, property, property_type, property_value, property_default")
 DESCRIBE_FILE_FORMAT = columns("property, property_type, property_value, property_default")
-DESCRIBE_ROUTINE = columns("property, value")
-DESCRIBE_USER = columns("property, value, default, description")
+DESCRIBE_PROPERTIES = columns("property, value")

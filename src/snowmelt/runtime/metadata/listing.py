@@ -11,7 +11,7 @@ from snowmelt.sql.statements.show import ShowStatement
 from snowmelt.state.store import StateReader
 
 Rows = Callable[[Any, StateReader, ShowStatement], Iterable[Row]]
-"""Of a `Run`."""
+"""Makes the rows of a listing. The first argument is the `Run`."""
 
 
 @dataclass(frozen=True, slots=True)

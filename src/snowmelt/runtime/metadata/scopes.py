@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ListingScope:
     """What is looked at: a relation, a schema, a database, or with nothing set the whole account."""
 
     database: str | None = None
@@ -26,15 +26,15 @@ class Scope:
     relation: CatalogObject | None = None
 
 
-_ACCOUNT = Scope()
+_ACCOUNT = ListingScope()
 _RELATION_WORDS = {"TABLE": "Table", "VIEW": "View", "DYNAMIC TABLE": "Dynamic table"}
 
 
-def database_scope(run: Run, state: StateReader, statement: ShowStatement) -> Scope:
+def database_scope(run: Run, state: StateReader, statement: ShowStatement) -> ListingScope:
     """For what lives in a database. Without IN: the session's database, or else the account."""
     scope = statement.scope
     if scope is None:
-        return Scope(run.session.database)
+        return ListingScope(run.session.database)
     if scope.kind in (None, "DATABASE"):
         return _database(run, state, scope.name)
     if scope.kind == "ACCOUNT":
@@ -42,7 +42,7 @@ def database_scope(run: Run, state: StateReader, statement: ShowStatement) -> Sc
     raise _cannot_show(statement)
 
 
-def schema_scope(run: Run, state: StateReader, statement: ShowStatement) -> Scope:
+def schema_scope(run: Run, state: StateReader, statement: ShowStatement) -> ListingScope:
     """For what lives in a schema. Without IN: the session's schema, or else its database, or else the account."""
     scope = statement.scope
     if scope is None:
@@ -61,7 +61,7 @@ def schema_scope(run: Run, state: StateReader, statement: ShowStatement) -> Scop
     raise _cannot_show(statement)
 
 
-def relation_scope(run: Run, state: StateReader, statement: ShowStatement) -> Scope:
+def relation_scope(run: Run, state: StateReader, statement: ShowStatement) -> ListingScope:
     """For what belongs to a table or view: `IN t` is the table t. Without IN as `schema_scope`."""
     scope = statement.scope
     if scope is None or (scope.kind in _RELATION_WORDS and scope.name is None):
@@ -78,24 +78,24 @@ def relation_scope(run: Run, state: StateReader, statement: ShowStatement) -> Sc
             raise errors.not_found("Schema", str(full.parent))
         word = _RELATION_WORDS.get(scope.kind or "TABLE", "Table")
         raise errors.not_found(word, quote(parts[0]) if len(parts) == 1 else str(full))
-    return Scope(full.database, full.schema, found)
+    return ListingScope(full.database, full.schema, found)
 
 
-def _current(run: Run) -> Scope:
+def _current(run: Run) -> ListingScope:
     database = run.session.database
-    return Scope(database, run.session.schema if database is not None else None)
+    return ListingScope(database, run.session.schema if database is not None else None)
 
 
-def _database(run: Run, state: StateReader, name: NameRef | None) -> Scope:
+def _database(run: Run, state: StateReader, name: NameRef | None) -> ListingScope:
     if name is None:
-        return Scope(run.session.database)
+        return ListingScope(run.session.database)
     parts = run.parts(name)
     if len(parts) != 1 or state.catalog.database(parts[0]) is None:
         raise errors.cannot_operate()
-    return Scope(parts[0])
+    return ListingScope(parts[0])
 
 
-def _schema(run: Run, state: StateReader, name: NameRef | None) -> Scope:
+def _schema(run: Run, state: StateReader, name: NameRef | None) -> ListingScope:
     if name is None:
         return _current(run)
     parts = run.parts(name)
@@ -104,18 +104,18 @@ def _schema(run: Run, state: StateReader, name: NameRef | None) -> Scope:
     schema = run.schema_name(parts)
     if not _has_schema(state, schema):
         raise errors.cannot_operate()
-    return Scope(schema.database, schema.name)
+    return ListingScope(schema.database, schema.name)
 
 
-def _schema_or_database(run: Run, state: StateReader, parts: tuple[str, ...]) -> Scope:
+def _schema_or_database(run: Run, state: StateReader, parts: tuple[str, ...]) -> ListingScope:
     if len(parts) == 1:
         current = run.session.database
         if current is not None and _has_schema(state, SchemaName(current, parts[0])):
-            return Scope(current, parts[0])
+            return ListingScope(current, parts[0])
         if state.catalog.database(parts[0]) is not None:
-            return Scope(parts[0])
+            return ListingScope(parts[0])
     elif len(parts) == 2 and _has_schema(state, SchemaName(*parts)):
-        return Scope(*parts)
+        return ListingScope(*parts)
     raise errors.cannot_operate()
 
 

@@ -44,7 +44,7 @@ class _Holder:
     level: str
     id: str
     retention_days: int | None = None
-    """Of databases, schemas and tables, which keep their retention themselves."""
+    """For databases, schemas and tables, which store their own retention."""
 
 
 def show_parameters(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:

@@ -26,9 +26,10 @@ from snowmelt.runtime.rewriting.plan import (
     named,
 )
 from snowmelt.runtime.writing import RowWriter
-from snowmelt.sql.bound import Bound, Scope, Source, SourceColumn
+from snowmelt.sql.binders import Environment
+from snowmelt.sql.bound import Bound, FromItem, Scope, SourceColumn
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.sql.expressions import Environment, ExpressionBinder
+from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.sources import SourceBinder
 from snowmelt.sql.statements.base import NameRef
@@ -128,12 +129,12 @@ class _ChangeBinder:
         self.environment = environment
         self.writer = RowWriter(run, table)
         self.numbered: set[str] = set()
-        self.target = Source(
+        self.target = FromItem(
             alias=alias or table.name.name,
             columns=tuple(SourceColumn(c.name, c.type, column(TARGET, c.name)) for c in self.definition.columns),
             qualified=() if alias is not None else (table.name.database, table.name.schema, table.name.name),
         )
-        self._sources: list[Source] = []
+        self._sources: list[FromItem] = []
         self._merged: dict[str, Bound] = {}
 
     # -- what can be seen -----------------------------------------------------------------------------------------
@@ -198,9 +199,7 @@ class _ChangeBinder:
     def condition(self, text: SqlText | None, *, source_only: bool = False) -> exp.Expr | None:
         if text is None:
             return None
-        bound = (self._source_only if source_only else self._both).boolean(_parse(text))
-        _refuse_aggregate(bound, text)
-        return bound.tree
+        return (self._source_only if source_only else self._both).boolean(_parse(text)).tree
 
     def update(self, condition: SqlText | None, assignments: Sequence[Assignment]) -> Clause:
         given: dict[str, Bound] = {}
@@ -280,9 +279,7 @@ class _ChangeBinder:
     def _value(self, target: Column, text: SqlText, binder: ExpressionBinder, *, inserting: bool) -> Bound:
         if text.text.strip().upper() == "DEFAULT":
             return self._default(target, inserting=inserting)
-        bound = binder.bind(_parse(text))
-        _refuse_aggregate(bound, text)
-        return bound
+        return binder.bind(_parse(text))
 
     def _default(self, target: Column, *, inserting: bool) -> Bound:
         if target.identity is not None:
@@ -299,11 +296,6 @@ class _ChangeBinder:
             # The number may come only after the query, which must not take its absence for a NULL.
             return self._both.cast(value, target.type).tree
         return self.writer.stored_value(self._both, target, value)
-
-
-def _refuse_aggregate(bound: Bound, text: SqlText) -> None:
-    if bound.aggregate:
-        raise errors.at_position("002078", "42601", text.line, text.column, f"Invalid aggregate function [{text.text}]")
 
 
 def _parse(text: SqlText, prefix: str = "") -> exp.Expr:

@@ -80,7 +80,7 @@ def narrowing(plan: ChangePlan) -> Narrowing:
 def simple_conditions(
     trees: Iterable[exp.Expr], names: Mapping[str, str], types: Mapping[str, DataType]
 ) -> list[Condition]:
-    """Those of some conditions that are simple; `names` has the table's columns by what the conditions call them."""
+    """The simple ones among the conditions. `names` has the table's columns by the names in the conditions."""
     found: list[Condition] = []
     for tree in trees:
         renamed = tree.transform(lambda node: _of_target(node, names))

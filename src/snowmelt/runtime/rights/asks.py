@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from snowmelt.sql.statements import changes, warehouses
-from snowmelt.sql.statements.base import CloneSource, NameRef, ObjectType
+from snowmelt.sql.statements.base import Action, CloneSource, NameRef, ObjectType
 from snowmelt.sql.tokens import SqlText
 
 OWNERSHIP = "OWNERSHIP"
@@ -64,7 +64,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RightsRequest:
     rule: str
     target: Named | None = None
     replaced: Named | None = None
@@ -91,10 +91,10 @@ class Creation(Protocol):
 
 def created(
     rule: str, kind: ObjectType, statement: Creation, source: Named | None = None, warehouse: NameRef | None = None
-) -> Request:
+) -> RightsRequest:
     named = Named(kind, statement.name)
     replaces = statement.or_replace or bool(getattr(statement, "or_alter", False))
-    return Request(rule, replaced=named if replaces else None, created=named, source=source, warehouse=warehouse)
+    return RightsRequest(rule, replaced=named if replaces else None, created=named, source=source, warehouse=warehouse)
 
 
 def source_of(kind: ObjectType, clone: CloneSource | None, name: NameRef | None = None) -> Named | None:
@@ -104,11 +104,11 @@ def source_of(kind: ObjectType, clone: CloneSource | None, name: NameRef | None 
 
 
 def altered(
-    rule: str, kind: ObjectType, name: NameRef, action: changes.Action, arguments: tuple[SqlText, ...] | None = None
-) -> Request:
+    rule: str, kind: ObjectType, name: NameRef, action: Action, arguments: tuple[SqlText, ...] | None = None
+) -> RightsRequest:
     target = Named(kind, name, arguments)
     if isinstance(action, changes.RenameTo):
-        return Request(f"ALTER {kind} RENAME", target, created=Named(kind, action.new_name))
+        return RightsRequest(f"ALTER {kind} RENAME", target, created=Named(kind, action.new_name))
     if isinstance(action, changes.SwapWith):
-        return Request("SWAP", target, source=Named(kind, action.other))
-    return Request(rule, target)
+        return RightsRequest("SWAP", target, source=Named(kind, action.other))
+    return RightsRequest(rule, target)

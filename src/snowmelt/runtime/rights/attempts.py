@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from snowmelt.core.backoff import pause_after
 from snowmelt.core.clock import Clock
 from snowmelt.runtime.rights import errors as access_errors
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from snowmelt.state.store import StateStore
 
 FAILURES = 5
-"""So many failed logins in a row lock a user for a while."""
+"""This many failed logins in a row lock a user for a while."""
 LOCKED = timedelta(minutes=15)
 _LONGEST_PAUSE = 2.0
 _ADDRESS_SHARE = 4
@@ -92,7 +93,7 @@ class Attempts:
             yield
 
     def _check_not_locked_by_hand(self, login: str) -> None:
-        """Who was locked by an administrator has no failures, and is locked everywhere."""
+        """Refuses a user whom an administrator locked. Such a user has no failed logins to count."""
         with self._state.read() as state:
             user = state.access.user_of_login(login)
         by_hand = user is not None and not user.failed_logins
@@ -150,7 +151,7 @@ class Attempts:
         of_user = self._recent.add(f"user {login}")
         of_address = self._recent.add(f"address {client}") if client else 0
         failures = max(of_user, of_address // _ADDRESS_SHARE)
-        return float(min(0.05 * 2 ** min(failures, 16), _LONGEST_PAUSE))
+        return pause_after(failures, 0.1, _LONGEST_PAUSE)
 
     def kept(self) -> int:
         """How much is remembered of everybody."""

@@ -68,7 +68,7 @@ class AuditLog:
             state.audit.add(events)
 
     def _store_alone(self, event: AuditEvent) -> None:
-        """One that can't be stored takes none of the others with it."""
+        """An event that can't be stored does not keep the others from being stored."""
         try:
             self._store([event])
         except (SnowmeltError, ValueError) as error:

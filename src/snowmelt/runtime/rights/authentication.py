@@ -12,7 +12,7 @@ import jwt as tokens
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import split_name
-from snowmelt.runtime.rights import credentials, grounds
+from snowmelt.runtime.rights import credentials, grounds, lasting
 from snowmelt.runtime.rights import errors as access_errors
 from snowmelt.runtime.rights.attempts import Attempts
 from snowmelt.runtime.rights.founding import ADMIN
@@ -128,7 +128,7 @@ class Authenticator:
             state.access.put_user(changed)
         self._account.audit.write("USER", user=user.name, object=f"USER {user.name}", detail="PASSWORD CHANGED")
         self.attempts.forget_trust(user.login_name)
-        grounds.end_sessions(self._account)
+        lasting.end_sessions(self._account)
         return grounds.by_password(changed)
 
     def _by_token(self, login: str, token: str) -> tuple[User, Grounds, str | None]:

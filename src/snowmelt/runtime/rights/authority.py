@@ -41,6 +41,10 @@ class Authority:
             return False
         return any(held == privilege and role in roles for held, role in self.held.get(item.id, ()))
 
+    def looks_inside(self, item: Owned) -> bool:
+        """Whether how something is made, and what failed in it, may be shown: that quotes what it is made of."""
+        return any(self.holds(privilege, item) for privilege in ("MONITOR", "OPERATE"))
+
     def on_account(self, privilege: str, *, primary: bool = False) -> bool:
         return self.holds(privilege, _ACCOUNT, primary=primary)
 
@@ -63,6 +67,8 @@ class _Known:
     """By role, the roles that were granted to it."""
     granted_to_users: dict[str, frozenset[str]] = field(default_factory=dict)
     authorities: dict[tuple[frozenset[str], frozenset[str]], Authority] = field(default_factory=dict)
+    sessions: dict[tuple[str, str, tuple[str, ...]], Authority] = field(default_factory=dict)
+    """By user, role and secondary roles."""
     grounds: dict[tuple[str, Grounds], bool] = field(default_factory=dict)
     """By user and what a session was opened with, whether that still opens one."""
 
@@ -80,6 +86,14 @@ class AccessControl:
         known = self._read()
         if user == SYSTEM:
             return self.of_role(role)
+        found = known.sessions.get((user, role, secondary))
+        if found is None:
+            found = self._of_session(known, user, role, secondary)
+            if self._state.rights_version() == known.version:
+                known.sessions[user, role, secondary] = found
+        return found
+
+    def _of_session(self, known: _Known, user: str, role: str, secondary: tuple[str, ...]) -> Authority:
         mine = self._closure(known, known.granted_to_users.get(user, frozenset()))
         chosen = known.granted_to_users.get(user, frozenset()) if secondary == ALL_ROLES else frozenset(secondary)
         primary = self._closure(known, {role} & mine)

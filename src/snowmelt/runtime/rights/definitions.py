@@ -7,21 +7,19 @@ them without the secrets that they hold. Addresses that hold a key are no body: 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel
 
 from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.rights.privileges import OWNERSHIP
 from snowmelt.runtime.rights.redaction import shown_text
+from snowmelt.runtime.statement import ActingStatement
 from snowmelt.state.model import CatalogObject
 from snowmelt.state.sight import Owned
 
-if TYPE_CHECKING:
-    from snowmelt.runtime.run import Run
 
-
-def as_shown(run: Run, item: CatalogObject) -> CatalogObject:
+def as_shown(run: ActingStatement, item: CatalogObject) -> CatalogObject:
     """The object with every text of it as the session's roles may read it."""
     own = all_kinds().by_name.get(item.kind)
     outside = own is not None and own.leads_out

@@ -7,19 +7,20 @@ and may not do is refused here. Queries come here from where their names are res
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import SchemaName
 from snowmelt.runtime import protecting, schema_objects
+from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.rights import errors as access_errors
-from snowmelt.runtime.rights import restricted
-from snowmelt.runtime.rights.asks import Ask, Named, Request, Subject
+from snowmelt.runtime.rights.asks import Ask, Named, RightsRequest, Subject
 from snowmelt.runtime.rights.authority import Authority
 from snowmelt.runtime.rights.privileges import ACCOUNT, EVOLVING, OWNERSHIP, rules
 from snowmelt.runtime.rights.requests import requests
+from snowmelt.runtime.statement import CheckedStatement
 from snowmelt.sql.statements.base import ObjectType, Statement
+from snowmelt.sql.statements.kinds import has_arguments
 from snowmelt.sql.statements.outside import addresses
 from snowmelt.sql.statements.warehouses import AlterWarehouse
 from snowmelt.state.model import (
@@ -33,14 +34,8 @@ from snowmelt.state.model import (
 from snowmelt.state.sight import Owned
 from snowmelt.state.store import StateReader
 
-if TYPE_CHECKING:
-    from snowmelt.runtime.run import Run
-
 ACCOUNT_NAME = "SNOWMELT"
 _THE_ACCOUNT = Owned("", "")
-_ROUTINES = (ObjectType.FUNCTION, ObjectType.PROCEDURE)
-_SEEN_BY_ALL = frozenset({ObjectType.USER, ObjectType.ROLE, ObjectType.WAREHOUSE})
-"""What is not hidden, or not by the catalog."""
 _TEMPORARY = "CREATE TEMPORARY"
 """Temporary things may take the name of something permanent, which they hide."""
 
@@ -54,9 +49,8 @@ class Found:
     item: Owned
 
 
-def authorise(run: Run, statement: Statement) -> None:
+def authorise(run: CheckedStatement, statement: Statement) -> None:
     """Called before every statement. Raises when the session's roles lack what it asks for."""
-    restricted.check(run, statement)
     asked = list(requests(statement))
     if not asked and not isinstance(statement, AlterWarehouse):
         return
@@ -74,7 +68,12 @@ def authorise(run: Run, statement: Statement) -> None:
 
 
 def require(
-    run: Run, privileges: tuple[str, ...], found: Found, *, primary: bool = False, authority: Authority | None = None
+    run: CheckedStatement,
+    privileges: tuple[str, ...],
+    found: Found,
+    *,
+    primary: bool = False,
+    authority: Authority | None = None,
 ) -> None:
     """Raises, and notes it in the audit log, unless one of the privileges is held.
 
@@ -87,11 +86,13 @@ def require(
         raise error
 
 
-def require_object(run: Run, privilege: str, item: CatalogObject, authority: Authority | None = None) -> None:
+def require_object(
+    run: CheckedStatement, privilege: str, item: CatalogObject, authority: Authority | None = None
+) -> None:
     require(run, (privilege,), found_object(item), authority=authority)
 
 
-def require_on_account(run: Run, privilege: str) -> None:
+def require_on_account(run: CheckedStatement, privilege: str) -> None:
     require(run, (privilege,), Found(ACCOUNT, ACCOUNT_NAME, _THE_ACCOUNT))
 
 
@@ -100,13 +101,15 @@ def found_object(item: CatalogObject) -> Found:
     return Found(kind, item.name.name, Owned(item.id, item.owner))
 
 
-def may_read_definition(run: Run, item: CatalogObject) -> bool:
-    """Whose text a role may read: of what is SECURE, only the owner."""
+def may_read_definition(run: CheckedStatement, item: CatalogObject) -> bool:
+    """Whose text a role may read: of what is SECURE, the owner; of a dynamic table, who monitors or operates it."""
+    if schema_objects.is_dynamic(item):
+        return run.authority.looks_inside(Owned(item.id, item.owner))
     secure = isinstance(item.definition, ViewDefinition | RoutineDefinition) and item.definition.secure
     return not secure or run.authority.holds(OWNERSHIP, Owned(item.id, item.owner))
 
 
-def may_evolve(run: Run, table: CatalogObject) -> bool:
+def may_evolve(run: CheckedStatement, table: CatalogObject) -> bool:
     """Whether rows that a role loads may add columns to the table: it says so, and the role has the right."""
     definition, owned = table.definition, Owned(table.id, table.owner)
     evolves = isinstance(definition, TableDefinition) and definition.schema_evolution
@@ -118,7 +121,9 @@ def _creates(ask: Ask) -> bool:
     return any(privilege.startswith("CREATE ") for privilege in ask.privileges)
 
 
-def _subject(run: Run, state: StateReader, request: Request, ask: Ask, statement: Statement) -> Found | None:
+def _subject(
+    run: CheckedStatement, state: StateReader, request: RightsRequest, ask: Ask, statement: Statement
+) -> Found | None:
     """What the privilege is asked for on; None when it is not there, which the handler says in its own words."""
     match ask.subject:
         case Subject.ACCOUNT:
@@ -137,10 +142,13 @@ def _subject(run: Run, state: StateReader, request: Request, ask: Ask, statement
             return _container(run, state, ask.subject, request.created)
 
 
-def _refuse_hidden(run: Run, state: StateReader, request: Request) -> None:
+def _refuse_hidden(run: CheckedStatement, state: StateReader, request: RightsRequest) -> None:
     """Raises when the name of what is to be created belongs to something that the role does not see."""
     created = request.created
-    if created is None or run.authority.sight is None or created.kind in _SEEN_BY_ALL or request.rule == _TEMPORARY:
+    if created is None or run.authority.sight is None or request.rule == _TEMPORARY:
+        return
+    if created.kind is ObjectType.WAREHOUSE or created.kind in all_kinds().of_account:
+        # They are not hidden, or not by the catalog.
         return
     if created.kind is not ObjectType.DATABASE and _container(run, state, Subject.SCHEMA, created) is None:
         return
@@ -149,7 +157,7 @@ def _refuse_hidden(run: Run, state: StateReader, request: Request) -> None:
         raise access_errors.taken_by_hidden(taken.kind.capitalize(), taken.name)
 
 
-def find(run: Run, state: StateReader, named: Named | None, *, whole: bool = False) -> Found | None:
+def find(run: CheckedStatement, state: StateReader, named: Named | None, *, whole: bool = False) -> Found | None:
     """`whole`: even if the role does not see it, since it takes the name that is wanted."""
     if named is None:
         return None
@@ -160,7 +168,7 @@ def find(run: Run, state: StateReader, named: Named | None, *, whole: bool = Fal
         return None
 
 
-def _find(run: Run, state: StateReader, named: Named, *, whole: bool) -> Found | None:
+def _find(run: CheckedStatement, state: StateReader, named: Named, *, whole: bool) -> Found | None:
     catalog = state.whole_catalog if whole else state.catalog
     match named.kind:
         case ObjectType.DATABASE:
@@ -173,13 +181,11 @@ def _find(run: Run, state: StateReader, named: Named, *, whole: bool) -> Found |
             return Found("SCHEMA", full.name, Owned(schema.id, schema.owner)) if schema is not None else None
         case ObjectType.WAREHOUSE:
             return _warehouse(state, run.parts(named.name)[-1])
-        case ObjectType.USER:
-            user = state.access.user(run.parts(named.name)[-1])
-            return Found("USER", user.name, Owned(user.name, user.owner)) if user is not None else None
-        case ObjectType.ROLE:
-            role = state.access.role(run.parts(named.name)[-1])
-            return Found("ROLE", role.name, Owned(role.name, role.owner)) if role is not None else None
-    if named.kind in _ROUTINES:
+    of_account = all_kinds().of_account.get(named.kind)
+    if of_account is not None:
+        owned = of_account.find(state, run.parts(named.name)[-1])
+        return Found(named.kind.value, owned.id, owned) if owned is not None else None
+    if has_arguments(named.kind):
         item = schema_objects.find(run, state, named.kind, named.name, named.arguments)
         return found_object(item) if item is not None else None
     wanted = schema_objects.kept_as(named.kind)
@@ -197,7 +203,7 @@ def _warehouse(state: StateReader, name: str | None) -> Found | None:
     return Found("WAREHOUSE", found.name, Owned(found.id, found.owner)) if found is not None else None
 
 
-def _container(run: Run, state: StateReader, subject: Subject, created: Named | None) -> Found | None:
+def _container(run: CheckedStatement, state: StateReader, subject: Subject, created: Named | None) -> Found | None:
     if created is None:
         return None
     try:
@@ -215,7 +221,7 @@ def _container(run: Run, state: StateReader, subject: Subject, created: Named | 
     return Found("SCHEMA", name.name, Owned(schema.id, schema.owner)) if schema is not None else None
 
 
-def _check_owner_may_run(run: Run, state: StateReader, request: Request) -> None:
+def _check_owner_may_run(run: CheckedStatement, state: StateReader, request: RightsRequest) -> None:
     """A task or alert runs with its owner's rights, so its owner must be allowed to run it."""
     if request.is_run and request.target is not None:
         kind = request.target.kind

@@ -9,21 +9,39 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.runtime.results import Result, ResultColumn, table_result
 from snowmelt.runtime.rights.enforcement import may_read_definition
-
-if TYPE_CHECKING:
-    from snowmelt.runtime.run import Run
+from snowmelt.runtime.statement import AuditedAccount, CheckedStatement
+from snowmelt.state.model import CatalogObject
+from snowmelt.storage.table import DeltaStore
 
 SEALED = "(not shown: a secure view or function that belongs to another role is part of it)"
 _LOCATION = re.compile(r"(Location: \w+ ?(?:\([^)]*\))?) ?\[[^\]\n]*(?:\]|$)", re.MULTILINE)
 _ADDRESS = re.compile(r"\b(?:file|hdfs|s3[an]?|gs|abfss?|wasbs?):/[^\s,\])'\"]*")
 _QUOTING = {"000979", "001065", "300002"}
 """Codes of errors in Spark's own words, which quote expressions of the plan."""
+
+
+class StoredAccount(AuditedAccount, Protocol):
+    """An account with its files and its key."""
+
+    @property
+    def token_key(self) -> str: ...
+    @property
+    def store(self) -> DeltaStore: ...
+
+
+class PlannedStatement(CheckedStatement, Protocol):
+    """A statement that has been bound."""
+
+    @property
+    def account(self) -> StoredAccount: ...
+    @property
+    def bodies(self) -> dict[str, CatalogObject]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +54,12 @@ class ExplainRow:
     """Whether it tells nothing of what the query is made of."""
 
 
-def is_sealed(run: Run) -> bool:
+def is_sealed(run: PlannedStatement) -> bool:
     """Whether what was bound has something in it that the session's roles may not read."""
     return not all(may_read_definition(run, item) for item in run.bodies.values())
 
 
-def explained(run: Run, steps: Iterable[ExplainRow]) -> Result:
+def explained(run: PlannedStatement, steps: Iterable[ExplainRow]) -> Result:
     """The rows that the session may see."""
     if is_sealed(run):
         rows = [[step.name, step.text] for step in steps if step.open] + [["Plan", SEALED]]
@@ -55,7 +73,7 @@ def without_addresses(plan: str) -> str:
     return _ADDRESS.sub("<file>", _LOCATION.sub(r"\1 [<files>]", plan))
 
 
-def without_folders(run: Run, text: str) -> str:
+def without_folders(run: PlannedStatement, text: str) -> str:
     """Without the account's own folders. Its key is in no plan; were it in one, nobody would see it here."""
     account = run.account
     for own, name in (
@@ -67,7 +85,7 @@ def without_folders(run: Run, text: str) -> str:
     return text
 
 
-def censor(run: Run, error: SnowmeltError) -> None:
+def censor(run: PlannedStatement, error: SnowmeltError) -> None:
     """Takes out of an error's message what the session may not see of the plan that it quotes."""
     error.message = without_folders(run, error.message)
     if error.code in _QUOTING and is_sealed(run):

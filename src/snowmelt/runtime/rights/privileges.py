@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from snowmelt.runtime.kinds import Kinds, all_kinds
 from snowmelt.runtime.rights import asks
-from snowmelt.runtime.rights.asks import WAREHOUSE_USAGE, Ask, Subject, ask, ask_creator, ask_owner
+from snowmelt.runtime.rights.asks import Ask, Subject, ask, ask_creator, ask_owner
 
 OWNERSHIP = asks.OWNERSHIP
 MANAGE_GRANTS = "MANAGE GRANTS"
@@ -30,8 +30,6 @@ HIERARCHY = ((SYSADMIN, ACCOUNTADMIN), (SECURITYADMIN, ACCOUNTADMIN), (USERADMIN
 _ACCOUNT_PRIVILEGES = {
     "CREATE DATABASE": SYSADMIN,
     "CREATE INTEGRATION": ACCOUNTADMIN,
-    "CREATE ROLE": USERADMIN,
-    "CREATE USER": USERADMIN,
     "CREATE WAREHOUSE": SYSADMIN,
     "MANAGE ACCOUNT": ACCOUNTADMIN,
     MANAGE_GRANTS: SECURITYADMIN,
@@ -43,35 +41,28 @@ _ACCOUNT_PRIVILEGES = {
 
 def account_privileges() -> dict[str, str]:
     """Privileges on the account, and which role has them from the start."""
-    own = {right: role for kind in all_kinds().descriptions for right, role in kind.account_privileges.items()}
+    own = {right: role for kind in all_kinds().all for right, role in kind.account_privileges.items()}
     return dict(sorted((_ACCOUNT_PRIVILEGES | own).items()))
 
 
-_CREATES = (
-    "CREATE TABLE", "CREATE VIEW", "CREATE DYNAMIC TABLE",
-)  # fmt: skip
-_MORE_CREATES = (
-    "CREATE SEQUENCE", "CREATE FUNCTION", "CREATE PROCEDURE",
-)  # fmt: skip
+_IN_SCHEMAS = ("TABLE", "VIEW", "SEQUENCE")
+"""What schemas hold, and what can be moved to another one by renaming it, besides what features describe."""
 _PRIVILEGES: dict[str, tuple[str, ...]] = {
     "DATABASE": ("USAGE", "MONITOR", "MODIFY", "CREATE SCHEMA"),
     "SCHEMA": ("USAGE", "MONITOR", "MODIFY"),
     "TABLE": ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "EVOLVE SCHEMA"),
-    "DYNAMIC TABLE": ("SELECT", "OPERATE", "MONITOR"),
     "VIEW": ("SELECT", "REFERENCES"),
     "WAREHOUSE": ("USAGE", "OPERATE", "MODIFY", "MONITOR"),
-    "FUNCTION": ("USAGE",),
-    "PROCEDURE": ("USAGE",),
     "SEQUENCE": ("USAGE",),
-    "USER": ("MONITOR",),
-    "ROLE": (),
 }
 
 
 def privileges() -> dict[str, tuple[str, ...]]:
     """What can be granted on each kind, besides OWNERSHIP."""
-    creates = (*_CREATES, *(f"CREATE {kind.name}" for kind in all_kinds().descriptions), *_MORE_CREATES)
-    own = {kind.name.value: kind.privileges for kind in all_kinds().descriptions}
+    known = all_kinds()
+    in_schemas = (*_IN_SCHEMAS, *(kind.name for kind in known.all if kind.name not in known.of_account))
+    creates = tuple(f"CREATE {kind}" for kind in in_schemas)
+    own = {kind.name.value: kind.privileges for kind in known.all}
     account = {ACCOUNT: tuple(account_privileges())}
     return account | _PRIVILEGES | {"SCHEMA": (*_PRIVILEGES["SCHEMA"], *creates)} | own
 
@@ -81,11 +72,6 @@ def _ask_renamer(kind: str) -> tuple[Ask, ...]:
 
 
 _READS = ask(Subject.TARGET, "SELECT")
-
-_RENAMED = (
-    "TABLE", "VIEW", "DYNAMIC TABLE", "SEQUENCE", "FUNCTION", "PROCEDURE",
-)  # fmt: skip
-"""What can be moved to another schema by renaming it."""
 
 _RULES: dict[str, tuple[Ask, ...]] = {
     # Rows. What a query reads asks for SELECT where its names are resolved.
@@ -106,25 +92,15 @@ _RULES: dict[str, tuple[Ask, ...]] = {
     "CREATE TABLE CLONE": ask_creator("TABLE", ask(Subject.SOURCE, "SELECT")),
     "CREATE TEMPORARY": (ask(Subject.SCHEMA, "USAGE"), ask(Subject.REPLACED, OWNERSHIP)),
     "CREATE VIEW": ask_creator("VIEW"),
-    "CREATE DYNAMIC TABLE": ask_creator("DYNAMIC TABLE", WAREHOUSE_USAGE),
-    "CREATE DYNAMIC TABLE CLONE": ask_creator("DYNAMIC TABLE", ask(Subject.SOURCE, "SELECT")),
     "CREATE SEQUENCE": ask_creator("SEQUENCE"),
-    "CREATE FUNCTION": ask_creator("FUNCTION"),
-    "CREATE PROCEDURE": ask_creator("PROCEDURE"),
     "ALTER TABLE": ask_owner(),
-    **{f"ALTER {kind} RENAME": _ask_renamer(kind) for kind in _RENAMED},
+    **{f"ALTER {kind} RENAME": _ask_renamer(kind) for kind in _IN_SCHEMAS},
     "SWAP": ask_owner(ask(Subject.SOURCE, OWNERSHIP)),
     "ALTER VIEW": ask_owner(),
-    "ALTER DYNAMIC TABLE": ask_owner(),
-    "ALTER DYNAMIC TABLE OPERATE": (ask(Subject.TARGET, "OPERATE"),),
     "ALTER SEQUENCE": ask_owner(),
-    "ALTER FUNCTION": ask_owner(),
-    "ALTER PROCEDURE": ask_owner(),
     "DROP": ask_owner(),
     "UNDROP": ask_owner(),
     "COMMENT": ask_owner(),
-    "CALL": (ask(Subject.TARGET, "USAGE"),),
-    "EXPLAIN DYNAMIC TABLE": (ask(Subject.TARGET, "MONITOR"),),
     # Containers, warehouses, the account.
     "CREATE DATABASE": (ask(Subject.ACCOUNT, "CREATE DATABASE"), ask(Subject.REPLACED, OWNERSHIP)),
     "CREATE DATABASE CLONE": (
@@ -144,11 +120,6 @@ _RULES: dict[str, tuple[Ask, ...]] = {
     "ALTER WAREHOUSE OPERATE": (ask(Subject.TARGET, "OPERATE"),),
     "ALTER WAREHOUSE RENAME": ask_owner(),
     "ALTER ACCOUNT": (ask(Subject.ACCOUNT, "MANAGE ACCOUNT"),),
-    # Users and roles.
-    "CREATE USER": (ask(Subject.ACCOUNT, "CREATE USER"), ask(Subject.REPLACED, OWNERSHIP)),
-    "CREATE ROLE": (ask(Subject.ACCOUNT, "CREATE ROLE"), ask(Subject.REPLACED, OWNERSHIP)),
-    "ALTER USER": ask_owner(),
-    "ALTER ROLE": ask_owner(),
 }  # fmt: skip
 
 
@@ -160,5 +131,5 @@ def rules() -> dict[str, tuple[Ask, ...]]:
 @lru_cache(maxsize=1)
 def _rules(kinds: Kinds) -> dict[str, tuple[Ask, ...]]:
     """Every statement looks into them, so they are joined once."""
-    renamed = [kind.name for kind in kinds.descriptions if kind.is_renamed]
+    renamed = [kind.name for kind in kinds.all if kind.is_renamed]
     return _RULES | kinds.rules | {f"ALTER {kind} RENAME": _ask_renamer(kind) for kind in renamed}

@@ -17,12 +17,12 @@ _WORD = (
     r"(?:\w*_)?(?:PASSWORD|PASSPHRASE|PASSCODE|SECRET|SECRET_STRING|SECRET_KEY|SECRET_ACCESS_KEY|PRIVATE_KEY|API_KEY|"
     r"ACCESS_KEY|SAS_TOKEN|ACCESS_TOKEN|REFRESH_TOKEN|AUTH_TOKEN|MASTER_KEY|ENCRYPTION_KEY)"
     r"|PWD|TOKEN|AWS_TOKEN|AWS_KEY_ID|AWS_ROLE|CREDENTIALS|RSA_PUBLIC_KEY(?:_2)?|"
-    r"(?:TRY_)?(?:EN|DE)CRYPT(?:_RAW)?"
+    r"(?:TRY_)?(?:EN|DE)CRYPT(?:_RAW)?|SYSTEM\$F(?:IND|ORGET)_PERSON"
 )
 _SECRET_WORD = re.compile(_WORD, re.IGNORECASE)
 # A comment is prose, in which a quote may be an apostrophe: behind a secret word, all of it is hidden.
 _MARKER = re.compile(rf"\b(?:{_WORD})\b(?=.*[=:'\"$])", re.IGNORECASE | re.DOTALL)
-_QUICK = re.compile(r"PASS|PWD|SECRET|KEY|TOKEN|CRED|CRYPT|AWS_|SIG|://", re.IGNORECASE)
+_QUICK = re.compile(r"PASS|PWD|SECRET|KEY|TOKEN|CRED|CRYPT|AWS_|SIG|://|_PERSON", re.IGNORECASE)
 _PIECE = re.compile(
     r"""(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))
       | (?P<string>'(?:[^'\\]|\\.|'')*(?:'|\\?\Z))
@@ -46,7 +46,7 @@ _SIGNED = re.compile(
 _USER_INFO = re.compile(r"(?P<head>[A-Za-z][\w+.-]*://[^/\s:@'\"]*:)(?!\d{1,5}\Z)(?P<value>[^/\s'\"]+)(?=@|\Z)")
 """Also where the text was cut before the `@`, unless what is left looks like a port."""
 _LEAST = 4
-"""Of so many characters at least is what messages must not repeat of a secret."""
+"""Messages must not repeat a part of a secret that is at least this long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,31 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from snowmelt.runtime.kinds import all_kinds
-from snowmelt.runtime.rights.asks import SWITCHES, Named, Request, altered, created, source_of, table_named
+from snowmelt.runtime.rights.asks import SWITCHES, Named, RightsRequest, altered, created, source_of, table_named
 from snowmelt.sql.statements import (
     alter_table,
     changes,
     databases_schemas,
     dml,
-    dynamic_tables,
-    routines,
     sequences,
     session,
     tables,
-    users_roles,
     views,
     warehouses,
 )
-from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import Action, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.outside import addresses
 
 
-def requests(statement: Statement) -> Iterator[Request]:
+def requests(statement: Statement) -> Iterator[RightsRequest]:
     """All that the statement asks for; nothing for one that anybody may run."""
     own = all_kinds().requests.get(type(statement))
     if own is not None:
         found = own(statement)
-        yield from [found] if isinstance(found, Request) else found
+        yield from [found] if isinstance(found, RightsRequest) else found
     for family in _FAMILIES:
         yield from family(statement)
 
@@ -37,19 +34,22 @@ def requests(statement: Statement) -> Iterator[Request]:
 # -- rows --------------------------------------------------------------------------------------------------------------
 
 
-def _rows(statement: Statement) -> Iterator[Request]:
+def _rows(statement: Statement) -> Iterator[RightsRequest]:
     match statement:
         case dml.InsertStatement(target=name, overwrite=overwrite):
-            yield Request("INSERT OVERWRITE" if overwrite else "INSERT", table_named(name))
+            yield RightsRequest("INSERT OVERWRITE" if overwrite else "INSERT", table_named(name))
+        case dml.MultiInsertStatement(targets=targets, overwrite=overwrite):
+            for item in targets:
+                yield RightsRequest("INSERT OVERWRITE" if overwrite else "INSERT", table_named(item.target))
         case dml.UpdateStatement(target=name):
-            yield Request("UPDATE", table_named(name))
+            yield RightsRequest("UPDATE", table_named(name))
         case dml.DeleteStatement(target=name):
-            yield Request("DELETE", table_named(name))
+            yield RightsRequest("DELETE", table_named(name))
         case dml.MergeStatement(target=name, clauses=clauses):
             for clause in clauses:
-                yield Request(_MERGES[type(clause)], table_named(name))
+                yield RightsRequest(_MERGES[type(clause)], table_named(name))
         case tables.Truncate(name=name):
-            yield Request("TRUNCATE TABLE", table_named(name))
+            yield RightsRequest("TRUNCATE TABLE", table_named(name))
 
 
 _MERGES: dict[type, str] = {
@@ -62,29 +62,21 @@ _MERGES: dict[type, str] = {
 # -- creating ----------------------------------------------------------------------------------------------------------
 
 
-def _creating(statement: Statement) -> Iterator[Request]:
+def _creating(statement: Statement) -> Iterator[RightsRequest]:
     match statement:
         case tables.CreateTable(temporary=True):
             yield created("CREATE TEMPORARY", ObjectType.TABLE, statement)
             if statement.clone is not None or statement.like is not None:
-                yield Request("COPY INTO LOCATION", source=source_of(ObjectType.TABLE, statement.clone, statement.like))
+                yield RightsRequest(
+                    "COPY INTO LOCATION", source=source_of(ObjectType.TABLE, statement.clone, statement.like)
+                )
         case tables.CreateTable(clone=clone, like=like):
             word = " CLONE" if clone is not None else " LIKE" if like is not None else ""
             yield created(f"CREATE TABLE{word}", ObjectType.TABLE, statement, source_of(ObjectType.TABLE, clone, like))
         case views.CreateView(temporary=temporary):
             yield created("CREATE TEMPORARY" if temporary else "CREATE VIEW", ObjectType.VIEW, statement)
-        case dynamic_tables.CreateDynamicTable(clone=clone):
-            kind = ObjectType.DYNAMIC_TABLE
-            word = "" if clone is None else " CLONE"
-            yield created(
-                f"CREATE DYNAMIC TABLE{word}", kind, statement, source_of(kind, clone), statement.options.warehouse
-            )
         case sequences.CreateSequence():
             yield created("CREATE SEQUENCE", ObjectType.SEQUENCE, statement)
-        case routines.CreateRoutine(kind=kind):
-            types = tuple(argument.type for argument in statement.arguments)
-            named = Named(ObjectType(kind), statement.name, types)
-            yield Request(f"CREATE {kind}", replaced=named if statement.or_replace else None, created=named)
         case databases_schemas.CreateDatabase(clone=clone):
             word = "" if clone is None else " CLONE"
             kind = ObjectType.DATABASE
@@ -94,56 +86,38 @@ def _creating(statement: Statement) -> Iterator[Request]:
             yield created(f"CREATE SCHEMA{word}", ObjectType.SCHEMA, statement, source_of(ObjectType.SCHEMA, clone))
         case warehouses.CreateWarehouse():
             yield created("CREATE WAREHOUSE", ObjectType.WAREHOUSE, statement)
-        case users_roles.CreateUser():
-            yield created("CREATE USER", ObjectType.USER, statement)
-        case users_roles.CreateRole():
-            yield created("CREATE ROLE", ObjectType.ROLE, statement)
 
 
 # -- altering ----------------------------------------------------------------------------------------------------------
 
 
-def _altering(statement: Statement) -> Iterator[Request]:
+def _altering(statement: Statement) -> Iterator[RightsRequest]:
     match statement:
         case alter_table.AlterTable(name=name, actions=actions):
             yield altered("ALTER TABLE", ObjectType.TABLE, name, actions[0])
         case views.AlterView(name=name, actions=actions):
             yield altered("ALTER VIEW", ObjectType.VIEW, name, actions[0])
-        case dynamic_tables.AlterDynamicTable(names=names, actions=actions):
-            for name in names:
-                rule = "ALTER DYNAMIC TABLE OPERATE" if all(map(_operates, actions)) else "ALTER DYNAMIC TABLE"
-                yield altered(rule, ObjectType.DYNAMIC_TABLE, name, actions[0])
-        case dynamic_tables.ExplainDynamicTable(name=NameRef() as name):
-            yield Request("EXPLAIN DYNAMIC TABLE", Named(ObjectType.DYNAMIC_TABLE, name))
-        case routines.AlterRoutine(kind=kind, name=name, action=action, arguments=arguments):
-            yield altered(f"ALTER {kind}", kind, name, action, arguments)
         case sequences.AlterSequence(name=name, action=action):
             yield altered("ALTER SEQUENCE", ObjectType.SEQUENCE, name, action)
         case changes.Drop(kind=kind, name=name, arguments=arguments):
-            yield Request("DROP", Named(kind, name, arguments))
+            yield RightsRequest("DROP", Named(kind, name, arguments))
         case changes.Undrop(kind=kind, name=name):
-            yield Request("UNDROP", Named(kind, name, dropped=True))
+            yield RightsRequest("UNDROP", Named(kind, name, dropped=True))
         case changes.CommentOn(kind=None, name=name):
-            yield Request("COMMENT", Named(ObjectType.TABLE, name, of_column=True))
+            yield RightsRequest("COMMENT", Named(ObjectType.TABLE, name, of_column=True))
         case changes.CommentOn(kind=ObjectType() as kind, name=name, arguments=arguments):
-            yield Request("COMMENT ON CONTAINER" if kind in _CONTAINERS else "COMMENT", Named(kind, name, arguments))
+            yield RightsRequest(
+                "COMMENT ON CONTAINER" if kind in _CONTAINERS else "COMMENT", Named(kind, name, arguments)
+            )
 
 
 _CONTAINERS = frozenset({ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.WAREHOUSE})
-_OPERATED = frozenset({"TARGET_LAG", "WAREHOUSE", "SCHEDULER", "INITIALIZATION_WAREHOUSE"})
-
-
-def _operates(action: changes.Action) -> bool:
-    """Whether OPERATE is enough for a change of a dynamic table."""
-    if isinstance(action, changes.SetOptions):
-        return set(action.options.given()) <= _OPERATED
-    return isinstance(action, (*SWITCHES, dynamic_tables.Refresh))
 
 
 # -- containers, warehouses, the account -------------------------------------------------------------------------------
 
 
-def _containers(statement: Statement) -> Iterator[Request]:
+def _containers(statement: Statement) -> Iterator[RightsRequest]:
     match statement:
         case databases_schemas.AlterDatabase(name=name, action=action):
             yield _container(ObjectType.DATABASE, name, action)
@@ -151,28 +125,26 @@ def _containers(statement: Statement) -> Iterator[Request]:
             yield _container(ObjectType.SCHEMA, name, action)
         case warehouses.AlterWarehouse(name=name, action=action):
             if name is not None:
-                yield Request(_warehouse_rule(action), Named(ObjectType.WAREHOUSE, name))
+                yield RightsRequest(_warehouse_rule(action), Named(ObjectType.WAREHOUSE, name))
             else:
-                yield Request(_warehouse_rule(action))
+                yield RightsRequest(_warehouse_rule(action))
         case session.AlterParameters(level="ACCOUNT"):
-            yield Request("ALTER ACCOUNT")
-        case users_roles.AlterRole(name=name):
-            yield Request("ALTER ROLE", Named(ObjectType.ROLE, name))
+            yield RightsRequest("ALTER ACCOUNT")
 
 
-def _container(kind: ObjectType, name: NameRef, action: changes.Action) -> Request:
+def _container(kind: ObjectType, name: NameRef, action: Action) -> RightsRequest:
     match action:
         case changes.RenameTo(new_name=new):
-            return Request(f"ALTER {kind} RENAME", Named(kind, name), created=Named(kind, new))
+            return RightsRequest(f"ALTER {kind} RENAME", Named(kind, name), created=Named(kind, new))
         case changes.SwapWith(other=other):
-            return Request("SWAP", Named(kind, name), source=Named(kind, other))
+            return RightsRequest("SWAP", Named(kind, name), source=Named(kind, other))
         case databases_schemas.SetManagedAccess():
-            return Request("DROP", Named(kind, name))
+            return RightsRequest("DROP", Named(kind, name))
         case _:
-            return Request(f"ALTER {kind}", Named(kind, name))
+            return RightsRequest(f"ALTER {kind}", Named(kind, name))
 
 
-def _warehouse_rule(action: changes.Action) -> str:
+def _warehouse_rule(action: Action) -> str:
     if isinstance(action, changes.RenameTo):
         return "ALTER WAREHOUSE RENAME"
     operates = isinstance(action, (*SWITCHES, warehouses.AbortAllQueries))
@@ -182,9 +154,9 @@ def _warehouse_rule(action: changes.Action) -> str:
 # -- what leads out of the account -------------------------------------------------------------------------------------
 
 
-def _leading_out(statement: Statement) -> Iterator[Request]:
+def _leading_out(statement: Statement) -> Iterator[RightsRequest]:
     if any(True for _ in addresses(statement)):
-        yield Request("ADDRESS")
+        yield RightsRequest("ADDRESS")
 
 
 _FAMILIES = (_rows, _creating, _altering, _containers, _leading_out)

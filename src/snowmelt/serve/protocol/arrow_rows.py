@@ -23,6 +23,8 @@ _ONE_NUMBER = 6
 """Up to so many digits of a second, a TIMESTAMP_NTZ or _LTZ is one number: the epoch in units of its last digit."""
 _ONE_ZONED_NUMBER = 3
 """The same of a TIMESTAMP_TZ, whose offset stands beside it."""
+_SHORT_TIME = 4
+"""Up to so many digits of a second, a TIME is a number of 32 bits. Go's driver reads it as nothing else."""
 _SHORT_BYTES, _LONG_BYTES = "8", "16"
 """By these clients know whether a TIMESTAMP_TZ has two fields or three."""
 _WHOLE = 18
@@ -69,7 +71,8 @@ class ArrowLayout:
             case Kind.VARIANT | Kind.OBJECT | Kind.ARRAY:
                 return pa.chunked_array([pa.array(indented_texts(values, self.indent), pa.string())])
             case Kind.TIME:
-                return _units(microseconds(values), digits)
+                units = _units(microseconds(values), digits)
+                return units.cast(pa.int32()) if digits <= _SHORT_TIME else units
             case Kind.TIMESTAMP_NTZ | Kind.TIMESTAMP_LTZ if digits <= _ONE_NUMBER:
                 return _by_chunk(values, _INTEGER, lambda chunk: _units(microseconds(chunk), digits))
             case Kind.TIMESTAMP_NTZ | Kind.TIMESTAMP_LTZ:

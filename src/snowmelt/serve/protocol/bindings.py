@@ -1,9 +1,9 @@
-"""Values that clients bind: text with a type, one for each placeholder, or a list of them for many rows."""
+"""Values that clients bind: text with a type, by number or by name, or a list of them for many rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -22,6 +22,8 @@ class Bindings:
 
     rows: tuple[tuple[Any, ...], ...] = ()
     many: bool = False
+    names: Mapping[str, int] = field(default_factory=dict)
+    """Which value of a row each name stands for, in capitals. A value that the statement does not name is left out."""
 
 
 def invalid(detail: str) -> SnowmeltError:
@@ -34,17 +36,20 @@ def read_bindings(raw: object) -> Bindings:
         return Bindings()
     if not isinstance(raw, Mapping):
         raise invalid("not an object")
-    columns = [_column(raw.get(str(number + 1))) for number in range(len(raw))]
+    named = [name for name in raw if not name.isdigit()]
+    numbered = [str(number + 1) for number in range(len(raw) - len(named))]
+    names = {name.upper(): len(numbered) + index for index, name in enumerate(named)}
+    columns = [_column(raw.get(name)) for name in (*numbered, *named)]
     many = any(isinstance(value, list) for _, value in columns)
     if not many:
-        return Bindings((tuple(_value(kind, value) for kind, value in columns),))
+        return Bindings((tuple(_value(kind, value) for kind, value in columns),), names=names)
     lengths = {len(value) for _, value in columns if isinstance(value, list)}
     if len(lengths) != 1 or not all(isinstance(value, list) for _, value in columns):
         raise invalid("the lists of values are not equally long")
     if lengths.pop() * len(columns) > _MOST_VALUES:
         raise invalid(f"more than {_MOST_VALUES} values")
     converted = [[_value(kind, value) for value in values] for kind, values in columns]
-    return Bindings(tuple(zip(*converted, strict=True)), many=True)
+    return Bindings(tuple(zip(*converted, strict=True)), many=True, names=names)
 
 
 def _column(entry: object) -> tuple[str, Any]:

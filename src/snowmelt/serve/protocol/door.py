@@ -25,22 +25,22 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading.transfers import Receiving, content
 from snowmelt.observe.levels import Pool
 from snowmelt.runtime.account import Account
-from snowmelt.runtime.rights import grounds
+from snowmelt.runtime.rights import lasting
 from snowmelt.runtime.rights.authentication import Identity
 from snowmelt.runtime.spilling import FOLDER
-from snowmelt.serve.logins import Logins
 from snowmelt.serve.protocol import answers, login
 from snowmelt.serve.protocol.addresses import Holder
 from snowmelt.serve.protocol.answers import Answer, envelope, failure
 from snowmelt.serve.protocol.bodies import read_body, text, too_large
 from snowmelt.serve.protocol.executions import Execution, StatementPool
 from snowmelt.serve.protocol.login import Names
+from snowmelt.serve.protocol.logins import Logins
 from snowmelt.serve.protocol.monitoring import query_status
 from snowmelt.serve.protocol.parts import ResultParts
 from snowmelt.serve.protocol.rendering import Renderer
 from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes, Sessions
 from snowmelt.serve.protocol.stage_files import StageFiles
-from snowmelt.serve.protocol.statements import Request, read_request, runs_beside
+from snowmelt.serve.protocol.statements import QueryRequest, read_request, runs_beside
 from snowmelt.state.ids import new_query_id
 
 _log = structlog.get_logger(__name__)
@@ -76,6 +76,8 @@ class Door:
         self._renderer = Renderer(account, self._parts, self._files)
         self._by_query: WeakValueDictionary[str, Execution] = WeakValueDictionary()
         """As long as their session remembers them."""
+        self.closing: Callable[[DoorSession], None] = lambda _: None
+        """Whoever keeps something for sessions is told here that one ends."""
         self._stopping = threading.Event()
         self._stopped_by: float | None = None
         """When the last session has to be closed, once the server is being stopped."""
@@ -124,7 +126,7 @@ class Door:
 
     async def renew(self, request: HttpRequest) -> Response:
         found, token, master = self.sessions.renew(_token(request))
-        grounds.check(found.session)
+        lasting.check(found.session)
         lifetimes = self.sessions.lifetimes
         return Answer(
             envelope(
@@ -149,18 +151,19 @@ class Door:
         return Answer(envelope(None))
 
     def _session_closed(self, found: DoorSession) -> None:
+        self.closing(found)
         for execution in found.executions():
             if not execution.done:
                 execution.cancel()
             self._by_query.pop(execution.query_id, None)
         until = self._stopped_by
-        found.session.close(-1.0 if until is None else max(until - time.monotonic(), 0.05))
+        lasting.stop(found.session, None if until is None else until - time.monotonic())
         self._parts.remove(found.session.id)
         self._files.forget(found.session.id)
 
     def _session(self, request: HttpRequest) -> DoorSession:
         found = self.sessions.by_token(_token(request))
-        grounds.check(found.session)
+        lasting.check(found.session)
         return found
 
     async def telemetry(self, request: HttpRequest) -> Response:
@@ -190,7 +193,7 @@ class Door:
             return Answer(answers.in_progress(known.query_id, answers.ASYNC_IN_PROGRESS))
         return await self._held(known)
 
-    def _start(self, execution: Execution, asked: Request, base_url: str) -> None:
+    def _start(self, execution: Execution, asked: QueryRequest, base_url: str) -> None:
         if runs_beside(execution.session, asked):
             execution.session = execution.session.beside()
         self._by_query[execution.query_id] = execution
@@ -255,7 +258,7 @@ class Door:
         if holder is None or owner is None:
             return False
         try:
-            grounds.check(owner.session)
+            lasting.check(owner.session)
         except SnowmeltError:
             return False
         return holder.roles <= owner.roles_within(holder.session_id)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
@@ -15,15 +16,29 @@ from snowmelt.observe.levels import Pool
 
 if TYPE_CHECKING:
     from snowmelt.runtime.session import Session
-    from snowmelt.serve.protocol.sessions import DoorSession
 
 Work = Callable[["Execution"], bytes]
+
+
+class StatementOwner(Protocol):
+    """Whose statements run one after the other: a `DoorSession`."""
+
+    client: str
+    active: Execution | None
+
+    @property
+    def session(self) -> Session: ...
+    @property
+    def waiting(self) -> deque[tuple[Execution, Work]]: ...
+    @property
+    def lock(self) -> threading.Lock: ...
+    def roles_within(self, session_id: str) -> frozenset[str]: ...
 
 
 class Execution:
     """One request to run SQL, and its answer once there is one."""
 
-    def __init__(self, request_id: str, query_id: str, door_session: DoorSession) -> None:
+    def __init__(self, request_id: str, query_id: str, door_session: StatementOwner) -> None:
         self.request_id = request_id
         self.query_id = query_id
         self.door_session = door_session
@@ -32,6 +47,8 @@ class Execution:
         self.roles = self.session.authority.roles
         """Whose rights are in the answer."""
         self.answer: Future[bytes] = Future()
+        self.size = 0
+        """Bytes of the answer that are kept."""
         self.cancelled = False
         self.reason: SnowmeltError | None = None
         """Why it was cancelled, if not because its user wanted it."""
@@ -42,11 +59,6 @@ class Execution:
     @property
     def done(self) -> bool:
         return self.answer.done()
-
-    @property
-    def size(self) -> int:
-        """Bytes of the answer that are kept."""
-        return len(self.answer.result()) if self.answer.done() else 0
 
     @property
     def beside(self) -> bool:
@@ -63,6 +75,7 @@ class Execution:
         """The first answer counts."""
         with self._lock:
             if not self.answer.done():
+                self.size = len(body)
                 self.answer.set_result(body)
 
     def cancel(self, reason: SnowmeltError | None = None) -> None:

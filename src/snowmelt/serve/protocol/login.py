@@ -14,7 +14,7 @@ from snowmelt.runtime import parameters
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.rights.authentication import Identity
 from snowmelt.runtime.session import Session
-from snowmelt.serve.authentication import LoginAttempt
+from snowmelt.serve.protocol.authentication import LoginAttempt
 from snowmelt.serve.protocol.bodies import Body, part, text
 from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes
 

@@ -8,7 +8,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from snowmelt.runtime.results import Result
 from snowmelt.serve.protocol.addresses import Holder
 from snowmelt.serve.protocol.arrow_rows import ArrowLayout
 from snowmelt.serve.protocol.json_rows import chunk_text, json_rows
-from snowmelt.serve.protocol.rowtypes import may_be_arrow, row_type
+from snowmelt.serve.protocol.rowtypes import in_named_units, may_be_arrow, row_type
 
 _FIRST = 256 * 1024
 """Bytes of rows that travel with the answer."""
@@ -37,6 +37,9 @@ class Delivery:
     base_url: str
     owner: str
     """The session whose end removes what lies on disk."""
+    named_units: bool = False
+    """Whether the client knows times only in seconds, milli-, micro- and nanoseconds: ADBC takes a TIME(4) for
+    milliseconds, and gives another time."""
 
 
 class ResultParts:
@@ -53,6 +56,8 @@ class ResultParts:
     def rendered(self, result: Result, delivery: Delivery, roles: frozenset[str]) -> dict[str, Any]:
         """The rows as the answer holds them: some in it, the others by address, for who has the roles."""
         arrow = delivery.arrow and may_be_arrow(result.statement_type)
+        if arrow and delivery.named_units:
+            result = replace(result, columns=in_named_units(result.columns))
         body: dict[str, Any] = {
             "rowtype": [row_type(column) for column in result.columns],
             "queryResultFormat": "arrow" if arrow else "json",

@@ -16,14 +16,13 @@ from snowmelt.runtime.session import Session
 from snowmelt.serve.protocol import rowtypes
 from snowmelt.serve.protocol.addresses import Addresses, Holder
 from snowmelt.serve.protocol.answers import Answer, envelope, failure
-from snowmelt.serve.protocol.executions import Execution
+from snowmelt.serve.protocol.executions import Execution, StatementOwner
 from snowmelt.serve.protocol.login import session_parameters
 from snowmelt.serve.protocol.parts import Delivery, ResultParts
-from snowmelt.serve.protocol.sessions import DoorSession
 from snowmelt.serve.protocol.stage_files import StageFiles
 from snowmelt.serve.protocol.statements import (
     Described,
-    Request,
+    QueryRequest,
     RequestResult,
     Several,
     asked_statements,
@@ -33,7 +32,12 @@ from snowmelt.serve.protocol.statements import (
 )
 
 _log = structlog.get_logger(__name__)
-_PYTHON = ("PythonConnector", "PythonSnowpark", "Snowpark", "PythonUDAF")
+_GO = "Go"
+_READS_ARROW = {
+    "Python": "PYTHON_CONNECTOR_QUERY_RESULT_FORMAT", "Snowpark": "PYTHON_CONNECTOR_QUERY_RESULT_FORMAT",
+    _GO: "GO_QUERY_RESULT_FORMAT",
+}  # fmt: skip
+"""By how its name begins, the parameter with which a client that reads Arrow can ask for JSON. Others get JSON."""
 _VERBS = ("inserted", "updated", "deleted")
 _DML = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
@@ -45,12 +49,13 @@ class Renderer:
         self._files = files
         self.addresses = Addresses()
 
-    def delivery(self, found: DoorSession, base_url: str) -> Delivery:
-        wanted = str(found.session.parameter("PYTHON_CONNECTOR_QUERY_RESULT_FORMAT")).upper()
-        arrow = found.client.startswith(_PYTHON) and wanted != "JSON"
-        return Delivery(arrow, base_url, found.session.id)
+    def delivery(self, found: StatementOwner, base_url: str) -> Delivery:
+        own = next((name for client, name in _READS_ARROW.items() if found.client.startswith(client)), None)
+        asked = (str(found.session.parameter(name)).upper() for name in (own, "QUERY_RESULT_FORMAT") if name)
+        arrow = own is not None and "JSON" not in asked
+        return Delivery(arrow, base_url, found.session.id, named_units=found.client.startswith(_GO))
 
-    def answer(self, execution: Execution, asked: Request, delivery: Delivery) -> bytes:
+    def answer(self, execution: Execution, asked: QueryRequest, delivery: Delivery) -> bytes:
         """Runs the request. Never raises: what goes wrong is the answer."""
         try:
             execution.begin()
@@ -69,7 +74,7 @@ class Renderer:
             if execution.beside:
                 execution.session.leave()
 
-    def _executed(self, execution: Execution, asked: Request, delivery: Delivery) -> dict[str, Any]:
+    def _executed(self, execution: Execution, asked: QueryRequest, delivery: Delivery) -> dict[str, Any]:
         session = execution.session
         moved = None if asked.describe_only else _transfer(session, asked, execution.query_id)
         if moved is not None:
@@ -102,7 +107,7 @@ class Renderer:
             data["stats"] = _stats(result)
         return data
 
-    def kept_answer(self, found: DoorSession, query_id: str, delivery: Delivery) -> bytes:
+    def kept_answer(self, found: StatementOwner, query_id: str, delivery: Delivery) -> bytes:
         """The result of an earlier query, as long as it is kept."""
         try:
             record = self._account.journal.get(query_id)
@@ -120,7 +125,7 @@ class Renderer:
             return _bytes(failure(error, query_id))
 
 
-def _transfer(session: Session, asked: Request, query_id: str) -> Any:
+def _transfer(session: Session, asked: QueryRequest, query_id: str) -> Any:
     if asked.sql.lstrip()[:3].upper() not in ("PUT", "GET") and "file://" not in asked.sql:
         return None
     statements = asked_statements(asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from snowmelt.core.types import MAX_VARCHAR, DataType, Kind
@@ -23,6 +24,19 @@ def type_name(type_: DataType) -> str:
 def fraction_digits(type_: DataType) -> int:
     """Of a TIME or TIMESTAMP."""
     return 9 if type_.precision is None else type_.precision
+
+
+def in_named_units(columns: tuple[ResultColumn, ...]) -> tuple[ResultColumn, ...]:
+    """The columns, with as many digits of a second as the next unit that has a name, from seconds to nanoseconds."""
+    return tuple(replace(column, type=_in_named_unit(column.type)) for column in columns)
+
+
+def _in_named_unit(type_: DataType) -> DataType:
+    if not (type_.is_timestamp or type_.kind is Kind.TIME):
+        return type_
+    digits = -(-fraction_digits(type_) // 3) * 3
+    # A TIMESTAMP_TZ without a field for its fraction is taken for seconds, whatever its scale.
+    return replace(type_, precision=6 if digits == 3 and type_.kind is Kind.TIMESTAMP_TZ else digits)
 
 
 def row_type(column: ResultColumn) -> dict[str, Any]:

@@ -69,12 +69,16 @@ class DoorSession:
             return execution
 
     def _forget_old(self) -> None:
-        held = 0
-        for request_id, execution in reversed(list(self.by_request.items())):
-            held += execution.size
-            old = len(self.by_request) > _KEPT_EXECUTIONS or held > _KEPT_BYTES
-            if old and execution.done and execution.request_id != next(reversed(self.by_request)):
+        """The oldest answers go, never the newest request."""
+        held = sum(execution.size for execution in self.by_request.values())
+        if len(self.by_request) <= _KEPT_EXECUTIONS and held <= _KEPT_BYTES:
+            return
+        for request_id, execution in list(self.by_request.items())[:-1]:
+            if len(self.by_request) <= _KEPT_EXECUTIONS and held <= _KEPT_BYTES:
+                return
+            if execution.done:
                 del self.by_request[request_id]
+                held -= execution.size
 
     def roles_within(self, session_id: str) -> frozenset[str]:
         """The roles whose results it may have: of its own statements, those it could use; of others, those in use."""

@@ -23,7 +23,7 @@ _ROW_STATEMENTS = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "S
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class QueryRequest:
     """What a query request says."""
 
     sql: str
@@ -38,7 +38,7 @@ class Request:
         return self.settings.get("MULTI_STATEMENT_COUNT")
 
 
-def read_request(body: Body) -> Request:
+def read_request(body: Body) -> QueryRequest:
     sql = body.get("sqlText")
     if not isinstance(sql, str):
         raise malformed("sqlText is missing")
@@ -47,7 +47,7 @@ def read_request(body: Body) -> Request:
         for name, value in part(body, "parameters").items()
         if name.upper() in parameters.PARAMETERS and value is not None
     }
-    return Request(
+    return QueryRequest(
         sql, read_bindings(body.get("bindings")), bool(body.get("asyncExec")), bool(body.get("describeOnly")), settings
     )
 
@@ -86,7 +86,7 @@ class Described:
 RequestResult = Result | Several | Described
 
 
-def execute_request(session: Session, request: Request, query_id: str) -> RequestResult:
+def execute_request(session: Session, request: QueryRequest, query_id: str) -> RequestResult:
     """Runs the request under the query id that the client was promised."""
     if request.describe_only:
         return _described(session, request)
@@ -101,16 +101,16 @@ def execute_request(session: Session, request: Request, query_id: str) -> Reques
     return Several(tuple(session.execute(statement) for statement in statements))
 
 
-def asked_statements(request: Request) -> list[SqlText]:
+def asked_statements(request: QueryRequest) -> list[SqlText]:
     """The statements of a request, with the first row of its binds in them; what was sent has none of their values."""
     sent = split_statements(request.sql)
     if not request.bindings.rows:
         return sent
-    filled = split_statements(substitute(request.sql, request.bindings.rows[0]))
+    filled = split_statements(substitute(request.sql, request.bindings.rows[0], request.bindings.names))
     return [replace(statement, around=one.sent) for statement, one in zip(filled, sent, strict=True)]
 
 
-def _check_count(session: Session, request: Request, found: int) -> None:
+def _check_count(session: Session, request: QueryRequest, found: int) -> None:
     asked = request.statement_count
     wanted = int(asked if asked is not None else session.parameter("MULTI_STATEMENT_COUNT"))
     if (wanted != 0 and found > 1 and found != wanted) or (wanted > 1 and found != wanted):
@@ -121,8 +121,8 @@ def _check_count(session: Session, request: Request, found: int) -> None:
         )  # fmt: skip
 
 
-def _described(session: Session, request: Request) -> Described:
-    found = template(request.sql)
+def _described(session: Session, request: QueryRequest) -> Described:
+    found = template(request.sql, request.bindings.names)
     given = request.bindings.rows[0] if request.bindings.rows else ()
     values = [*given, *[None] * max(0, found.count - len(given))]
     statements = split_statements(found.fill(values))
@@ -132,12 +132,12 @@ def _described(session: Session, request: Request) -> Described:
     return Described(query_type, columns, found.count)
 
 
-def _for_each_row(session: Session, request: Request, query_id: str) -> Result:
+def _for_each_row(session: Session, request: QueryRequest, query_id: str) -> Result:
     """As one INSERT where that is possible; else one statement a row, all of them or none."""
     rows = request.bindings.rows
     if not rows:
         raise errors.compilation("000900", "42601", "There are no rows to bind.")
-    merged = merged_insert(request.sql, rows)
+    merged = merged_insert(request.sql, rows, request.bindings.names)
     if merged is not None:
         return session.execute(SqlText(merged, around=request.sql), query_id=query_id)
     own = session.transaction is None and bool(session.parameter("AUTOCOMMIT"))
@@ -146,7 +146,7 @@ def _for_each_row(session: Session, request: Request, query_id: str) -> Result:
     changed = 0
     kind = "INSERT"
     try:
-        filled = template(request.sql)
+        filled = template(request.sql, request.bindings.names)
         for row in rows:
             result = session.execute(SqlText(filled.fill(row), around=request.sql))
             changed += result.rows_affected or 0
@@ -164,7 +164,7 @@ def _for_each_row(session: Session, request: Request, query_id: str) -> Result:
 _DONE = {"INSERT": "inserted", "UPDATE": "updated", "DELETE": "deleted", "MERGE": "merged"}
 
 
-def runs_beside(session: Session, request: Request) -> bool:
+def runs_beside(session: Session, request: QueryRequest) -> bool:
     """Whether an asynchronous request may go on while its session does other things: it changes nothing of that."""
     if not request.asynchronous or session.transaction is not None or request.describe_only:
         return False

@@ -21,7 +21,7 @@ from snowmelt.core.types import (
 from snowmelt.sql import arithmetic, variants
 from snowmelt.sql.dialect import call as invoke
 from snowmelt.sql.dialect import integer, spark, string
-from snowmelt.sql.functions import aggregates_statistics
+from snowmelt.sql.functions import aggregates_statistics, array_sets
 from snowmelt.sql.functions.arguments import constant_integer
 from snowmelt.sql.functions.ordered_lists import gather, gather_by
 from snowmelt.sql.functions.registry import Call, Function, aggregate, alias, first_type
@@ -154,6 +154,18 @@ def _as_array(elements: exp.Expr, type_: DataType) -> exp.Expr:
     return variants.from_elements(spark("transform(_0, sm_e -> _1)", elements, element))
 
 
+def _array_union_agg(call: Call) -> exp.Expr:
+    """Each element as often as it is in the array that has most of it. `undefined` elements don't count."""
+    if call.types[0].kind not in (Kind.ARRAY, Kind.VARIANT, Kind.NULL):
+        raise errors.invalid_argument_types(call.name, str(call.types[0]))
+    arrays = invoke("collect_list", variants.array_elements(call.args[0]))
+    merged = spark(
+        "aggregate(_0, CAST(array() AS ARRAY<VARIANT>), (sm_all, sm_next) -> concat(sm_all, _1))",
+        arrays, array_sets.beyond(spark("filter(sm_next, sm_e -> sm_e IS NOT NULL)"), spark("sm_all")),
+    )  # fmt: skip
+    return variants.from_elements(merged)
+
+
 def _object_agg(call: Call) -> exp.Expr:
     entries = spark("collect_list(CASE WHEN _0 IS NOT NULL AND _1 IS NOT NULL THEN struct(_0, _1) END)", *call.args)
     return variants.from_entries(invoke("map_from_entries", entries))
@@ -212,6 +224,7 @@ FUNCTIONS: tuple[Function, ...] = (
     aggregate("LISTAGG", "str, str", VARCHAR, _listagg, least=1, accepts="distinct order"),
     _ARRAY_AGG,
     *alias(_ARRAY_AGG, "ARRAYAGG"),
+    aggregate("ARRAY_UNION_AGG", "any", ARRAY, _array_union_agg),
     aggregate("ARRAY_UNIQUE_AGG", "any", ARRAY, _array_unique_agg, accepts="distinct"),
     aggregate("OBJECT_AGG", "str, variant", OBJECT, _object_agg),
     _HLL,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from snowmelt.core.types import BINARY, NULL, VARCHAR, DataType, Kind
+from snowmelt.core.types import BINARY, MAX_VARCHAR, NULL, VARCHAR, DataType, Kind
+from snowmelt.sql.building import bind, fail
 from snowmelt.sql.casts import cast
 from snowmelt.sql.dialect import integer, spark
 from snowmelt.sql.functions.registry import Call
@@ -40,6 +41,28 @@ def small_integer(call: Call, index: int) -> exp.Expr:
     if value is not None:
         return integer(max(min(value, _INT_LIMIT), -_INT_LIMIT))
     return spark("CAST(_0 AS INT)", call.args[index])
+
+
+MOST_ELEMENTS = 2_000_000
+"""The most elements of an array that a call makes from a number: some 16 MB as text, the largest value there is."""
+
+
+def at_most(call: Call, most: int, value: exp.Expr, size: exp.Expr) -> exp.Expr:
+    """The value where the size is within bounds, and an error elsewhere.
+
+    What a call makes from a number can be as large as somebody likes; it would take the memory of everybody else.
+    """
+    error = fail("100078", "22000", f"The result of {call.name} is too long: at most {most} are possible")
+    return spark(f"if(_0 > {most}, _1, _2)", size, error, value)
+
+
+def characters(call: Call, index: int, most: int = MAX_VARCHAR) -> exp.Expr:
+    """How many characters a call is to make, as Spark's INT."""
+    count = small_integer(call, index)
+    known = constant_integer(call, index, 0)
+    if known is not None and known <= most:
+        return count
+    return bind(count, lambda n: at_most(call, most, n, n))
 
 
 def is_binary(call: Call, index: int = 0) -> bool:

@@ -19,6 +19,12 @@ from snowmelt.sql.functions.registry import Call, Function, scalar
 from snowmelt.sql.functions.semi_structured import variant_argument
 
 _ELEMENT = spark("sm_element")
+_NTH_COPY = (
+    "CASE WHEN _2 IS NOT NULL THEN filter(_0, (sm_element, sm_index) -> "
+    "size(filter(slice(_1, 1, sm_index + 1), sm_key -> sm_key <=> get(_1, sm_index))) "
+    "{comparison} size(filter(_2, sm_key -> sm_key <=> get(_1, sm_index)))) END"
+)
+"""The elements of the first array by how many of them came before, held against how many the other array has."""
 
 
 def elements_argument(call: Call, index: int) -> exp.Expr:
@@ -101,11 +107,7 @@ def _array_distinct(call: Call) -> exp.Expr:
 
 def _multiset(comparison: str) -> Callable[[Call], exp.Expr]:
     """ARRAY_EXCEPT and ARRAY_INTERSECTION: the n-th copy of an element is matched by an n-th copy in the other."""
-    template = (
-        "CASE WHEN _2 IS NOT NULL THEN filter(_0, (sm_element, sm_index) -> "
-        "size(filter(slice(_1, 1, sm_index + 1), sm_key -> sm_key <=> get(_1, sm_index))) "
-        f"{comparison} size(filter(_2, sm_key -> sm_key <=> get(_1, sm_index)))) END"
-    )
+    template = _NTH_COPY.format(comparison=comparison)
 
     def emit(call: Call) -> exp.Expr:
         def build(items: exp.Expr, keys: exp.Expr, others: exp.Expr) -> exp.Expr:
@@ -116,6 +118,16 @@ def _multiset(comparison: str) -> Callable[[Call], exp.Expr]:
         return variants.from_elements(bind(given, lambda items: bind((items, _keys(items), others), build)))
 
     return emit
+
+
+def beyond(elements: exp.Expr, others: exp.Expr) -> exp.Expr:
+    """The copies of elements that the other array does not have; both are Spark's ARRAY<VARIANT>."""
+    template = _NTH_COPY.format(comparison=">")
+
+    def build(items: exp.Expr, keys: exp.Expr, other_keys: exp.Expr) -> exp.Expr:
+        return spark(template, items, keys, other_keys)
+
+    return bind(elements, lambda items: bind((items, _keys(items), _keys(others)), build))
 
 
 def _array_remove(call: Call) -> exp.Expr:

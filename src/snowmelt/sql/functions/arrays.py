@@ -18,8 +18,9 @@ from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import integer, spark, string
 from snowmelt.sql.functions import array_sets
+from snowmelt.sql.functions.arguments import MOST_ELEMENTS, at_most
 from snowmelt.sql.functions.array_sets import elements_argument
-from snowmelt.sql.functions.registry import Call, Function, refused, scalar
+from snowmelt.sql.functions.registry import Call, Function, scalar
 from snowmelt.sql.functions.semi_structured import variant_argument
 
 _ELEMENT = spark("sm_element")
@@ -65,11 +66,13 @@ def _array_generate_range(call: Call) -> exp.Expr:
             "to_variant_object(CASE WHEN _0 IS NULL OR _1 IS NULL OR _2 IS NULL THEN NULL "
             "WHEN _2 = 0 THEN _3 "
             "WHEN (_2 > 0 AND _0 >= _1) OR (_2 < 0 AND _0 <= _1) THEN CAST(array() AS ARRAY<BIGINT>) "
-            "ELSE sequence(CAST(_0 AS BIGINT), CAST(_1 - sign(_2) AS BIGINT), CAST(_2 AS BIGINT)) END)",
+            "ELSE sequence(CAST(_0 AS BIGINT), CAST(_4 - sign(_2) AS BIGINT), CAST(_2 AS BIGINT)) END)",
             start,
             stop,
             by,
             fail("100353", "22023", "ARRAY_GENERATE_RANGE: the step must not be zero"),
+            # Where the sequence ends, and not around it: Spark computes a constant one before it looks at conditions.
+            at_most(call, MOST_ELEMENTS, stop, spark("abs((CAST(_1 AS DOUBLE) - _0) / _2)", start, stop, by)),
         )
 
     return bind((call.args[0], call.args[1], step), build)
@@ -87,7 +90,7 @@ def _array_insert(call: Call) -> exp.Expr:
             "concat(slice(_0, 1, _1), array_repeat(CAST(NULL AS VARIANT), greatest(_1 - size(_0), 0)), "
             "array(_2), slice(_0, _1 + 1, size(_0)))",
             items,
-            at,
+            at_most(call, MOST_ELEMENTS, at, at),
             value,
         )
 
@@ -224,6 +227,11 @@ def _reduce(call: Call) -> exp.Expr:
     return spark_call("aggregate", elements_argument(call, 0), variant_argument(call, 1), body)
 
 
+def _array_repeat(call: Call) -> exp.Expr:
+    copies = spark("array_repeat(_0, CAST(_1 AS INT))", variant_argument(call, 0), call.args[1])
+    return variants.from_elements(at_most(call, MOST_ELEMENTS, copies, call.args[1]))
+
+
 FUNCTIONS: tuple[Function, ...] = (
     *array_sets.FUNCTIONS,
     scalar("ARRAY_CONSTRUCT", "any", ARRAY, _array_construct, least=0, variadic=True),
@@ -243,6 +251,7 @@ FUNCTIONS: tuple[Function, ...] = (
     scalar("ARRAY_REVERSE", "any", ARRAY, _of_elements("reverse(_0)")),
     scalar("ARRAY_FLATTEN", "any", ARRAY, _array_flatten),
     scalar("ARRAY_SLICE", "any, int, int", ARRAY, _array_slice),
+    scalar("ARRAY_REPEAT", "any, int", ARRAY, _array_repeat),
     scalar("ARRAY_SORT", "any, any, any", ARRAY, _array_sort, least=1),
     scalar(
         "ARRAY_SIZE",
@@ -254,5 +263,4 @@ FUNCTIONS: tuple[Function, ...] = (
     scalar("FILTER", "any, any", ARRAY, _filter),
     scalar("TRANSFORM", "any, any", ARRAY, _transform),
     scalar("REDUCE", "any, any, any", VARIANT, _reduce),
-    refused("ARRAY_UNION_AGG", "Use ARRAY_AGG with DISTINCT over FLATTEN."),
 )

@@ -201,7 +201,9 @@ def _slice_of_wall(wall: exp.Expr, length: int, part: str, end: bool, invocation
 
 def _convert_timezone(invocation: Call) -> exp.Expr:
     if len(invocation.args) == 3:
+        zone_type = invocation.types[1]
         source_zone, target_zone, value = invocation.args
+        target_zone = cast(target_zone, zone_type, types.VARCHAR, invocation.context)
         wall = cast(value, invocation.types[2], types.TIMESTAMP_NTZ, invocation.context)
         return call("convert_timezone", source_zone, target_zone, wall)
     zone, value = invocation.args

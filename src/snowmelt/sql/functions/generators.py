@@ -15,13 +15,14 @@ from snowmelt.core import errors
 from snowmelt.core.types import FLOAT, INTEGER, VARCHAR, DataType, Kind, number, varchar
 from snowmelt.sql import arithmetic
 from snowmelt.sql.dialect import spark
-from snowmelt.sql.functions.arguments import constant_integer
+from snowmelt.sql.functions.arguments import MOST_ELEMENTS, characters, constant_integer
 from snowmelt.sql.functions.registry import Call, Function, refused, scalar
 
 SEQUENCE_COLUMN = "__seq"
 """The column of a generated source that numbers its rows from 0 without gaps."""
 
 _SEQUENCE_BYTES = {"SEQ1": 1, "SEQ2": 2, "SEQ4": 4, "SEQ8": 8}
+SEQUENCES = frozenset(_SEQUENCE_BYTES)
 _UNIT = "CAST(pmod(xxhash64(_0, _1), 9007199254740992L) AS DOUBLE) / 9007199254740992D"
 """A number in [0, 1) from a value and a salt."""
 
@@ -74,7 +75,7 @@ def _randstr(call: Call) -> exp.Expr:
             "array_join(transform(slice(sequence(0, CAST(_0 AS INT)), 2, CAST(_0 AS INT)), sm_i -> substring("
             "'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', "
             "CAST(pmod(xxhash64(_1, sm_i), 62) AS INT) + 1, 1)), '')",
-            call.args[0],
+            characters(call, 0, MOST_ELEMENTS),
             source,
         ),
     )

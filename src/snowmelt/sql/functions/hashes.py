@@ -51,8 +51,13 @@ def _hash(call: Call) -> exp.Expr:
 
     NULLs count, and each value carries its kind: ('a', NULL) and (NULL, 'a') differ, as do 1 and '1'.
     """
-    parts = [_canonical(tree, type_, call) for tree, type_ in zip(call.args, call.types, strict=True)]
-    return spark_call("xxhash64", *parts)
+    return row_hash(call)
+
+
+def row_hash(call: Call, first: int = 0) -> exp.Expr:
+    """That hash of the arguments from the first on."""
+    given = zip(call.args[first:], call.types[first:], strict=True)
+    return spark_call("xxhash64", *(_canonical(tree, type_, call) for tree, type_ in given))
 
 
 def _canonical(tree: exp.Expr, type_: DataType, call: Call) -> exp.Expr:
@@ -153,7 +158,35 @@ _MD5 = scalar("MD5", "any", varchar(32), _digest("md5(_0)"))
 _SHA1 = scalar("SHA1", "any", varchar(40), _digest("sha1(_0)"))
 _SHA2 = scalar("SHA2", "any, int", varchar(128), _sha2("sha2(_0, _1)"), least=1)
 
+_KEY = "unhex(sha2(_1, 256))"
+_WRONG = ("100311", "22023")
+
+
+def _encrypt(call: Call) -> exp.Expr:
+    return spark(f"aes_encrypt(_0, {_KEY}, 'GCM', 'DEFAULT', '', _2)", text_or_bytes(call), call.args[1], _added(call))
+
+
+def _decrypt(*, attempt: bool) -> _Emit:
+    def emit(call: Call) -> exp.Expr:
+        arguments = (call.args[0], call.args[1], _added(call))
+        found = spark(f"try_aes_decrypt(_0, {_KEY}, 'GCM', 'DEFAULT', _2)", *arguments)
+        if attempt:
+            return found
+        error = fail(*_WRONG, "Decryption failed. Check encrypted data, key, AAD, or AEAD tag.")
+        return spark("coalesce(_0, if(_1 IS NULL OR _2 IS NULL, NULL, _3))", found, *call.args[:2], error)
+
+    return emit
+
+
+def _added(call: Call) -> exp.Expr:
+    """Data that is part of the check, and not of the text."""
+    return call.args[2] if len(call.args) > 2 else string("")
+
+
 FUNCTIONS = (
+    scalar("ENCRYPT", "any, str, str", BINARY, _encrypt, least=2, volatile=True),
+    scalar("DECRYPT", "bin, str, str", BINARY, _decrypt(attempt=False), least=2),
+    scalar("TRY_DECRYPT", "bin, str, str", BINARY, _decrypt(attempt=True), least=2),
     _MD5,
     *alias(_MD5, "MD5_HEX"),
     scalar("MD5_BINARY", "any", binary(16), _digest("unhex(md5(_0))")),

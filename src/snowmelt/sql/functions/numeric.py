@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.core.types import FLOAT, INTEGER, MAX_PRECISION, DataType, Kind, int64, number
+from snowmelt.core.types import BINARY, FLOAT, INTEGER, MAX_PRECISION, DataType, Kind, int64, number
 from snowmelt.sql import arithmetic, coercion
 from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import call as invoke
@@ -16,6 +17,7 @@ from snowmelt.sql.dialect import integer, spark
 from snowmelt.sql.functions import date_parts, numeric_float
 from snowmelt.sql.functions.arguments import any_null, constant_integer
 from snowmelt.sql.functions.registry import Call, Function, alias, first_type, scalar
+from snowmelt.sql.patterns import constant_string
 
 _ROUNDING_MODES = {"HALF_AWAY_FROM_ZERO": "round", "HALF_TO_EVEN": "bround"}
 _LARGEST_FACTORIAL = 33
@@ -72,7 +74,10 @@ def _trunc(call: Call) -> exp.Expr:
 def _with_number(call: Call) -> Call:
     """TRUNC takes dates as well, so that its first argument arrives as it was written."""
     value, type_ = coercion.argument("num", call.args[0], call.types[0], call.context)
-    return replace(call, args=(value, *call.args[1:]), types=(type_, *call.types[1:]))
+    if len(call.args) == 1:
+        return replace(call, args=(value,), types=(type_,))
+    scale, scale_type = coercion.argument("int", call.args[1], call.types[1], call.context)
+    return replace(call, args=(value, scale), types=(type_, scale_type))
 
 
 def _trunc_type(call: Call) -> DataType:
@@ -224,15 +229,72 @@ def _width_bucket(call: Call) -> exp.Expr:
     return bind((value, low, high, count), build)
 
 
+_BYTE = "CAST(conv(substring(_0, sm_at * 2 + 1, 2), 16, 10) AS BIGINT)"
+
+
+def _type_of_bits(types: tuple[DataType, ...]) -> DataType:
+    return BINARY if types[0].kind is Kind.BINARY and types[1].kind is Kind.BINARY else INTEGER
+
+
+def _combined(sign: str) -> Callable[[Call], exp.Expr]:
+    def emit(call: Call) -> exp.Expr:
+        kinds = {type_.kind for type_ in call.types[:2]}
+        if Kind.BINARY in kinds:
+            if kinds != {Kind.BINARY}:
+                raise errors.invalid_argument_types(call.name, ", ".join(map(str, call.types[:2])))
+            return _of_binary(call, sign)
+        if len(call.args) > 2:
+            raise errors.invalid_argument_types(call.name, ", ".join(map(str, call.types)))
+        whole = [
+            coercion.argument("int", value, type_, call.context)[0]
+            for value, type_ in zip(call.args, call.types, strict=True)
+        ]
+        return spark(f"_0 {sign} _1", *whole)
+
+    return emit
+
+
+def _of_binary(call: Call, sign: str) -> exp.Expr:
+    """In hexadecimal digits, two of each byte."""
+    side = None
+    if len(call.args) > 2:
+        side = (constant_string(call.args[2]) or "").upper()
+        if side not in ("LEFT", "RIGHT"):
+            raise errors.invalid_value(call.literal(2) or "", "padside")
+    one, other = spark("hex(_0)", call.args[0]), spark("hex(_0)", call.args[1])
+
+    def aligned(left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        return bind((_padded(left, right, side), _padded(right, left, side)), lambda a, b: _bytes(a, b, sign))
+
+    return bind((one, other), aligned)
+
+
+def _padded(given: exp.Expr, other: exp.Expr, side: str | None) -> exp.Expr:
+    if side is not None:
+        pad = "lpad" if side == "LEFT" else "rpad"
+        return spark(f"{pad}(_0, greatest(length(_0), length(_1)), '0')", given, other)
+    error = fail(
+        "100544", "22026", "The lengths of two variable-sized fields do not match: first length ",
+        spark("length(_0) DIV 2", given), ", second length ", spark("length(_0) DIV 2", other),
+    )  # fmt: skip
+    return spark("if(length(_0) <> length(_1), _2, _0)", given, other, error)
+
+
+def _bytes(one: exp.Expr, other: exp.Expr, sign: str) -> exp.Expr:
+    byte = spark(f"_0 {sign} _1", spark(_BYTE, one), spark(_BYTE, other))
+    numbers = spark("transform(sequence(0, length(_0) DIV 2 - 1), sm_at -> lpad(hex(_1), 2, '0'))", one, byte)
+    return spark("unhex(if(length(_0) = 0, '', array_join(_1, '')))", one, numbers)
+
+
 _ROUND = replace(scalar("ROUND", "num, int, str", first_type, _round, least=1), typed=_rounded_type)
 _CEIL = replace(scalar("CEIL", "num, int", first_type, _ceil, least=1), typed=_rounded_type)
 _TRUNC = replace(scalar("TRUNC", "any, any", first_type, _trunc, least=1), typed=_trunc_type)
 _MOD = scalar("MOD", "num, num", lambda types: _operator_type("%", types), _mod)
 
 _BITS = (
-    scalar("BITAND", "int, int", INTEGER, "_0 & _1"),
-    scalar("BITOR", "int, int", INTEGER, "_0 | _1"),
-    scalar("BITXOR", "int, int", INTEGER, "_0 ^ _1"),
+    scalar("BITAND", "any, any, str", _type_of_bits, _combined("&"), least=2),
+    scalar("BITOR", "any, any, str", _type_of_bits, _combined("|"), least=2),
+    scalar("BITXOR", "any, any, str", _type_of_bits, _combined("^"), least=2),
     scalar("BITNOT", "int", INTEGER, "~_0"),
     scalar("BITSHIFTLEFT", "int, int", INTEGER, _shift_left),
     scalar(

@@ -66,6 +66,27 @@ def _construct(call: Call, *, keep_null: bool) -> exp.Expr:
     return variants.from_entries(spark_call("map_from_entries", kept))
 
 
+def _arrays_to_object(call: Call) -> exp.Expr:
+    """A NULL key leaves its value out, a NULL value becomes a JSON null."""
+
+    def build(keys: exp.Expr, values: exp.Expr) -> exp.Expr:
+        unequal = fail("215001", "22000", "Key array and value array had unequal lengths in ARRAYS_TO_OBJECT")
+        no_text = fail("215002", "22000", "Key supplied for ARRAYS_TO_OBJECT does not have string type")
+        pairs = spark(
+            "filter(zip_with(_0, _1, (sm_key, sm_value) -> named_struct('k', if(sm_key IS NULL OR "
+            "schema_of_variant(sm_key) = 'STRING', CAST(sm_key AS STRING), CAST(_2 AS STRING)), 'v', sm_value)), "
+            "sm_pair -> sm_pair.k IS NOT NULL)",
+            keys, values, no_text,
+        )  # fmt: skip
+        entries = spark("map_from_entries(_0)", pairs)
+        return spark(
+            "CASE WHEN size(_0) <> size(_1) THEN CAST(_2 AS VARIANT) ELSE _3 END",
+            keys, values, unequal, variants.from_entries(entries),
+        )  # fmt: skip
+
+    return bind((elements_argument(call, 0), elements_argument(call, 1)), build)
+
+
 def _object_construct(call: Call) -> exp.Expr:
     return _construct(call, keep_null=False)
 
@@ -127,6 +148,7 @@ def _object_keys(call: Call) -> exp.Expr:
 
 
 FUNCTIONS: tuple[Function, ...] = (
+    scalar("ARRAYS_TO_OBJECT", "any, any", OBJECT, _arrays_to_object),
     scalar("OBJECT_CONSTRUCT", "any", OBJECT, _object_construct, least=0, variadic=True),
     scalar("OBJECT_CONSTRUCT_KEEP_NULL", "any", OBJECT, _object_construct_keep_null, least=0, variadic=True),
     scalar("OBJECT_DELETE", "any, any", OBJECT, _object_delete, least=2, variadic=True),

@@ -16,12 +16,12 @@ from snowmelt.sql.dialect import integer, spark, string
 from snowmelt.sql.functions.arguments import any_null, constant_integer, null
 from snowmelt.sql.functions.registry import Call, alias, scalar
 from snowmelt.sql.patterns import constant_string
-from snowmelt.sql.regular_expressions import Pattern, parse_flags, translate
+from snowmelt.sql.regular_expressions import GroupEdge, Pattern, parse_flags, translate
 
 _COUNT = int64(18)
 
 
-def _pattern(call: Call, parameters: int) -> Pattern:
+def _pattern(call: Call, parameters: int, edge: GroupEdge | None = None) -> Pattern:
     """The constant pattern, read with the parameters at that position."""
     text = constant_string(call.args[1])
     if text is None:
@@ -32,7 +32,7 @@ def _pattern(call: Call, parameters: int) -> Pattern:
         if given is None:
             raise errors.unsupported(f"{call.name} with parameters that are not a constant")
         flags = given
-    return translate(text, parse_flags(flags))
+    return translate(text, parse_flags(flags), edge)
 
 
 def _positive(call: Call, index: int, what: str) -> exp.Expr:
@@ -144,8 +144,11 @@ def _instr(call: Call) -> exp.Expr:
     option = constant_integer(call, 4, 0)
     if option not in (0, 1):
         raise errors.unsupported("REGEXP_INSTR with an option that is not the constant 0 or 1")
-    if _group(call, pattern, 6) != 0:
-        raise errors.unsupported("REGEXP_INSTR of a group")
+    group = _group(call, pattern, 6)
+    if group is None:
+        raise errors.unsupported("REGEXP_INSTR of a group that the pattern does not have")
+    if group:
+        return _group_position(call, pattern, GroupEdge(group, behind=option == 1))
     if constant_integer(call, 3, 1) != 1:
         _refuse_empty(call, pattern)
     java = string(f"{pattern.flags.prefix}((?s:.*?))(?:{pattern.text})")
@@ -158,6 +161,32 @@ def _instr(call: Call) -> exp.Expr:
             "CASE WHEN _0 IS NOT NULL AND _3 IS NOT NULL AND _4 IS NOT NULL "
             "THEN coalesce(CAST(length(_1) + length(_2) + _3 AS BIGINT), CAST(0 AS BIGINT)) END",
             subject, before, last, position, nth,
+        )  # fmt: skip
+
+    return bind(arguments, build)
+
+
+def _group_position(call: Call, pattern: Pattern, edge: GroupEdge) -> exp.Expr:
+    """By how much of the subject is left there."""
+    _refuse_empty(call, pattern)
+    marked = _pattern(call, 5, edge)
+    java = string(marked.flags.prefix + marked.text)
+    arguments = (_from_position(call, 2), _positive(call, 3, "occurrence"), _positive(call, 2, "position"))
+
+    def build(subject: exp.Expr, nth: exp.Expr, position: exp.Expr) -> exp.Expr:
+        rest, last = (
+            spark("get(regexp_extract_all(_0, _1, _2), _3 - 1)", subject, java, integer(group), nth)
+            for group in (marked.rest, marked.rest + 1)
+        )
+        if edge.group not in marked.skippable:
+            there = spark("_0 <> '' OR _1 <> ''", rest, last)
+        else:
+            # Java keeps what was found on a way that it left again: only the group itself tells that it took part.
+            there = spark("get(regexp_extract_all(_0, _1, _2), _3 - 1) <> ''", subject, java, integer(edge.group), nth)
+        return spark(
+            "CASE WHEN _0 IS NOT NULL AND _1 IS NOT NULL AND _2 IS NOT NULL THEN "
+            "CAST(if(_4, length(_0) - length(_3) + _1, 0) AS BIGINT) END",
+            subject, position, nth, rest, there,
         )  # fmt: skip
 
     return bind(arguments, build)

@@ -130,7 +130,12 @@ class Function:
     typed: Callable[[Call], DataType] | None = None
     """For the few whose constants decide the type, such as TO_NUMBER(x, 10, 2)."""
     accepts: frozenset[str] = frozenset()
-    """What may stand with its arguments beyond them; see `MODIFIERS`. A call with any other is refused."""
+    """What may stand with its arguments beyond them; see `MODIFIERS`. A call with any other is refused.
+
+    `list`: its first argument may be a list in parentheses, whose members come behind the other arguments.
+    """
+    names: tuple[tuple[str, str | None], ...] = ()
+    """Of arguments that may be given by name, with the text that stands for one that is left out."""
 
     def result_type(self, types: tuple[DataType, ...]) -> DataType:
         return self.returns if isinstance(self.returns, DataType) else self.returns(types)
@@ -160,6 +165,7 @@ MODIFIERS = {
     "distinct": "DISTINCT in",
     "order": "WITHIN GROUP (ORDER BY …) behind",
     "nulls": "IGNORE NULLS or RESPECT NULLS with",
+    "list": "a list of arguments in parentheses of",
 }
 """What a call may carry beyond its arguments, and how an error says that it may not."""
 
@@ -176,10 +182,11 @@ def function(
     volatile: bool = False,
     typed: Callable[[Call], DataType] | None = None,
     accepts: str = "",
+    names: str = "",
 ) -> Function:
     """`takes` lists the argument words; `least` is the number that must be given, `variadic` repeats the last.
 
-    `accepts` lists the modifiers that the function reads.
+    `accepts` lists the modifiers that the function reads, `names` those of its arguments: `a, b = 'default'`.
     """
     words = tuple(word.strip() for word in takes.split(",") if word.strip())
     unknown = [word for word in words if word not in ARGUMENT_WORDS]
@@ -198,7 +205,13 @@ def function(
         volatile=volatile,
         typed=typed,
         accepts=frozenset(accepts.split()),
+        names=tuple(_name_and_default(item) for item in names.split(",") if item),
     )
+
+
+def _name_and_default(item: str) -> tuple[str, str | None]:
+    name, given, default = item.partition("=")
+    return name.strip(), default.strip().strip("'") if given else None
 
 
 def scalar(name: str, takes: str, returns: Returns, emit: Emit, **options: Any) -> Function:

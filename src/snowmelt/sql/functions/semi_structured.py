@@ -17,6 +17,7 @@ from snowmelt.core.types import (
     OBJECT,
     TIMESTAMP_LTZ,
     TIMESTAMP_NTZ,
+    UNDEFINED,
     VARCHAR,
     VARIANT,
     DataType,
@@ -31,6 +32,9 @@ from snowmelt.sql.functions.registry import Call, Function, alias, refused, scal
 _END = "snowmelt: end of document"
 """Follows a document that is parsed as the first element of an array: Spark's parser ignores what is behind the
 first value, so a document is whole only if this is still seen behind it."""
+
+_LEFT_OUT = r'(?<=,|\[(?!\s{0,20}\]))\s{0,20}(?=[,\]])(?=(?:[^"]*+"(?:[^"\\]++|\\.)*+")*+[^"]*+\z)'
+"""Where an element of an array is left out, outside of texts: an even number of quotes follows."""
 
 _NO_SUCH_TYPE = {
     "BINARY": "BINARY values become text in a VARIANT.",
@@ -58,20 +62,33 @@ def _check_duplicates_mode(call: Call) -> None:
 
 def _parsed(text: exp.Expr, otherwise: exp.Expr) -> exp.Expr:
     """The document in a text; NULL for NULL and for blank text, `otherwise` where it is not valid."""
+    loose = spark("CAST(_0 AS VARIANT)", bind(_loosely(text), lambda found: _whole(found, otherwise)))
+    strict = variants.parse_with_undefined(text, lambda given: _wrapped("try_parse_json(_0)", given))
+    parsed = bind(strict, lambda found: _whole(found, loose))
+    return spark("CASE WHEN NOT _0 RLIKE '^\\\\s*$' THEN _1 END", text, parsed)
 
-    def whole(document: exp.Expr) -> exp.Expr:
-        return spark(
-            "CASE WHEN variant_get(_0, '$[1]', 'string') = _1 AND variant_get(_0, '$[2]', 'variant') IS NULL "
-            "THEN variant_get(_0, '$[0]', 'variant') ELSE _2 END",
-            document,
-            string(_END),
-            otherwise,
-        )
 
-    wrapped = variants.parse_with_undefined(
-        text, lambda given: spark("try_parse_json(concat('[', _0, _1))", given, string(f',"{_END}"]'))
+def _wrapped(template: str, text: exp.Expr) -> exp.Expr:
+    return spark(template, spark("concat('[', _0, _1)", text, string(f',"{_END}"]')))
+
+
+def _whole(document: exp.Expr, otherwise: exp.Expr) -> exp.Expr:
+    return spark(
+        "CASE WHEN variant_get(_0, '$[1]', 'string') = _1 AND variant_get(_0, '$[2]', 'variant') IS NULL "
+        "THEN variant_get(_0, '$[0]', 'variant') ELSE _2 END",
+        document,
+        string(_END),
+        otherwise,
     )
-    return spark("CASE WHEN NOT _0 RLIKE '^\\\\s*$' THEN _1 END", text, bind(wrapped, whole))
+
+
+def _loosely(text: exp.Expr) -> exp.Expr:
+    """What is no JSON to Spark and is to Snowflake: keys without quotes, `'`, NaN, elements that are left out."""
+    undefined = string(f'"{UNDEFINED}"')
+    filled = spark("regexp_replace(_0, _1, _2)", text, string(_LEFT_OUT), undefined)
+    return variants.parse_with_undefined(
+        filled, lambda given: _wrapped("from_json(_0, 'variant', map('allowUnquotedFieldNames', 'true'))", given)
+    )
 
 
 def parse_json(text: exp.Expr) -> exp.Expr:
@@ -99,7 +116,7 @@ def _check_json(call: Call) -> exp.Expr:
     if call.types[0].is_semi_structured:
         return spark("CAST(NULL AS STRING)")
     return bind(
-        call.args[0],
+        casts.cast(call.args[0], call.types[0], VARCHAR, call.context),
         lambda text: spark(
             "CASE WHEN NOT _0 RLIKE '^\\\\s*$' AND _1 IS NULL THEN 'invalid JSON' END",
             text,
@@ -218,8 +235,13 @@ _STRICT_CASTS = tuple(
 # -- access ---------------------------------------------------------------------------------------------------
 
 
+_KEYS = (Kind.VARCHAR, Kind.NULL)
+
+
 def _get(call: Call) -> exp.Expr:
     value, index = call.args
+    if not (call.types[1].is_numeric or call.types[1].is_semi_structured or call.types[1].kind in _KEYS):
+        raise errors.invalid_argument_types(call.name, ", ".join(map(str, call.types)))
     written = call.source[1]
     if isinstance(written, exp.Literal) and (written.is_string or written.is_int):
         return variants.get_path(value, [str(written.this) if written.is_string else int(written.this)])
@@ -290,5 +312,4 @@ FUNCTIONS: tuple[Function, ...] = (
     scalar("JSON_EXTRACT_PATH_TEXT", "str, any", VARCHAR, _json_extract_path_text),
     *(refused(f"IS_{kind}", hint) for kind, hint in _NO_SUCH_TYPE.items()),
     *(refused(f"AS_{kind}", hint) for kind, hint in _NO_SUCH_TYPE.items()),
-    *(refused(name, "XML is not supported.") for name in ("PARSE_XML", "CHECK_XML", "XMLGET", "TO_XML")),
 )

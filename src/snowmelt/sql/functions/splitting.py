@@ -5,8 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.portable_functions import PREFIX
 from snowmelt.core.types import ARRAY, OBJECT, VARCHAR
 from snowmelt.sql.building import bind, fail
+from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import integer, spark, string
 from snowmelt.sql.functions.arguments import constant_integer, small_integer
 from snowmelt.sql.functions.registry import Call, scalar
@@ -107,8 +109,30 @@ def _parse_url(call: Call) -> exp.Expr:
     return bind(call.args[0], build)
 
 
+def _parse_ip(call: Call) -> exp.Expr:
+    """An OBJECT of the address's parts; with the third argument 1 one with the key `error` in place of an error."""
+    kind = (call.literal(1) or "").lower()
+    if kind not in ("inet", "cidr"):
+        raise errors.invalid_value(call.literal(1) or "", "type")
+    permissive = constant_integer(call, 2, 0)
+    if permissive not in (0, 1):
+        raise errors.unsupported("PARSE_IP with a third argument that is not the constant 0 or 1")
+    parts = spark_call(f"{PREFIX}parse_ip", call.args[0], string(kind))
+    if permissive:
+        return spark("parse_json(_0)", parts)
+    # A lambda may not call Python: what it gives is bound, not the call.
+    return bind(parts, _address_or_error)
+
+
+def _address_or_error(parts: exp.Expr) -> exp.Expr:
+    problem = spark("get_json_object(_0, '$.error')", parts)
+    error = fail("001008", "22023", "Error parsing IP address: ", problem)
+    return spark("if(_0 IS NULL, parse_json(_1), CAST(_2 AS VARIANT))", problem, parts, error)
+
+
 FUNCTIONS = (
     scalar("PARSE_URL", "str, int", OBJECT, _parse_url, least=1),
+    scalar("PARSE_IP", "str, word, int", OBJECT, _parse_ip, least=2),
     scalar("SPLIT", "str, str", ARRAY, _split),
     scalar("SPLIT_PART", "str, str, int", VARCHAR, _split_part),
     scalar("STRTOK", "str, str, int", VARCHAR, _strtok, least=1),

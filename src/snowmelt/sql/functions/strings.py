@@ -10,6 +10,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.portable_functions import PREFIX
 from snowmelt.core.types import (
     BINARY,
     BOOLEAN,
@@ -27,6 +28,8 @@ from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import spark, string
 from snowmelt.sql.functions.arguments import (
+    at_most,
+    characters,
     constant_integer,
     is_binary,
     small_integer,
@@ -130,12 +133,25 @@ def _position(call: Call) -> exp.Expr:
     )
 
 
+def _repeat(call: Call) -> exp.Expr:
+    text, count = call.args[0], constant_integer(call, 1, 0)
+    if count is not None and count * (call.types[0].length or MAX_VARCHAR) <= MAX_VARCHAR:
+        return spark_call("repeat", text, small_integer(call, 1))
+    return bind(
+        (text, small_integer(call, 1)),
+        lambda t, n: spark_call(
+            "repeat", t, at_most(call, MAX_VARCHAR, n, spark("CAST(_0 AS BIGINT) * length(_1)", n, t))
+        ),
+    )
+
+
 def _padded(name: str) -> _Emit:
     def emit(call: Call) -> exp.Expr:
         if is_binary(call) and len(call.args) < 3:
             raise errors.not_enough_arguments(call.name, 3, 2)
         pad = text_or_bytes(call, 2) if len(call.args) > 2 else string(" ")
-        return spark_call(name, text_or_bytes(call), small_integer(call, 1), pad)
+        length = characters(call, 1)
+        return spark_call(name, text_or_bytes(call), length, pad)
 
     return emit
 
@@ -285,7 +301,7 @@ FUNCTIONS = (
         "REPEAT",
         "str, int",
         VARCHAR,
-        lambda call: spark("repeat(_0, _1)", call.args[0], small_integer(call, 1)),
+        _repeat,
     ),
     scalar("REPLACE", "str, str, str", VARCHAR, _replace, least=2),
     scalar("REVERSE", "any", text_type, _reverse),
@@ -294,7 +310,8 @@ FUNCTIONS = (
     scalar("RTRIM", "str, str", text_type, _trim, least=1),
     scalar("RTRIMMED_LENGTH", "str", _COUNT, "CAST(length(rtrim(_0)) AS BIGINT)"),
     scalar("SOUNDEX", "str", varchar(4), "soundex(_0)"),
-    scalar("SPACE", "int", VARCHAR, lambda call: spark("space(_0)", small_integer(call, 0))),
+    scalar("SOUNDEX_P123", "str", varchar(4), f"{PREFIX}soundex_p123(_0)"),
+    scalar("SPACE", "int", VARCHAR, lambda call: spark_call("space", characters(call, 0))),
     scalar("STARTSWITH", "any, any", BOOLEAN, _search("startswith")),
     _SUBSTR,
     *alias(_SUBSTR, "SUBSTRING"),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import Action, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import (
-    Action,
     RenameTo,
     SetColumnComment,
     SetOptions,

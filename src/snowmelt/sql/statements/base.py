@@ -50,11 +50,17 @@ class CreateStatement(Statement):
     name: NameRef
 
 
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that an ALTER does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation(Action):
+    """What a feature says of any object or column, such as SET TAG. The feature carries it out."""
+
+
 ObjectType = kinds.ObjectType
-NAME_PARTS = {
-    ObjectType.DATABASE: 1, ObjectType.WAREHOUSE: 1, ObjectType.SCHEMA: 2, ObjectType.USER: 1, ObjectType.ROLE: 1,
-}  # fmt: skip
-"""How many parts a name of this kind may have; three where nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.routines import literal_text
 from snowmelt.sql.tokens import SqlText, TokenKind
 
 
@@ -56,12 +55,7 @@ def parse_call(cursor: Cursor) -> Call:
     return Call(name, tuple(arguments), into)
 
 
-def parse_execute(cursor: Cursor) -> ExecuteImmediate:
-    if not cursor.at("IMMEDIATE"):
-        if cursor.at_kind(TokenKind.WORD):
-            raise errors.unsupported(f"EXECUTE {cursor.peek().word}")
-        raise cursor.unexpected()
-    cursor.advance()
+def parse_execute_immediate(cursor: Cursor) -> ExecuteImmediate:
     if cursor.at("FROM"):
         raise errors.unsupported("EXECUTE IMMEDIATE FROM")
     following = cursor.peek(1)
@@ -74,3 +68,12 @@ def parse_execute(cursor: Cursor) -> ExecuteImmediate:
         expression = cursor.until("USING")
     using = cursor.expression_list() if cursor.match("USING") else ()
     return ExecuteImmediate(text, expression, using)
+
+
+def literal_text(cursor: Cursor) -> SqlText:
+    """The value of a string, placed where its content begins; an escape shifts the positions behind it."""
+    token = cursor.peek()
+    cursor.string()
+    quote = 2 if cursor.source.sql.text.startswith("$$", token.start) else 1
+    line, column = cursor.source.position(token.start + quote)
+    return SqlText(token.text, line, column)

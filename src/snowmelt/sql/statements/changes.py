@@ -5,21 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import Action, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.heads import if_exists, object_name
+from snowmelt.sql.statements.kinds import has_arguments
 from snowmelt.sql.statements.options import Options
 from snowmelt.sql.tokens import SqlText
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """One thing that an ALTER does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Annotation(Action):
-    """What a feature says of any object or column, such as SET TAG. The feature carries it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +54,7 @@ class Drop(Statement):
     restrict: bool = False
     """RESTRICT was written; CASCADE is the default."""
     arguments: tuple[SqlText, ...] | None = None
-    """The argument types that pick one FUNCTION or PROCEDURE of that name."""
+    """The argument types that pick one routine of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +92,9 @@ def refuse_governance(cursor: Cursor, before: str) -> None:
         raise errors.unsupported(f"{before} {cursor.peek().word}")
 
 
-ROUTINES = frozenset({ObjectType.FUNCTION, ObjectType.PROCEDURE})
-
-
 def argument_types(cursor: Cursor, kind: ObjectType) -> tuple[SqlText, ...] | None:
     """`(NUMBER, VARCHAR)` after the name of a routine; None for other kinds."""
-    if kind not in ROUTINES:
+    if not has_arguments(kind):
         return None
     cursor.expect("(")
     found: list[SqlText] = []

@@ -6,18 +6,13 @@ from snowmelt.core import errors
 from snowmelt.sql.statements import (
     alter_table,
     base,
-    calls,
     changes,
     databases_schemas,
     dml,
-    dynamic_tables,
-    grants,
-    routines,
     sequences,
     session,
     show,
     tables,
-    users_roles,
     views,
     warehouses,
 )
@@ -35,10 +30,8 @@ _OTHER = StatementKind
 _FIXED: dict[type[Statement], StatementKind] = {
     base.Query: StatementKind("SELECT", is_query=True),
     base.Explain: _OTHER("EXPLAIN"),
-    dynamic_tables.ExplainDynamicTable: _OTHER("EXPLAIN"),
-    dynamic_tables.CreateDynamicTable: ddl("CREATE_DYNAMIC_TABLE"),
-    base.AnonymousBlock: _OTHER("CALL"),
     dml.InsertStatement: _dml("INSERT"),
+    dml.MultiInsertStatement: _dml("MULTI_TABLE_INSERT"),
     dml.UpdateStatement: _dml("UPDATE"),
     dml.DeleteStatement: _dml("DELETE"),
     dml.MergeStatement: _dml("MERGE"),
@@ -52,18 +45,7 @@ _FIXED: dict[type[Statement], StatementKind] = {
     sequences.CreateSequence: ddl("CREATE_SEQUENCE"),
     sequences.AlterSequence: ddl("ALTER_SEQUENCE"),
     warehouses.CreateWarehouse: ddl("CREATE_WAREHOUSE"),
-    users_roles.CreateUser: ddl("CREATE_USER"),
-    users_roles.AlterUser: ddl("ALTER_USER"),
-    users_roles.CreateRole: ddl("CREATE_ROLE"),
-    users_roles.AlterRole: ddl("ALTER_ROLE"),
-    grants.GrantPrivileges: ddl("GRANT"),
-    grants.GrantOwnership: ddl("GRANT"),
-    grants.GrantRole: ddl("GRANT"),
-    grants.RevokePrivileges: ddl("REVOKE"),
-    grants.RevokeRole: ddl("REVOKE"),
     changes.CommentOn: ddl("COMMENT"),
-    calls.Call: _OTHER("CALL"),
-    calls.ExecuteImmediate: _OTHER("EXECUTE_IMMEDIATE"),
     show.ShowStatement: _OTHER("SHOW"),
     describing.DescribeStatement: _OTHER("DESCRIBE"),
     session.Use: _OTHER("USE"),
@@ -74,7 +56,7 @@ _FIXED: dict[type[Statement], StatementKind] = {
     session.Rollback: _OTHER("ROLLBACK"),
 }
 
-_TABLE_ACTIONS: dict[type[changes.Action], str] = {
+_TABLE_ACTIONS: dict[type[base.Action], str] = {
     alter_table.AddColumn: "ALTER_TABLE_ADD_COLUMN",
     alter_table.DropColumn: "ALTER_TABLE_DROP_COLUMN",
     alter_table.RenameColumn: "RENAME_COLUMN",
@@ -90,7 +72,7 @@ _TABLE_ACTIONS: dict[type[changes.Action], str] = {
     changes.RenameTo: "RENAME_TABLE",
     changes.SwapWith: "SWAP_TABLE",
 }
-_WAREHOUSE_ACTIONS: dict[type[changes.Action], str] = {
+_WAREHOUSE_ACTIONS: dict[type[base.Action], str] = {
     warehouses.Suspend: "ALTER_WAREHOUSE_SUSPEND",
     warehouses.Resume: "ALTER_WAREHOUSE_RESUME",
 }
@@ -100,23 +82,15 @@ def classify(statement: Statement) -> StatementKind:
     """The kind of any statement that `parse_statement` gives."""
     fixed = _FIXED.get(type(statement)) or grammar().statements.get(type(statement))
     if fixed is not None:
-        return fixed
+        return fixed(statement) if callable(fixed) else fixed
     match statement:
         case tables.CreateTable(query=query):
             # One statement that creates and fills: it commits as DDL does.
             return ddl("CREATE_TABLE" if query is None else "CREATE_TABLE_AS_SELECT")
         case alter_table.AlterTable(actions=actions):
             return ddl(_TABLE_ACTIONS.get(type(actions[0]), "ALTER_TABLE"))
-        case dynamic_tables.AlterDynamicTable(actions=actions):
-            # A refresh is a transaction of its own for each table, and refused inside one.
-            refreshing = isinstance(actions[0], dynamic_tables.Refresh)
-            return _OTHER("REFRESH_DYNAMIC_TABLE") if refreshing else ddl("ALTER_DYNAMIC_TABLE")
         case warehouses.AlterWarehouse(action=action):
             return _OTHER(_WAREHOUSE_ACTIONS.get(type(action), "ALTER_WAREHOUSE"))
-        case routines.CreateRoutine(kind=kind):
-            return ddl(f"CREATE_{kind}")
-        case routines.AlterRoutine(kind=kind):
-            return ddl(f"ALTER_{kind}")
         case changes.Drop(kind=kind):
             return ddl(f"DROP_{kind.replace(' ', '_')}")
         case changes.Undrop(kind=kind):

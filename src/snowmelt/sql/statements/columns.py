@@ -69,7 +69,7 @@ class ColumnSpec:
     identity: IdentitySpec | None = None
     comment: str | None = None
     constraints: tuple[Constraint, ...] = ()
-    """Those written at the column; their `columns` are this one."""
+    """The constraints written at the column. Their `columns` are this one."""
 
 
 def column_spec(cursor: Cursor) -> ColumnSpec:

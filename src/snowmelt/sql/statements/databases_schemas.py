@@ -6,18 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import CloneSource, NameRef, ObjectType, Statement
-from snowmelt.sql.statements.changes import Action, RenameTo, SetOptions, SwapWith, UnsetOptions
+from snowmelt.sql.statements.base import Action, CloneSource, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.changes import RenameTo, SetOptions, SwapWith, UnsetOptions
+from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import (
-    CreateHead,
-    CreateRule,
-    clone_source,
-    created_name,
-    if_exists,
-    object_name,
-    refuse_tags,
-)
+from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, object_name, refuse_tags
 from snowmelt.sql.statements.kinds import annotation
 from snowmelt.sql.statements.options import (
     NO_COLLATION,

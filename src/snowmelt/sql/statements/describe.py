@@ -7,18 +7,16 @@ from itertools import chain
 from typing import Literal
 
 from snowmelt.core import errors
-from snowmelt.core.kinds import OWN_TYPES
-from snowmelt.sql.statements.base import NAME_PARTS, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import argument_types
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.kinds import grammar
+from snowmelt.sql.statements.kinds import grammar, name_parts
 from snowmelt.sql.statements.unsupported import KINDS as OTHER_KINDS
 from snowmelt.sql.tokens import SqlText, TokenKind
 
 KINDS = (
-    "DYNAMIC TABLE", "EXTERNAL TABLE", "EVENT TABLE", "MATERIALIZED VIEW", "TABLE", "VIEW",
-    "SCHEMA", "DATABASE", "FUNCTION", "PROCEDURE", "WAREHOUSE", "SEQUENCE",
-    "PIPE", "USER",
+    "EXTERNAL TABLE", "EVENT TABLE", "MATERIALIZED VIEW", "TABLE", "VIEW", "SCHEMA", "DATABASE", "WAREHOUSE",
+    "SEQUENCE", "PIPE",
 )  # fmt: skip
 
 
@@ -31,7 +29,7 @@ class DescribeStatement(Statement):
     type: Literal["COLUMNS", "STAGE"] = "COLUMNS"
     """DESCRIBE TABLE t TYPE = STAGE shows the stage's properties."""
     query_id: SqlText | None = None
-    """Of DESCRIBE RESULT: `'id'` or LAST_QUERY_ID()."""
+    """For DESCRIBE RESULT: `'id'` or LAST_QUERY_ID()."""
 
 
 def parse_describe(cursor: Cursor) -> DescribeStatement:
@@ -41,7 +39,7 @@ def parse_describe(cursor: Cursor) -> DescribeStatement:
         if cursor.at(*kind.split()) and cursor.peek(len(kind.split())).word != ".":
             cursor.index += len(kind.split())
             return _described(cursor, kind)
-    for kind in OTHER_KINDS:
+    for kind in chain(OTHER_KINDS, grammar().types):
         if cursor.at(*kind.split()):
             raise errors.unsupported(f"DESCRIBE {kind}")
     if cursor.at("SEARCH", "OPTIMIZATION"):
@@ -50,9 +48,8 @@ def parse_describe(cursor: Cursor) -> DescribeStatement:
 
 
 def _described(cursor: Cursor, kind: str) -> DescribeStatement:
-    known = ObjectType(kind) if kind in OWN_TYPES or kind in grammar().types else None
-    name = cursor.name(NAME_PARTS.get(known, 3) if known is not None else 3)
-    arguments = argument_types(cursor, known) if known is not None else None
+    name = cursor.name(name_parts(ObjectType(kind)))
+    arguments = argument_types(cursor, ObjectType(kind))
     described: Literal["COLUMNS", "STAGE"] = "COLUMNS"
     if cursor.match("TYPE", "="):
         described = "STAGE" if cursor.expect_any(("COLUMNS", "STAGE")) == "STAGE" else "COLUMNS"

@@ -26,6 +26,38 @@ class InsertStatement(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class InsertTarget:
+    """INTO t (a, b) VALUES (…): `values` are over the columns of the source, None for these as they are."""
+
+    target: NameRef
+    columns: tuple[str, ...] | None
+    values: tuple[SqlText, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class InsertBranch:
+    condition: SqlText | None
+    """None for what every row goes to, and for ELSE."""
+    targets: tuple[InsertTarget, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MultiInsertStatement(Statement):
+    """INSERT ALL and INSERT FIRST."""
+
+    branches: tuple[InsertBranch, ...]
+    otherwise: tuple[InsertTarget, ...]
+    source: SqlText
+    first: bool = False
+    """Whether a row goes to the first branch only whose condition it meets."""
+    overwrite: bool = False
+
+    @property
+    def targets(self) -> tuple[InsertTarget, ...]:
+        return (*(target for branch in self.branches for target in branch.targets), *self.otherwise)
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateStatement(Statement):
     target: NameRef
     alias: str | None
@@ -77,18 +109,51 @@ class MergeStatement(Statement):
     """In the order written, which is the order in which they are tried."""
 
 
-def parse_insert(cursor: Cursor) -> InsertStatement:
+def parse_insert(cursor: Cursor) -> InsertStatement | MultiInsertStatement:
     overwrite = cursor.match("OVERWRITE")
-    if cursor.at_any(("ALL", "FIRST")):
-        raise errors.unsupported(f"INSERT {cursor.peek().word}")
+    kind = cursor.match_any(("ALL", "FIRST"))
+    if kind is not None:
+        return _multi_insert(cursor, first=kind == "FIRST", overwrite=overwrite)
     cursor.expect("INTO")
     target = cursor.name()
-    columns: tuple[str, ...] | None = None
-    if cursor.at("(") and not (cursor.peek(1).word in _QUERY_WORDS and cursor.peek(2).word not in (",", ")")):
-        columns = cursor.identifiers()
+    columns = _insert_columns(cursor)
     if not cursor.at_any(_QUERY_WORDS):
         raise cursor.unexpected()
     return InsertStatement(target, columns, cursor.rest(), overwrite)
+
+
+def _insert_columns(cursor: Cursor) -> tuple[str, ...] | None:
+    if cursor.at("(") and not (cursor.peek(1).word in _QUERY_WORDS and cursor.peek(2).word not in (",", ")")):
+        return cursor.identifiers()
+    return None
+
+
+def _multi_insert(cursor: Cursor, *, first: bool, overwrite: bool) -> MultiInsertStatement:
+    branches: list[InsertBranch] = []
+    otherwise: tuple[InsertTarget, ...] = ()
+    if cursor.at("INTO") and not first:
+        branches.append(InsertBranch(None, _insert_targets(cursor)))
+    else:
+        while not branches or cursor.at("WHEN"):
+            cursor.expect("WHEN")
+            condition = cursor.until("THEN")
+            cursor.expect("THEN")
+            branches.append(InsertBranch(condition, _insert_targets(cursor)))
+        otherwise = _insert_targets(cursor) if cursor.match("ELSE") else ()
+    if not cursor.at_any(_QUERY_WORDS):
+        raise cursor.unexpected()
+    return MultiInsertStatement(tuple(branches), otherwise, cursor.rest(), first, overwrite)
+
+
+def _insert_targets(cursor: Cursor) -> tuple[InsertTarget, ...]:
+    found: list[InsertTarget] = []
+    while not found or cursor.at("INTO"):
+        cursor.expect("INTO")
+        name = cursor.name()
+        columns = _insert_columns(cursor)
+        values = cursor.expression_list() if cursor.match("VALUES") else None
+        found.append(InsertTarget(name, columns, values))
+    return tuple(found)
 
 
 def parse_update(cursor: Cursor) -> UpdateStatement:

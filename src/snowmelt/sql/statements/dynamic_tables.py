@@ -9,9 +9,8 @@ from snowmelt.core import errors
 from snowmelt.core.lag import parse_lag
 from snowmelt.sql.scd import Dimension
 from snowmelt.sql.statements.alter_table import ClusterBy, SetRecluster
-from snowmelt.sql.statements.base import CloneSource, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import Action, CloneSource, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import (
-    Action,
     RenameTo,
     SetColumnComment,
     SetOptions,
@@ -20,15 +19,9 @@ from snowmelt.sql.statements.changes import (
     refuse_governance,
 )
 from snowmelt.sql.statements.columns import ColumnSpec, column_spec
+from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import (
-    CreateHead,
-    CreateRule,
-    clone_source,
-    created_name,
-    if_exists,
-    object_name,
-)
+from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, object_name
 from snowmelt.sql.statements.kinds import annotation, table_clause
 from snowmelt.sql.statements.options import (
     Options,
@@ -144,7 +137,7 @@ class AlterDynamicTable(Statement):
 
 @dataclass(frozen=True, slots=True)
 class ExplainDynamicTable(Statement):
-    """Of a table that exists, or of a query that none has yet."""
+    """EXPLAIN for an existing dynamic table, or for a query that is not one yet."""
 
     name: NameRef | None = None
     query: SqlText | None = None

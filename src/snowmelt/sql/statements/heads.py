@@ -2,50 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import (
-    NAME_PARTS,
     CloneSource,
     NameRef,
     ObjectType,
-    Statement,
     TimePoint,
 )
+from snowmelt.sql.statements.create_rules import CreateHead
 from snowmelt.sql.statements.cursor import Cursor
-
-
-@dataclass(frozen=True, slots=True)
-class CreateHead:
-    """`CREATE [OR REPLACE | OR ALTER] [modifiers] KIND`, already read."""
-
-    kind: ObjectType
-    or_replace: bool = False
-    or_alter: bool = False
-    modifiers: frozenset[str] = frozenset()
-
-    @property
-    def temporary(self) -> bool:
-        return not self.modifiers.isdisjoint({"TEMP", "TEMPORARY", "VOLATILE"})
-
-    @property
-    def transient(self) -> bool:
-        return "TRANSIENT" in self.modifiers
-
-    @property
-    def secure(self) -> bool:
-        return "SECURE" in self.modifiers
-
-
-@dataclass(frozen=True, slots=True)
-class CreateRule:
-    """How a kind of object is created: its parser, and the words that may stand before the kind."""
-
-    parse: Callable[[Cursor, CreateHead], Statement]
-    modifiers: frozenset[str] = frozenset()
-    or_alter: bool = False
+from snowmelt.sql.statements.kinds import name_parts
 
 
 def if_not_exists(cursor: Cursor) -> bool:
@@ -63,7 +29,7 @@ def if_exists(cursor: Cursor) -> bool:
 
 
 def object_name(cursor: Cursor, kind: ObjectType) -> NameRef:
-    return cursor.name(NAME_PARTS.get(kind, 3))
+    return cursor.name(name_parts(kind))
 
 
 def created_name(cursor: Cursor, head: CreateHead) -> tuple[NameRef, bool]:

@@ -6,17 +6,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from snowmelt.core.composing import Composed
-from snowmelt.sql.statements.base import ObjectType, Statement, StatementKind
-from snowmelt.sql.statements.changes import Action, Annotation
+from snowmelt.core.kinds import OWN_TYPES
+from snowmelt.sql.statements.base import Action, Annotation, ObjectType, Statement, StatementKind
+from snowmelt.sql.statements.create_rules import CreateRule
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import CreateRule
 
 Parser = Callable[[Cursor], Statement]
 AlterParser = Callable[[Cursor, ObjectType], Statement]
+Classified = StatementKind | Callable[[Any], StatementKind]
+"""What a statement is, or how to tell that from the statement."""
+
+_OWN_NAME_PARTS = {ObjectType.DATABASE: 1, ObjectType.WAREHOUSE: 1, ObjectType.SCHEMA: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +31,20 @@ class KindSyntax:
     name: ObjectType
     create: CreateRule
     alter: AlterParser
-    statements: Mapping[type[Statement], StatementKind]
+    statements: Mapping[type[Statement], Classified]
     """What its own statements are."""
+    also_created: Mapping[str, CreateRule] = field(default_factory=dict)
+    """More ways to create one, by the word behind CREATE: `CREATE SCD …` makes a dynamic table."""
+    name_parts: int = 3
+    """How many parts its name may have: one for what lives in no database."""
+    has_arguments: bool = False
+    """Whether the types of arguments belong to the name, as for a function."""
     execute: Parser | None = None
     """What follows EXECUTE and the kind."""
     is_described: bool = False
     is_undropped: bool = False
+    has_history: bool = False
+    """Whether SHOW takes HISTORY, which lists what was dropped too."""
     shown_as: tuple[str, ...] = ()
     """More words of SHOW, besides the plural."""
 
@@ -68,7 +81,7 @@ class StatementSyntax:
 
     verbs: Mapping[str, Parser]
     """By the words that they begin with. Reads what follows those."""
-    statements: Mapping[type[Statement], StatementKind]
+    statements: Mapping[type[Statement], Classified]
 
 
 @dataclass(frozen=True)
@@ -84,7 +97,20 @@ class Grammar:
 
     @cached_property
     def types(self) -> tuple[ObjectType, ...]:
-        return tuple(kind.name for kind in self.kinds)
+        """All kinds, those that no feature brings first."""
+        return (*OWN_TYPES, *(kind.name for kind in self.kinds))
+
+    @cached_property
+    def name_parts(self) -> dict[ObjectType, int]:
+        return _OWN_NAME_PARTS | {kind.name: kind.name_parts for kind in self.kinds}
+
+    @cached_property
+    def with_arguments(self) -> frozenset[ObjectType]:
+        return frozenset(kind.name for kind in self.kinds if kind.has_arguments)
+
+    @cached_property
+    def also_created(self) -> dict[str, tuple[ObjectType, CreateRule]]:
+        return {word: (kind.name, rule) for kind in self.kinds for word, rule in kind.also_created.items()}
 
     @cached_property
     def create(self) -> dict[ObjectType, CreateRule]:
@@ -108,6 +134,10 @@ class Grammar:
         return (*of_kinds, *self.more_shown)
 
     @cached_property
+    def with_history(self) -> frozenset[str]:
+        return frozenset(kind.plural for kind in self.kinds if kind.has_history)
+
+    @cached_property
     def clause_verbs(self) -> tuple[str, ...]:
         return tuple(clause.verb for clause in self.clauses)
 
@@ -124,7 +154,7 @@ class Grammar:
         return tuple(kind.name for kind in self.kinds if kind.is_described)
 
     @cached_property
-    def statements(self) -> dict[type[Statement], StatementKind]:
+    def statements(self) -> dict[type[Statement], Classified]:
         parts: list[KindSyntax | StatementSyntax] = [*self.kinds, *self.groups]
         return {statement: known for part in parts for statement, known in part.statements.items()}
 
@@ -139,6 +169,16 @@ def install(grammar: Grammar) -> None:
 
 def grammar() -> Grammar:
     return _GRAMMAR.get()
+
+
+def name_parts(kind: ObjectType) -> int:
+    """How many parts a name of this kind may have."""
+    return grammar().name_parts.get(kind, 3)
+
+
+def has_arguments(kind: ObjectType) -> bool:
+    """Whether the types of arguments belong to a name of this kind."""
+    return kind in grammar().with_arguments
 
 
 def annotation(cursor: Cursor, verb: str, column: str | None = None) -> Annotation | None:

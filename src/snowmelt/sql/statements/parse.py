@@ -10,29 +10,22 @@ from itertools import chain
 from typing import TypeVar
 
 from snowmelt.core import errors
-from snowmelt.core.kinds import OWN_TYPES
 from snowmelt.sql.statements import (
     alter_table,
-    calls,
     changes,
     databases_schemas,
     describe,
     dml,
-    dynamic_tables,
-    grants,
-    routines,
-    scd,
     sequences,
     session,
     show,
     tables,
-    users_roles,
     views,
     warehouses,
 )
 from snowmelt.sql.statements.base import AnonymousBlock, Explain, ObjectType, Query, Statement
+from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import CreateHead, CreateRule
 from snowmelt.sql.statements.kinds import AlterParser, Parser, grammar
 from snowmelt.sql.statements.unsupported import KINDS, LEADING_WORDS
 from snowmelt.sql.tokens import SqlText, TokenKind, block_end, starts_block
@@ -66,7 +59,7 @@ def _base_parser(cursor: Cursor, word: str) -> Parser:
 
 
 def _own_parser(cursor: Cursor, word: str) -> Parser | None:
-    """Of a statement that a feature brings; the words that it begins with are read then."""
+    """The parser of a statement that a feature brings. Its first words have been read then."""
     for words, parser in grammar().verbs.get(word, ()):
         if cursor.match(*words):
             return parser
@@ -101,8 +94,6 @@ def _block(cursor: Cursor) -> AnonymousBlock:
 
 
 def _explain(cursor: Cursor) -> Statement:
-    if cursor.match("DYNAMIC", "TABLE"):
-        return dynamic_tables.parse_explain_dynamic_table(cursor)
     if not cursor.match("USING"):
         return Explain(cursor.rest())
     word = cursor.expect_any(("TABULAR", "JSON", "TEXT"))
@@ -117,8 +108,10 @@ def _create(cursor: Cursor) -> Statement:
     words = MODIFIERS | grammar().modifiers
     while cursor.at_any(words) and cursor.peek(1).kind is TokenKind.WORD and not _at_kind(cursor):
         modifiers.add(cursor.advance().word)
-    if cursor.match("SCD"):
-        kind, rule = ObjectType.DYNAMIC_TABLE, scd.CREATE_SCD_TABLE
+    also = grammar().also_created.get(cursor.peek().word)
+    if also is not None:
+        cursor.advance()
+        kind, rule = also
     else:
         kind, rule = _take_kind(cursor, chain(CREATE.items(), grammar().create.items()), "CREATE")
     if or_alter and not rule.or_alter:
@@ -130,6 +123,7 @@ def _create(cursor: Cursor) -> Statement:
 
 
 def _alter(cursor: Cursor) -> Statement:
+    _refuse_longer(cursor, "ALTER")
     if cursor.match("SESSION"):
         return session.parse_alter_session(cursor)
     if cursor.match("ACCOUNT"):
@@ -152,7 +146,9 @@ def _execute(cursor: Cursor) -> Statement:
     for kind in grammar().kinds:
         if kind.execute is not None and cursor.match(*kind.name.split()):
             return kind.execute(cursor)
-    return calls.parse_execute(cursor)
+    if cursor.at_kind(TokenKind.WORD):
+        raise errors.unsupported(f"EXECUTE {cursor.peek().word}")
+    raise cursor.unexpected()
 
 
 def _comment(cursor: Cursor) -> Statement:
@@ -170,10 +166,20 @@ def _at_kind(cursor: Cursor) -> bool:
 
 
 def _all_types() -> Iterable[tuple[ObjectType, None]]:
-    return ((kind, None) for kind in chain(OWN_TYPES, grammar().types))
+    return ((kind, None) for kind in grammar().types)
+
+
+def _refuse_longer(cursor: Cursor, verb: str) -> None:
+    """DATABASE ROLE r is no database that is called ROLE, nor SESSION POLICY a session."""
+    for name in KINDS:
+        words = name.split()
+        named = (TokenKind.WORD, TokenKind.QUOTED)
+        if len(words) > 1 and cursor.at(*words) and cursor.peek(len(words)).kind in named:
+            raise errors.unsupported(f"{verb} {name}")
 
 
 def _take_kind(cursor: Cursor, table: Iterable[tuple[ObjectType, Row]], verb: str) -> tuple[ObjectType, Row]:
+    _refuse_longer(cursor, verb)
     for kind, row in table:
         if cursor.match(*kind.split()):
             return kind, row
@@ -190,14 +196,9 @@ CREATE: dict[ObjectType, CreateRule] = {
     ObjectType.DATABASE: databases_schemas.CREATE_DATABASE,
     ObjectType.SCHEMA: databases_schemas.CREATE_SCHEMA,
     ObjectType.TABLE: tables.CREATE_TABLE,
-    ObjectType.DYNAMIC_TABLE: dynamic_tables.CREATE_DYNAMIC_TABLE,
     ObjectType.VIEW: views.CREATE_VIEW,
     ObjectType.SEQUENCE: sequences.CREATE_SEQUENCE,
-    ObjectType.FUNCTION: routines.CREATE_FUNCTION,
-    ObjectType.PROCEDURE: routines.CREATE_PROCEDURE,
     ObjectType.WAREHOUSE: warehouses.CREATE_WAREHOUSE,
-    ObjectType.USER: users_roles.CREATE_USER,
-    ObjectType.ROLE: users_roles.CREATE_ROLE,
 }
 MODIFIERS = frozenset().union(*(rule.modifiers for rule in CREATE.values()))
 
@@ -205,24 +206,12 @@ ALTER: dict[ObjectType, AlterParser] = {
     ObjectType.DATABASE: databases_schemas.parse_alter_database,
     ObjectType.SCHEMA: databases_schemas.parse_alter_schema,
     ObjectType.TABLE: alter_table.parse_alter_table,
-    ObjectType.DYNAMIC_TABLE: dynamic_tables.parse_alter_dynamic_table,
     ObjectType.VIEW: views.parse_alter_view,
     ObjectType.SEQUENCE: sequences.parse_alter_sequence,
-    ObjectType.FUNCTION: routines.parse_alter_routine,
-    ObjectType.PROCEDURE: routines.parse_alter_routine,
     ObjectType.WAREHOUSE: warehouses.parse_alter_warehouse,
-    ObjectType.USER: users_roles.parse_alter_user,
-    ObjectType.ROLE: users_roles.parse_alter_role,
 }
 
-UNDROP = dict.fromkeys(
-    (
-        ObjectType.DATABASE,
-        ObjectType.SCHEMA,
-        ObjectType.TABLE,
-        ObjectType.DYNAMIC_TABLE,
-    )
-)
+UNDROP = dict.fromkeys((ObjectType.DATABASE, ObjectType.SCHEMA, ObjectType.TABLE))
 
 STATEMENTS: dict[str, Parser] = {
     "SELECT": _query,
@@ -240,10 +229,7 @@ STATEMENTS: dict[str, Parser] = {
     "UPDATE": dml.parse_update,
     "DELETE": dml.parse_delete,
     "MERGE": dml.parse_merge,
-    "CALL": calls.parse_call,
     "EXECUTE": _execute,
-    "GRANT": grants.parse_grant,
-    "REVOKE": grants.parse_revoke,
     "SHOW": show.parse_show,
     "DESCRIBE": describe.parse_describe,
     "DESC": describe.parse_describe,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.sql.scd import Dimension
+from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.statements.dynamic_tables import (
     Clauses,
@@ -16,7 +17,7 @@ from snowmelt.sql.statements.dynamic_tables import (
     TargetLag,
     take_clause,
 )
-from snowmelt.sql.statements.heads import CreateHead, CreateRule, created_name
+from snowmelt.sql.statements.heads import created_name
 from snowmelt.sql.statements.options import merged, readers
 from snowmelt.sql.tokens import SqlText, TokenKind
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
-from snowmelt.sql.statements.changes import Action, RenameTo, UnsetOptions
+from snowmelt.sql.statements.base import Action, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.changes import RenameTo, UnsetOptions
 from snowmelt.sql.statements.columns import start_and_increment
+from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import CreateHead, CreateRule, created_name, if_exists, object_name
+from snowmelt.sql.statements.heads import created_name, if_exists, object_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import NAME_PARTS, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.cursor import Cursor
 from snowmelt.sql.tokens import SqlText, TokenKind
 
@@ -18,7 +18,7 @@ class Use(Statement):
     kind: Literal["DATABASE", "SCHEMA", "WAREHOUSE", "ROLE", "SECONDARY ROLES"] | None
     """None for a bare `USE name`: a database, or a schema if the name has two parts."""
     name: NameRef
-    """Of secondary roles, every part is the name of one; or it is ALL or NONE."""
+    """For secondary roles, each part is the name of a role, or the whole is ALL or NONE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def parse_use(cursor: Cursor) -> Use:
         if cursor.match("DATABASE"):
             return Use("DATABASE", cursor.name(1))
         if cursor.match("SCHEMA"):
-            return Use("SCHEMA", cursor.name(NAME_PARTS[ObjectType.SCHEMA]))
+            return Use("SCHEMA", cursor.name(2))
         if cursor.match("WAREHOUSE"):
             return Use("WAREHOUSE", cursor.name(1))
         if cursor.match("ROLE"):

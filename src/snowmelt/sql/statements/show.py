@@ -11,18 +11,15 @@ from snowmelt.sql.statements.kinds import grammar
 from snowmelt.sql.tokens import SqlText, TokenKind
 
 _KINDS = (
-    "USER PROGRAMMATIC ACCESS TOKENS", "USER PATS",
-    "PRIMARY KEYS", "UNIQUE KEYS", "IMPORTED KEYS", "EXPORTED KEYS", "USER FUNCTIONS",
-    "BUILTIN FUNCTIONS", "EXTERNAL FUNCTIONS", "USER PROCEDURES", "BUILTIN PROCEDURES",
+    "PRIMARY KEYS", "UNIQUE KEYS", "IMPORTED KEYS", "EXPORTED KEYS",
     "EXTERNAL TABLES", "EVENT TABLES", "HYBRID TABLES", "ICEBERG TABLES",
     "MATERIALIZED VIEWS", "MASKING POLICIES", "ROW ACCESS POLICIES", "NETWORK POLICIES",
-    "RESOURCE MONITORS", "DATABASE ROLES", "FUTURE GRANTS", "STORAGE INTEGRATIONS", "INTEGRATIONS",
+    "RESOURCE MONITORS", "DATABASE ROLES", "STORAGE INTEGRATIONS", "INTEGRATIONS",
     "TABLES", "VIEWS", "SCHEMAS", "DATABASES", "WAREHOUSES", "COLUMNS", "OBJECTS", "PARAMETERS",
-    "VARIABLES", "FUNCTIONS", "PROCEDURES", "SEQUENCES", "TRANSACTIONS", "LOCKS",
-    "USERS", "ROLES", "GRANTS", "REGIONS", "PIPES",
+    "VARIABLES", "SEQUENCES", "TRANSACTIONS", "LOCKS", "REGIONS", "PIPES",
     "SHARES", "SECRETS", "ORGANIZATION ACCOUNTS",
 )  # fmt: skip
-_WITH_HISTORY = frozenset({"TABLES", "SCHEMAS", "DATABASES", "DYNAMIC TABLES", "VIEWS"})
+_WITH_HISTORY = frozenset({"TABLES", "SCHEMAS", "DATABASES", "VIEWS"})
 _SCOPES = (
     "ACCOUNT", "DATABASE", "SCHEMA", "TABLE", "VIEW", "SESSION", "USER", "WAREHOUSE", "TASK", "PIPE", "CLASS",
     "APPLICATION PACKAGE", "APPLICATION", "DYNAMIC TABLE", "STREAM", "FAILOVER GROUP",
@@ -66,7 +63,7 @@ def parse_show(cursor: Cursor) -> ShowStatement:
     if kind in ("GRANTS", "FUTURE GRANTS"):
         grants = None if cursor.at_end else cursor.until("->>")
         return ShowStatement(kind, terse, grants=grants)
-    history = kind in _WITH_HISTORY and cursor.match("HISTORY")
+    history = (kind in _WITH_HISTORY or kind in grammar().with_history) and cursor.match("HISTORY")
     like: str | None = None
     scope: ShowScope | None = None
     # Snowflake documents LIKE before IN, and takes them in both orders.

@@ -14,15 +14,9 @@ from snowmelt.sql.statements.columns import (
     column_spec,
     table_constraint,
 )
+from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import (
-    CreateHead,
-    CreateRule,
-    clone_source,
-    created_name,
-    if_exists,
-    refuse_tags,
-)
+from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, refuse_tags
 from snowmelt.sql.statements.options import (
     NO_COLLATION,
     Options,

@@ -15,7 +15,7 @@ KINDS = (
     "IMAGE REPOSITORY", "GIT REPOSITORY", "CORTEX SEARCH SERVICE", "FAILOVER GROUP", "REPLICATION GROUP",
     "ORGANIZATION ACCOUNT", "MANAGED ACCOUNT", "SNAPSHOT", "SECRET", "STREAMLIT", "NOTEBOOK", "LISTING",
     "DATASET", "CONTACT", "CONNECTION", "MODEL", "INDEX", "SHARE", "PIPE",
-    "ROLE", "CHANNEL", "AGENT", "TYPE", "ACCOUNT",
+    "CHANNEL", "AGENT", "TYPE", "ACCOUNT",
 )  # fmt: skip
 """Kinds of objects, the longer names before those they end or begin like."""
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import Action, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import (
-    Action,
     RenameTo,
     SetColumnComment,
     SetOptions,
@@ -17,15 +16,9 @@ from snowmelt.sql.statements.changes import (
     UnsetOptions,
     refuse_governance,
 )
+from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import Cursor
-from snowmelt.sql.statements.heads import (
-    CreateHead,
-    CreateRule,
-    created_name,
-    if_exists,
-    object_name,
-    refuse_tags,
-)
+from snowmelt.sql.statements.heads import created_name, if_exists, object_name, refuse_tags
 from snowmelt.sql.statements.kinds import annotation
 from snowmelt.sql.statements.options import (
     Options,

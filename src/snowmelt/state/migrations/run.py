@@ -22,6 +22,7 @@ with lazy_imports():
     from snowmelt.state.migrations.v0010_lineage import apply as v0010_lineage
     from snowmelt.state.migrations.v0011_quality import apply as v0011_quality
     from snowmelt.state.migrations.v0012_observing import apply as v0012_observing
+    from snowmelt.state.migrations.v0013_foreign_versions import apply as v0013_foreign_versions
 
 Migration = Callable[[Connection], None]
 
@@ -38,6 +39,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     v0010_lineage,
     v0011_quality,
     v0012_observing,
+    v0013_foreign_versions,
 )
 """The step at index n leads from version n to version n + 1."""
 

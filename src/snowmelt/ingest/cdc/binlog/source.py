@@ -13,8 +13,8 @@ from sqlalchemy.exc import DBAPIError
 
 from snowmelt.ingest.cdc.findings import (
     CONNECT_SECONDS,
-    Finding,
     LogStatus,
+    SourceFinding,
     Status,
     findings_of,
     first_line,
@@ -95,10 +95,10 @@ def _encryption(mode: str) -> dict[str, Any]:
     return {"ssl": context}
 
 
-def check(source: Source) -> list[Finding]:
+def check(source: Source) -> list[SourceFinding]:
     """Everything that can be found out about the source. Never raises for a source that is not as it should be."""
 
-    def ask() -> list[Finding]:
+    def ask() -> list[SourceFinding]:
         with connected(source) as connection:
             return list(_findings(connection, source))
 
@@ -134,7 +134,7 @@ def send_signal(source: Source, identifier: str, data: str) -> None:
 # -- the server -------------------------------------------------------------------------------------------------------
 
 
-def _findings(connection: Connection, source: Source) -> Iterator[Finding]:
+def _findings(connection: Connection, source: Source) -> Iterator[SourceFinding]:
     yield _version(connection, source)
     yield from _log(connection)
     account = _account(connection)
@@ -144,54 +144,58 @@ def _findings(connection: Connection, source: Source) -> Iterator[Finding]:
     yield from _signals(connection, source)
 
 
-def _version(connection: Connection, source: Source) -> Finding:
+def _version(connection: Connection, source: Source) -> SourceFinding:
     version = _variable(connection, "version")
     is_mariadb = "MariaDB" in version
     oldest = _OLDEST[source.type]
     found = re.match(r"(\d+)\.(\d+)", version)
     if is_mariadb is not (source.type is SourceType.MARIADB):
         detail = f"It is {version}, and the connector is of TYPE = {source.type}."
-        return Finding("version", Status.MISSING, detail)
+        return SourceFinding("version", Status.MISSING, detail)
     if found is not None and (int(found[1]), int(found[2])) < oldest:
         needed = ".".join(str(part) for part in oldest)
-        return Finding("version", Status.MISSING, f"It is {version}; {needed} or newer is needed.")
-    return Finding("version", Status.OK, version)
+        return SourceFinding("version", Status.MISSING, f"It is {version}; {needed} or newer is needed.")
+    return SourceFinding("version", Status.OK, version)
 
 
-def _log(connection: Connection) -> Iterator[Finding]:
+def _log(connection: Connection) -> Iterator[SourceFinding]:
     if _variable(connection, "log_bin") != "ON":
         remedy = "-- in the server's configuration, under [mysqld], then restart it: log_bin = binlog"
-        yield Finding("log_bin", Status.MISSING, "The server writes no binlog.", remedy)
+        yield SourceFinding("log_bin", Status.MISSING, "The server writes no binlog.", remedy)
     else:
-        yield Finding("log_bin", Status.OK, "ON")
+        yield SourceFinding("log_bin", Status.OK, "ON")
     for name, wanted in (("binlog_format", "ROW"), ("binlog_row_image", "FULL")):
         value = _variable(connection, name)
         if value == wanted:
-            yield Finding(name, Status.OK, value)
+            yield SourceFinding(name, Status.OK, value)
         else:
             remedy = f"SET GLOBAL {name} = '{wanted}'; -- and in the configuration; sessions keep what they have"
-            yield Finding(name, Status.MISSING, f"It is {value}, and must be {wanted}.", remedy)
+            yield SourceFinding(name, Status.MISSING, f"It is {value}, and must be {wanted}.", remedy)
     if _variable(connection, "server_id") == "0":
-        yield Finding("server_id", Status.MISSING, "It is 0: nobody can read the log.", "SET GLOBAL server_id = 1;")
+        yield SourceFinding(
+            "server_id", Status.MISSING, "It is 0: nobody can read the log.", "SET GLOBAL server_id = 1;"
+        )
     else:
-        yield Finding("server_id", Status.OK, _variable(connection, "server_id"))
+        yield SourceFinding("server_id", Status.OK, _variable(connection, "server_id"))
     kept = int(_variable(connection, "binlog_expire_logs_seconds") or 0)
     if 0 < kept < _DAY:
         detail = f"The log is kept for {kept} seconds: a connector that is down for longer has to read all tables anew."
         remedy = "SET GLOBAL binlog_expire_logs_seconds = 604800;"
-        yield Finding("binlog_expire_logs_seconds", Status.WARNING, detail, remedy)
+        yield SourceFinding("binlog_expire_logs_seconds", Status.WARNING, detail, remedy)
     else:
-        yield Finding("binlog_expire_logs_seconds", Status.OK, f"{kept} (0 is for ever)")
+        yield SourceFinding("binlog_expire_logs_seconds", Status.OK, f"{kept} (0 is for ever)")
 
 
-def _privileges(connection: Connection, account: str) -> Iterator[Finding]:
+def _privileges(connection: Connection, account: str) -> Iterator[SourceFinding]:
     held = _server_wide(connection.execute(text("SHOW GRANTS")).scalars().all())
     for privilege, names, lacking, purpose in _SERVER_WIDE:
         check = f"privilege {privilege}"
         if "ALL PRIVILEGES" in held or any(name in held for name in names):
-            yield Finding(check, Status.OK, account)
+            yield SourceFinding(check, Status.OK, account)
         else:
-            yield Finding(check, lacking, f"{account} may not {purpose}.", f"GRANT {privilege} ON *.* TO {account};")
+            yield SourceFinding(
+                check, lacking, f"{account} may not {purpose}.", f"GRANT {privilege} ON *.* TO {account};"
+            )
 
 
 def _server_wide(grants: Sequence[str]) -> set[str]:
@@ -203,7 +207,7 @@ def _server_wide(grants: Sequence[str]) -> set[str]:
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _table(connection: Connection, table: str, account: str) -> Iterator[Finding]:
+def _table(connection: Connection, table: str, account: str) -> Iterator[SourceFinding]:
     check = f"table {table}"
     try:
         connection.execute(text(f"SELECT 1 FROM {_named(table)} LIMIT 0"))
@@ -221,32 +225,34 @@ def _table(connection: Connection, table: str, account: str) -> Iterator[Finding
     )
     if row is not None and row["unknown"]:
         detail = f"Debezium can't read a table with columns of these types: {row['unknown']}."
-        yield Finding(check, Status.MISSING, detail)
+        yield SourceFinding(check, Status.MISSING, detail)
     elif row is not None and row["keyed"]:
-        yield Finding(check, Status.OK, "has a primary key")
+        yield SourceFinding(check, Status.OK, "has a primary key")
     else:
         detail = "It has no primary key: it can be captured, and not mirrored."
-        yield Finding(check, Status.WARNING, detail, f"ALTER TABLE {_named(table)} ADD PRIMARY KEY (…);")
+        yield SourceFinding(check, Status.WARNING, detail, f"ALTER TABLE {_named(table)} ADD PRIMARY KEY (…);")
 
 
-def _unreadable(check: str, table: str, account: str, error: DBAPIError) -> Finding:
+def _unreadable(check: str, table: str, account: str, error: DBAPIError) -> SourceFinding:
     code = error.orig.args[0] if error.orig is not None and error.orig.args else None
     if code in _DENIED:
-        return Finding(check, Status.MISSING, "It may not be read.", f"GRANT SELECT ON {_named(table)} TO {account};")
+        return SourceFinding(
+            check, Status.MISSING, "It may not be read.", f"GRANT SELECT ON {_named(table)} TO {account};"
+        )
     detail = "There is no such table." if code in _NOT_THERE else first_line(error)
-    return Finding(check, Status.MISSING, detail)
+    return SourceFinding(check, Status.MISSING, detail)
 
 
-def _signals(connection: Connection, source: Source) -> Iterator[Finding]:
+def _signals(connection: Connection, source: Source) -> Iterator[SourceFinding]:
     if source.signal_table is None:
         return
     try:
         connection.execute(text(f"SELECT 1 FROM {_named(source.signal_table)} LIMIT 0"))
-        yield Finding("signal table", Status.OK, source.signal_table)
+        yield SourceFinding("signal table", Status.OK, source.signal_table)
     except DBAPIError as error:
         columns = "id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data varchar(2048)"
         remedy = f"CREATE TABLE {_named(source.signal_table)} ({columns});"
-        yield Finding("signal table", Status.MISSING, first_line(error), remedy)
+        yield SourceFinding("signal table", Status.MISSING, first_line(error), remedy)
 
 
 # -- small things -----------------------------------------------------------------------------------------------------

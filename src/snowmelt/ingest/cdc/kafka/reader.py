@@ -25,7 +25,7 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.engine.session import class_loader_of
 from snowmelt.ingest.cdc.debezium import snapshot_order
-from snowmelt.ingest.cdc.feed import Batch, EngineFailedError
+from snowmelt.ingest.cdc.feed import EngineFailedError, FeedBatch
 from snowmelt.ingest.cdc.kafka.records import Records
 from snowmelt.ingest.cdc.kafka.topics import Topics
 
@@ -55,7 +55,7 @@ class KafkaFeed:
         self._topics = topics
         self._offset = dict(offset or {})
         self._records = Records()
-        self._handed: SimpleQueue[Batch | SnowmeltError] = SimpleQueue()
+        self._handed: SimpleQueue[FeedBatch | SnowmeltError] = SimpleQueue()
         self._acknowledged = threading.Semaphore(0)
         self._stopping = threading.Event()
         checkpoint = folder / "checkpoint"
@@ -63,7 +63,7 @@ class KafkaFeed:
         if self._offset:
             _write_checkpoint(checkpoint, self._offset)
         # An empty batch comes first, when Spark has reached the topics: they may have nothing for long.
-        self._reached = Batch(_REACHED, (), (), dict(self._offset))
+        self._reached = FeedBatch(_REACHED, (), (), dict(self._offset))
         with class_loader_of(self._session):
             self._query = self._started(checkpoint)
 
@@ -102,7 +102,7 @@ class KafkaFeed:
     def asked_to_stop(self) -> bool:
         return self._stopping.is_set()
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[FeedBatch]:
         greeted = False
         while not self._stopping.is_set():
             try:
@@ -160,7 +160,7 @@ class KafkaFeed:
         if self._stopping.is_set():
             raise InterruptedError("stopped before the batch was safe")
 
-    def _batch(self, number: int, rows: Iterable[Sequence[Any]]) -> Batch:
+    def _batch(self, number: int, rows: Iterable[Sequence[Any]]) -> FeedBatch:
         """The records in the order in which they were written: exactly in a topic, to the millisecond among them."""
         by_topic: defaultdict[str, list[Sequence[Any]]] = defaultdict(list)
         for row in rows:
@@ -173,7 +173,7 @@ class KafkaFeed:
         # A record without a value only tells Kafka that it may forget a key.
         events = tuple(self._records.event(row[0], row[4], row[5]) for row in ordered if row[5] is not None)
         self._offset |= {topic: own[-1][2] + 1 for topic, own in by_topic.items()}
-        return Batch(number, self._records.new_schemas(), events, dict(self._offset))
+        return FeedBatch(number, self._records.new_schemas(), events, dict(self._offset))
 
     def _failure(self) -> Exception:
         error = self._query.exception()

@@ -105,11 +105,11 @@ def describe_tables(connection: psycopg.Connection[Any], names: Sequence[str]) -
 def _check(table: DictRow) -> None:
     name = table["name"]
     if table["kind"] != "r" or table["parent"]:
-        raise NotQuickError(f"{name} has partitions or heirs")
+        raise NotQuickError(f"{name} has partitions or tables that inherit from it")
     if not table["key"]:
         raise NotQuickError(f"{name} has no primary key")
     if table["file"] != table["file_now"]:
-        raise TornSnapshotError(f"{name} was written anew since the snapshot.")
+        raise TornSnapshotError(f"{name} was rewritten since the snapshot.")
 
 
 def _described(table: DictRow, columns: Sequence[DictRow], *, ranges: bool) -> QuickTable:

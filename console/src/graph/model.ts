@@ -1,0 +1,74 @@
+/** The graph as the server gives it. */
+import { href } from "../router";
+
+export interface GraphNode {
+  id: string;
+  kind: string;
+  name: string;
+  database: string | null;
+  schema: string | null;
+  full_name: string;
+  state: string;
+  rows?: number | null;
+  behind?: number | null;
+  limit?: number | null;
+  updated_at?: string | null;
+  refreshed_at?: string | null;
+  mode?: string;
+  action?: string | null;
+  inserted?: number;
+  deleted?: number;
+  running?: boolean;
+  message?: string | null;
+  last_run?: string;
+  last_run_at?: string | null;
+}
+
+export interface GraphEdge {
+  source: string;
+  target: string;
+  kind: string;
+}
+
+export interface GraphData {
+  now: string;
+  nodes: GraphNode[];
+  edges: GraphEdge[];
+}
+
+const RELATIONS = new Set(["TABLE", "VIEW", "DYNAMIC_TABLE", "STREAM"]);
+const LISTS: Record<string, string> = { TASK: "tasks", ALERT: "alerts", CONNECTOR: "connectors", CHANNEL: "channels", DATA_PRODUCT: "products" };
+
+/** The address of the page that shows a node. */
+export function pageOf(node: Pick<GraphNode, "kind" | "name" | "database" | "schema" | "id">): string {
+  if (RELATIONS.has(node.kind) && node.database && node.schema) return href("table", node.database, node.schema, node.name);
+  const list = LISTS[node.kind];
+  return list ? `${href(list)}?name=${encodeURIComponent(node.name)}` : `${href("graph")}?select=${encodeURIComponent(node.id)}`;
+}
+
+/** Everything that leads to a node, and everything that it leads to. */
+export function related(edges: GraphEdge[], start: string): { up: Set<string>; down: Set<string> } {
+  const walk = (from: (edge: GraphEdge) => string, to: (edge: GraphEdge) => string): Set<string> => {
+    const next = new Map<string, string[]>();
+    for (const edge of edges) {
+      const known = next.get(from(edge));
+      if (known) known.push(to(edge));
+      else next.set(from(edge), [to(edge)]);
+    }
+    const seen = new Set<string>();
+    const waiting = [start];
+    for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+      for (const found of next.get(at) ?? []) {
+        if (!seen.has(found)) {
+          seen.add(found);
+          waiting.push(found);
+        }
+      }
+    }
+    return seen;
+  };
+  return {
+    up: walk((edge) => edge.target, (edge) => edge.source),
+    down: walk((edge) => edge.source, (edge) => edge.target),
+  };
+}

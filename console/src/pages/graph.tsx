@@ -1,0 +1,219 @@
+import "./graph.css";
+import type { JSX } from "preact";
+import { memo } from "preact/compat";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { getJson } from "../api";
+import { ago, count, duration, plural, short } from "../format";
+import { deeds, perform } from "../graph/actions";
+import { arrange, edgeKey, NODE, type Layout } from "../graph/layout";
+import { pageOf, related, type GraphData, type GraphNode } from "../graph/model";
+import { useLive } from "../live";
+import { place } from "../router";
+import { Action, Badge, Empty, Failure, Head, Icon, KIND_ICON, KIND_WORD, Spinner, useAnswer } from "../ui/parts";
+import { Prove } from "./prove";
+
+const RECENT = 15_000;
+const clip = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+export function subline(node: GraphNode): string {
+  const parts: string[] = [];
+  if (node.kind === "DYNAMIC_TABLE") {
+    if (node.state === "suspended") parts.push("suspended");
+    else if (node.limit) parts.push(`${duration(node.behind)} of ${duration(node.limit)}`);
+    else parts.push("downstream");
+    if (node.inserted || node.deleted) parts.push(`+${short(node.inserted)} −${short(node.deleted)}`);
+    else if (node.rows !== null && node.rows !== undefined) parts.push(plural(node.rows, "row"));
+  } else if (node.kind === "TABLE" && node.rows !== null && node.rows !== undefined) parts.push(`${short(node.rows)} rows`);
+  else if (node.last_run) parts.push(`last run ${node.last_run.toLowerCase()}`);
+  else parts.push(KIND_WORD[node.kind] ?? node.kind);
+  return parts.join(" · ");
+}
+
+interface View { x: number; y: number; scale: number }
+
+const EdgePath = memo(function EdgePath({ d, flow, on }: { d: string; flow: boolean; on: boolean }): JSX.Element {
+  return <path d={d} class={`edge${flow ? " flow" : ""}${on ? " on" : ""}`} />;
+});
+
+const NodeBox = memo(function NodeBox({ node, x, y, on, picked, pick }: {
+  node: GraphNode; x: number; y: number; on: boolean; picked: boolean; pick: (id: string) => void;
+}): JSX.Element {
+  const name = `node ${node.state}${node.running ? " running" : ""}${on ? " on" : ""}${picked ? " picked" : ""}`;
+  return (
+    <g class={name} transform={`translate(${x} ${y})`} role="button" tabIndex={0} data-node={node.full_name}
+      aria-description={`${KIND_WORD[node.kind] ?? node.kind}, ${node.state}`} aria-pressed={picked}
+      onClick={() => pick(node.id)} onKeyDown={(event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(node.id); } }}>
+      <rect class="box" width={NODE.width} height={NODE.height} rx="8" />
+      <g class={`icon ${node.kind}`} transform="translate(12 12)"><Icon name={KIND_ICON[node.kind] ?? "table"} /></g>
+      <text x="36" y="25">{clip(node.name, 23)}</text>
+      <text x="12" y="47" class={`sub ${node.state === "late" ? "late" : ""}`}>{clip(subline(node), 33)}</text>
+      <circle class="state" cx={NODE.width - 14} cy="21" r="4" />
+    </g>
+  );
+});
+
+function Details({ node, close, changed, up, down }: { node: GraphNode; close: () => void; changed: () => void; up: number; down: number }): JSX.Element {
+  const facts: [string, string | null][] = [
+    ["Kind", KIND_WORD[node.kind] ?? node.kind],
+    ["Schema", node.schema ? `${node.database}.${node.schema}` : null],
+    ["Rows", node.rows === null || node.rows === undefined ? null : count(node.rows)],
+    ["Behind", node.behind === null || node.behind === undefined ? null : `${duration(node.behind)}${node.limit ? ` of ${duration(node.limit)}` : ""}`],
+    ["Last refresh", node.refreshed_at ? `${(node.action ?? "").toLowerCase().replace("_", " ")}, +${count(node.inserted)} −${count(node.deleted)}, ${ago(node.refreshed_at)}` : null],
+    ["Last run", node.last_run ? `${node.last_run.toLowerCase()}, ${ago(node.last_run_at)}` : null],
+    ["Mode", node.mode?.toLowerCase() ?? null],
+    ["Connected", `${up} upstream, ${down} downstream`],
+  ];
+  return (
+    <aside aria-label={node.name} onPointerDown={(event) => event.stopPropagation()} onWheel={(event) => event.stopPropagation()}>
+      <header>
+        <div style={{ display: "flex", gap: "8px", alignItems: "center" }}>
+          <Icon name={KIND_ICON[node.kind] ?? "table"} />
+          <h2 class="ellipsis">{node.name}</h2>
+          <button type="button" class="plain small" style={{ marginLeft: "auto" }} onClick={close} aria-label="Close"><Icon name="close" size={14} /></button>
+        </div>
+        <div><Badge state={node.running ? "running" : node.state} /></div>
+      </header>
+      <div class="body">
+        {node.message ? <div class="error">{node.message}</div> : null}
+        <dl class="meta">{facts.map(([name, value]) => (value ? <><dt key={name}>{name}</dt><dd>{value}</dd></> : null))}</dl>
+        <div class="acts">
+          <a class="button" href={pageOf(node)}>Open</a>
+          {deeds(node).map((deed) => <Action key={deed.label} label={deed.label} icon={deed.icon} act={() => perform(deed).then(changed)} />)}
+          {node.kind === "DYNAMIC_TABLE" ? <Prove node={node} /> : null}
+        </div>
+      </div>
+    </aside>
+  );
+}
+
+export function GraphPage(): JSX.Element {
+  const { value, error, again } = useAnswer(() => getJson<GraphData>("/graph"), []);
+  useLive(["rows", "refreshes", "tasks", "objects"], again, 2000);
+  const [search, setSearch] = useState("");
+  const [schema, setSchema] = useState("");
+  const [picked, setPicked] = useState<string | null>(place.value.query.get("select"));
+  const [view, setView] = useState<View>({ x: 24, y: 24, scale: 1 });
+  const stage = useRef<HTMLDivElement>(null);
+  const drag = useRef<{ x: number; y: number; moved: boolean } | null>(null);
+
+  const shape = value ? `${schema}|${value.nodes.map((node) => node.id).join()}|${value.edges.map(edgeKey).join()}` : "";
+  const kept = useMemo(() => (value?.nodes ?? []).filter((node) => !schema || `${node.database}.${node.schema}` === schema || (!node.schema && node.kind === "SOURCE")), [value, schema]);
+  const layout: Layout = useMemo(
+    () => arrange(kept.map((node) => ({ id: node.id, group: `${node.database}.${node.schema}` })), value?.edges ?? []),
+    [shape],
+  );
+  const around = useMemo(() => (picked && value ? related(value.edges, picked) : null), [picked, value]);
+  const wanted = search.trim().toLowerCase();
+  const pick = useCallback((id: string) => { if (!drag.current?.moved) setPicked((before) => (before === id ? null : id)); }, []);
+
+  const fit = useCallback(() => {
+    const element = stage.current;
+    if (!element || layout.width <= 0) return;
+    const scale = Math.min(1, Math.max(0.08, Math.min((element.clientWidth - 48) / layout.width, (element.clientHeight - 96) / layout.height)));
+    setView({ scale, x: Math.max(24, (element.clientWidth - layout.width * scale) / 2), y: Math.max(24, (element.clientHeight - 48 - layout.height * scale) / 2) });
+  }, [layout]);
+  useEffect(fit, [fit]);
+
+  const zoom = (by: number, cx?: number, cy?: number): void => {
+    const element = stage.current;
+    if (!element) return;
+    const x = cx ?? element.clientWidth / 2;
+    const y = cy ?? element.clientHeight / 2;
+    setView((before) => {
+      const scale = Math.min(2, Math.max(0.08, before.scale * by));
+      const share = scale / before.scale;
+      return { scale, x: x - (x - before.x) * share, y: y - (y - before.y) * share };
+    });
+  };
+  useEffect(() => {
+    const element = stage.current;
+    if (!element) return undefined;
+    const wheel = (event: WheelEvent): void => {
+      event.preventDefault();
+      const area = element.getBoundingClientRect();
+      if (event.ctrlKey || event.metaKey || Math.abs(event.deltaY) >= 50) zoom(Math.exp(-event.deltaY / 500), event.clientX - area.left, event.clientY - area.top);
+      else setView((before) => ({ ...before, x: before.x - event.deltaX, y: before.y - event.deltaY }));
+    };
+    element.addEventListener("wheel", wheel, { passive: false });
+    return () => element.removeEventListener("wheel", wheel);
+  }, [value === undefined]);
+
+  const move = (event: PointerEvent): void => {
+    const from = drag.current;
+    if (!from || event.buttons === 0) return;
+    const [dx, dy] = [event.clientX - from.x, event.clientY - from.y];
+    if (!from.moved && Math.hypot(dx, dy) < 4) return;
+    drag.current = { x: event.clientX, y: event.clientY, moved: true };
+    setView((before) => ({ ...before, x: before.x + dx, y: before.y + dy }));
+  };
+
+  if (!value) return error ? <div class="content"><Failure error={error} /></div> : <Spinner />;
+  const schemas = [...new Set(value.nodes.filter((node) => node.schema).map((node) => `${node.database}.${node.schema}`))].sort();
+  const byId = new Map(value.nodes.map((node) => [node.id, node]));
+  const node = picked ? byId.get(picked) : undefined;
+  const now = Date.parse(value.now);
+  const focused = wanted !== "" || !!node;
+  // What is lit has a class, and not what is dimmed: a choice changes few of a thousand nodes.
+  const lit = (id: string): boolean => focused && (!wanted || (byId.get(id)?.full_name.toLowerCase().includes(wanted) ?? false)) &&
+    (!node || !around || id === picked || around.up.has(id) || around.down.has(id));
+  const flows = (id: string): boolean => {
+    const target = byId.get(id);
+    return !!target && (!!target.running || (!!(target.inserted || target.deleted) && !!target.refreshed_at && now - Date.parse(target.refreshed_at) < RECENT));
+  };
+  // Only what is seen is drawn: a thousand nodes are a map, and a few dozen of them a picture.
+  const element = stage.current;
+  const wide = (element?.clientWidth ?? 1600) / view.scale;
+  const high = (element?.clientHeight ?? 1000) / view.scale;
+  const left = -view.x / view.scale - NODE.width;
+  const top = -view.y / view.scale - NODE.height;
+  const seen = (id: string): boolean => {
+    const at = layout.nodes.get(id);
+    return !!at && at.x > left && at.x < left + wide + 2 * NODE.width && at.y > top && at.y < top + high + 2 * NODE.height;
+  };
+  const first = wanted ? kept.find((one) => one.full_name.toLowerCase().includes(wanted)) : undefined;
+  const find = (event: KeyboardEvent): void => {
+    const at = first ? layout.nodes.get(first.id) : undefined;
+    if (event.key !== "Enter" || !first || !at || !stage.current) return;
+    setPicked(first.id);
+    setView({ scale: 1, x: stage.current.clientWidth / 2 - at.x - NODE.width / 2, y: stage.current.clientHeight / 2 - at.y });
+  };
+  return (
+    <div class="graph-page">
+      <Head title="Graph" badge={<span class="muted">{plural(kept.length, "object")}</span>}>
+        <input type="search" placeholder="Search" aria-label="Search the graph" value={search} onInput={(event) => setSearch(event.currentTarget.value)} onKeyDown={find} />
+        <select aria-label="Schema" value={schema} onChange={(event) => setSchema(event.currentTarget.value)}>
+          <option value="">All schemas</option>
+          {schemas.map((one) => <option key={one}>{one}</option>)}
+        </select>
+      </Head>
+      <div class="stage" ref={stage} onPointerDown={(event) => { drag.current = { x: event.clientX, y: event.clientY, moved: false }; }} onPointerMove={move}
+        onPointerUp={() => setTimeout(() => { drag.current = null; }, 0)}>
+        {kept.length === 0 ? <Empty icon="graph" title="Nothing to draw yet">Tables and what is made from them show here.</Empty> : null}
+        <svg class={`map${focused ? " focused" : ""}${node ? " chosen" : ""}`} role="group" aria-label="Objects and how data flows between them">
+          <g transform={`translate(${view.x} ${view.y}) scale(${view.scale})`}>
+            {value.edges.map((edge) => {
+              const path = layout.paths.get(edgeKey(edge));
+              if (!path || (!seen(edge.source) && !seen(edge.target))) return null;
+              const on = !!around && (edge.source === picked || around.up.has(edge.source) || around.down.has(edge.source)) && (edge.target === picked || around.up.has(edge.target) || around.down.has(edge.target)) &&
+                !(around.up.has(edge.target) && around.down.has(edge.source));
+              return <EdgePath key={edgeKey(edge)} d={path} flow={flows(edge.target)} on={on} />;
+            })}
+            {kept.map((one) => {
+              const at = layout.nodes.get(one.id);
+              return at && seen(one.id) ? <NodeBox key={one.id} node={one} x={at.x} y={at.y} on={lit(one.id)} picked={one.id === picked} pick={pick} /> : null;
+            })}
+          </g>
+        </svg>
+        <div class="zoom">
+          <button type="button" onClick={() => zoom(1.25)} aria-label="Nearer">+</button>
+          <button type="button" onClick={() => zoom(0.8)} aria-label="Farther">−</button>
+          <button type="button" onClick={fit} aria-label="Show everything">⤢</button>
+        </div>
+        <div class="legend" aria-hidden="true">
+          {[["ok", "fresh"], ["late", "late"], ["failed", "failed"], ["idle", "suspended"]].map(([tone, word]) => <span key={word}><i style={{ background: `var(--${tone})` }} />{word}</span>)}
+        </div>
+        {node && around ? <Details node={node} close={() => setPicked(null)} changed={again} up={around.up.size} down={around.down.size} /> : null}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,94 @@
+/** How a dynamic table is refreshed, as a picture and step by step; and how it would be with another query. */
+import type { ComponentChildren, JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { query, type Row } from "../../api";
+import { qualified, type Named } from "../../graph/actions";
+import { Editor, type EditorHandle } from "../../sql/editor";
+import { Diagram } from "../../ui/diagram";
+import { Badge, Card, Empty, Failure, Spinner, useAnswer } from "../../ui/parts";
+import { consequences, type Consequences } from "./consequences";
+import { drawnPlan, type Step } from "./planpicture";
+
+function PlanPicture({ steps }: { steps: Step[] }): JSX.Element {
+  if (steps.length === 0) return <Empty title="No plan" />;
+  const drawn = drawnPlan(steps);
+  return (
+    <>
+    {drawn.edges.length ? <Diagram label="The plan of a refresh" nodes={drawn.nodes} edges={drawn.edges} /> : null}
+    <ol class="plan">
+      {steps.map((one, index) => (
+        <li key={index}>
+          <span class="dot">{index + 1}</span>
+          <div class="step"><strong>{one.step}</strong>{one.text.length > 60 || one.text.includes("\n") ? <pre class="code" tabIndex={0}>{one.text}</pre> : <span class="muted">{one.text}</span>}</div>
+        </li>
+      ))}
+    </ol>
+    </>
+  );
+}
+
+const toSteps = (rows: Row[]): Step[] => rows.map((row) => ({ step: String(row["step"] ?? ""), text: String(row["text"] ?? "") }));
+
+function Felt({ felt, full }: { felt: Consequences; full: boolean }): JSX.Element {
+  const broken = felt.columns.filter((one) => one.breaks);
+  const money = (value: number): string => value.toPrecision(2);
+  return (
+    <dl class="meta">
+      <dt>Columns</dt><dd>{felt.columns.length ? felt.columns.map((one) => <div key={one.name}><Badge state={one.breaks ? "failed" : "ok"}>{one.name}</Badge> {one.what}</div>) : "stay as they are"}</dd>
+      <dt>Contracts</dt><dd>{felt.contracts.length === 0 ? "none is attached" : felt.contracts.map((one) => <div key={one.name}>{one.name}: {broken.length ? `${broken.map((column) => column.name).join(", ")} may break it${one.consumers && one.consumers !== "[]" ? ` for ${one.consumers}` : ""}` : "holds, as far as columns go"}</div>)}</dd>
+      <dt>Felt by</dt><dd>{felt.readers.length ? `It would be felt by ${felt.readers.join(", ")}.` : "Nothing reads this table."}</dd>
+      <dt>Cost a day</dt><dd>{felt.cost === null ? "not known yet" : full ? `about ${felt.cost.full === null ? "as full refreshes" : money(felt.cost.full)}, in full each time; now ${money(felt.cost.now)}` : `about ${money(felt.cost.now)} as now, if its changes are as many`}</dd>
+    </dl>
+  );
+}
+
+export function WhatIf({ node, ddl }: { node: Named; ddl: string }): JSX.Element {
+  const editor = useMemo<{ now: EditorHandle | null }>(() => ({ now: null }), []);
+  const [steps, setSteps] = useState<Step[] | null>(null);
+  const [felt, setFelt] = useState<Consequences | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [busy, setBusy] = useState(false);
+  const body = /\bAS\b\s*((?:SELECT|WITH)\b[\s\S]*?);?\s*$/i.exec(ddl)?.[1] ?? "SELECT 1";
+  const ask = async (): Promise<void> => {
+    setBusy(true);
+    setError(null);
+    setSteps(null);
+    setFelt(null);
+    try {
+      const definition = (editor.now?.text() ?? body).replace(/;\s*$/, "");
+      setSteps(toSteps(await query(`EXPLAIN DYNAMIC TABLE AS ${definition}`)));
+      setFelt(await consequences(node, definition));
+    } catch (problem) {
+      setError(problem);
+    }
+    setBusy(false);
+  };
+  return (
+    <div class="two">
+      <Card title="A new definition" more={<button type="button" class="primary small" disabled={busy} onClick={() => void ask()}>{busy ? "Looking…" : "What if?"}</button>} body={false}>
+        <div style={{ height: "320px" }}><Editor value={body} label="New definition" handle={(made) => { editor.now = made; }} run={() => void ask()} /></div>
+      </Card>
+      <Card title="What would happen">
+        {error ? <Failure error={error} /> : null}
+        {steps ? (
+          <div style={{ display: "grid", gap: "12px" }}>
+            <div>{steps[0]?.text.includes("INCREMENTAL") ? <Badge state="ok">incremental</Badge> : <Badge state="late">{steps[0]?.text ?? ""}</Badge>}</div>
+            {felt ? <Felt felt={felt} full={!steps[0]?.text.includes("INCREMENTAL")} /> : <Spinner />}
+            <PlanPicture steps={steps} />
+          </div>
+        ) : error ? null : <Empty icon="dynamic" title="Nothing is altered">Change the query on the left, and see whether it is refreshed by changes, by which plan, and who reads the table.</Empty>}
+      </Card>
+    </div>
+  );
+}
+
+export function Plan({ node, children }: { node: Named; children?: ComponentChildren }): JSX.Element {
+  const { value, error } = useAnswer(async () => toSteps(await query(`EXPLAIN DYNAMIC TABLE ${qualified(node)}`)), [node.name]);
+  if (error) return <Failure error={error} />;
+  return (
+    <div class="two">
+      <Card title="How a refresh is computed">{value ? <PlanPicture steps={value} /> : <Spinner />}</Card>
+      {children}
+    </div>
+  );
+}

@@ -1,0 +1,30 @@
+/** Where the page is, in the part of the address behind `#`. */
+import { signal } from "@preact/signals";
+
+export interface Place {
+  page: string;
+  parts: string[];
+  query: URLSearchParams;
+}
+
+export function parse(hash: string): Place {
+  const [path = "", search = ""] = hash.replace(/^#\/?/, "").split("?");
+  const parts = path.split("/").filter(Boolean).map(decodeURIComponent);
+  return { page: parts[0] ?? "home", parts: parts.slice(1), query: new URLSearchParams(search) };
+}
+
+export const place = signal<Place>(parse(typeof location === "undefined" ? "" : location.hash));
+
+export function href(page: string, ...parts: string[]): string {
+  return `#/${[page, ...parts].map(encodeURIComponent).join("/")}`;
+}
+
+export function go(address: string): void {
+  location.hash = address;
+}
+
+if (typeof window !== "undefined") {
+  window.addEventListener("hashchange", () => {
+    place.value = parse(location.hash);
+  });
+}

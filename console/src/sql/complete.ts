@@ -1,0 +1,88 @@
+/** What can stand at a place in SQL: objects, the columns of the tables that the statement names, functions, words. */
+import type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
+import { FUNCTIONS, KEYWORDS, TYPES } from "./words";
+
+export interface Known {
+  /** Columns by the table's full name. */
+  columns: Map<string, { name: string; type: string }[]>;
+  /** Kinds by full name. */
+  objects: Map<string, string>;
+  database: string | null;
+  schema: string | null;
+}
+
+const plain = (name: string): string => (/^[A-Z_][A-Z0-9_$]*$/.test(name) ? name.toLowerCase() : `"${name}"`);
+
+/** The tables that a statement names, by the names and aliases under which their columns stand. */
+export function tablesIn(text: string, known: Known): Map<string, string> {
+  const found = new Map<string, string>();
+  const pattern = /\b(?:from|join|into|update|table)\s+((?:"[^"]+"|[\w$]+)(?:\s*\.\s*(?:"[^"]+"|[\w$]+)){0,2})(?:\s+(?:as\s+)?((?!on\b|where\b|join\b|left\b|right\b|inner\b|full\b|cross\b|group\b|order\b|using\b|set\b|values\b|qualify\b|limit\b)[\w$]+))?/gi;
+  for (const match of text.matchAll(pattern)) {
+    const parts = (match[1] ?? "").split(".").map((part) => part.trim()).map((part) => (part.startsWith('"') ? part.slice(1, -1) : part.toUpperCase()));
+    const full = resolved(parts, known);
+    if (!full) continue;
+    found.set((parts.at(-1) ?? "").toUpperCase(), full);
+    if (match[2]) found.set(match[2].toUpperCase(), full);
+  }
+  return found;
+}
+
+export function resolved(parts: string[], known: Known): string | null {
+  const whole = [known.database ?? "", known.schema ?? ""].slice(0, Math.max(0, 3 - parts.length)).concat(parts).join(".");
+  return known.objects.has(whole) ? whole : null;
+}
+
+/** The statement around a position, by semicolons. */
+export function statementAround(text: string, position: number): string {
+  const start = text.lastIndexOf(";", position - 1) + 1;
+  const end = text.indexOf(";", position);
+  return text.slice(start, end < 0 ? text.length : end);
+}
+
+function columnsOf(full: string, known: Known, boost: number): Completion[] {
+  return (known.columns.get(full) ?? []).map((column) => ({ label: plain(column.name), detail: column.type, type: "property", boost }));
+}
+
+function below(path: string[], known: Known): Completion[] {
+  const prefix = `${path.join(".")}.`;
+  const next = new Map<string, string>();
+  for (const [full, kind] of known.objects) {
+    if (!full.startsWith(prefix)) continue;
+    const rest = full.slice(prefix.length).split(".");
+    next.set(rest[0] ?? "", rest.length === 1 ? kind : "schema");
+  }
+  return [...next].map(([name, kind]) => ({ label: plain(name), detail: kind.toLowerCase().replace("_", " "), type: "class" }));
+}
+
+/** Waits for what is known: a list that opens earlier would stay without tables and columns. */
+export function completer(known: () => Promise<Known>): (context: CompletionContext) => Promise<CompletionResult | null> {
+  return async (context) => {
+    const facts = await known();
+    if (context.aborted) return null;
+    const text = context.state.doc.toString();
+    const statement = statementAround(text, context.pos);
+    const path = context.matchBefore(/(?:(?:"[^"]*"|[\w$]+)\.)+[\w$]*/);
+    if (path) {
+      const parts = path.text.split(".");
+      const typed = parts.pop() ?? "";
+      const names = parts.map((part) => (part.startsWith('"') ? part.slice(1, -1) : part.toUpperCase()));
+      const table = names.length === 1 ? tablesIn(statement, facts).get(names[0] ?? "") : resolved(names, facts);
+      const options = table ? columnsOf(table, facts, 2) : [];
+      const inside = names.length === 1 && facts.database ? below([facts.database, ...names], facts) : [];
+      return { from: context.pos - typed.length, options: [...options, ...below(names, facts), ...inside], validFor: /^[\w$]*$/ };
+    }
+    const word = context.matchBefore(/[\w$]+/);
+    if (!word && !context.explicit) return null;
+    const options: Completion[] = [];
+    for (const full of new Set(tablesIn(statement, facts).values())) options.push(...columnsOf(full, facts, 3));
+    for (const [full, kind] of facts.objects) {
+      const [database = "", schema = "", name = ""] = full.split(".");
+      const here = database === facts.database && schema === facts.schema;
+      const label = here ? plain(name) : database === facts.database ? `${plain(schema)}.${plain(name)}` : [database, schema, name].map(plain).join(".");
+      options.push({ label, detail: kind.toLowerCase().replace("_", " "), type: "class", boost: here ? 2 : 0 });
+    }
+    options.push(...FUNCTIONS.map((name) => ({ label: name.toLowerCase(), apply: `${name.toLowerCase()}(`, detail: "function", type: "function", boost: -1 })));
+    options.push(...[...KEYWORDS, ...TYPES].map((name) => ({ label: name.toLowerCase(), type: "keyword", boost: -2 })));
+    return { from: word ? word.from : context.pos, options, validFor: /^[\w$]*$/ };
+  };
+}

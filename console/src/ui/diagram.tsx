@@ -1,0 +1,49 @@
+/** A small drawn graph: boxes with a title and a line below it, arrows from left to right. */
+import "./diagram.css";
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { arrange, edgeKey, NODE } from "../graph/layout";
+
+export interface DrawnNode { id: string; title: string; sub?: string; tone?: string; href?: string }
+export interface DrawnEdge { source: string; target: string }
+
+const PAD = 12;
+const clip = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+function Box({ node, pick, picked }: { node: DrawnNode; pick?: ((id: string) => void) | undefined; picked: boolean }): JSX.Element {
+  const inside = (
+    <>
+      <title>{node.title}{node.sub ? `: ${node.sub}` : ""}</title>
+      <rect class="box" width={NODE.width} height={NODE.height} rx="8" />
+      <text x="12" y="25">{clip(node.title, 26)}</text>
+      {node.sub ? <text x="12" y="46" class="sub">{clip(node.sub, 34)}</text> : null}
+    </>
+  );
+  if (node.href) return <a href={node.href} aria-label={node.title}>{inside}</a>;
+  if (!pick) return inside;
+  return (
+    <g role="button" tabIndex={0} aria-pressed={picked} aria-label={node.title} onClick={() => pick(node.id)}
+      onKeyDown={(event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(node.id); } }}>{inside}</g>
+  );
+}
+
+export function Diagram({ nodes, edges, label, pick, picked }: {
+  nodes: DrawnNode[]; edges: DrawnEdge[]; label: string; pick?: (id: string) => void; picked?: string | null;
+}): JSX.Element {
+  const layout = useMemo(() => arrange(nodes.map((node) => ({ id: node.id, group: "" })), edges.map((edge) => ({ ...edge, kind: "" }))), [nodes, edges]);
+  const [width, height] = [layout.width + 2 * PAD, layout.height + 2 * PAD];
+  return (
+    <div class="diagram" tabIndex={0} role="group" aria-label={label}>
+      <svg width={width} height={height} viewBox={`${-PAD} ${-PAD} ${width} ${height}`}>
+        {edges.map((edge) => {
+          const path = layout.paths.get(edgeKey(edge));
+          return path ? <path key={edgeKey(edge)} class="edge" d={path} /> : null;
+        })}
+        {nodes.map((node) => {
+          const at = layout.nodes.get(node.id);
+          return at ? <g key={node.id} class={`drawn ${node.tone ?? ""}${picked === node.id ? " picked" : ""}`} data-drawn={node.title} transform={`translate(${at.x} ${at.y})`}><Box node={node} pick={pick} picked={picked === node.id} /></g> : null;
+        })}
+      </svg>
+    </div>
+  );
+}

@@ -1,0 +1,42 @@
+import { describe, expect, test } from "vitest";
+import { arrange, layers, NODE } from "../src/graph/layout";
+import { related } from "../src/graph/model";
+
+const edge = (source: string, target: string): { source: string; target: string; kind: string } => ({ source, target, kind: "VIEW" });
+const chain = [edge("a", "b"), edge("b", "c"), edge("a", "c"), edge("x", "c")];
+
+describe("layers", () => {
+  test("what is made from something stands right of it, and a source beside what it feeds", () => {
+    expect(Object.fromEntries(layers(["a", "b", "c", "x"], chain))).toEqual({ a: 0, b: 1, c: 2, x: 1 });
+  });
+  test("a circle ends", () => {
+    expect(layers(["a", "b"], [edge("a", "b"), edge("b", "a")]).size).toBe(2);
+  });
+});
+
+describe("the layout", () => {
+  test("no two nodes overlap, and each edge has its way", () => {
+    const ids = Array.from({ length: 60 }, (_, index) => `n${index}`);
+    const edges = ids.slice(10).flatMap((id, index) => [edge(`n${index % 10}`, id), edge(`n${(index * 7) % (index + 10)}`, id)]);
+    const found = arrange(ids.map((id) => ({ id, group: "s" })), edges);
+    const placed = [...found.nodes.values()];
+    for (const [index, one] of placed.entries()) {
+      for (const other of placed.slice(index + 1)) {
+        expect(Math.abs(one.x - other.x) >= NODE.width || Math.abs(one.y - other.y) >= NODE.height).toBe(true);
+      }
+    }
+    expect(edges.every((one) => found.paths.has(`${one.source}\u0000${one.target}`))).toBe(true);
+  });
+  test("a thousand nodes take well below a second", () => {
+    const ids = Array.from({ length: 1000 }, (_, index) => `n${index}`);
+    const edges = ids.slice(100).flatMap((id, index) => [edge(`n${index}`, id), edge(`n${Math.floor(index / 2)}`, id)]);
+    const before = performance.now();
+    arrange(ids.map((id) => ({ id, group: "s" })), edges);
+    expect(performance.now() - before).toBeLessThan(5000);
+  });
+});
+
+test("what is related", () => {
+  const { up, down } = related(chain, "b");
+  expect([[...up], [...down]]).toEqual([["a"], ["c"]]);
+});

@@ -1,0 +1,44 @@
+import { describe, expect, test } from "vitest";
+import { resolved, statementAround, tablesIn, type Known } from "../src/sql/complete";
+import { errorPosition } from "../src/sql/errors";
+import { chosenPieces, offsetOf } from "../src/sql/pieces";
+
+const known: Known = {
+  objects: new Map([["SHOP.PUBLIC.ORDERS", "TABLE"], ["SHOP.RAW.EVENTS", "TABLE"]]), columns: new Map(), database: "SHOP", schema: "PUBLIC",
+};
+
+describe("completion", () => {
+  test("tables are known by name and alias", () => {
+    const found = tablesIn("select o. from orders o join raw.events as e on true", known);
+    expect(Object.fromEntries(found)).toEqual({ ORDERS: "SHOP.PUBLIC.ORDERS", O: "SHOP.PUBLIC.ORDERS", EVENTS: "SHOP.RAW.EVENTS", E: "SHOP.RAW.EVENTS" });
+  });
+  test("a keyword is no alias", () => {
+    expect([...tablesIn("select * from orders where x", known).keys()]).toEqual(["ORDERS"]);
+  });
+  test("names are completed with where the session is", () => {
+    expect(resolved(["RAW", "EVENTS"], known)).toBe("SHOP.RAW.EVENTS");
+    expect(resolved(["EVENTS"], known)).toBeNull();
+  });
+  test("only the statement around the cursor counts", () => {
+    expect(statementAround("select 1; select 2; select 3", 12)).toBe(" select 2");
+  });
+});
+
+describe("what is run", () => {
+  const text = "select 1;\nselect 2;\n  select 3";
+  const pieces = [{ text: "select 1", line: 1, column: 0 }, { text: "select 2", line: 2, column: 0 }, { text: "select 3", line: 3, column: 2 }];
+  const run = (selected: string, from: number, cursor: number, all = false): string[] =>
+    chosenPieces(pieces, text, { text: selected, from }, cursor, all).map((piece) => piece.text);
+  test("the statement under the cursor", () => {
+    expect(run("", 0, 14)).toEqual(["select 2"]);
+    expect(run("", 0, text.length)).toEqual(["select 3"]);
+  });
+  test("what the selection touches", () => expect(run("1;\nselect", 7, 16)).toEqual(["select 1", "select 2"]));
+  test("everything", () => expect(run("", 0, 0, true)).toHaveLength(3));
+  test("offsets", () => expect(offsetOf(text, 3, 2)).toBe(22));
+});
+
+test("errors say where they are", () => {
+  expect(errorPosition("SQL compilation error: error line 3 at position 7\ninvalid identifier 'X'")).toEqual({ line: 3, column: 7 });
+  expect(errorPosition("Object does not exist")).toBeNull();
+});

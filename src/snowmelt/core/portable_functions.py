@@ -1,0 +1,40 @@
+"""The functions of core/portable by their names in both engines. Their modules are imported when they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import cast
+
+PREFIX = "snowmelt_"
+
+
+@dataclass(frozen=True, slots=True)
+class PortableFunction:
+    name: str
+    arguments: int
+    file: str
+    """The module in core/portable that has it, under its name without the prefix."""
+
+    @property
+    def module(self) -> ModuleType:
+        return import_module(f"snowmelt.core.portable.{self.file}")
+
+    @property
+    def compute(self) -> Callable[..., str | None]:
+        """Of texts that are not NULL. The result is NULL where an argument is."""
+        return cast("Callable[..., str | None]", getattr(self.module, self.name.removeprefix(PREFIX)))
+
+
+PORTABLE: dict[str, PortableFunction] = {
+    function.name: function
+    for function in (
+        PortableFunction(f"{PREFIX}parse_ip", 2, "addresses"),
+        PortableFunction(f"{PREFIX}parse_xml", 2, "documents"),
+        PortableFunction(f"{PREFIX}check_xml", 1, "documents"),
+        PortableFunction(f"{PREFIX}to_xml", 1, "documents"),
+        PortableFunction(f"{PREFIX}soundex_p123", 1, "sounds"),
+    )
+}

@@ -1,0 +1,225 @@
+"""From what was understood to requirements, and what was assumed on the way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from snowmelt.design.conversation.answers import column_named
+from snowmelt.design.conversation.state import (
+    Assumption,
+    Conversation,
+    check_length,
+)
+from snowmelt.design.conversation.understanding import UnderstoodFact, understand
+from snowmelt.design.requirements.amounts import show_seconds
+from snowmelt.design.requirements.model import ORCHESTRATORS, Requirements, SinkKind, SourceKind
+
+_DAY = 86_400
+_PLAIN = {
+    "latency": "latency", "history": "history", "consistency": "consistency", "availability": "availability",
+    "owner": "owner", "residency": "residency", "schedule": "schedule", "recipe": "recipe", "lateness": "lateness",
+}  # fmt: skip
+"""Facts that are fields of the requirements as they are."""
+
+
+def begin(description: str, others: Sequence[UnderstoodFact] = ()) -> Conversation:
+    """A conversation that has understood its first sentence. `others`: what somebody else read in it.
+
+    Raises NotUnderstoodError for a text that is too long.
+    """
+    check_length(description)
+    own = understand(description)
+    findings = (*own, *(item for item in others if item.field not in {finding.field for finding in own}))
+    state = Conversation(description=description, findings=findings)
+    data: dict[str, Any] = {"description": " ".join(description.split())} if description.strip() else {}
+    assumed: list[Assumption] = []
+    for field, name in _PLAIN.items():
+        if (value := state.said(field)) is not None and not (field == "lateness" and not value):
+            data[name] = value
+    if (chosen := state.said("orchestrator")) in ORCHESTRATORS:
+        data["orchestrator"] = chosen
+    _fill_sources(state, data, assumed)
+    _fill_sinks(state, data, assumed)
+    _fill_needs(state, data, assumed)
+    called = _name(state)
+    if called is not None:
+        data["name"] = called
+        assumed.append(Assumption(field="name", value=called, why="what the description speaks of"))
+    given = Requirements.model_validate(data)
+    return settled(state.model_copy(update={"requirements": given, "origin": given, "assumed": tuple(assumed)}))
+
+
+def _fill_sources(state: Conversation, data: dict[str, Any], assumed: list[Assumption]) -> None:
+    names: set[str] = set()
+    sources = []
+    for found in state.all_said("sources"):
+        name = _identifier(found["name"] or found["kind"])
+        while name in names:
+            name += "_2"
+        names.add(name)
+        source: dict[str, Any] = {"name": name, "kind": found["kind"], "tables": []}
+        for table in found["tables"]:
+            written = table
+            if found["kind"] == SourceKind.POSTGRES and "." not in table:
+                written = f"public.{table}"
+                assumed.append(
+                    Assumption(field=f"sources.{name}", value=written, why="the schema public, as none is named")
+                )
+            source["tables"].append({"name": written})
+        if state.said("constrained"):
+            source["constrained"] = True
+        if (arrives := state.said("arrives")) is not None:
+            source["arrives"] = arrives
+        if (rate := state.said("rate_limit")) is not None and found["kind"] == SourceKind.API:
+            source["options"] = {"requests_per_second": rate}
+        sources.append(source)
+    if sources:
+        data["sources"] = sources
+
+
+def _fill_sinks(state: Conversation, data: dict[str, Any], assumed: list[Assumption]) -> None:
+    kinds = state.all_said("sinks")
+    if not kinds and state.all_said("outputs"):
+        kinds = [SinkKind.SNOWMELT]
+        assumed.append(
+            Assumption(field="sinks", value="snowmelt", why="a table is asked for, and no other sink is named")
+        )
+    sinks: list[dict[str, Any]] = []
+    for kind in kinds:
+        taken = {sink["name"] for sink in sinks} | {source["name"] for source in data.get("sources", ())}
+        name = _SINK_NAMES.get(kind, kind)
+        sink: dict[str, Any] = {"name": name if name not in taken else f"{name}_out", "kind": str(kind)}
+        if state.said("real_time"):
+            sink["real_time"] = True
+        if state.said("scd") == 2 and kind == SinkKind.SNOWMELT:
+            sink["load"] = "scd_type_2"
+        if (rate := state.said("rate_limit")) is not None and kind == SinkKind.API:
+            sink["requests_per_second"] = rate
+        sinks.append(sink)
+    if sinks:
+        data["sinks"] = sinks
+
+
+_SINK_NAMES = {"snowmelt": "mart", "parquet": "lake", "delta": "lake", "csv": "export"}
+
+
+def _fill_needs(state: Conversation, data: dict[str, Any], assumed: list[Assumption]) -> None:
+    if "latency" not in data and data.get("schedule") is not None:
+        data["latency"] = _DAY
+        assumed.append(Assumption(field="latency", value="1 day", why=f"it runs once a day ({data['schedule']})"))
+    volume = {
+        name: value for name in ("per_day", "events_per_second") if (value := state.said(f"volume.{name}")) is not None
+    }
+    if volume:
+        data["volume"] = volume
+    if (channel := state.said("monitoring")) is not None:
+        data["monitoring"] = {"channel": alert_channel(str(channel))}
+    columns = state.said("pii.columns")
+    present, strategy = state.said("pii.present"), state.said("pii.strategy")
+    if present is False and not columns:
+        data["pii"] = {"present": False}
+    elif present or columns:
+        data["pii"] = {"present": True, **({"strategy": strategy} if strategy is not None else {})}
+
+
+def alert_channel(said: str) -> str:
+    """`slack:#data-ops` goes to the address in a variable, as a webhook's address is a secret."""
+    kind, _, where = said.partition(":")
+    if kind != "slack":
+        return said
+    name = re.sub(r"\W+", "_", where).strip("_").upper() or "SLACK"
+    return f"slack:{name}_WEBHOOK_URL" if name != "SLACK" else "slack:SLACK_WEBHOOK_URL"
+
+
+def _name(state: Conversation) -> str | None:
+    for output in state.all_said("outputs"):
+        return _identifier(output)
+    for source in state.all_said("sources"):
+        words = [source["name"] or "", *[table.rpartition(".")[2] for table in source["tables"][:2]]]
+        found = _identifier("_".join(word for word in words if word) or source["kind"])
+        return found if found != "data" else None
+    return None
+
+
+def _identifier(text: str) -> str:
+    word = re.sub(r"\W+", "_", text.lower()).strip("_") or "data"
+    return word if not word[0].isdigit() else f"p_{word}"
+
+
+# -- what had to wait -------------------------------------------------------------------------------------------------
+
+
+def settled(state: Conversation) -> Conversation:
+    """What the description says about columns, put where they are, as soon as they are known."""
+    data = state.data()
+    marked = _mark_personal(state, data)
+    for source in data.get("sources", ()):
+        for table in source["tables"]:
+            names = [column["name"] for column in table.get("columns", ())]
+            for field, key in (("key", "key"), ("change_column", "change_column")):
+                said = state.said(field)
+                found = column_named(said, names) if said is not None else None
+                if found is not None and not table.get(key):
+                    table[key] = [found] if key == "key" else found
+    rules = _rules(state, data)
+    if rules:
+        data["quality"] = [*(data.get("quality") or []), *rules]
+    return state.with_requirements(data) if marked or rules or data != state.data() else state
+
+
+def _mark_personal(state: Conversation, data: dict[str, Any]) -> bool:
+    changed = False
+    for said in state.said("pii.columns") or ():
+        for source in data.get("sources", ()):
+            for table in source["tables"]:
+                for column in table.get("columns", ()):
+                    if said in column["name"].lower() and not column.get("pii"):
+                        column["pii"] = changed = True
+    return changed
+
+
+def _rules(state: Conversation, data: dict[str, Any]) -> list[dict[str, Any]]:
+    there = {(rule["check"], rule["table"], tuple(rule.get("columns", ()))) for rule in data.get("quality") or ()
+             if isinstance(rule, dict)}  # fmt: skip
+    found = []
+    for check, more in (("positive", {"minimum": 0}), ("not_null", {}), ("unique", {})):
+        kind = "range" if check == "positive" else check
+        for said in state.all_said(f"quality.{check}"):
+            for table, columns in clean_columns(data).items():
+                column = column_named(said, columns)
+                if column is not None and (kind, table, (column,)) not in there:
+                    found.append({"check": kind, "table": table, "columns": [column], "severity": "critical", **more})
+    return found
+
+
+def clean_columns(data: dict[str, Any]) -> dict[str, list[str]]:
+    """Columns of the clean tables, by the names that the design gives them."""
+    return {
+        f"stg_{plain(table['name'])}": [column["name"] for column in table.get("columns", ())]
+        for source in data.get("sources", ()) if source["kind"] != SourceKind.SNOWMELT
+        for table in source["tables"] if table.get("columns")
+    }  # fmt: skip
+
+
+def plain(name: str) -> str:
+    return name.rpartition(".")[2] if "/" not in name and not name.endswith((".csv", ".json")) else name
+
+
+def shown_findings(state: Conversation) -> list[tuple[str, str, str]]:
+    """What was understood, for people: field, value, and the words that said it."""
+    return [(finding.field, _shown(finding.field, finding.value), finding.words) for finding in state.findings]
+
+
+def _shown(field: str, value: Any) -> str:
+    if isinstance(value, dict):
+        listed = f" ({', '.join(value['tables'])})" if value["tables"] else ""
+        return f"{value['name'] or value['kind']}: {value['kind']}{listed}"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if field in ("latency", "lateness", "arrives"):
+        return show_seconds(value) if value else "never"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)

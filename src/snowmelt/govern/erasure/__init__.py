@@ -1,0 +1,1 @@
+"""Forgetting a person: what names one, and what of a query comes from the rows that do. No account, no files."""
