@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -79,12 +80,14 @@ def _building(
 
 
 def _processor_seconds(process: int) -> float:
-    """What a process and those that it started have computed for."""
-    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    """What a process and those that it started have computed for. Threads and processes may end meanwhile."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
     own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    children = {
-        int(child)
-        for thread in Path(f"/proc/{process}/task").iterdir()
-        for child in (thread / "children").read_text(encoding="ascii").split()
-    }
+    children: set[int] = set()
+    for thread in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            children.update(map(int, thread.read_text(encoding="ascii").split()))
     return own + sum(_processor_seconds(child) for child in children)
